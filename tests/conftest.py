@@ -1,0 +1,68 @@
+"""Settings of every test, and the counter of executed checks (checks.py)."""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")  # before anything imports JAX
+
+import random
+
+import checks
+import hypothesis
+import numpy
+import pytest
+
+hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+hypothesis.settings.load_profile("repeatable")
+
+# Any of these makes a run partial: its counts then say nothing.
+SELECTIONS = (
+    *("file_or_dir", "keyword", "markexpr", "deselect", "ignore", "ignore_glob"),
+    *("lf", "stepwise", "collectonly"),
+)
+
+findings = pytest.StashKey[list]()
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds():
+    random.seed(0)
+    numpy.random.seed(0)
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--record-checks",
+        action="store_true",
+        help="write the number of executed checks to tests/expected_checks.json",
+    )
+
+
+def is_complete(config):
+    return not any(config.getoption(name) for name in SELECTIONS)
+
+
+def pytest_sessionfinish(session, exitstatus):
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["checks"] = dict(checks.made)
+        return
+    if exitstatus != pytest.ExitCode.OK or not is_complete(config):
+        return
+    if config.getoption("record_checks"):
+        checks.record()
+    config.stash[findings] = checks.shortfalls()
+    if config.stash[findings]:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    checks.made.update(getattr(node, "workeroutput", {}).get("checks", {}))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if checks.made:
+        families = ", ".join(f"{name} {number}" for name, number in sorted(checks.made.items()))
+        terminalreporter.write_line(f"checks: {sum(checks.made.values())} ({families})")
+    for line in config.stash.get(findings, []):
+        terminalreporter.write_line(f"FAILED {line}", red=True)

@@ -1,0 +1,50 @@
+"""What `import jaxgrad` does, and does not do, to the process that says it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jaxgrad
+
+CONFIG_IS_KEPT = """
+import jax
+before = dict(jax.config.values)
+import jaxgrad
+after = {name: jax.config.values[name] for name in before}
+changed = sorted(name for name in before if before[name] != after[name])
+assert not changed, changed
+"""
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def test_import_changes_no_setting_of_jax():
+    child = run("-W", "error", "-c", CONFIG_IS_KEPT)
+    assert child.returncode == 0, child.stderr
+
+
+def test_import_starts_no_backend():
+    # A backend of this name cannot start, and JAX says so at the first use of any.
+    environment = os.environ | {"JAX_PLATFORMS": "no_such_backend"}
+    child = run("-c", "import jaxgrad", env=environment)
+    assert child.returncode == 0, child.stderr
+    child = run("-c", "import jaxgrad, jax; jax.devices()", env=environment)
+    assert "no_such_backend" in child.stderr
+
+
+def test_an_uninstalled_checkout_says_how_to_install_it(tmp_path):
+    # In a checkout rules/ is not inside jaxgrad/, and -S hides whatever is installed.
+    source = Path(jaxgrad.__file__).parent
+    shutil.copytree(
+        source, tmp_path / "jaxgrad", ignore=shutil.ignore_patterns("rules", "__pycache__")
+    )
+    child = run("-S", "-c", "import jaxgrad", cwd=tmp_path)
+    assert child.returncode == 1
+    expected = "ImportError: this checkout of jaxgrad is not installed: run pip install -e . in it"
+    assert child.stderr.splitlines()[-1] == expected

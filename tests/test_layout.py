@@ -1,0 +1,256 @@
+"""The rooms of the checkout: where things are, how large they grow, who may import whom."""
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.checkout
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+# From the ground up: a module imports from its own room and from those above it in this list.
+# A package stands for all of its modules that are not named themselves.
+ROOMS = (
+    "jaxgrad.dtypes",
+    "jaxgrad.avals",
+    "jaxgrad.promotion",
+    "jaxgrad.table",
+    "jaxgrad.programs",
+    "jaxgrad.linear",
+    "jaxgrad.printing",
+    "jaxgrad.primitive",
+    "jaxgrad.rules",
+    "jaxgrad.execution",
+    "jaxgrad.dispatch",
+    "jaxgrad.autograd",
+    "jaxgrad.tensor",
+    "jaxgrad.factories",
+    "jaxgrad.ops",
+    "jaxgrad.tracing",
+    "jaxgrad.jit",
+    "jaxgrad.func",
+    "jaxgrad.nn",
+    "jaxgrad.check",
+    "jaxgrad",
+    "jaxgrad.__main__",
+)
+
+MOST_LINES = {"jaxgrad": 400, "rules": 600, "tests": 900}
+MOST_LINES_OF_A_FUNCTION = 40
+DEEPEST_NESTING = 3
+
+UNWELCOME = re.compile(
+    r"jax\._src|\bpickle\b|\bmarshal\b|\bshelve\b|\beval\(|\bexec\(|\byaml\.load\(|__reduce"
+)
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Import = ast.Import | ast.ImportFrom
+Block = ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match
+
+
+def modules():
+    """The path of every installed module, by its dotted name."""
+    found = {}
+    for folder, package in (("jaxgrad", "jaxgrad"), ("rules", "jaxgrad.rules")):
+        for path in sorted((CHECKOUT / folder).rglob("*.py")):
+            parts = path.relative_to(CHECKOUT / folder).with_suffix("").parts
+            name = ".".join((package, *parts))
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+TEST_FILES = {
+    str(path.relative_to(CHECKOUT)): path for path in sorted(CHECKOUT.glob("tests/**/*.py"))
+}
+
+
+def parse(path):
+    return ast.parse(path.read_text(), path)
+
+
+def imported_by(name, node, known):
+    """The modules of `known` that the import `node` in module `name` names."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names if alias.name in known]
+    origin = node.module or ""
+    if node.level:
+        package = name if known[name].name == "__init__.py" else name.rpartition(".")[0]
+        above = package.split(".")[: len(package.split(".")) - node.level + 1]
+        origin = ".".join((*above, *filter(None, [origin])))
+    wholes = (f"{origin}.{alias.name}" for alias in node.names)
+    return [whole if whole in known else origin for whole in wholes if origin in known]
+
+
+def room(name):
+    """The place in ROOMS of a module: that of the longest entry that it is or is inside of."""
+    while name not in ROOMS:
+        name, dot, _ = name.rpartition(".")
+        if not dot or name == "jaxgrad":
+            raise LookupError("give the module its place in ROOMS")
+    return ROOMS.index(name)
+
+
+def imports_upward(name, tree, known):
+    nodes = [node for node in ast.walk(tree) if isinstance(node, Import)]
+    return [
+        f"line {node.lineno}: {name} imports {other}"
+        for node in nodes
+        for other in imported_by(name, node, known)
+        if room(other) > room(name)
+    ]
+
+
+def imports_inside_functions(tree):
+    functions = (node for node in ast.walk(tree) if isinstance(node, Function))
+    return [
+        f"line {inner.lineno}: {outer.name} imports"
+        for outer in functions
+        for inner in ast.walk(outer)
+        if isinstance(inner, Import)
+    ]
+
+
+def length(function):
+    """Its lines without the docstring: an example that runs is no burden to whoever reads on."""
+    lines = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function) is None:
+        return lines
+    docstring = function.body[0]
+    return lines - (docstring.end_lineno - docstring.lineno + 1)
+
+
+def nesting(node):
+    """How many blocks are open at the deepest statement, inner functions left out."""
+    deepest = 0
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function | ast.ClassDef | ast.Lambda):
+            continue
+        is_elif = isinstance(node, ast.If) and node.orelse == [child] and isinstance(child, ast.If)
+        opens = isinstance(child, Block) and not is_elif
+        deepest = max(deepest, opens + nesting(child))
+    return deepest
+
+
+def test_packages_are_the_folders():
+    declared = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+    packages = [name for name, path in MODULES.items() if path.name == "__init__.py"]
+    assert sorted(packages) == declared["tool"]["setuptools"]["packages"]
+
+
+def test_every_folder_of_modules_is_a_package():
+    folders = {path.parent for path in MODULES.values()}
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_down(name):
+    assert imports_upward(name, parse(MODULES[name]), MODULES) == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_are_at_the_top(name):
+    assert imports_inside_functions(parse(MODULES[name])) == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_functions_stay_small(name):
+    functions = [node for node in ast.walk(parse(MODULES[name])) if isinstance(node, Function)]
+    assert [f.name for f in functions if length(f) > MOST_LINES_OF_A_FUNCTION] == []
+    assert [f.name for f in functions if nesting(f) > DEEPEST_NESTING] == []
+
+
+@pytest.mark.parametrize("name", [*MODULES, *TEST_FILES])
+def test_files_stay_small(name):
+    path = (MODULES | TEST_FILES)[name]
+    lines = len(path.read_text().splitlines())
+    assert lines <= MOST_LINES[path.relative_to(CHECKOUT).parts[0]]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_unwelcome(name):
+    lines = enumerate(MODULES[name].read_text().splitlines(), 1)
+    assert [(number, line) for number, line in lines if UNWELCOME.search(line)] == []
+
+
+@pytest.mark.parametrize("name", TEST_FILES)
+def test_no_test_hides_another_of_its_name(name):
+    body = parse(TEST_FILES[name]).body
+    names = Counter(node.name for node in body if isinstance(node, Function))
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+# The checks above must themselves notice what they are for.
+
+KNOWN = {
+    "jaxgrad": Path("jaxgrad/__init__.py"),
+    "jaxgrad.table": Path("jaxgrad/table/__init__.py"),
+    "jaxgrad.table.loader": Path("jaxgrad/table/loader.py"),
+    "jaxgrad.tensor": Path("jaxgrad/tensor.py"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "goes_up"),
+    [
+        ("jaxgrad.table.loader", "import jaxgrad.tensor", True),
+        ("jaxgrad.table.loader", "from jaxgrad import tensor", True),
+        ("jaxgrad.table.loader", "from jaxgrad import Tensor", True),
+        ("jaxgrad.table.loader", "from jaxgrad.tensor import Tensor", True),
+        ("jaxgrad.table.loader", "from .. import tensor", True),
+        ("jaxgrad.table.loader", "from ..tensor import Tensor", True),
+        ("jaxgrad.table", "from ..tensor import Tensor", True),
+        ("jaxgrad.table.loader", "def f():\n    import jaxgrad.tensor", True),
+        ("jaxgrad.table.loader", "from . import Rule", False),
+        ("jaxgrad.table.loader", "import jax", False),
+        ("jaxgrad.table", "from .loader import load", False),
+        ("jaxgrad.tensor", "from jaxgrad.table.loader import load", False),
+        ("jaxgrad.tensor", "from .table import load", False),
+        ("jaxgrad", "from jaxgrad.tensor import Tensor as Tensor", False),
+    ],
+)
+def test_upward_imports_are_found(name, line, goes_up):
+    assert bool(imports_upward(name, ast.parse(line), KNOWN)) == goes_up
+
+
+def test_imports_inside_functions_are_found():
+    tree = ast.parse("import a\nclass C:\n    def f(self):\n        if a:\n            import b")
+    assert imports_inside_functions(tree) == ["line 5: f imports"]
+
+
+def test_a_module_without_a_room_is_found():
+    with pytest.raises(LookupError, match="ROOMS"):
+        room("jaxgrad.somewhere")
+
+
+@pytest.mark.parametrize(
+    ("source", "depth"),
+    [
+        ("def f():\n    return 1", 0),
+        ("def f():\n    for a in b:\n        if a:\n            return a", 2),
+        ("def f():\n    if a: pass\n    elif b: pass\n    elif c: pass\n    else: pass", 1),
+        ("def f():\n    if a:\n        def g():\n            if b: pass", 1),
+        ("def f():\n    try:\n        pass\n    except E:\n        if a: pass", 2),
+    ],
+)
+def test_nesting_is_counted(source, depth):
+    assert nesting(ast.parse(source).body[0]) == depth
+
+
+def test_docstrings_do_not_count_as_length():
+    source = 'def f():\n    """One.\n\n    Two.\n    """\n    return 1'
+    assert length(ast.parse(source).body[0]) == 2
+
+
+@pytest.mark.parametrize("line", ["import pickle", "x = eval(y)", "from jax._src import core"])
+def test_unwelcome_words_are_found(line):
+    assert UNWELCOME.search(line)
+
+
+@pytest.mark.parametrize("line", ["jax.eval_shape(f)", "yaml.load_all", "self.execute(x)"])
+def test_welcome_words_pass(line):
+    assert not UNWELCOME.search(line)
