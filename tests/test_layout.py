@@ -86,22 +86,24 @@ def imported_by(name, node, known):
     return [whole if whole in known else origin for whole in wholes if origin in known]
 
 
-def room(name):
+def room(module):
     """The place in ROOMS of a module: that of the longest entry that it is or is inside of."""
+    name = module
     while name not in ROOMS:
         name, dot, _ = name.rpartition(".")
         if not dot or name == "jaxgrad":
-            raise LookupError("give the module its place in ROOMS")
+            raise LookupError(f"give {module} its place in ROOMS")
     return ROOMS.index(name)
 
 
 def imports_upward(name, tree, known):
+    place = room(name)
     nodes = [node for node in ast.walk(tree) if isinstance(node, Import)]
     return [
         f"line {node.lineno}: {name} imports {other}"
         for node in nodes
         for other in imported_by(name, node, known)
-        if room(other) > room(name)
+        if room(other) > place
     ]
 
 
