@@ -1,0 +1,186 @@
+"""A formula of the table: what it reads and calls, and how it becomes a function."""
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import reduce
+from types import CodeType, FunctionType
+
+from jaxgrad.table import grammar
+from jaxgrad.table.mistakes import shown
+
+
+class FormulaError(ValueError):
+    """All `problems` of one formula."""
+
+    def __init__(self, problems):
+        super().__init__("; ".join(f"{p.cause}; {p.cure}" for p in problems))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formula:
+    """A formula that was found to be of the language.
+
+    `names` are the names it reads, `values` those of them of which it needs more than `.shape`,
+    `.ndim` and `.dtype`; `calls` the functions it calls, 'lax.sin' for one of a library; `indexed`
+    the pairs ('grads', 1) for `grads[1]`. `label` names it in tracebacks: 'addmm.mat1'. A formula
+    for several outputs is one Formula for each; `element` says which item of its value is meant.
+    """
+
+    text: str
+    path: str
+    line: int
+    column: int
+    label: str
+    names: frozenset[str]
+    values: frozenset[str]
+    calls: frozenset[str]
+    indexed: frozenset[tuple[str, int]]
+    tree: ast.expr
+    places: dict[str, int]
+    element: int | None = None
+
+    def compile(self, parameters, scope):
+        """The formula as a function whose positional parameters are the names `parameters`.
+
+        `scope` maps the names it calls to callables, `lax` and `jnp` to modules. Inside, a call of
+        `f` loads the global `f()`, so that no argument called `f` hides it, and `lax.sin(x)` the
+        global `lax.sin()`. `x.f(y)` is `f(x, y)`, `a ** b` is `pow(a, b)`.
+        """
+        missing = self.names.difference(parameters)
+        if missing:
+            raise NameError(f"{self.label} ({self.path}:{self.line}) reads {sorted(missing)}")
+        module = ast.Expression(ast.Lambda(_parameters(parameters), self._body()))
+        ast.fix_missing_locations(self._moved(module))
+        code = compile(module, self.path, "eval", dont_inherit=True)
+        (code,) = (part for part in code.co_consts if isinstance(part, CodeType))
+        code = code.replace(co_name=self.label, co_qualname=self.label)
+        return FunctionType(code, self._globals(scope), self.label)
+
+    def place(self, name):
+        """Line and column where `name` is first read; the formula's own if it never is."""
+        return self.line, self.column + self.places.get(name, 0)
+
+    def _body(self):
+        body = Rewriter(self.names).visit(grammar.parse(self.text))
+        if self.element is None:
+            return body
+        return ast.Subscript(body, ast.Constant(self.element), ast.Load())
+
+    def _moved(self, tree):
+        """`tree` with the lines and columns of the file."""
+        for node in ast.walk(tree):
+            if hasattr(node, "col_offset"):
+                node.lineno = node.end_lineno = self.line
+                node.col_offset += self.column - 1
+                node.end_col_offset += self.column - 1
+        tree.body.lineno = tree.body.end_lineno = self.line
+        tree.body.col_offset = tree.body.end_col_offset = self.column - 1
+        return tree
+
+    def _globals(self, scope):
+        found = {"__builtins__": {}}
+        for call in self.calls:
+            first, *attributes = call.split(".")
+            try:
+                found[f"{call}()"] = reduce(getattr, attributes, scope[first])
+            except KeyError:
+                where = f"{self.label} ({self.path}:{self.line})"
+                raise NameError(f"{where} calls {call!r}, and there is no such function") from None
+        return found
+
+
+def _parameters(names):
+    arguments = [ast.arg(name) for name in names]
+    return ast.arguments([], arguments, None, [], [], None, [])
+
+
+class Rewriter(ast.NodeTransformer):
+    """From the formula language to Python: see `Formula.compile`."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def visit_Call(self, node):
+        self_argument = []
+        library = grammar.dotted(node.func)
+        if library:
+            name = library
+        elif isinstance(node.func, ast.Attribute):
+            name, self_argument = node.func.attr, [self.visit(node.func.value)]
+        else:
+            name = node.func.id
+        arguments = self_argument + [self.visit(argument) for argument in node.args]
+        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        return _call(node, name, arguments, keywords)
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        return _call(node, "pow", [node.left, node.right]) if isinstance(node.op, ast.Pow) else node
+
+    def visit_Attribute(self, node):
+        """JAX's arrays have no `.mH`."""
+        self.generic_visit(node)
+        if node.attr != "mH":
+            return node
+        transposed = ast.copy_location(ast.Attribute(node.value, "mT", ast.Load()), node)
+        method = ast.copy_location(ast.Attribute(transposed, "conj", ast.Load()), node)
+        return ast.copy_location(ast.Call(method, [], []), node)
+
+    def visit_Name(self, node):
+        if node.id in self.names:
+            return node
+        return ast.copy_location(ast.Constant(grammar.CONSTANTS[node.id]), node)
+
+
+def _call(node, name, arguments, keywords=()):
+    function = ast.copy_location(ast.Name(f"{name}()", ast.Load()), node)
+    return ast.copy_location(ast.Call(function, arguments, list(keywords)), node)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that stands for a formula; `kind` says which, `message` is not_implemented's why."""
+
+    kind: str
+    message: str = ""
+
+
+INPUT_WORDS = frozenset(["auto", "zeros", "non_differentiable"])
+OUTPUT_WORDS = frozenset(["auto", "auto_linear", "auto_element_wise"])
+NOT_IMPLEMENTED = re.compile(r"not_implemented\((['\"])([ -!#-&(-\[\]-~]{1,200})\1\)")
+
+
+def parse_word(text, words):
+    """The Word that `text` spells, if it does; one of the other side's words is a FormulaError."""
+    text = text.strip()
+    if text in words:
+        return Word(text)
+    match = NOT_IMPLEMENTED.fullmatch(text)
+    if match:
+        return Word("not_implemented", match[2])
+    if text in INPUT_WORDS | OUTPUT_WORDS:
+        side = "an input" if words is INPUT_WORDS else "an output"
+        cure = f"{side} takes a formula, {', '.join(sorted(words))} or not_implemented('why')"
+        cause = f"{shown(text)} cannot stand for the formula of {side}"
+        raise FormulaError([grammar.Problem(0, cause, cure)])
+    return None
+
+
+def parse_formula(
+    text, scope, *, path="<formula>", line=1, column=1, label="formula", element=None
+):
+    """The Formula that `text` spells; a FormulaError holds all that is wrong with it.
+
+    `scope` is a grammar.Scope: what the formula may mention.
+    """
+    found = grammar.read(text, scope)
+    if found.problems:
+        raise FormulaError(found.problems)
+    names, values, calls = map(frozenset, (found.names, found.values, found.calls))
+    places = {name: node.col_offset for name, node in found.names.items()}
+    indexed, tree = frozenset(found.indexed), found.tree
+    return Formula(
+        text, path, line, column, label, names, values, calls, indexed, tree, places, element
+    )

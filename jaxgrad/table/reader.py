@@ -1,0 +1,260 @@
+"""Strict YAML: a list of entries, each a map from strings to strings or lists of strings.
+
+The events of the YAML parser are read one by one, and no object is ever built from a tag. Scalars
+stay strings and know where they stand. Refused are tags, anchors, aliases, merge keys, directives,
+several documents, duplicate keys, and whatever is too large or too deep.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+import yaml
+
+from jaxgrad.table.mistakes import Mistake, bare, shown
+
+MAX_BYTES = 2_000_000
+MAX_EVENTS = 100_000
+MAX_DEPTH = 20
+
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Control characters, and those which change how the text around them is displayed.
+UNREADABLE = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\uffff"
+    "\U000e0000-\U000e007f]"
+)
+NAME = re.compile(r"\s*-\s+(?:name|\"name\"|'name')\s*:\s*[\"']?([^(\"']*)")
+FORM = "an entry is `- name: schema` and lines `input: formula` under it"
+
+
+class EndOfReading(Exception):
+    """No more of this file can be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A string of the file; line and column are those of its first character, counted from 1.
+
+    `plain` is False where the text and its spelling differ (folded lines, escapes), so that no
+    offset into the text is a column of the file.
+    """
+
+    text: str
+    line: int
+    column: int
+    plain: bool
+    one_line: bool
+
+    def place(self, offset=0):
+        return self.line, self.column + (offset if self.plain else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A list, a map whose keys and values alternate in `items`, or `nothing`: a refused alias."""
+
+    kind: str
+    line: int
+    column: int
+    items: list = field(default_factory=list)
+
+    def place(self, offset=0):
+        return self.line, self.column
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry: the scalar of its name, and its other keys with their values."""
+
+    name: Scalar
+    pairs: list
+
+
+class Source:
+    """A table's text, and the mistakes found in it so far."""
+
+    def __init__(self, text, path):
+        self.text, self.path, self.mistakes = text, path, []
+        self.lines = text.split("\n")
+
+    def mistake(self, place, entry, cause, cure):
+        self.mistakes.append(Mistake(self.path, *place, bare(entry), cause, cure))
+
+    def mistake_at(self, place, cause, cure):
+        """A mistake in the entry that the line belongs to."""
+        self.mistake(place, self.entry_at(place[0]), cause, cure)
+
+    def entry_at(self, line):
+        for text in reversed(self.lines[max(line - 200, 0) : line]):
+            found = NAME.match(text)
+            if found:
+                return found[1].strip() or "?"
+        return "file"
+
+
+def decode(data, path):
+    """The text of a table's bytes; a Source without a text if they are none."""
+    source = Source("", path)
+    if len(data) > MAX_BYTES:
+        cure = "split it"
+        source.mistake((1, 1), "file", f"it is larger than {MAX_BYTES:,} bytes", cure)
+        return source
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        source.mistake((line, 1), "file", "it is not UTF-8", "save it as UTF-8")
+        return source
+    return Source(text.replace("\r\n", "\n"), path)
+
+
+def read(source):
+    """The entries of a table, as many as can be made out; what is wrong is added to the source."""
+    if source.mistakes or not characters_are_readable(source):
+        return []
+    root = Collection("root", 1, 1)
+    try:
+        Builder(source, root).build(yaml.parse(source.text, Loader=LOADER))
+    except EndOfReading:
+        pass
+    except yaml.YAMLError as error:
+        add_syntax_error(source, error)
+    return entries(source, root)
+
+
+def characters_are_readable(source):
+    bad = list(UNREADABLE.finditer(source.text))
+    for match in bad[:20]:
+        line = source.text.count("\n", 0, match.start()) + 1
+        place = line, match.start() - source.text.rfind("\n", 0, match.start())
+        cure = "indent with blanks" if match[0] == "\t" else "remove it"
+        source.mistake_at(place, f"the character {match[0]!a} is not allowed", cure)
+    return not bad
+
+
+def add_syntax_error(source, error):
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    why = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
+    source.mistake_at(place, f"not YAML: {bare(str(why))}", FORM)
+
+
+class Builder:
+    """Makes Scalars and Collections of the parser's events."""
+
+    def __init__(self, source, root):
+        self.source, self.stack, self.documents = source, [root], 0
+
+    def build(self, events):
+        for count, event in enumerate(events):
+            if count > MAX_EVENTS:
+                self.end(event, f"it has more than {MAX_EVENTS:,} parts", "split it")
+            handle = HANDLERS.get(type(event))
+            if handle:
+                handle(self, event)
+
+    def end(self, event, cause, cure):
+        self.mistake(event, cause, cure)
+        raise EndOfReading
+
+    def mistake(self, event, cause, cure):
+        self.source.mistake_at(place_of(event), cause, cure)
+
+    def start_document(self, event):
+        self.documents += 1
+        if event.version or event.tags or self.source.text.startswith("%"):
+            self.mistake(event, "a YAML directive", "leave it out")
+        if self.documents > 1:
+            self.end(event, "a second document", "a table is one document: remove the `---`")
+
+    def add_scalar(self, event):
+        if event.tag is not None or event.anchor is not None:
+            self.refuse_marks(event)
+        start, end, text = event.start_mark, event.end_mark, event.value
+        quotes = 1 if event.style in ("'", '"') else 0
+        one_line = start.line == end.line
+        plain = one_line and end.column - start.column == len(text) + 2 * quotes
+        column = start.column + 1 + (quotes if plain else 0)
+        self.stack[-1].items.append(Scalar(text, start.line + 1, column, plain, one_line))
+
+    def refuse_marks(self, event):
+        if event.tag is not None:
+            self.mistake(event, f"the tag {shown(event.tag)}", "leave it out: all values are text")
+        if event.anchor is not None:
+            self.mistake(event, f"the anchor {shown(event.anchor)}", "write the value out")
+
+    def add_alias(self, event):
+        self.mistake(event, f"the alias {shown(event.anchor)}", "write the value out")
+        self.stack[-1].items.append(Collection("nothing", *place_of(event)))
+
+    def start_list(self, event):
+        self.start("list", event)
+
+    def start_map(self, event):
+        self.start("map", event)
+
+    def start(self, kind, event):
+        if event.tag is not None or event.anchor is not None:
+            self.refuse_marks(event)
+        if len(self.stack) > MAX_DEPTH:
+            self.end(event, f"it is nested more than {MAX_DEPTH} deep", FORM)
+        collection = Collection(kind, *place_of(event))
+        self.stack[-1].items.append(collection)
+        self.stack.append(collection)
+
+    def end_collection(self, event):
+        self.stack.pop()
+
+
+HANDLERS = {
+    yaml.ScalarEvent: Builder.add_scalar,
+    yaml.AliasEvent: Builder.add_alias,
+    yaml.SequenceStartEvent: Builder.start_list,
+    yaml.MappingStartEvent: Builder.start_map,
+    yaml.SequenceEndEvent: Builder.end_collection,
+    yaml.MappingEndEvent: Builder.end_collection,
+    yaml.DocumentStartEvent: Builder.start_document,
+}
+
+
+def place_of(event):
+    return event.start_mark.line + 1, event.start_mark.column + 1
+
+
+def entries(source, root):
+    """The Entries of what was built; everything else is a mistake."""
+    top = root.items[0] if root.items else None
+    if not isinstance(top, Collection) or top.kind != "list" or not top.items:
+        if not source.mistakes:
+            source.mistake((1, 1), "file", "a table is a list of entries", FORM)
+        return []
+    found = (entry(source, node, number) for number, node in enumerate(top.items, 1))
+    return [each for each in found if each]
+
+
+def entry(source, node, number):
+    if isinstance(node, Scalar) or node.kind != "map":
+        if isinstance(node, Scalar) or node.kind == "list":
+            source.mistake(node.place(), f"entry {number}", "it is no map", FORM)
+        return None
+    pairs = list(zip(node.items[::2], node.items[1::2], strict=False))
+    keys = [key.text if isinstance(key, Scalar) else None for key, _ in pairs]
+    name = pairs[keys.index("name")][1] if "name" in keys else None
+    if not isinstance(name, Scalar) or not name.text.strip():
+        source.mistake(node.place(), f"entry {number}", "it has no name", FORM)
+        return None
+    title = name.text.partition("(")[0].strip() or f"entry {number}"
+    for position, (key, _) in enumerate(pairs):
+        check_key(source, title, key, keys[:position])
+    first = dict(reversed(list(zip(keys, pairs, strict=True))))
+    others = [pair for key, pair in first.items() if key not in ("name", "<<", None)]
+    return Entry(name, others[::-1])
+
+
+def check_key(source, title, key, before):
+    if not isinstance(key, Scalar):
+        source.mistake(key.place(), title, "a key that is no text", FORM)
+    elif key.text == "<<":
+        source.mistake(key.place(), title, "a merge key", "write the keys out")
+    elif key.text in before:
+        cause = f"the key {shown(key.text)} stands twice"
+        source.mistake(key.place(), title, cause, "remove one of the two")

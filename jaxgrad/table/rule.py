@@ -1,0 +1,354 @@
+"""From an entry of the table to a Rule: its keys are sorted, its formulas read in their scopes."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from jaxgrad.table.formula import (
+    INPUT_WORDS,
+    OUTPUT_WORDS,
+    Formula,
+    FormulaError,
+    Word,
+    parse_formula,
+    parse_word,
+)
+from jaxgrad.table.grammar import Scope
+from jaxgrad.table.mistakes import listed, mean, shown
+from jaxgrad.table.reader import Collection, Scalar
+from jaxgrad.table.schema import Schema, SchemaError, parse_schema
+
+MAX_OUTPUTS = 64
+OWN_KEYS = ("forward", "output_differentiability")
+RESERVED = re.compile(r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward")
+INTEGRAL = re.compile(
+    r"(.*_)?(indices|index|mask)|count|pivots|info|is_.*"
+)  # outputs that are no floats, by name: a schema says no dtypes
+NUMBERED = re.compile(r"\bresult(\d{1,2})\b|\bgrads\[(\d{1,2})\]")
+BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
+NON_DIFFERENTIABLE = Word("non_differentiable")
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One entry. `places`: where the formula of each input and output stands, and the `name`."""
+
+    schema: Schema
+    forward: Formula | None
+    gradients: tuple[tuple[tuple[str, ...], Formula | Word], ...]
+    tangents: dict[str, Formula | Word]
+    output_differentiability: tuple[bool, ...]
+    path: str
+    line: int
+    outputs: tuple[str, ...]
+    places: dict[str, tuple[int, int]]
+
+    @cached_property
+    def tensor_arguments(self):
+        """The names of the Tensor arguments, lists of them too, without any `out`."""
+        return self.schema.tensors
+
+    @cached_property
+    def non_differentiable(self):
+        return frozenset(
+            name for names, value in self.gradients if value == NON_DIFFERENTIABLE for name in names
+        )
+
+    @cached_property
+    def differentiable_inputs(self):
+        return tuple(n for n in self.tensor_arguments if n not in self.non_differentiable)
+
+    @cached_property
+    def differentiable_outputs(self):
+        flags = zip(self.outputs, self.output_differentiability, strict=True)
+        return tuple(name for name, flag in flags if flag)
+
+    @property
+    def inplace(self):
+        return self.schema.inplace
+
+    @property
+    def returns_list(self):
+        """Whether its one output is a list of tensors, so that `grads` holds their gradients."""
+        return len(self.outputs) == 1 and self.schema.returns[0].type.list
+
+    @cached_property
+    def formulas(self):
+        """All gradient and tangent formulas that are no Words."""
+        values = [*(value for _, value in self.gradients), *self.tangents.values()]
+        return tuple(value for value in values if isinstance(value, Formula))
+
+    def gradient(self, name):
+        """The Formula or Word for the input `name`."""
+        return next(value for names, value in self.gradients if name in names)
+
+
+def is_integral(name):
+    return bool(INTEGRAL.fullmatch(name))
+
+
+class RuleBuilder:
+    """Builds the Rule of one entry.
+
+    `functions` are the names of value functions and helpers, `callables` those and all operators;
+    `report(place, entry, cause, cure)` is told of every mistake.
+    """
+
+    def __init__(self, entry, path, functions, callables, report):
+        self.entry, self.path, self.report = entry, path, report
+        self.functions, self.callables = functions, callables
+        self.title = entry.name.text.partition("(")[0].strip()
+        self.found = 0
+
+    def mistake(self, place, cause, cure):
+        self.found += 1
+        self.report(place, self.title, cause, cure)
+
+    def build(self):
+        """The Rule, not yet checked as a whole; None if there are mistakes."""
+        if not self.read_schema():
+            return None
+        self.values = {key.text: value for key, value in self.entry.pairs}
+        self.keys = {key.text: key for key, _ in self.entry.pairs}
+        self.outputs = self.output_names()
+        self.check_names()
+        inputs, outputs = self.sort_keys()
+        forward = self.read_forward()
+        gradients = self.read_gradients(inputs)
+        tangents = self.read_tangents(outputs)
+        flags = self.read_flags(gradients)
+        if not any(flags):
+            gradients = self.without_formulas([*gradients, *tangents.items()])
+        if self.found:
+            return None
+        places = self.places({**inputs, **outputs})
+        return Rule(
+            self.schema, forward, tuple(gradients), tangents, flags,
+            self.path, self.entry.name.line, self.outputs, places,
+        )  # fmt: skip
+
+    # the schema and its names
+
+    def read_schema(self):
+        try:
+            self.schema = parse_schema(self.entry.name.text.strip())
+        except SchemaError as error:
+            self.mistake(self.entry.name.place(error.offset), error.cause, error.cure)
+            return False
+        self.title = self.schema.full_name
+        return True
+
+    def output_names(self):
+        returns = self.schema.returns
+        if not self.schema.returns_known:
+            count = self.count_outputs()
+            return ("result",) if count == 1 else tuple(f"result{i}" for i in range(count))
+        names = [None if r.name == "self" else r.name for r in returns]
+        if names == [None]:
+            return ("result",)
+        return tuple(name or f"result{i}" for i, name in enumerate(names))
+
+    def count_outputs(self):
+        """The outputs of an entry of 2018: as many as its keys and formulas speak of."""
+        texts = [getattr(value, "text", "") for value in self.values.values()]
+        numbers = [
+            int(result or grad)
+            for text in (*texts, *self.keys)
+            for result, grad in NUMBERED.findall(text)
+        ]
+        flags = self.values.get("output_differentiability")
+        return max(1, len(getattr(flags, "items", ())), *(number + 1 for number in numbers))
+
+    def check_names(self):
+        place = self.entry.name.place()
+        tensors = [f"{name}{end}" for name in self.schema.tensors for end in ("_p", "_t")]
+        for name in self.schema.names:
+            if RESERVED.fullmatch(name) or name in tensors:
+                cause = f"an argument is called {name!r}, which formulas use for something else"
+                self.mistake(place, cause, "rename it, `grad_output` for `grad`")
+        for name in set(self.outputs) & set(self.schema.names):
+            self.mistake(place, f"an argument and an output are called {name!r}", "rename one")
+        if len(set(self.outputs)) < len(self.outputs) or len(self.outputs) > MAX_OUTPUTS:
+            self.mistake(place, "its outputs have no names of their own", "rename them")
+
+    # keys
+
+    def sort_keys(self):
+        """The keys that are for inputs and those for outputs: {key: names}."""
+        inputs, outputs, seen = {}, {}, set()
+        for key, scalar in self.keys.items():
+            names = tuple(name.strip() for name in key.split(","))
+            if key in OWN_KEYS:
+                continue
+            if set(names) & set(self.schema.names):
+                self.sort_key(inputs, key, names, self.schema.names, seen)
+            elif all(self.canonical(name) for name in names):
+                names = tuple(map(self.canonical, names))
+                self.sort_key(outputs, key, names, self.outputs, seen)
+            else:
+                self.unknown_key(scalar, names)
+        return inputs, outputs
+
+    def canonical(self, name):
+        """The output that `name` means: `result` is the only one, `result1` the second."""
+        if name in self.outputs:
+            return name
+        numbers = {f"result{i}": output for i, output in enumerate(self.outputs)}
+        return self.outputs[0] if name == "result" and len(self.outputs) == 1 else numbers.get(name)
+
+    def sort_key(self, keys, key, names, known, seen):
+        place = self.keys[key].place()
+        for name in names:
+            if name not in known:
+                self.unknown_key(self.keys[key], (name,))
+            elif name in seen:
+                self.mistake(place, f"{name!r} has two formulas", "remove one of the two")
+            elif known is self.schema.names and name not in self.schema.tensors:
+                cause = f"a gradient for {name!r}, which is no Tensor that is read"
+                self.mistake(place, cause, "remove the line")
+            seen.add(name)
+        keys[key] = names
+
+    def unknown_key(self, scalar, names):
+        known = frozenset((*self.schema.names, *self.outputs, *OWN_KEYS))
+        name = next((name for name in names if name not in known), names[0])
+        otherwise = f"inputs are {listed(self.schema.names)}; outputs {listed(self.outputs)}"
+        cause = f"{shown(name)} is no argument and no output of it"
+        self.mistake(scalar.place(), cause, mean(name, known, otherwise))
+
+    def places(self, keys):
+        found = {n: self.values[key].place() for key, names in keys.items() for n in names}
+        return {"name": self.entry.name.place()} | found
+
+    # values
+
+    def text_of(self, key):
+        """The scalar under a key, or None with its mistake reported."""
+        value = self.values[key]
+        if isinstance(value, Scalar) and value.one_line:
+            return value
+        if isinstance(value, Scalar):
+            cure = "write it on one line; if it is long, move it to a helper function"
+            self.mistake(value.place(), "a formula of several lines", cure)
+        elif isinstance(value, Collection) and value.kind != "nothing":
+            self.mistake(value.place(), f"a {value.kind} where a formula belongs", "write text")
+        return None
+
+    def read_value(self, key, words, scope, names, element=None):
+        """The Word or Formula under a key, or None with its mistakes reported."""
+        scalar = self.text_of(key)
+        if scalar is None:
+            self.found += 1
+            return None
+        line, column = scalar.place()
+        label = f"{self.title}.{','.join(names)}"
+        where = {"path": self.path, "line": line, "column": column, "label": label}
+        try:
+            word = parse_word(scalar.text, words) if words else None
+            return word or parse_formula(scalar.text, scope, element=element, **where)
+        except FormulaError as error:
+            for problem in error.problems:
+                cause = f"in the formula of {names[0]!r}: {problem.cause}"
+                self.mistake(scalar.place(problem.offset), cause, problem.cure)
+        return None
+
+    def read_forward(self):
+        if "forward" in self.values:
+            scope = self.scope(self.schema.names, namespaces=True)
+            return self.read_value("forward", None, scope, ("forward",))
+        name, overload = self.schema.name, self.schema.overload
+        bases = {name, name.rstrip("_")} if self.schema.inplace else {name}
+        if not self.functions & {*bases, *(f"{base}_{overload}" for base in bases)}:
+            cause = f"no `forward:`, and no function is called {shown(name)}"
+            self.mistake(self.entry.name.place(), cause, "write one of them")
+        return None
+
+    def read_gradients(self, keys):
+        outputs = self.output_values()
+        named = {f"grad_{r.name}" for r in self.schema.returns if r.name}
+        given = {"grad", "grads", "grad_input_mask", "retain_variables"}
+        scope = self.scope((*self.schema.names, *outputs, *given, *named), self.result_hint())
+        found = [(n, self.read_value(key, INPUT_WORDS, scope, n)) for key, n in keys.items()]
+        return [(names, value) for names, value in found if value is not None]
+
+    def read_tangents(self, keys):
+        tensors = self.schema.tensors
+        moving = [f"{name}{end}" for name in tensors for end in ("_p", "_t")]
+        fixed = [name for name in self.schema.names if name not in tensors]
+        hints = {name: ambiguous(name) for name in tensors} | self.result_hint()
+        scope = self.scope((*moving, *fixed, *self.output_values()), hints)
+        found = {}
+        for key, names in keys.items():
+            for position, name in enumerate(names):
+                element = position if len(names) > 1 else None
+                found[name] = self.read_value(key, OUTPUT_WORDS, scope, (name,), element)
+        return {name: value for name, value in found.items() if value is not None}
+
+    def output_values(self):
+        """The names by which a formula may read the outputs."""
+        numbered = (f"result{i}" for i in range(len(self.outputs)))
+        return {*self.outputs, *numbered, *(["result"] if len(self.outputs) == 1 else [])}
+
+    def result_hint(self):
+        cause = f"'result' of {len(self.outputs)} outputs"
+        return {"result": (cause, f"write {' or '.join(self.outputs[:3])}")}
+
+    def scope(self, values, hints=None, namespaces=False):
+        values, arguments = frozenset(values), self.schema.arguments
+        plain = [a for a in arguments if not a.type.list and a.name in values]
+        integers = frozenset(a.name for a in plain if a.type.base == "int")
+        texts = frozenset(a.name for a in plain if a.type.base == "str")
+        lists = frozenset(a.name for a in arguments if a.type.list)
+        return Scope(values, self.callables, integers, texts, lists, hints or {}, namespaces)
+
+    # output_differentiability
+
+    def read_flags(self, gradients):
+        if "output_differentiability" in self.values:
+            return self.explicit_flags(self.values["output_differentiability"])
+        kinds = [r.type.tensor for r in self.schema.returns]
+        kinds += [True] * (len(self.outputs) - len(kinds))
+        floats = [
+            tensor and not is_integral(name)
+            for name, tensor in zip(self.outputs, kinds, strict=True)
+        ]
+        single = any(isinstance(f, Formula) and "grad" in f.names for _, f in gradients)
+        first = floats.index(True) if True in floats else None
+        return tuple(flag and (not single or i == first) for i, flag in enumerate(floats))
+
+    def explicit_flags(self, value):
+        if not isinstance(value, Collection) or value.kind != "list":
+            self.mistake(value.place(), "output_differentiability is no list", FLAGS)
+            return ()
+        flags = [self.flag(item) for item in value.items]
+        if len(flags) != len(self.outputs):
+            cause = (
+                f"output_differentiability of length {len(flags)} for {len(self.outputs)} outputs"
+            )
+            self.mistake(value.place(), cause, FLAGS)
+        if self.schema.inplace and False in flags:
+            cause = "an in-place operator's output cannot be non-differentiable"
+            self.mistake(value.place(), cause, "leave output_differentiability out")
+        return tuple(flags)
+
+    def flag(self, item):
+        flag = BOOLEANS.get(getattr(item, "text", None))
+        if flag is None:
+            text = getattr(item, "text", "a list or map")
+            self.mistake(item.place(), f"{shown(text)} is neither True nor False", FLAGS)
+        return flag
+
+    def without_formulas(self, values):
+        """The gradients of an entry none of whose outputs has a derivative."""
+        if any(value != NON_DIFFERENTIABLE for _, value in values):
+            cause = "it has formulas, and none of its outputs is differentiable"
+            self.mistake(self.entry.name.place(), cause, "remove them, or " + FLAGS)
+        return [((name,), NON_DIFFERENTIABLE) for name in self.schema.tensors]
+
+
+FLAGS = "write output_differentiability with True or False for each output: [True, False]"
+
+
+def ambiguous(name):
+    cause = f"a forward-mode formula reads {name!r}, which is ambiguous"
+    return cause, f"write {name}_p for its value, {name}_t for its tangent"

@@ -1,0 +1,336 @@
+"""ATen schemas: `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`.
+
+Today's dialect and that of 2018 (`IntList`, `int64_t`, `double`, `std::array<bool,3>`, no returns)
+give the same objects.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from jaxgrad.table.mistakes import mean, shown
+
+MAX_CHARACTERS = 2000
+MAX_ARGUMENTS = 64
+# Types whose values are spelled as bare words: dtype=long, memory_format=contiguous_format.
+WORDY = frozenset(["ScalarType", "Layout", "MemoryFormat"])
+BASES = WORDY | {"Tensor", "Scalar", "int", "float", "bool", "str"}
+BASES |= {"Generator", "Device", "TensorOptions"}
+# Other spellings: SymInt is an int here, since XLA's shapes are static; the rest is of 2018.
+SPELLINGS = {
+    "SymInt": "int",
+    "int64_t": "int",
+    "double": "float",
+    "IntList": "int[]",
+    "TensorList": "Tensor[]",
+    "SparseTensorRef": "Tensor",
+}
+REDUCTIONS = {"Mean": 1, "Sum": 2}
+
+
+class Required:
+    """The default of an argument that has none."""
+
+    def __repr__(self):
+        return "REQUIRED"
+
+
+REQUIRED = Required()
+
+
+class SchemaError(ValueError):
+    """A text that is no schema: what is wrong `offset` characters into it, and how to mend it."""
+
+    def __init__(self, offset, cause, cure):
+        super().__init__(f"{cause}; {cure}")
+        self.offset, self.cause, self.cure = offset, cause, cure
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """`Tensor(a!)`, `int[2]?`, `Tensor?[]`; the last has `optional_items` and is not `optional`."""
+
+    base: str
+    optional: bool = False
+    list: bool = False
+    size: int | None = None
+    alias: str | None = None
+    optional_items: bool = False
+
+    @property
+    def tensor(self):
+        return self.base == "Tensor"
+
+    @property
+    def written(self):
+        return self.alias is not None and "!" in self.alias
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    name: str
+    type: Type
+    default: object = REQUIRED
+    keyword_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    name: str | None
+    type: Type
+
+
+@dataclass(frozen=True)
+class Schema:
+    name: str
+    overload: str
+    arguments: tuple[Argument, ...]
+    returns: tuple[Return, ...]
+    text: str
+
+    @cached_property
+    def full_name(self):
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    @cached_property
+    def names(self):
+        """The names of the arguments, in order."""
+        return tuple(argument.name for argument in self.arguments)
+
+    @cached_property
+    def returns_known(self):
+        """False for the dialect of 2018, which does not say what an operator returns."""
+        return "->" in self.text
+
+    @cached_property
+    def written(self):
+        """The names of the arguments that the operator overwrites."""
+        marked = tuple(a.name for a in self.arguments if a.type.written)
+        in_place_of_2018 = self.name.endswith("_") and not self.returns_known
+        return marked or (self.names[:1] if in_place_of_2018 else ())
+
+    @cached_property
+    def inplace(self):
+        return self.name.endswith("_") and bool(self.written)
+
+    @cached_property
+    def tensors(self):
+        """The names of the Tensor arguments that are read: all but an `out`."""
+        out = () if self.inplace else self.written
+        return tuple(a.name for a in self.arguments if a.type.tensor and a.name not in out)
+
+    @cached_property
+    def signature(self):
+        """What tells overloads apart: no defaults, no annotation of aliases."""
+        return tuple((a.name, a.type.base, a.type.list) for a in self.arguments)
+
+
+HEAD = re.compile(r"\s*(?P<name>\w+)(?:\.(?P<overload>\w+))?\s*\(\s*", re.ASCII)
+TYPE = r"(?:std::array<bool,\s*\d+>|[A-Za-z]\w*)(?:\([a-z|! *>-]*\))?[?\[\]\d]*"
+DEFAULT = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\[[^\[\]]*\]|[^\s,()\[\]]+"
+ARGUMENT = re.compile(
+    rf"(?P<type>{TYPE})\s+(?P<name>[A-Za-z]\w*)\s*(?:=\s*(?P<default>{DEFAULT})\s*)?", re.ASCII
+)
+RETURN = re.compile(rf"(?P<type>{TYPE})(?:\s+(?P<name>[A-Za-z]\w*))?\s*", re.ASCII)
+STAR = re.compile(r"\*\s*")
+COMMA = re.compile(r",\s*")
+ARROW = re.compile(r"\)\s*->\s*")
+PARTS = re.compile(
+    r"(?P<base>[A-Za-z]\w*)(?:\((?P<alias>[^()]*)\))?(?P<inner>\?)?(?P<list>\[\d*\])?(?P<outer>\?)?",
+    re.ASCII,
+)
+ALIAS = re.compile(r"[a-z](\|[a-z])*!?( -> [a-z*](\|[a-z])*)?")
+ARRAY = re.compile(r"std::array<bool,\s*(\d{1,3})>")
+INTEGER = re.compile(r"-?\d{1,18}")
+FLOAT = re.compile(r"-?(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,3})?")
+
+
+def parse_schema(text):
+    """The Schema that `text` spells; a SchemaError says what is wrong with it, and where."""
+    head = HEAD.match(text) if len(text) <= MAX_CHARACTERS else None
+    if head is None:
+        raise SchemaError(0, f"cannot read {shown(text)} as a schema", FORM)
+    name, overload = head["name"], head["overload"] or ""
+    _check_name(name, overload, head)
+    arguments, end = _arguments(text, head.end())
+    returns = _returns(text, end)
+    return Schema(name, overload, arguments, returns, text)
+
+
+FORM = "write it as `name(Type argument, ...) -> Type`"
+
+
+def _check_name(name, overload, head):
+    if "__" in name or name.strip("_") == "" or name[0].isdigit():
+        cure = "a name has letters, digits and single underscores"
+        raise SchemaError(head.start("name"), f"{shown(name)} cannot be an operator's name", cure)
+    if "__" in overload or overload.startswith("_"):
+        cure = "an overload has letters, digits and single underscores"
+        raise SchemaError(head.start("overload"), f"{shown(overload)} is no overload", cure)
+
+
+def _arguments(text, position):
+    """The arguments that begin at `position`, and where their closing bracket is."""
+    arguments, keyword_only = [], False
+    while position < len(text) and text[position] != ")":
+        star = STAR.match(text, position)
+        if star and not keyword_only:
+            keyword_only, position = True, star.end()
+        else:
+            match = _expect(ARGUMENT, text, position, "an argument", "write `Type name`")
+            arguments.append(_argument(match, keyword_only))
+            position = match.end()
+        position = _after_comma(text, position, ")")
+    if position >= len(text):
+        raise SchemaError(len(text), "the bracket of the arguments is not closed", FORM)
+    _check_arguments(arguments, position)
+    return tuple(arguments), position
+
+
+def _after_comma(text, position, closing):
+    if text[position : position + 1] in ("", closing):
+        return position
+    return _expect(COMMA, text, position, "a comma or the closing bracket", FORM).end()
+
+
+def _expect(pattern, text, position, what, cure):
+    match = pattern.match(text, position)
+    if match is None:
+        cause = f"expected {what} at {shown(text[position:])}"
+        raise SchemaError(position, cause, cure)
+    return match
+
+
+def _check_arguments(arguments, position):
+    names = [argument.name for argument in arguments]
+    if len(names) > MAX_ARGUMENTS:
+        raise SchemaError(position, f"{len(names)} arguments", f"at most {MAX_ARGUMENTS} are read")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise SchemaError(position, f"two arguments are called {shown(twice)}", "rename one")
+
+
+def _argument(match, keyword_only):
+    type_ = _type(match, match["type"])
+    default = REQUIRED if match["default"] is None else _default(match, type_)
+    return Argument(match["name"], type_, default, keyword_only)
+
+
+def _type(match, text):
+    try:
+        return parse_type(text)
+    except ValueError as error:
+        cause, cure = error.args
+        raise SchemaError(match.start("type"), cause, cure) from None
+
+
+@lru_cache(maxsize=1024)
+def parse_type(text):
+    """The Type that `text` spells; a ValueError holds cause and cure."""
+    array = ARRAY.fullmatch(text)
+    if array:
+        return Type("bool", list=True, size=int(array[1]))
+    parts = PARTS.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"cannot read the type {shown(text)}", "write `Tensor?`, `int[2]`, ...")
+    base, is_list, size = _base(parts)
+    alias = parts["alias"]
+    if alias is not None and not ALIAS.fullmatch(alias):
+        raise ValueError(f"cannot read the alias ({alias})", "write `(a)`, `(a!)` or `(a -> *)`")
+    inner, outer = bool(parts["inner"]), bool(parts["outer"])
+    if not is_list:
+        return Type(base, inner or outer, alias=alias)
+    of_2018 = parts["list"] is None  # `TensorList?`: the ? stands behind the list
+    return Type(base, outer or (inner and of_2018), True, size, alias, inner and not of_2018)
+
+
+def _base(parts):
+    base = SPELLINGS.get(parts["base"], parts["base"])
+    is_list, size = parts["list"] is not None, (parts["list"] or "[]")[1:-1]
+    if base.endswith("[]"):
+        base, is_list = base[:-2], True
+    if base not in BASES:
+        known = BASES | SPELLINGS.keys()
+        cure = mean(base, known, f"the types are {', '.join(sorted(BASES))}")
+        raise ValueError(f"unknown type {shown(base)}", cure)
+    return base, is_list, int(size[:3]) if size else None
+
+
+def _default(match, type_):
+    text = match["default"]
+    value = _value(text, type_)
+    if value is not REQUIRED and type_.list and type(value) in SCALARS[type_.base] and type_.size:
+        value = (value,) * type_.size  # int[2] stride=1 is stride=(1, 1)
+    if value is REQUIRED or not _fits(value, type_):
+        cause = f"{shown(text)} cannot be the default of {shown(match['name'])}"
+        cure = f"its type is {shown(match['type'])}"
+        raise SchemaError(match.start("default"), cause, cure)
+    return value
+
+
+CONSTANTS = {"None": None, "True": True, "False": False}
+SCALARS = {
+    "int": (int,),
+    "bool": (bool,),
+    "float": (float, int),
+    "Scalar": (float, int, bool),
+    "str": (str,),
+} | dict.fromkeys(WORDY, (str,))
+
+
+def _value(text, type_):
+    """The Python value of a default; REQUIRED if it has none."""
+    if text[0] in "\"'":
+        return re.sub(r"\\(.)", r"\1", text[1:-1]) if type_.base == "str" else REQUIRED
+    if text[0] == "[":
+        items = [item.strip() for item in text[1:-1].split(",")]
+        return tuple(_value(item, type_) for item in items) if items != [""] else ()
+    if text in CONSTANTS:
+        return CONSTANTS[text]
+    if INTEGER.fullmatch(text):
+        return int(text)
+    if FLOAT.fullmatch(text):
+        return float(text)
+    if type_.base in WORDY and text.isidentifier():
+        return text
+    return REDUCTIONS.get(text, REQUIRED) if type_.base == "int" else REQUIRED
+
+
+def _fits(value, type_):
+    if value is None:
+        return type_.optional
+    kinds = SCALARS.get(type_.base, ())
+    if type_.list:
+        return isinstance(value, tuple) and all(type(item) in kinds for item in value)
+    return type(value) in kinds
+
+
+def _returns(text, position):
+    """What stands behind the arguments, whose bracket closes at `position`."""
+    if not text[position + 1 :].strip():
+        return (Return(None, parse_type("Tensor")),)
+    position = _expect(ARROW, text, position, "`-> Type`", FORM).end()
+    if text[position : position + 1] != "(":
+        found, end = _return(text, position)
+        found = [found]
+    else:
+        found, end = _several_returns(text, position + 1)
+    if text[end:].strip():
+        raise SchemaError(end, f"{shown(text[end:])} follows the schema", FORM)
+    return tuple(found)
+
+
+def _several_returns(text, position):
+    found = []
+    while position < len(text) and text[position] != ")":
+        item, position = _return(text, position)
+        found.append(item)
+        position = _after_comma(text, position, ")")
+    if position >= len(text):
+        raise SchemaError(len(text), "the bracket of the returns is not closed", FORM)
+    return found, position + 1
+
+
+def _return(text, position):
+    match = _expect(RETURN, text, position, "a return", "write `Type` or `Type name`")
+    return Return(match["name"], _type(match, match["type"])), match.end()
