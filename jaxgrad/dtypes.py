@@ -64,8 +64,11 @@ class dtype:
     def __repr__(self):
         return f"torch.{self.name}"
 
-    def __reduce__(self):
-        return "bool" if self.category == BOOLEAN else self.name
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, _memo):
+        return self
 
 
 _FROM_NUMPY: dict = {}

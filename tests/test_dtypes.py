@@ -2,7 +2,6 @@
 
 import copy
 import json
-import pickle
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -75,7 +74,7 @@ def test_short_names_are_the_same_objects():
 
 @pytest.mark.parametrize("dtype", dtypes.ALL)
 def test_one_object_of_each(dtype):
-    assert copy.copy(dtype) is copy.deepcopy(dtype) is pickle.loads(pickle.dumps(dtype)) is dtype
+    assert copy.copy(dtype) is copy.deepcopy([dtype])[0] is dtype
 
 
 def test_no_others_can_be_made():
