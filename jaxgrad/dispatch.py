@@ -1,0 +1,262 @@
+"""The one path of every operator on tensors: bind the arguments, find the call, run its kernel, record.
+
+All that depends on the arguments' types and not on their numbers is done once and kept in a `Plan`: which overload, how
+dtypes promote, the compiled kernel, what comes out. A later call of the same kind finds its plan by the abstract values of
+the tensors and the values of the rest.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+import types
+
+import jax
+import numpy as np
+
+from . import avals, execution
+from .nodes import Node
+from .modes import INFERENCE, RECORD, mode
+from .binding import Signature, resolve
+from .primitive import ARRAY, Call, Overloads, flatten
+from .programs import Program
+from .tensor import INFERENCE_TENSOR, Tensor, edge_of, wrap
+
+# A number is an input of the kernel, so that a new one compiles nothing. These few are part of it: formulas and XLA
+# have shorter forms for them, and they are all that much code uses.
+CONSTANTS = frozenset([-1, 0, 0.5, 1, 2, 3])
+
+_new = object.__new__
+_Tracer = jax.core.Tracer
+
+
+class Operator:
+    """An operator on tensors, and on JAX values where no argument is a tensor.
+
+    `find` gives the operator on JAX values by name; it is asked at the first call.
+    """
+
+    def __init__(self, name: str, find):
+        self.name = self.__name__ = self.__qualname__ = name
+        self._find = find
+        self.plans: dict[tuple, Plan] = {}
+
+    @functools.cached_property
+    def overloads(self) -> Overloads:
+        return self._find(self.name)
+
+    @functools.cached_property
+    def varying(self) -> frozenset:
+        """Positions and names at which a number is data and no part of the program."""
+        found, fixed = set(), set()
+        for signature in self.overloads.signatures:
+            for position, argument in enumerate(signature.arguments):
+                kind = found if argument.type.base == "Scalar" else fixed
+                if argument.type.base != "Tensor":
+                    kind.update((position, argument.name))
+        return frozenset(found - fixed)
+
+    def __call__(self, *args, **kwargs):
+        key = []
+        for position, value in enumerate(args):
+            key.append(value._aval if type(value) is Tensor else self.key_of(position, value))
+        if kwargs:
+            for name, value in kwargs.items():
+                key.append((name, value._aval if type(value) is Tensor else self.key_of(name, value)))
+            values = (*args, *kwargs.values())
+        else:
+            values = args
+        plan = self.plans.get(tuple(key))
+        if plan is None:
+            return self.first_call(tuple(key), args, kwargs)
+        if plan.nested:
+            return apply(plan.call, [_pick(values, place) for place in plan.places])
+        return apply(plan.call, [values[place] for place in plan.places])
+
+    def key_of(self, place, value):
+        """What of an argument that is no plain tensor a plan depends on."""
+        kind = type(value)
+        if kind is float or kind is int:
+            return kind if place in self.varying and value not in CONSTANTS else (kind, value)
+        if isinstance(value, Tensor):
+            return value._aval
+        if kind is list or kind is tuple:
+            return tuple([item._aval if type(item) is Tensor else self.key_of(None, item) for item in value])
+        return _Unhashable() if kind.__hash__ is None else (kind, value)
+
+    def first_call(self, key, args, kwargs):
+        if not any(map(_holds_tensor, (*args, *kwargs.values()))):
+            return self.overloads(*args, **kwargs)
+        overloads = self.overloads
+        chosen, bound = resolve(self.name, overloads.signatures, args, kwargs, _is_tensor)
+        signature, primitive = overloads.signatures[chosen], overloads.primitives[chosen]
+        kinds = [argument.type.base for argument in signature.arguments]
+        bound = [_prepare(value, kind) for value, kind in zip(bound, kinds, strict=True)]
+        structure, leaves = flatten(bound, _is_leaf)
+        leaves = [leaf.value if type(leaf) is _Number else leaf for leaf in leaves]
+        call = primitive.call(structure, tuple([_input(leaf) for leaf in leaves]))
+        places = _places(signature.route(args, tuple(kwargs)), structure)
+        values = (*args, *kwargs.values())
+        execution.prepare(call)
+        if all(_pick(values, place) is leaf for place, leaf in zip(places, leaves, strict=True)):
+            self.plans[key] = Plan(call, places)
+        return apply(call, leaves)
+
+    def __get__(self, instance, owner=None):
+        """As a method, the tensor is the first argument."""
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self):
+        return f"<operator {self.name}>"
+
+
+class _Unhashable:
+    """A key that is never found again."""
+
+
+class _Number:
+    """A number that is data of a call."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+class Plan:
+    """The call that arguments of one kind make, and where among them its arrays are."""
+
+    __slots__ = ("call", "nested", "places")
+
+    def __init__(self, call, places):
+        self.call, self.places = call, places
+        self.nested = any(isinstance(place, tuple) for place in places)
+
+
+def _pick(values, place):
+    return values[place[0]][place[1]] if isinstance(place, tuple) else values[place]
+
+
+def _places(route, structure):
+    """Where the arrays of a structure come from: a place, or a place and the position in the list there."""
+    places = []
+    for position, part in enumerate(structure):
+        if part is ARRAY:
+            places.append(route[position])
+        elif isinstance(part, tuple):
+            places.extend((route[position], i) for i, item in enumerate(part) if item is ARRAY)
+    return places
+
+
+def _is_tensor(value) -> bool:
+    return isinstance(value, Tensor | jax.Array | np.ndarray)
+
+
+def _is_leaf(value) -> bool:
+    return isinstance(value, Tensor | _Number)
+
+
+def _holds_tensor(value) -> bool:
+    return any(map(_holds_tensor, value)) if isinstance(value, list | tuple) else isinstance(value, Tensor)
+
+
+def _prepare(value, kind):
+    """A bound argument as a call takes it: arrays as tensors, numbers that vary marked, the rest as it is."""
+    if kind == "Tensor":
+        if isinstance(value, tuple):
+            return tuple(map(_as_tensor, value))
+        return _as_tensor(value)
+    if kind != "Scalar":
+        return value
+    if isinstance(value, Tensor):
+        if value._requires_grad:
+            raise TypeError("a number is expected here, not a tensor that requires grad: its gradient would be lost")
+        if value._aval.mode != avals.IMMEDIATE:
+            return value
+        value = value._array.item()
+    return _Number(value) if isinstance(value, numbers.Number) and value not in CONSTANTS else value
+
+
+def _as_tensor(value):
+    if value is None or isinstance(value, Tensor):
+        return value
+    with jax.enable_x64(True):
+        return wrap(jax.numpy.asarray(value))
+
+
+def _input(leaf):
+    return leaf._aval if isinstance(leaf, Tensor) else type(leaf)
+
+
+def apply(program: Program, leaves: list):
+    """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is on."""
+    try:
+        arrays = [leaf._array for leaf in leaves]
+        mask = tuple([leaf._requires_grad for leaf in leaves])
+    except AttributeError:  # a number among them
+        arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        mask = tuple([isinstance(leaf, Tensor) and leaf._requires_grad for leaf in leaves])
+    results = program.kernel(*arrays)
+    current = mode.get()
+    if current is RECORD and True in mask:
+        reverse = program.reverses.get(mask)
+        if reverse is None:
+            reverse = _reverse_of(program, mask)
+        if reverse.wanted:
+            return _recorded(program, reverse, leaves, arrays, results)
+    mark = INFERENCE_TENSOR if current is INFERENCE else None
+    if program.single:
+        return _wrap(results, program.outputs[0], False, mark, 0)
+    return program.result([_wrap(r, o, False, mark, i) for i, (r, o) in enumerate(zip(results, program.outputs))])
+
+
+def _recorded(program, reverse, leaves, arrays, results):
+    if reverse.partial:
+        _refuse_inference(reverse, leaves)
+    saved = [arrays[i] for i in reverse.saved_inputs]
+    if reverse.saved_outputs:
+        saved.extend([results] if program.single else [results[i] for i in reverse.saved_outputs])
+    edges = []
+    for i in reverse.wanted:
+        leaf = leaves[i]
+        node = leaf._grad_fn
+        edges.append(edge_of(leaf) if node is None else (node, leaf._output_nr))
+    if program.single:
+        return _wrap(results, program.outputs[0], True, Node(reverse, saved, edges), 0)
+    node = Node(reverse, saved, edges, len(results))
+    outputs = enumerate(zip(results, program.outputs, strict=True))
+    differentiable = program.differentiable_outputs
+    return program.result(
+        [_wrap(r, o, True, node, i) if i in differentiable else _wrap(r, o, False, None, 0) for i, (r, o) in outputs]
+    )
+
+
+def _wrap(array, aval, requires_grad, node, output_nr):
+    # a kernel run under somebody's trace gives a tracer, although its inputs are concrete
+    if isinstance(array, _Tracer) and aval.mode == avals.IMMEDIATE:
+        aval = avals.aval_of(array)
+    made = _new(Tensor)
+    made._array = array
+    made._aval = aval
+    made._requires_grad = requires_grad
+    made._grad_fn = node
+    made._output_nr = output_nr
+    made._leaf = None
+    return made
+
+
+def _reverse_of(program: Program, mask):
+    """The reverse program for the inputs that require grad and can have one."""
+    wanted = tuple(flag and tracked for flag, tracked in zip(mask, program.tracked, strict=True))
+    if not program.differentiable_outputs:
+        wanted = (False,) * len(mask)
+    reverse = program.reverses[mask] = program.reverse(wanted)
+    return reverse
+
+
+def _refuse_inference(reverse, leaves):
+    for i in reverse.saved_inputs:
+        if isinstance(leaves[i], Tensor) and leaves[i].is_inference():
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+                f"computation tracked by autograd: {reverse.program.name} got one of shape {list(leaves[i].shape)}; "
+                "use its clone(), made outside of inference mode"
+            )

@@ -1,0 +1,80 @@
+"""Who runs a program. Nothing else compiles one or calls what was compiled.
+
+Two executors: `immediate` runs a program as one compiled XLA kernel, `inline` adds its operations to the trace that is
+under way. `prepare` chooses by the program's mode and leaves the result at `program.kernel`.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from . import avals
+from .programs import Program, is_bare
+
+
+def prepare(program: Program) -> Program:
+    """Give the program its kernel: from arrays to one array, or to a tuple of arrays where it has several outputs."""
+    if program.kernel is None:
+        program.kernel = immediate(program) if program.mode == avals.IMMEDIATE else inline(program)
+    return program
+
+
+def immediate(program: Program):
+    single = program.single
+
+    def value(*arrays):
+        results = program.value(*arrays)
+        return results[0] if single else results
+
+    value.__name__ = value.__qualname__ = program.name
+    return with_wide_types(jax.jit(value)) if program.wide else jax.jit(value)
+
+
+def inline(program: Program):
+    single = program.single
+
+    def value(*arrays):
+        results = program.value(*arrays) if is_bare() else program.function(*arrays)
+        return results[0] if single else results
+
+    return value
+
+
+def with_wide_types(function):
+    """`function` called with JAX's 64-bit types switched on, its compilation included."""
+
+    @functools.wraps(function)
+    def call(*arrays):
+        with jax.enable_x64(True):
+            return function(*arrays)
+
+    return call
+
+
+_add = jax.jit(jnp.add)
+_wide_add = with_wide_types(_add)
+
+
+def add(first, second, wide: bool):
+    """The sum of two arrays of one shape and dtype, which is `wide` when it has 64 bits."""
+    if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
+        return first + second
+    return _wide_add(first, second) if wide else _add(first, second)
+
+
+@functools.lru_cache(maxsize=256)
+def _filled(aval: avals.Aval, value):
+    return with_wide_types(jnp.full)(aval.shape, value, aval.dtype.numpy)
+
+
+def zeros(aval: avals.Aval):
+    """An array of zeros; immutable, so one serves all who ask."""
+    return _filled(aval, 0) if aval.mode == avals.IMMEDIATE else jnp.zeros(aval.shape, aval.dtype.numpy)
+
+
+def ones(aval: avals.Aval):
+    """An array of ones, shared likewise."""
+    return _filled(aval, 1) if aval.mode == avals.IMMEDIATE else jnp.ones(aval.shape, aval.dtype.numpy)

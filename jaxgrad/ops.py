@@ -1,0 +1,139 @@
+"""The operators: `jaxgrad.ops.<name>` of the shipped table, `jaxgrad.ops.<namespace>.<name>` of tables loaded at run time.
+
+Each is called with tensors, and is then recorded, or with JAX arrays, and is then a JAX function with its own derivatives.
+
+>>> import jax
+>>> jax.grad(jaxgrad.ops.abs)(0.0)   # PyTorch's convention; jax.numpy.abs has 1
+Array(0., dtype=float32, weak_type=True)
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import jax
+
+from . import primitive, rules
+from .dispatch import Operator
+from .primitive import Overloads, Primitive
+from .table import Table
+from .table import load as load_table
+
+
+class Library:
+    """The operators of one table: its rules as primitives, each made when it is first asked for.
+
+    `functions`: value functions and helpers by name; `parent`: the library whose operators and helpers may be called too.
+    """
+
+    def __init__(self, table: Table, functions: Mapping[str, Callable], parent: Library | None = None):
+        self.table, self.functions, self.parent = table, functions, parent
+        self.names = frozenset(table.names)
+        self._overloads: dict[str, Overloads] = {}
+
+    def find(self, name: str) -> Overloads:
+        """The operator of that name on JAX values. Raises AttributeError, or TableError where its entry is wrong."""
+        found = self._overloads.get(name)
+        if found is None:
+            if name not in self.names:
+                raise AttributeError(f"{self.table.path} has no operator {name!r}")
+            primitives = [Primitive(rule, self.value_function(rule), self) for rule in self.table.rules(name)]
+            found = self._overloads.setdefault(name, Overloads(name, primitives))
+        return found
+
+    def value_function(self, rule):
+        """What computes the value: the entry's `forward`, else the function named for the overload or for the operator."""
+        schema = rule.schema
+        if rule.forward is not None:
+            return rule.forward.compile(tuple(argument.name for argument in schema.arguments), self)
+        return self.functions.get(f"{schema.name}_{schema.overload}") or self.functions[schema.name]
+
+    def __getitem__(self, name):
+        """What a formula means by the name of a function: an operator before a helper, the library's own before its parent's."""
+        if name in ("lax", "jnp"):
+            return jax.lax if name == "lax" else jax.numpy
+        if name in self.names:
+            return self.find(name)
+        if name in self.functions:
+            return self.functions[name]
+        if self.parent is None:
+            raise KeyError(name)
+        return self.parent[name]
+
+
+class Namespace(types.ModuleType):
+    """The operators of a library on tensors, as attributes."""
+
+    def __init__(self, name: str, library: Library):
+        super().__init__(name, f"Operators of {library.table.path}.")
+        self._library = library
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name not in self._library.names:
+            raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
+        operator = Operator(name, self._library.find)
+        setattr(self, name, operator)
+        return operator
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self._library.names})
+
+
+def public_functions(source) -> dict[str, Callable]:
+    """The functions of a module or a dict, by name; those whose name begins with an underscore are left out."""
+    members = source if isinstance(source, Mapping) else vars(source)
+    return {
+        name: member
+        for name, member in members.items()
+        if callable(member) and not name.startswith("_") and not inspect.isclass(member)
+    }
+
+
+def _shipped() -> Library:
+    path = Path(rules.__file__).parents[1] / "derivatives.yaml"
+    functions = public_functions(rules)
+    return Library(load_table(path, functions=frozenset(functions)), functions)
+
+
+def load(path, namespace: str = "my", functions=None) -> Namespace:
+    """Load a table of your own: its operators become `jaxgrad.ops.<namespace>.<name>`.
+
+    path: a file in the format of derivatives.yaml; functions: a module or a dict with the value functions and helpers that its
+    formulas call beside the shipped operators. Raises TableError, a ValueError, that lists every mistake of the file with its line and
+    column; then nothing is changed. ValueError for a namespace that is no identifier or is an operator's name.
+
+    >>> import pathlib, tempfile
+    >>> table = pathlib.Path(tempfile.mkdtemp(), "cube.yaml")
+    >>> _ = table.write_text("- name: cube(Tensor self) -> Tensor\\n  forward: self * self * self\\n  self: 3 * grad * self * self\\n")
+    >>> my = jaxgrad.ops.load(table)
+    >>> x = jaxgrad.tensor(2.0, requires_grad=True)
+    >>> jaxgrad.ops.my.cube(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+    if not namespace.isidentifier() or namespace.startswith("_") or namespace in (*library.names, "load"):
+        raise ValueError(f"namespace {namespace!r} must be a name that no operator has")
+    own = public_functions(functions or {})
+    known = frozenset(library.names | library.functions.keys())
+    table = load_table(path, functions=frozenset(own) | library.functions.keys(), operators=known)
+    table.check()
+    made = Namespace(f"{__name__}.{namespace}", Library(table, own, library))
+    setattr(sys.modules[__name__], namespace, made)
+    return made
+
+
+library = _shipped()
+primitive.op.find = library.find
+_operators = Namespace(__name__, library)
+
+
+def __getattr__(name):
+    return getattr(_operators, name)
+
+
+def __dir__():
+    return sorted({*globals(), *library.names})

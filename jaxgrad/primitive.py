@@ -1,0 +1,255 @@
+"""An entry of a table as a function on JAX values: value, reverse formula and forward formula under every transformation.
+
+A `Primitive` called on JAX values is a `jax.custom_jvp` whose tangent map is one linear primitive (`linear.py`). Evaluated, that
+map is the forward formula; transposed, it is the reverse formula. A `Call` is a primitive together with all that is fixed
+about one way of calling it: what the tape records and what the executors compile.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import avals
+from .binding import Signature, resolve
+from .formulas import CallReverse, TangentMap
+from .linear import apply_tangent_map
+from .programs import Program, bare, is_bare
+from .table import Formula, Rule
+
+
+class _Slot:
+    """Marks an array in the structure of a call's arguments."""
+
+    def __repr__(self):
+        return "array"
+
+
+ARRAY = _Slot()
+
+
+def is_array(value) -> bool:
+    """Whether a value is data of a call and no part of its structure."""
+    return isinstance(value, jax.Array | np.ndarray)
+
+
+def flatten(arguments, is_leaf=is_array):
+    """The structure of bound arguments, hashable, and their arrays in order; lists are looked into one level deep."""
+    leaves, structure = [], []
+    for argument in arguments:
+        if isinstance(argument, list | tuple):
+            leaves.extend(item for item in argument if is_leaf(item))
+            structure.append(tuple(ARRAY if is_leaf(item) else item for item in argument))
+        elif is_leaf(argument):
+            leaves.append(argument)
+            structure.append(ARRAY)
+        else:
+            structure.append(argument)
+    return tuple(structure), leaves
+
+
+def unflatten(structure, leaves):
+    """The arguments of a structure with `leaves` in its slots: the inverse of `flatten`."""
+    supply = iter(leaves)
+    return [
+        tuple(next(supply) if item is ARRAY else item for item in part)
+        if isinstance(part, tuple)
+        else next(supply)
+        if part is ARRAY
+        else part
+        for part in structure
+    ]
+
+
+class Primitive:
+    """One overload of an operator on JAX values.
+
+    `rule`: its entry of the table; `compute`: the value function; `scope`: what its formulas may call, by name.
+    """
+
+    def __init__(self, rule: Rule, compute, scope):
+        self.rule, self.compute, self.scope = rule, compute, scope
+        schema = rule.schema
+        self.name = schema.name
+        self.argument_names = tuple(argument.name for argument in schema.arguments)
+        self.positional = sum(not argument.keyword_only for argument in schema.arguments)
+        self.keywords = self.argument_names[self.positional :]
+        self.precondition = getattr(compute, "precondition", None)
+        self.calls: dict[tuple, Call] = {}
+        self.compiled: dict[Formula, Any] = {}
+
+    def evaluate(self, arguments):
+        """The value function on bound arguments, in the order of the schema."""
+        keywords = dict(zip(self.keywords, arguments[self.positional :], strict=True))
+        return self.compute(*arguments[: self.positional], **keywords)
+
+    def __call__(self, arguments):
+        if is_bare():
+            return self.evaluate(arguments)
+        structure, arrays = flatten(arguments)
+        mode = avals.INLINE if jax.config.jax_enable_x64 else avals.INLINE32
+        call = self.call(structure, tuple(_input_of(array, mode) for array in arrays))
+        return call.result(call.function(*arrays))
+
+    def evaluate_formula(self, formula: Formula, scope):
+        """A formula of this entry with the names it reads taken from `scope`."""
+        function = self.compiled.get(formula)
+        names = tuple(sorted(formula.names))
+        if function is None:
+            function = self.compiled[formula] = formula.compile(names, self.scope)
+        return function(*(scope[name] for name in names))
+
+    def call(self, structure, inputs) -> Call:
+        """The one `Call` of this structure and these inputs."""
+        key = (*map(_typed, structure), *inputs)
+        found = self.calls.get(key)
+        if found is None:
+            found = self.calls.setdefault(key, Call(self, structure, inputs))
+        return found
+
+    def __repr__(self):
+        return f"<primitive {self.rule.schema.full_name}>"
+
+
+def _typed(part):
+    """A structure's part as a key that tells 1, 1.0 and True apart."""
+    if isinstance(part, tuple):
+        return tuple(map(_typed, part))
+    return part if part is ARRAY or part is None else (type(part), part)
+
+
+def _input_of(array, mode):
+    return avals.scalar_type(array) or avals.aval(
+        array.shape, avals.dtypes.from_numpy(array.dtype), mode
+    )
+
+
+class Call(Program):
+    """A primitive, the structure of its arguments, and the abstract values of its arrays."""
+
+    def __init__(self, primitive: Primitive, structure, inputs):
+        self.primitive, self.structure, self.inputs = primitive, structure, inputs
+        self.mode = max((i.mode for i in inputs if isinstance(i, avals.Aval)), default=avals.IMMEDIATE)
+        self.name = _node_name(primitive.name)
+        self.tangent_maps: dict[tuple, TangentMap] = {}
+
+    @functools.cached_property
+    def owners(self) -> tuple[str, ...]:
+        """The argument that each array belongs to, by name."""
+        counts = (part.count(ARRAY) if isinstance(part, tuple) else int(part is ARRAY) for part in self.structure)
+        names = self.primitive.argument_names
+        return tuple(name for name, count in zip(names, counts, strict=True) for _ in range(count))
+
+    @functools.cached_property
+    def tracked(self) -> tuple[bool, ...]:
+        """For each array whether a gradient of it can be asked for."""
+        constant = self.primitive.rule.non_differentiable
+        return tuple(
+            isinstance(array, avals.Aval) and array.differentiable and owner not in constant
+            for array, owner in zip(self.inputs, self.owners, strict=True)
+        )
+
+    @functools.cached_property
+    def differentiable_outputs(self) -> tuple[int, ...]:
+        flags = self.primitive.rule.output_differentiability
+        outputs = enumerate(self.outputs)
+        # the one flag of a list of tensors holds for every tensor of it
+        return tuple(i for i, output in outputs if output.differentiable and flags[min(i, len(flags) - 1)])
+
+    def arguments(self, leaves):
+        """The bound arguments with `leaves` for arrays."""
+        return unflatten(self.structure, leaves)
+
+    def is_list(self, argument: str) -> bool:
+        """Whether an argument is a list of tensors."""
+        return isinstance(self.structure[self.primitive.argument_names.index(argument)], tuple)
+
+    def plain(self, *arrays) -> tuple:
+        """The value function on the arrays of this call; outputs as a tuple, none with a weak type."""
+        results = self.primitive.evaluate(self.arguments(arrays))
+        self.container = next((kind for kind in (list, tuple) if isinstance(results, kind)), None)
+        results = results if self.container else (results,)
+        return tuple(jax.lax.convert_element_type(r, r.dtype) for r in map(jnp.asarray, results))
+
+    def value(self, *arrays):
+        with bare():
+            return self.plain(*arrays)
+
+    @functools.cached_property
+    def function(self):
+        """The value with its rules, for JAX to differentiate."""
+        function = jax.custom_jvp(self.plain)
+        function.defjvp(self.jvp, symbolic_zeros=True)
+        return function
+
+    def jvp(self, primals, tangents):
+        """The rule JAX calls: outputs, and their tangents as one linear map of the tangents that are not zero."""
+        outputs = self.function(*primals)
+        mask = tuple(
+            tracked and not isinstance(tangent, jax.custom_derivatives.SymbolicZero)
+            for tracked, tangent in zip(self.tracked, tangents, strict=True)
+        )
+        output_tangents = [_zero_tangent(output) for output in outputs]
+        if any(mask):
+            moving = [tangent for tangent, flag in zip(tangents, mask, strict=True) if flag]
+            results = apply_tangent_map(self.tangent_map(mask), primals, outputs, moving)
+            for position, tangent in zip(self.differentiable_outputs, results, strict=True):
+                output_tangents[position] = tangent
+        return outputs, tuple(output_tangents)
+
+    def tangent_map(self, mask) -> TangentMap:
+        """The derivative as a linear map of the tangents of the inputs that `mask` names."""
+        found = self.tangent_maps.get(mask)
+        if found is None:
+            found = self.tangent_maps.setdefault(mask, TangentMap(self, mask))
+        return found
+
+    def make_reverse(self, mask):
+        return CallReverse(self, mask)
+
+    def result(self, outputs):
+        """Outputs as the operator returns them: one array, a tuple or a list."""
+        return self.container(outputs) if self.container else outputs[0]
+
+
+def _zero_tangent(output):
+    if jnp.issubdtype(output.dtype, jnp.inexact):
+        return jnp.zeros_like(output)
+    return np.zeros(output.shape, jax.dtypes.float0)
+
+
+def _node_name(operator: str) -> str:
+    """The name PyTorch gives a node of this operator, less the word Backward: `log_softmax` becomes `LogSoftmax`."""
+    return "".join(word[:1].upper() + word[1:] for word in operator.strip("_").split("_"))
+
+
+class Overloads:
+    """An operator on JAX values: of its primitives the first whose schema the arguments fit is called."""
+
+    def __init__(self, name: str, primitives: list[Primitive]):
+        self.name, self.primitives = name, primitives
+        self.signatures = [Signature(primitive.rule.schema) for primitive in primitives]
+
+    def __call__(self, *args, **kwargs):
+        position, bound = resolve(self.name, self.signatures, args, kwargs, is_array)
+        return self.primitives[position](bound)
+
+    def __repr__(self):
+        return f"<operator {self.name} on JAX values>"
+
+
+class Operators:
+    """The shipped table's operators by attribute, for value functions and helpers: `op.sum(grad, dim)`."""
+
+    def __init__(self):
+        self.find = None
+
+    def __getattr__(self, name):
+        return self.find(name)
+
+
+op = Operators()

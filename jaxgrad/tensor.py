@@ -1,0 +1,214 @@
+"""The handle: what PyTorch code holds in its hands.
+
+A `Tensor` points to an immutable `jax.Array`. Its methods are in `methods.py` and made from the table; here is what makes
+it a tensor: its array, its abstract value, and its place in the graph.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+
+import jax
+
+from . import avals
+from .nodes import AccumulateGrad, Node
+
+# marks, in the place of a node, a tensor made in inference mode
+INFERENCE_TENSOR = object()
+
+NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+    "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+    ".retain_grad() on the non-leaf Tensor."
+)
+
+
+class Tensor:
+    """A multi-dimensional array with a gradient. Made by `jaxgrad.tensor` and every operator.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ("__weakref__", "_array", "_aval", "_grad_fn", "_leaf", "_output_nr", "_requires_grad")
+
+    # numpy leaves `array * tensor` to the tensor
+    __array_priority__ = 1000
+
+    @property
+    def shape(self):
+        return self._aval.shape
+
+    @property
+    def dtype(self):
+        return self._aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._aval.shape)
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool):
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, requires_grad: bool = True):
+        """Record operators on this leaf from now on, or no longer; returns the tensor itself.
+
+        Raises RuntimeError for a tensor that is not floating point or complex, or that was computed.
+
+        >>> jaxgrad.zeros(2).requires_grad_()
+        tensor([0., 0.], requires_grad=True)
+        """
+        if not requires_grad and self.grad_fn is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if requires_grad and not self._aval.differentiable:
+            raise RuntimeError(
+                f"only Tensors of floating point and complex dtype can require gradients, not one of {self.dtype}"
+            )
+        if requires_grad and self._grad_fn is INFERENCE_TENSOR:
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+            )
+        self._requires_grad = bool(requires_grad)
+        return self
+
+    @property
+    def grad_fn(self) -> Node | None:
+        return self._grad_fn if isinstance(self._grad_fn, Node) else None
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._grad_fn is INFERENCE_TENSOR
+
+    @property
+    def grad(self) -> Tensor | None:
+        leaf = self._leaf
+        if leaf is not None and leaf.grad is not None:
+            return leaf.grad
+        if self.grad_fn is not None and not self.retains_grad:
+            warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return None
+
+    @grad.setter
+    def grad(self, gradient: Tensor | None):
+        if gradient is not None:
+            self._check_assigned(gradient)
+        leaf_state(self).grad = gradient
+
+    @grad.deleter
+    def grad(self):
+        leaf_state(self).grad = None
+
+    def _check_assigned(self, gradient):
+        if not isinstance(gradient, Tensor):
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(gradient).__name__}"
+            )
+        if gradient is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if gradient.shape != self.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(gradient.shape)}' to a tensor of size "
+                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
+            )
+        if gradient.dtype != self.dtype:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{gradient.dtype}' to a tensor with dtype '{self.dtype}'. "
+                "Please ensure that the gradient and the tensor have the same dtype"
+            )
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on this tensor, which is not a leaf."""
+        node = self.grad_fn
+        kept = (node.retained or {}).get(self._output_nr) if node is not None else None
+        return kept is not None and kept() is self
+
+    def retain_grad(self):
+        """Have `.grad` filled although the tensor is not a leaf. Raises RuntimeError where no gradient is required.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> y.sum().backward()
+        >>> y.grad
+        tensor([1., 1.])
+        """
+        if not self._requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.grad_fn is not None:
+            self._grad_fn.retain(self._output_nr, self)
+
+    def detach(self) -> Tensor:
+        """The same values outside of the graph: the result does not require grad.
+
+        >>> jaxgrad.ones(2, requires_grad=True).detach().requires_grad
+        False
+        """
+        return wrap(self._array, self._aval)
+
+    @property
+    def device(self):
+        return device_of(self)
+
+
+class LeafState:
+    """What few tensors have: a gradient, and a leaf's node."""
+
+    __slots__ = ("accumulate", "grad")
+
+    def __init__(self):
+        self.grad = None
+        self.accumulate = None
+
+
+def leaf_state(tensor: Tensor) -> LeafState:
+    if tensor._leaf is None:
+        tensor._leaf = LeafState()
+    return tensor._leaf
+
+
+def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tensor:
+    """A tensor of a JAX array or tracer."""
+    made = _new(Tensor)
+    made._array = array
+    made._aval = avals.aval_of(array) if aval is None else aval
+    made._requires_grad = requires_grad
+    made._grad_fn = node
+    made._output_nr = output_nr
+    made._leaf = None
+    return made
+
+
+_new = object.__new__
+
+
+def edge_of(tensor: Tensor):
+    """Where a gradient of this tensor goes: the node that made it, or its own `AccumulateGrad`, and the output's number."""
+    if tensor._grad_fn is not None:
+        return tensor._grad_fn, tensor._output_nr
+    state = leaf_state(tensor)
+    node = state.accumulate() if state.accumulate is not None else None
+    if node is None:
+        # the leaf holds its node weakly, as the node holds the leaf: whoever has an edge keeps both
+        node = AccumulateGrad(tensor)
+        state.accumulate = weakref.ref(node)
+    return node, 0
