@@ -10,6 +10,7 @@ Array(0., dtype=float32, weak_type=True)
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -24,6 +25,9 @@ from .table import Table
 from .table import load as load_table
 
 
+_METHOD = re.compile(r"\(Tensor(\([a-z!]+\))? self\b")
+
+
 class Library:
     """The operators of one table: its rules as primitives, each made when it is first asked for.
 
@@ -34,6 +38,12 @@ class Library:
         self.table, self.functions, self.parent = table, functions, parent
         self.names = frozenset(table.names)
         self._overloads: dict[str, Overloads] = {}
+
+    @property
+    def methods(self) -> list[str]:
+        """The operators that take a tensor called `self` first."""
+        entries = self.table.entries
+        return [name for name in entries if any(_METHOD.search(entry.name.text) for entry in entries[name])]
 
     def find(self, name: str) -> Overloads:
         """The operator of that name on JAX values. Raises AttributeError, or TableError where its entry is wrong."""
@@ -95,7 +105,7 @@ def public_functions(source) -> dict[str, Callable]:
 
 def _shipped() -> Library:
     path = Path(rules.__file__).parents[1] / "derivatives.yaml"
-    functions = public_functions(rules)
+    functions = {name: f for family in rules.FAMILIES for name, f in public_functions(family).items()}
     return Library(load_table(path, functions=frozenset(functions)), functions)
 
 

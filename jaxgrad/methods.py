@@ -1,0 +1,269 @@
+"""What a tensor can do: Python's protocols, conversions, and a method for each operator whose first argument is `self`."""
+
+from __future__ import annotations
+
+import copy
+
+import jax
+import numpy as np
+
+from . import avals, dtypes, ops, printing
+from .modes import is_grad_enabled
+from .tensor import Tensor, wrap
+
+
+def install():
+    """Give `Tensor` the methods of this module and those of the shipped table."""
+    for name in ops.library.methods:
+        if not name.startswith("_") and not hasattr(Tensor, name):
+            setattr(Tensor, name, getattr(ops, name))
+    for name, member in vars(_Methods).items():
+        if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+            setattr(Tensor, name, member)
+    for symbol, operator in PROTOCOL.items():
+        if operator in ops.library.names:
+            setattr(Tensor, f"__{symbol}__", getattr(ops, operator))
+
+
+# Python's protocol by operator of the table; the operators bind as methods
+PROTOCOL = {
+    "add": "add", "radd": "add", "sub": "sub", "rsub": "rsub", "mul": "mul", "rmul": "mul", "truediv": "div",
+    "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "matmul": "matmul", "neg": "neg", "abs": "abs",
+    "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+    "and": "bitwise_and", "rand": "bitwise_and", "or": "bitwise_or", "ror": "bitwise_or",
+    "xor": "bitwise_xor", "rxor": "bitwise_xor", "invert": "bitwise_not",
+}  # fmt: skip
+
+
+def concrete(tensor: Tensor, what: str):
+    """The tensor's array, finished. Raises RuntimeError under a trace, where there are no numbers yet."""
+    if tensor._aval.mode != avals.IMMEDIATE:
+        raise RuntimeError(
+            f"{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is being traced: inside jaxgrad.jit, "
+            "jax.jit or a vmap there are none yet. Return the tensor and read it outside, or use jaxgrad.where in place of an if"
+        )
+    return tensor._array
+
+
+class _Methods:
+    """Methods that are no operators; `install` copies them to `Tensor`."""
+
+    __hash__ = object.__hash__
+
+    def size(self, dim: int | None = None):
+        """The shape, or the extent of one dimension.
+
+        >>> jaxgrad.zeros(2, 3).size(), jaxgrad.zeros(2, 3).size(-1)
+        (torch.Size([2, 3]), 3)
+        """
+        return self.shape if dim is None else self.shape[_dimension(dim, self.ndim)]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements.
+
+        >>> jaxgrad.zeros(2, 3).numel()
+        6
+        """
+        return self.shape.numel()
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return self.dtype.itemsize
+
+    itemsize = property(element_size)
+    nbytes = property(lambda self: self.numel() * self.dtype.itemsize)
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    def item(self):
+        """The one element as a Python number. Raises RuntimeError for a tensor of any other size.
+
+        >>> jaxgrad.tensor([1.5]).item()
+        1.5
+        """
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        return np.asarray(concrete(self, "item()")).item()
+
+    def tolist(self):
+        """The elements as nested lists of Python numbers, or one number.
+
+        >>> jaxgrad.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        return np.asarray(concrete(self, "tolist()")).tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The elements as a numpy array that is read-only, since tensors may share its memory.
+
+        Raises RuntimeError for a tensor that requires grad, unless `force` or under `no_grad`.
+        """
+        if self._requires_grad and not force and is_grad_enabled():
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            )
+        array = np.asarray(concrete(self, "numpy()"))
+        array.flags.writeable = False
+        return array
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **arguments):
+        if self._requires_grad:
+            raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
+        return concrete(self, "__dlpack__()").__dlpack__(**arguments)
+
+    def __dlpack_device__(self):
+        return concrete(self, "__dlpack_device__()").__dlpack_device__()
+
+    def __jax_array__(self):
+        if self._requires_grad:
+            raise TypeError(
+                "a JAX function was given a tensor that requires grad, and its gradient would be lost: call "
+                "jaxgrad's operator of that name, or pass tensor.detach()"
+            )
+        return self._array
+
+    def __bool__(self):
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"Boolean value of Tensor with {'no values' if not self.numel() else 'more than one value'} is ambiguous: "
+                f"its shape is {list(self.shape)}; use any() or all()"
+            )
+        return bool(np.asarray(concrete(self, "bool()")).item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def __index__(self):
+        if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self):
+        if not self.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self):
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __contains__(self, element):
+        return bool((self == element).any())
+
+    def __rtruediv__(self, other):
+        return self.reciprocal() * other
+
+    def __rpow__(self, other):
+        return ops.pow(other, self)
+
+    def __rmatmul__(self, other):
+        return ops.matmul(other, self)
+
+    def __rfloordiv__(self, other):
+        return ops.floor_divide(wrap_number(other, self), self)
+
+    def __rmod__(self, other):
+        return ops.remainder(wrap_number(other, self), self)
+
+    def __repr__(self):
+        if self._aval.mode != avals.IMMEDIATE:
+            return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
+        name = self.grad_fn.name() if self.grad_fn is not None else None
+        return printing.tensor_str(np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self))
+
+    def __format__(self, specification):
+        if specification and not self.ndim:
+            return format(self.item(), specification)
+        return object.__format__(self, specification)
+
+    def __copy__(self):
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo):
+        if self.grad_fn is not None:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+                "Use tensor.detach().clone(), or clone() to stay in the graph."
+            )
+        made = memo[id(self)] = wrap(self._array, self._aval, self._requires_grad)
+        if self._leaf is not None and self._leaf.grad is not None:
+            made.grad = copy.deepcopy(self._leaf.grad, memo)
+        return made
+
+    def cpu(self):
+        """The tensor on the CPU."""
+        return self.to("cpu")
+
+
+for _name, _dtype in {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
+    "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
+    "bool": dtypes.bool, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+}.items():  # fmt: skip
+    setattr(_Methods, _name, lambda self, _dtype=_dtype: self.to(_dtype))
+
+
+def wrap_number(number, like: Tensor) -> Tensor:
+    """A number as a 0-d tensor that promotes with `like` as the number would."""
+    with jax.enable_x64(True):
+        made = wrap(jax.numpy.asarray(number))
+    kind = dtypes.as_dtype(type(number))
+    return made.to(like.dtype if like.dtype.category >= kind.category else dtypes.get_default_dtype())
+
+
+def _dimension(dim, ndim):
+    if not -max(ndim, 1) <= dim < max(ndim, 1):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
+        )
+    return dim
+
+
+def _device_shown(tensor):
+    kind = next(iter(tensor._array.devices())).platform
+    return None if kind == "cpu" else kind
+
+
+def _flatten_tensor(tensor):
+    return (tensor._array,), None
+
+
+def _unflatten_tensor(_, children):
+    (array,) = children
+    made = object.__new__(Tensor)
+    for name, value in (("_array", array), ("_requires_grad", False), ("_grad_fn", None), ("_output_nr", 0), ("_leaf", None)):
+        setattr(made, name, value)
+    # JAX unflattens with whatever it carries: placeholders, specifications, not arrays alone
+    made._aval = avals.aval_of(array) if isinstance(array, jax.Array) else None
+    return made
+
+
+jax.tree_util.register_pytree_node(Tensor, _flatten_tensor, _unflatten_tensor)
