@@ -3,7 +3,7 @@
 import ast
 
 from jaxgrad.table.formula import Formula, Word
-from jaxgrad.table.rule import is_integral
+from jaxgrad.table.rule import BROKEN, is_integral
 
 CHOICES = 'write a formula, `zeros`, `non_differentiable` or `not_implemented("why")`'
 
@@ -14,9 +14,9 @@ def check(rule, mistake):
     if not rule.differentiable_outputs:
         return
     check_number_of_gradients(rule, mistake)
-    check_styles(rule, mistake)
-    for names, formula in gradient_formulas(rule):
-        check_gradient(rule, names, formula, mistake)
+    if not mixes_styles(rule, mistake):
+        for names, formula in gradient_formulas(rule):
+            check_gradient(rule, names, formula, mistake)
     check_overwritten(rule, mistake)
     check_constant_outputs(rule, mistake)
     check_words(rule, mistake)
@@ -64,7 +64,7 @@ def named(rule, formula):
     )
 
 
-def check_styles(rule, mistake):
+def mixes_styles(rule, mistake):
     formulas = [formula for _, formula in gradient_formulas(rule)]
     single = [f for f in formulas if "grad" in f.names]
     several = [f for f in formulas if "grads" in f.names]
@@ -72,14 +72,17 @@ def check_styles(rule, mistake):
     if single and several:
         cause = "its formulas mix 'grad' and 'grads'"
         mistake(single[0].place("grad"), cause, "write grads[0] for grad")
-    if by_name and (single or several):
+    elif by_name and (single or several):
         name = named(rule, by_name[0])[0]
         cause = f"its formulas mix {name!r} with 'grad' or 'grads'"
         mistake(by_name[0].place(name), cause, "name all gradients in one way")
-    if several and all(only_first(formula) for formula in several):
+    elif several and all(only_first(formula) for formula in several):
         cause = "its formulas read no gradient but 'grads[0]'"
         cure = "write grad if the first output is the only differentiable one; else use the others"
         mistake(several[0].place("grads"), cause, cure)
+    else:
+        return False
+    return True
 
 
 def only_first(formula):
@@ -191,9 +194,13 @@ def check_element_wise(rule, place, mistake):
     elif len(inputs) != 1 or len(rule.differentiable_outputs) != 1 or lists:
         cause = "auto_element_wise needs one differentiable input, no list, and one such output"
         mistake(place, cause, "write a formula, auto_linear or auto")
-    elif not isinstance(rule.gradient(inputs[0]), Formula):
+    elif is_word(rule.gradient(inputs[0])):
         cause = f"auto_element_wise needs a formula for the gradient of {inputs[0]!r}"
         mistake(place, cause, "write one, or auto")
+
+
+def is_word(value):
+    return isinstance(value, Word) and value != BROKEN
 
 
 def check_tangents(rule, mistake):
@@ -214,10 +221,6 @@ def check_tangent(rule, output, formula, mistake):
     if not formula.names & tangents:
         cause = f"the forward-mode formula of {output!r} reads no tangent"
         mistake(formula.place(""), cause, f"it is made of {' and '.join(sorted(tangents))}")
-    for name in sorted(rule.non_differentiable):
-        if f"{name}_t" in formula.names:
-            cause = f"'{name}_t' is read, and {name!r} is non_differentiable"
-            mistake(formula.place(f"{name}_t"), cause, "leave it out, or give it a gradient")
 
 
 def check_ignored(rule, mistake):
@@ -225,9 +228,10 @@ def check_ignored(rule, mistake):
     if not rule.tangents or len(tangent_formulas(rule)) < len(rule.tangents):
         return
     read = frozenset().union(*(formula.names for _, formula in tangent_formulas(rule)))
+    reads_tangents = any(f"{name}_t" in read for name in rule.tensor_arguments)
     for names, value in rule.gradients:
         has_gradient = isinstance(value, Formula) or value.kind == "auto"
-        for name in names if has_gradient else ():
+        for name in names if has_gradient and reads_tangents else ():
             if f"{name}_t" not in read:
                 place = rule.places[next(iter(rule.tangents))]
                 cause = f"no forward-mode formula reads '{name}_t', and {name!r} has a gradient"

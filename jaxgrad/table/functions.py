@@ -37,7 +37,7 @@ JNP = words(
     clip column_stack concat concatenate conj conjugate convolve copy copysign corrcoef correlate
     cos cosh count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum deg2rad degrees
     delete diag diag_indices diagflat diagonal diff digitize divide divmod dot dsplit dstack
-    ediff1d empty empty_like equal exp exp2 expand_dims expm1 extract eye fabs fill_diagonal fix
+    ediff1d empty empty_like equal exp exp2 expand_dims expm1 extract eye fabs fill_diagonal
     flatnonzero flip fliplr flipud float_power floor floor_divide fmax fmin fmod frexp full
     full_like gcd geomspace gradient greater greater_equal heaviside histogram histogram_bin_edges
     hsplit hstack hypot i0 identity imag indices inner insert interp intersect1d invert isclose

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from jaxgrad.table.functions import NAMESPACES
-from jaxgrad.table.mistakes import Problem, listed, mean, shown
+from jaxgrad.table.mistakes import Problem, bare, listed, mean, shown
 
 MAX_CHARACTERS = 1000
 MAX_NODES = 400
@@ -95,12 +95,20 @@ def parse(text):
     _check_text(text)
     try:
         return ast.parse(text.strip(" "), mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        offset = max((getattr(error, "offset", None) or 1) - 1, 0)
-        cause = f"{shown(text[offset:])} is no expression" if text[offset:] else "it is cut short"
-        raise Unreadable(Problem(min(offset, len(text)), cause, LANGUAGE)) from None
+    except SyntaxError as error:
+        raise Unreadable(_syntax_problem(text, error.offset or 0, error.msg)) from None
+    except ValueError as error:
+        raise Unreadable(_syntax_problem(text, 0, str(error))) from None
     except (MemoryError, RecursionError):
         raise Unreadable(Problem(0, "it is nested too deeply", SHORTER)) from None
+
+
+def _syntax_problem(text, column, message):
+    """`column` counts from 1, and is 0 where Python came to the end of the text."""
+    if column == 0:
+        return Problem(len(text), f"it cannot be read: {bare(message)}", LANGUAGE)
+    offset = min(column - 1, len(text))
+    return Problem(offset, f"cannot read {shown(text[offset:])}: {bare(message)}", LANGUAGE)
 
 
 SHORTER = "move parts of it to a helper function"
@@ -282,6 +290,9 @@ class Reading:
 
     def visit_call(self, node):
         function = node.func
+        if isinstance(function, ast.Name) and function.id == "not_implemented":
+            cure = 'write not_implemented("why") and nothing else'
+            return self.problem(node, "not_implemented inside a formula", cure)
         if isinstance(function, ast.Name):
             self.check_call(node, function.id)
         elif isinstance(function, ast.Attribute) and dotted(function):
@@ -296,10 +307,7 @@ class Reading:
     def check_call(self, node, name, offset=None):
         offset = node.col_offset if offset is None else offset
         self.calls.setdefault(name, node)
-        if name == "not_implemented":
-            cure = 'write not_implemented("why") and nothing else'
-            self.problems.append(Problem(offset, "not_implemented inside a formula", cure))
-        elif name not in self.scope.functions or "__" in name:
+        if name not in self.scope.functions or "__" in name:
             cure = mean(name, self.scope.functions, "call an operator or a helper function")
             self.problems.append(Problem(offset, f"unknown function {shown(name)}", cure))
 

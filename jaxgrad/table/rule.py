@@ -25,8 +25,10 @@ INTEGRAL = re.compile(
     r"(.*_)?(indices|index|mask)|count|pivots|info|is_.*"
 )  # outputs that are no floats, by name: a schema says no dtypes
 NUMBERED = re.compile(r"\bresult(\d{1,2})\b|\bgrads\[(\d{1,2})\]")
+GRAD = re.compile(r"\bgrad\b")
 BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
 NON_DIFFERENTIABLE = Word("non_differentiable")
+BROKEN = Word("broken")  # stands for a formula whose mistakes are reported already
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +81,8 @@ class Rule:
         return tuple(value for value in values if isinstance(value, Formula))
 
     def gradient(self, name):
-        """The Formula or Word for the input `name`."""
-        return next(value for names, value in self.gradients if name in names)
+        """The Formula or Word for the input `name`, None for what is no input."""
+        return next((value for names, value in self.gradients if name in names), None)
 
 
 def is_integral(name):
@@ -105,7 +107,7 @@ class RuleBuilder:
         self.report(place, self.title, cause, cure)
 
     def build(self):
-        """The Rule, not yet checked as a whole; None if there are mistakes."""
+        """The Rule, not yet checked as a whole; None if too little of it could be read."""
         if not self.read_schema():
             return None
         self.values = {key.text: value for key, value in self.entry.pairs}
@@ -115,12 +117,12 @@ class RuleBuilder:
         inputs, outputs = self.sort_keys()
         forward = self.read_forward()
         gradients = self.read_gradients(inputs)
-        tangents = self.read_tangents(outputs)
-        flags = self.read_flags(gradients)
+        tangents = self.read_tangents(outputs, gradients)
+        flags = self.read_flags(inputs)
+        if len(flags) != len(self.outputs):
+            return None
         if not any(flags):
             gradients = self.without_formulas([*gradients, *tangents.items()])
-        if self.found:
-            return None
         places = self.places({**inputs, **outputs})
         return Rule(
             self.schema, forward, tuple(gradients), tangents, flags,
@@ -167,6 +169,8 @@ class RuleBuilder:
                 cause = f"an argument is called {name!r}, which formulas use for something else"
                 self.mistake(place, cause, "rename it, `grad_output` for `grad`")
         for name in set(self.outputs) & set(self.schema.names):
+            if RESERVED.fullmatch(name):
+                continue
             self.mistake(place, f"an argument and an output are called {name!r}", "rename one")
         if len(set(self.outputs)) < len(self.outputs) or len(self.outputs) > MAX_OUTPUTS:
             self.mistake(place, "its outputs have no names of their own", "rename them")
@@ -235,11 +239,10 @@ class RuleBuilder:
         return None
 
     def read_value(self, key, words, scope, names, element=None):
-        """The Word or Formula under a key, or None with its mistakes reported."""
+        """The Word or Formula under a key; BROKEN if its mistakes have been reported."""
         scalar = self.text_of(key)
         if scalar is None:
-            self.found += 1
-            return None
+            return BROKEN
         line, column = scalar.place()
         label = f"{self.title}.{','.join(names)}"
         where = {"path": self.path, "line": line, "column": column, "label": label}
@@ -250,7 +253,7 @@ class RuleBuilder:
             for problem in error.problems:
                 cause = f"in the formula of {names[0]!r}: {problem.cause}"
                 self.mistake(scalar.place(problem.offset), cause, problem.cure)
-        return None
+        return BROKEN
 
     def read_forward(self):
         if "forward" in self.values:
@@ -268,21 +271,23 @@ class RuleBuilder:
         named = {f"grad_{r.name}" for r in self.schema.returns if r.name}
         given = {"grad", "grads", "grad_input_mask", "retain_variables"}
         scope = self.scope((*self.schema.names, *outputs, *given, *named), self.result_hint())
-        found = [(n, self.read_value(key, INPUT_WORDS, scope, n)) for key, n in keys.items()]
-        return [(names, value) for names, value in found if value is not None]
+        return [(n, self.read_value(key, INPUT_WORDS, scope, n)) for key, n in keys.items()]
 
-    def read_tangents(self, keys):
-        tensors = self.schema.tensors
-        moving = [f"{name}{end}" for name in tensors for end in ("_p", "_t")]
-        fixed = [name for name in self.schema.names if name not in tensors]
-        hints = {name: ambiguous(name) for name in tensors} | self.result_hint()
-        scope = self.scope((*moving, *fixed, *self.output_values()), hints)
+    def read_tangents(self, keys, gradients):
+        still = {n for names, value in gradients if value == NON_DIFFERENTIABLE for n in names}
+        moving = [name for name in self.schema.tensors if name not in still]
+        fixed = [name for name in self.schema.names if name not in moving]
+        primals = [f"{name}_p" for name in self.schema.tensors]
+        tangents = [f"{name}_t" for name in moving]
+        hints = {name: ambiguous(name) for name in moving} | self.result_hint()
+        hints |= {f"{name}_t": tangentless(name) for name in still}
+        scope = self.scope((*primals, *tangents, *fixed, *self.output_values()), hints)
         found = {}
         for key, names in keys.items():
             for position, name in enumerate(names):
                 element = position if len(names) > 1 else None
                 found[name] = self.read_value(key, OUTPUT_WORDS, scope, (name,), element)
-        return {name: value for name, value in found.items() if value is not None}
+        return found
 
     def output_values(self):
         """The names by which a formula may read the outputs."""
@@ -303,7 +308,8 @@ class RuleBuilder:
 
     # output_differentiability
 
-    def read_flags(self, gradients):
+    def read_flags(self, inputs):
+        """Which outputs are differentiable: as in PyTorch the first, if a formula says `grad`."""
         if "output_differentiability" in self.values:
             return self.explicit_flags(self.values["output_differentiability"])
         kinds = [r.type.tensor for r in self.schema.returns]
@@ -312,7 +318,7 @@ class RuleBuilder:
             tensor and not is_integral(name)
             for name, tensor in zip(self.outputs, kinds, strict=True)
         ]
-        single = any(isinstance(f, Formula) and "grad" in f.names for _, f in gradients)
+        single = any(GRAD.search(getattr(self.values[key], "text", "")) for key in inputs)
         first = floats.index(True) if True in floats else None
         return tuple(flag and (not single or i == first) for i, flag in enumerate(floats))
 
@@ -329,7 +335,7 @@ class RuleBuilder:
         if self.schema.inplace and False in flags:
             cause = "an in-place operator's output cannot be non-differentiable"
             self.mistake(value.place(), cause, "leave output_differentiability out")
-        return tuple(flags)
+        return () if None in flags else tuple(flags)
 
     def flag(self, item):
         flag = BOOLEANS.get(getattr(item, "text", None))
@@ -347,6 +353,11 @@ class RuleBuilder:
 
 
 FLAGS = "write output_differentiability with True or False for each output: [True, False]"
+
+
+def tangentless(name):
+    cause = f"'{name}_t' is read, and {name!r} is non_differentiable"
+    return cause, f"write {name}, or give it a gradient"
 
 
 def ambiguous(name):

@@ -1,0 +1,7 @@
+"""`python -m jaxgrad check FILE...`"""
+
+import sys
+
+from jaxgrad.check import main
+
+sys.exit(main())

@@ -1,0 +1,46 @@
+"""Records in schemas.json how PyTorch's own parser reads ATen schemas; needs torch."""
+
+import json
+from pathlib import Path
+
+import torchgen
+import yaml
+from torchgen.model import FunctionSchema
+
+FUNCTIONS = Path(torchgen.__file__).parent / "packaged/ATen/native/native_functions.yaml"
+FOREIGN = ("DeviceIndex", "Storage", "SymBool", "QScheme", "Stream", "Dimname", "__")
+
+
+def argument(schema, each):
+    """An argument's name, which of these words are true of it, and its default."""
+    words = {
+        "tensor": each.type.is_tensor_like(),
+        "list": bool(each.type.is_list_like()),
+        "nullable": each.type.is_nullable(),
+        "keyword_only": each in (*schema.arguments.flat_kwarg_only, *schema.arguments.out),
+        "written": bool(each.annotation and each.annotation.is_write),
+    }
+    return [each.name, [word for word, true in words.items() if true], each.default]
+
+
+def describe(text):
+    schema = FunctionSchema.parse(text)
+    return {
+        "text": text,
+        "name": str(schema.name),
+        "inplace": schema.kind().name == "inplace",
+        "arguments": [argument(schema, each) for each in schema.arguments.flat_all],
+        "returns": [[each.name, each.type.is_tensor_like()] for each in schema.returns],
+    }
+
+
+def main():
+    texts = [entry["func"] for entry in yaml.safe_load(FUNCTIONS.read_text())]
+    texts = [text for text in texts if not any(word in text for word in FOREIGN)]
+    found = [describe(text) for text in texts[::17]]
+    lines = ",\n".join(map(json.dumps, found))
+    Path(__file__).with_name("schemas.json").write_text(f"[\n{lines}\n]\n")
+
+
+if __name__ == "__main__":
+    main()
