@@ -12,11 +12,14 @@ if find_spec("jaxgrad.rules") is None:
     raise ImportError("this checkout of jaxgrad is not installed: run pip install -e . in it")
 
 from . import autograd as autograd
-from . import methods, ops
+from . import func as func
+from . import methods
+from . import ops as ops
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .jit import jit as jit
 from .modes import is_grad_enabled as is_grad_enabled
 from .modes import is_inference_mode_enabled as is_inference_mode_enabled
 from .tensor import Tensor as Tensor

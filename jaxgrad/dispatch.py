@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import numbers
-import types
 
 import jax
 import numpy as np
@@ -30,14 +29,41 @@ _new = object.__new__
 _Tracer = jax.core.Tracer
 
 
-class Operator:
-    """An operator on tensors, and on JAX values where no argument is a tensor.
+def operator(name: str, find):
+    """An operator on tensors, and on JAX values where no argument is a tensor; as a method it binds like a function.
 
     `find` gives the operator on JAX values by name; it is asked at the first call.
     """
+    made = Operator(name, find)
+    plan_of, general_call = made.plans.get, made.general_call
+
+    def call(*args, **kwargs):
+        # one or two tensors, most calls by far: without a loop
+        count = len(args)
+        if kwargs or count > 2:
+            return general_call(args, kwargs)
+        first = args[0]
+        if count == 2:
+            second = args[1]
+            if type(second) is not Tensor or type(first) is not Tensor:
+                return general_call(args, kwargs)
+            plan = plan_of((first._aval, second._aval))
+        elif type(first) is Tensor:
+            plan = plan_of((first._aval,))
+        else:
+            plan = None
+        return general_call(args, kwargs) if plan is None else apply(plan.call, args)
+
+    call.__name__ = call.__qualname__ = name
+    call.operator = made
+    return call
+
+
+class Operator:
+    """The plans of an operator, and how a new one is made."""
 
     def __init__(self, name: str, find):
-        self.name = self.__name__ = self.__qualname__ = name
+        self.name = name
         self._find = find
         self.plans: dict[tuple, Plan] = {}
 
@@ -56,28 +82,24 @@ class Operator:
                     kind.update((position, argument.name))
         return frozenset(found - fixed)
 
-    def __call__(self, *args, **kwargs):
-        key = []
-        for position, value in enumerate(args):
-            key.append(value._aval if type(value) is Tensor else self.key_of(position, value))
-        if kwargs:
-            for name, value in kwargs.items():
-                key.append((name, value._aval if type(value) is Tensor else self.key_of(name, value)))
-            values = (*args, *kwargs.values())
-        else:
-            values = args
-        plan = self.plans.get(tuple(key))
+    def general_call(self, args, kwargs):
+        """A call with keywords, lists or numbers, or of a kind that comes for the first time."""
+        key = [self.key_of(position, value) for position, value in enumerate(args)]
+        for name, value in kwargs.items():
+            key.append((name, self.key_of(name, value)))
+        key, values = tuple(key), (*args, *kwargs.values())
+        plan = self.plans.get(key)
         if plan is None:
-            return self.first_call(tuple(key), args, kwargs)
-        if plan.nested:
-            return apply(plan.call, [_pick(values, place) for place in plan.places])
-        return apply(plan.call, [values[place] for place in plan.places])
+            return self.first_call(key, args, kwargs)
+        return apply(plan.call, [_pick(values, place) for place in plan.places])
 
     def key_of(self, place, value):
-        """What of an argument that is no plain tensor a plan depends on."""
+        """What of an argument a plan depends on."""
         kind = type(value)
+        if kind is Tensor:
+            return value._aval
         if kind is float or kind is int:
-            return kind if place in self.varying and value not in CONSTANTS else (kind, value)
+            return kind if value not in CONSTANTS and place in self.varying else (kind, value)
         if isinstance(value, Tensor):
             return value._aval
         if kind is list or kind is tuple:
@@ -102,13 +124,6 @@ class Operator:
             self.plans[key] = Plan(call, places)
         return apply(call, leaves)
 
-    def __get__(self, instance, owner=None):
-        """As a method, the tensor is the first argument."""
-        return self if instance is None else types.MethodType(self, instance)
-
-    def __repr__(self):
-        return f"<operator {self.name}>"
-
 
 class _Unhashable:
     """A key that is never found again."""
@@ -124,11 +139,10 @@ class _Number:
 class Plan:
     """The call that arguments of one kind make, and where among them its arrays are."""
 
-    __slots__ = ("call", "nested", "places")
+    __slots__ = ("call", "places")
 
     def __init__(self, call, places):
         self.call, self.places = call, places
-        self.nested = any(isinstance(place, tuple) for place in places)
 
 
 def _pick(values, place):
@@ -188,10 +202,10 @@ def _input(leaf):
 
 def apply(program: Program, leaves: list):
     """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is on."""
-    try:
+    if program.only_arrays:
         arrays = [leaf._array for leaf in leaves]
         mask = tuple([leaf._requires_grad for leaf in leaves])
-    except AttributeError:  # a number among them
+    else:
         arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         mask = tuple([isinstance(leaf, Tensor) and leaf._requires_grad for leaf in leaves])
     results = program.kernel(*arrays)

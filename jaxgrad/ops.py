@@ -19,7 +19,7 @@ from pathlib import Path
 import jax
 
 from . import primitive, rules
-from .dispatch import Operator
+from .dispatch import operator
 from .primitive import Overloads, Primitive
 from .table import Table
 from .table import load as load_table
@@ -85,9 +85,9 @@ class Namespace(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__") or name not in self._library.names:
             raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
-        operator = Operator(name, self._library.find)
-        setattr(self, name, operator)
-        return operator
+        made = operator(name, self._library.find)
+        setattr(self, name, made)
+        return made
 
     def __dir__(self):
         return sorted({*super().__dir__(), *self._library.names})

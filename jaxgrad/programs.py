@@ -119,6 +119,11 @@ class Program:
         return len(self.outputs) == 1
 
     @functools.cached_property
+    def only_arrays(self) -> bool:
+        """Whether no input is a number."""
+        return all(isinstance(i, avals.Aval) for i in self.inputs)
+
+    @functools.cached_property
     def tracked(self) -> tuple[bool, ...]:
         """For each input whether a gradient of it can be asked for."""
         return tuple(isinstance(i, avals.Aval) and i.differentiable for i in self.inputs)

@@ -75,11 +75,9 @@ class Pass:
             raise RuntimeError(SECOND_TIME)
         if reverse.kernel is None:
             execution.prepare(reverse)
-        outputs = reverse.program.outputs
-        if None in gradients:
-            gradients = [self.zeros(outputs[i]) if g is None else g for i, g in enumerate(gradients)]
-        if len(outputs) != len(reverse.program.differentiable_outputs):
-            gradients = [gradients[i] for i in reverse.program.differentiable_outputs]
+        if not reverse.program.single:
+            outputs, positions = reverse.program.outputs, reverse.program.differentiable_outputs
+            gradients = [self.zeros(outputs[i]) if gradients[i] is None else gradients[i] for i in positions]
         if self.create_graph:
             results = apply(reverse, [*gradients, *_saved_tensors(node)])
         else:
