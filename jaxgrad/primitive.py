@@ -76,6 +76,7 @@ class Primitive:
         schema = rule.schema
         self.name = schema.name
         self.argument_names = tuple(argument.name for argument in schema.arguments)
+        self.takes_tensor = tuple(argument.type.base == "Tensor" for argument in schema.arguments)
         self.positional = sum(not argument.keyword_only for argument in schema.arguments)
         self.keywords = self.argument_names[self.positional :]
         self.precondition = getattr(compute, "precondition", None)
@@ -90,6 +91,7 @@ class Primitive:
     def __call__(self, arguments):
         if is_bare():
             return self.evaluate(arguments)
+        arguments = [_strong(a) if k else a for a, k in zip(arguments, self.takes_tensor, strict=True)]
         structure, arrays = flatten(arguments)
         mode = avals.INLINE if jax.config.jax_enable_x64 else avals.INLINE32
         call = self.call(structure, tuple(_input_of(array, mode) for array in arrays))
@@ -120,6 +122,13 @@ def _typed(part):
     if isinstance(part, tuple):
         return tuple(map(_typed, part))
     return part if part is ARRAY or part is None else (type(part), part)
+
+
+def _strong(value):
+    """An array for an argument that takes tensors: a weakly typed one, such as JAX makes of 1.0, is one of its dtype."""
+    if isinstance(value, tuple):
+        return tuple(map(_strong, value))
+    return jax.lax.convert_element_type(value, value.dtype) if getattr(value, "weak_type", False) else value
 
 
 def _input_of(array, mode):
