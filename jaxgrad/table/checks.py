@@ -14,7 +14,7 @@ def check(rule, mistake):
     if not rule.differentiable_outputs:
         return
     check_number_of_gradients(rule, mistake)
-    if not mixes_styles(rule, mistake):
+    if not has_wrong_styles(rule, mistake):
         for names, formula in gradient_formulas(rule):
             check_gradient(rule, names, formula, mistake)
     check_overwritten(rule, mistake)
@@ -64,7 +64,7 @@ def named(rule, formula):
     )
 
 
-def mixes_styles(rule, mistake):
+def has_wrong_styles(rule, mistake):
     formulas = [formula for _, formula in gradient_formulas(rule)]
     single = [f for f in formulas if "grad" in f.names]
     several = [f for f in formulas if "grads" in f.names]

@@ -24,6 +24,7 @@ ATTRIBUTES = METADATA | {"real", "imag", "mT", "mH"}
 CONSTANTS = {"pi": math.pi, "inf": math.inf}
 
 UNWRITABLE = re.compile(r"[^ -~]|[\\#`$?;]")
+GLUED = re.compile(r"(?<![\w.])\.?[0-9][\w.]*?(?:and|else|for|if|in|is|not|or)\b")  # 1if x else 2
 SIMPLE = re.compile(r"[a-z_]{1,20}")
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -124,6 +125,10 @@ def _check_text(text):
     if strange:
         cause = f"the character {strange[0]!a} has no place in a formula"
         raise Unreadable(Problem(strange.start(), cause, LANGUAGE))
+    glued = GLUED.search(text)
+    if glued:
+        cause = f"a number runs into a word: {shown(glued[0])}"
+        raise Unreadable(Problem(glued.start(), cause, "put a blank between them"))
     if text.startswith(" "):
         raise Unreadable(Problem(0, "it begins with a blank", "leave the blank out"))
     if _bracket_depth(text) > MAX_DEPTH:

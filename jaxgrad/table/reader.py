@@ -13,7 +13,7 @@ import yaml
 from jaxgrad.table.mistakes import Mistake, bare, shown
 
 MAX_BYTES = 2_000_000
-MAX_EVENTS = 100_000
+MAX_EVENTS = 60_000
 MAX_DEPTH = 20
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -108,16 +108,21 @@ def decode(data, path):
 
 
 def read(source):
-    """The entries of a table, as many as can be made out; what is wrong is added to the source."""
+    """The entries of a table; what is wrong is added to the source.
+
+    None of them if the table cannot be read to its end: the others cannot be judged then either,
+    since a formula may call an operator that comes later.
+    """
     if source.mistakes or not characters_are_readable(source):
         return []
     root = Collection("root", 1, 1)
     try:
         Builder(source, root).build(yaml.parse(source.text, Loader=LOADER))
     except EndOfReading:
-        pass
+        return []
     except yaml.YAMLError as error:
         add_syntax_error(source, error)
+        return []
     return entries(source, root)
 
 

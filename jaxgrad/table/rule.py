@@ -168,9 +168,8 @@ class RuleBuilder:
             if RESERVED.fullmatch(name) or name in tensors:
                 cause = f"an argument is called {name!r}, which formulas use for something else"
                 self.mistake(place, cause, "rename it, `grad_output` for `grad`")
-        for name in set(self.outputs) & set(self.schema.names):
-            if RESERVED.fullmatch(name):
-                continue
+        twice = sorted(set(self.outputs) & set(self.schema.names))
+        for name in (name for name in twice if not RESERVED.fullmatch(name)):
             self.mistake(place, f"an argument and an output are called {name!r}", "rename one")
         if len(set(self.outputs)) < len(self.outputs) or len(self.outputs) > MAX_OUTPUTS:
             self.mistake(place, "its outputs have no names of their own", "rename them")
@@ -258,7 +257,11 @@ class RuleBuilder:
     def read_forward(self):
         if "forward" in self.values:
             scope = self.scope(self.schema.names, namespaces=True)
-            return self.read_value("forward", None, scope, ("forward",))
+            forward = self.read_value("forward", None, scope, ("forward",))
+            if forward != BROKEN and self.schema.names and not forward.names:
+                place = self.values["forward"].place()
+                self.mistake(place, "the value reads no argument", "write it in terms of them")
+            return forward
         name, overload = self.schema.name, self.schema.overload
         bases = {name, name.rstrip("_")} if self.schema.inplace else {name}
         if not self.functions & {*bases, *(f"{base}_{overload}" for base in bases)}:

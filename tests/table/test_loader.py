@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgrad.table import Formula, TableError, Word, load, loads
+from jaxgrad.table import Formula, TableError, Word, load, loads, parse_schema
 from jaxgrad.table.functions import NAMESPACES, words
 
 SAMPLE = Path(__file__).with_name("sample.yaml")
@@ -32,8 +32,9 @@ def mistakes(text, functions=("f", "g"), **known):
     return caught.value.mistakes
 
 
-def entry(*lines, schema="op(Tensor self, Tensor other) -> Tensor", forward="f(1)"):
-    return "\n  ".join([f"- name: {schema}", f"forward: {forward}", *lines]) + "\n"
+def entry(*lines, schema="op(Tensor self, Tensor other) -> Tensor"):
+    first = parse_schema(schema).names[0]
+    return "\n  ".join([f"- name: {schema}", f"forward: f({first})", *lines]) + "\n"
 
 
 def only(text, **known):
