@@ -188,6 +188,14 @@ class Sample:
         # RandomState's streams never change, as those of numpy's newer generators may
         return numpy.random.RandomState(zlib.crc32(f"{self.id} {purpose}".encode()))
 
+    def direction(self, purpose, shape, dtype):
+        """Random numbers of that shape and floating dtype; others for another purpose."""
+        random, dtype = self.random(purpose), numpy.dtype(dtype)
+        numbers = random.uniform(-1, 1, shape)
+        if dtype.kind == "c":
+            numbers = numbers + 1j * random.uniform(-1, 1, shape)
+        return numpy.asarray(numbers, dtype)
+
     def call(self, module, tensors):
         """The operator of `module`, torch or jaxgrad, with `tensors` for arguments."""
         supply = iter(tensors)
