@@ -259,7 +259,7 @@ def _base(parts):
 def _default(match, type_):
     text = match["default"]
     value = _value(text, type_)
-    if value is not REQUIRED and type_.list and type(value) in SCALARS[type_.base] and type_.size:
+    if type_.size and isinstance(value, int | float):
         value = (value,) * type_.size  # int[2] stride=1 is stride=(1, 1)
     if value is REQUIRED or not _fits(value, type_):
         cause = f"{shown(text)} cannot be the default of {shown(match['name'])}"

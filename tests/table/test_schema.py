@@ -128,6 +128,7 @@ def test_what_is_written():
         ("sin(Tensro self)", 4, "did you mean 'Tensor'?"),
         ("sin(Tensor self, Tensor self)", 28, "two arguments"),
         ("sin(int x=1.5)", 10, "default"),
+        ("sin(Tensor[2] x=0)", 16, "default"),
         ("sin(int x=None)", 10, "default"),
         ("sin(bool x=1)", 11, "default"),
         ("sin(int x=99999999999999999999)", 10, "default"),
