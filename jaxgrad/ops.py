@@ -9,6 +9,7 @@ Array(0., dtype=float32, weak_type=True)
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import sys
@@ -18,14 +19,14 @@ from pathlib import Path
 
 import jax
 
-from . import primitive, rules
+from . import abstract, primitive, rules
 from .dispatch import operator
 from .primitive import Overloads, Primitive
-from .table import Table
+from .table import Table, TableError
 from .table import load as load_table
 
 
-_METHOD = re.compile(r"\(Tensor(\([a-z!]+\))? self\b")
+_METHOD = re.compile(r"\(Tensor(\([^)]*\))? self\b")
 
 
 class Library:
@@ -46,14 +47,17 @@ class Library:
         return [name for name in entries if any(_METHOD.search(entry.name.text) for entry in entries[name])]
 
     def find(self, name: str) -> Overloads:
-        """The operator of that name on JAX values. Raises AttributeError, or TableError where its entry is wrong."""
+        """The operator of that name on JAX values; its entry is read when it is called. Raises AttributeError."""
         found = self._overloads.get(name)
         if found is None:
             if name not in self.names:
                 raise AttributeError(f"{self.table.path} has no operator {name!r}")
-            primitives = [Primitive(rule, self.value_function(rule), self) for rule in self.table.rules(name)]
-            found = self._overloads.setdefault(name, Overloads(name, primitives))
+            found = self._overloads.setdefault(name, Overloads(name, functools.partial(self.primitives, name)))
         return found
+
+    def primitives(self, name: str) -> list[Primitive]:
+        """The overloads of an operator. Raises TableError where its entry is wrong."""
+        return [Primitive(rule, self.value_function(rule), self) for rule in self.table.rules(name)]
 
     def value_function(self, rule):
         """What computes the value: the entry's `forward`, else the function named for the overload or for the operator."""
@@ -131,7 +135,11 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     known = frozenset(library.names | library.functions.keys())
     table = load_table(path, functions=frozenset(own) | library.functions.keys(), operators=known)
     table.check()
-    made = Namespace(f"{__name__}.{namespace}", Library(table, own, library))
+    loaded = Library(table, own, library)
+    mistakes = abstract.mistakes_of(loaded)
+    if mistakes:
+        raise TableError(mistakes)
+    made = Namespace(f"{__name__}.{namespace}", loaded)
     setattr(sys.modules[__name__], namespace, made)
     return made
 

@@ -180,8 +180,8 @@ class Call(Program):
     def plain(self, *arrays) -> tuple:
         """The value function on the arrays of this call; outputs as a tuple, none with a weak type."""
         results = self.primitive.evaluate(self.arguments(arrays))
-        self.container = next((kind for kind in (list, tuple) if isinstance(results, kind)), None)
-        results = results if self.container else (results,)
+        self.several = isinstance(results, list | tuple)
+        results = results if self.several else (results,)
         return tuple(jax.lax.convert_element_type(r, r.dtype) for r in map(jnp.asarray, results))
 
     def value(self, *arrays):
@@ -220,9 +220,18 @@ class Call(Program):
     def make_reverse(self, mask):
         return CallReverse(self, mask)
 
+    @property
+    def precondition(self):
+        check = self.primitive.precondition
+        return check and (lambda *arrays: check(*self.arguments(arrays)))
+
+    @functools.cached_property
+    def single(self) -> bool:
+        return len(self.outputs) == 1 and not self.several  # `several` is known once the outputs are
+
     def result(self, outputs):
-        """Outputs as the operator returns them: one array, a tuple or a list."""
-        return self.container(outputs) if self.container else outputs[0]
+        """Outputs as the operator returns them: one array or a tuple."""
+        return tuple(outputs) if self.several else outputs[0]
 
 
 def _zero_tangent(output):
@@ -237,11 +246,21 @@ def _node_name(operator: str) -> str:
 
 
 class Overloads:
-    """An operator on JAX values: of its primitives the first whose schema the arguments fit is called."""
+    """An operator on JAX values: of its primitives the first whose schema the arguments fit is called.
 
-    def __init__(self, name: str, primitives: list[Primitive]):
-        self.name, self.primitives = name, primitives
-        self.signatures = [Signature(primitive.rule.schema) for primitive in primitives]
+    `make` gives the primitives; it is asked at the first call.
+    """
+
+    def __init__(self, name: str, make):
+        self.name, self._make = name, make
+
+    @functools.cached_property
+    def primitives(self) -> list[Primitive]:
+        return self._make()
+
+    @functools.cached_property
+    def signatures(self) -> list[Signature]:
+        return [Signature(primitive.rule.schema) for primitive in self.primitives]
 
     def __call__(self, *args, **kwargs):
         position, bound = resolve(self.name, self.signatures, args, kwargs, is_array)

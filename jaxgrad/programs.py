@@ -57,21 +57,30 @@ def sum_to_shape(gradient, shape):
     return jnp.broadcast_to(summed.reshape(summed.shape[extra:]), shape)
 
 
-def conform(gradient, like: avals.Aval, what: str):
+class GradientError(RuntimeError):
+    """A formula's result that does not fit the input or output it is for; `why` says how."""
+
+    def __init__(self, where: str, why: str):
+        super().__init__(f"{where}: {why}")
+        self.why = why
+
+
+def conform(gradient, like: avals.Aval, where: str):
     """The gradient as its input asks for it: of its shape, its dtype, and real where the input is real.
 
-    `like`: the input's `Aval`; `what`: names the formula in the error, a RuntimeError, raised when the shapes do not fit.
+    `like`: the input's `Aval`; `where`: names the formula in the error, a GradientError, raised when it does not fit.
     """
     gradient = jnp.asarray(gradient)
+    if not jnp.issubdtype(gradient.dtype, jnp.inexact):
+        raise GradientError(where, f"the formula gives {gradient.dtype}, which is no floating point")
     try:
-        gradient = sum_to_shape(gradient, tuple(like.shape))
-    except (ValueError, IndexError) as error:
-        raise RuntimeError(
-            f"{what}: the formula gives a gradient of shape {list(gradient.shape)}, but its input has shape {list(like.shape)}"
-        ) from error
-    if jnp.iscomplexobj(gradient) and not like.dtype.is_complex:
-        gradient = gradient.real
-    return jax.lax.convert_element_type(gradient, like.dtype.numpy)
+        summed = sum_to_shape(gradient, tuple(like.shape))
+    except (ValueError, TypeError, IndexError) as error:
+        why = f"the formula gives shape {list(gradient.shape)} where {list(like.shape)} is wanted"
+        raise GradientError(where, why) from error
+    if jnp.iscomplexobj(summed) and not like.dtype.is_complex:
+        summed = summed.real
+    return jax.lax.convert_element_type(summed, like.dtype.numpy)
 
 
 def pullback(function, primals):
@@ -96,6 +105,7 @@ class Program:
     inputs: tuple
     mode: int
     kernel = None  # what `execution` runs, once prepared
+    precondition = None  # what it calls first with the same arrays where they are finished, such as a check of indices
 
     def function(self, *arrays) -> tuple:
         """What the program computes, on JAX values, differentiable by JAX."""
