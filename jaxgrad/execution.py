@@ -30,7 +30,18 @@ def immediate(program: Program):
         return results[0] if single else results
 
     value.__name__ = value.__qualname__ = program.name
-    return with_wide_types(jax.jit(value)) if program.wide else jax.jit(value)
+    kernel = with_wide_types(jax.jit(value)) if program.wide else jax.jit(value)
+    return kernel if program.precondition is None else checked(kernel, program.precondition)
+
+
+def checked(kernel, precondition):
+    """`kernel` behind a check of the numbers it is called with, which raises where they do not suit."""
+
+    def call(*arrays):
+        precondition(*arrays)
+        return kernel(*arrays)
+
+    return call
 
 
 def inline(program: Program):

@@ -25,6 +25,16 @@ class Metadata:
         self.shape, self.ndim, self.dtype = tuple(aval.shape), aval.ndim, aval.dtype.numpy
 
 
+class _Tensors(tuple):
+    """A list of tensors, or of numbers; in a formula `tensors.shape` is the tuple of the shapes."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self):
+        return tuple(tensor.shape for tensor in self)
+
+
 class Saved:
     """Which inputs and outputs of a call some formulas read, by position, and how the formulas see them, by name."""
 
@@ -46,7 +56,8 @@ class Saved:
     def names(self, arrays) -> dict:
         """The values in scope of a formula: arguments and outputs."""
         inputs, outputs = self.leaves(arrays)
-        scope = dict(zip(self.call.primitive.argument_names, self.call.arguments(inputs), strict=True))
+        arguments = [_Tensors(a) if isinstance(a, tuple) else a for a in self.call.arguments(inputs)]
+        scope = dict(zip(self.call.primitive.argument_names, arguments, strict=True))
         scope["result"] = self.call.result(outputs)
         scope |= {f"result{i}": output for i, output in enumerate(outputs)}
         scope |= dict(zip(output_names(self.call), outputs, strict=True))
@@ -193,7 +204,10 @@ class TangentMap:
                 inputs |= {name.removesuffix("_p") for name in formula.values if name.endswith("_p")}
                 inputs |= formula.values & set(call.owners)
                 outputs |= _outputs_among(call, formula.values)
-            elif formula is not None and formula.kind in ("auto", "auto_linear"):
+            elif formula is not None and formula.kind == "auto_linear":
+                # of what moves, a linear operator reads the tangents only
+                inputs |= {owner for owner, moves in zip(call.owners, call.tracked, strict=True) if not moves}
+            elif formula is not None and formula.kind == "auto":
                 inputs |= set(call.owners)
         return inputs, outputs
 
