@@ -61,7 +61,6 @@ objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.
 	$(python) -m pip install --editable '.[test,demo,lint]'
 	@touch $@
 
-# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make oracle: the smaller build, without CUDA.
 .venv/torch: .venv/installed
 	$(python) -m pip install --editable '.[oracle]'
 	@touch $@

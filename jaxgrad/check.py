@@ -1,4 +1,4 @@
-"""`jaxgrad check FILE...`: says what is wrong with tables of derivatives, without running them."""
+"""`jaxgrad check FILE...`: says what is wrong with tables of derivatives, without computing anything."""
 
 import argparse
 import ast
@@ -8,6 +8,7 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
+from jaxgrad import abstract, ops
 from jaxgrad.table import TableError, load
 from jaxgrad.table.mistakes import printable
 
@@ -47,14 +48,16 @@ def command_line():
 
 
 def check_file(path, functions, operators):
-    """The exit status for one file, and its mistakes; further checks of a table belong here."""
+    """The exit status for one file, and its mistakes: of the language, or where there are none of shapes."""
     try:
-        load(path, functions, operators).check()
+        table = load(path, functions, operators)
+        table.check()
     except TableError as error:
         return MISTAKES, error.mistakes
     except OSError as error:
         return complain(error), ()
-    return FINE, ()
+    mistakes = abstract.mistakes_of(ops.Library(table, {}, ops.library))
+    return (MISTAKES if mistakes else FINE), mistakes
 
 
 def complain(error):

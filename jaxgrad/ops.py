@@ -64,7 +64,12 @@ class Library:
         schema = rule.schema
         if rule.forward is not None:
             return rule.forward.compile(tuple(argument.name for argument in schema.arguments), self)
-        return self.functions.get(f"{schema.name}_{schema.overload}") or self.functions[schema.name]
+        return self.function(f"{schema.name}_{schema.overload}") or self.function(schema.name)
+
+    def function(self, name):
+        """The value function or helper of that name, the library's own before its parent's; None if there is none."""
+        found = self.functions.get(name)
+        return self.parent.function(name) if found is None and self.parent is not None else found
 
     def __getitem__(self, name):
         """What a formula means by the name of a function: an operator before a helper, the library's own before its parent's."""

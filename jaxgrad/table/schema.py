@@ -57,6 +57,10 @@ class Type:
     alias: str | None = None
     optional_items: bool = False
 
+    def __str__(self):
+        items = f"{'?' if self.optional_items else ''}[{self.size or ''}]" if self.list else ""
+        return f"{self.base}{items}{'?' if self.optional else ''}"
+
     @property
     def tensor(self):
         return self.base == "Tensor"

@@ -1,0 +1,209 @@
+"""Prints what users wait for, side by side in one process: `make bench`, or `python benchmarks/run.py [eager|step|import]`.
+
+Times are the least of many repetitions, in microseconds unless said otherwise; on a shared machine only ratios mean anything.
+"""
+
+import os
+
+# one core each, so that a comparison is not one of schedulers
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxgrad
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
+
+
+def least(function, repetitions=200, seconds=4.0):
+    """The least time of one call, in microseconds."""
+    function()
+    best, end = float("inf"), time.perf_counter() + seconds
+    for _ in range(repetitions):
+        begun = time.perf_counter()
+        function()
+        best = min(best, time.perf_counter() - begun)
+        if time.perf_counter() > end:
+            break
+    return best * 1e6
+
+
+def least_of(functions, rounds=5, **options):
+    """The least time of each, measured in turns so that a slow moment of the machine meets all of them."""
+    return [min(times) for times in zip(*([least(f, **options) for f in functions] for _ in range(rounds)), strict=True)]
+
+
+# (a) a chain of 60 pointwise operators on 8x8 float32
+
+STEPS = 15  # of four operators
+
+
+def chain(x, y, sin, tanh):
+    for _ in range(STEPS):
+        x = tanh(sin(x * y) + y)
+    return x
+
+
+def eager():
+    array = np.random.default_rng(0).uniform(0.1, 0.9, (8, 8)).astype(np.float32)
+    raw = {name: jax.jit(f) for name, f in {"mul": jnp.multiply, "sin": jnp.sin, "add": jnp.add, "tanh": jnp.tanh}.items()}
+    a, b = jnp.asarray(array), jnp.asarray(array.T.copy())
+    x, y = jaxgrad.tensor(array, requires_grad=True), jaxgrad.tensor(array.T)
+    ones = jaxgrad.ones(8, 8)
+
+    def raw_calls():
+        z = a
+        for _ in range(STEPS):
+            z = raw["tanh"](raw["add"](raw["sin"](raw["mul"](z, b)), b))
+        return z
+
+    def plain():
+        with jaxgrad.no_grad():
+            chain(x, y, jaxgrad.sin, jaxgrad.tanh)
+
+    def forward():
+        return chain(x, y, jaxgrad.sin, jaxgrad.tanh)
+
+    def both():
+        forward().backward(ones)
+        x.grad = None
+
+    def unjitted():
+        jax.grad(lambda z: chain(z, b, jnp.sin, jnp.tanh).sum())(a)
+
+    base, *times = least_of([raw_calls, plain, forward, both])
+    slow = least(unjitted, repetitions=20)
+    count = 4 * STEPS
+    print(f"(a) {count} pointwise operators on 8x8 float32, per operator")
+    print(f"    {'raw jitted calls':<38}{base / count:8.2f} us")
+    names = ["jaxgrad under no_grad", "jaxgrad forward, recorded", "jaxgrad forward and backward"]
+    for name, duration in zip(names, times, strict=True):
+        print(f"    {name:<38}{duration / count:8.2f} us {duration / base:8.2f} raw calls")
+    print(f"    {'jax.grad without jit':<38}{slow / count:8.2f} us {slow / base:8.2f} raw calls, {slow / times[-1]:.1f} of jaxgrad")
+    torch_chain(array, base, count)
+
+
+def torch_chain(array, base, count):
+    try:
+        import torch
+    except ImportError:
+        print("    torch is not installed here (make oracle installs it)")
+        return
+    torch.set_num_threads(1)
+    x, y = torch.tensor(array, requires_grad=True), torch.tensor(array.T.copy())
+    ones = torch.ones(8, 8)
+
+    def forward():
+        return chain(x, y, torch.sin, torch.tanh)
+
+    def both():
+        forward().backward(ones)
+        x.grad = None
+
+    for name, duration in zip(["torch forward", "torch forward and backward"], least_of([forward, both]), strict=True):
+        print(f"    {name:<38}{duration / count:8.2f} us {duration / base:8.2f} raw calls")
+
+
+# (b) the demo's step
+
+
+def step():
+    import digits
+
+    (images, labels), _ = digits.digits(np.float32)
+    start = digits.initial_weights(np.float32)
+    x, y = images[: digits.BATCH], labels[: digits.BATCH]
+    leaves = [jaxgrad.tensor(weight, requires_grad=True) for weight in start]
+    arrays = [jnp.asarray(weight) for weight in start]
+    tensors = jaxgrad.tensor(x), jaxgrad.tensor(y)
+    inputs = jnp.asarray(x), jnp.asarray(y)
+    print("(b) the demo's step: four matrices, batch of 64")
+    jit_step = jaxgrad.jit(digits.imperative_step)
+    functional = jaxgrad.jit(digits.functional_step)
+    plain_weights = [leaf.detach() for leaf in leaves]
+    traces = least_of(
+        [
+            lambda: traced(lambda: jaxgrad.jit(digits.imperative_step).lower(leaves, *tensors)),
+            lambda: traced(lambda: jaxgrad.jit(digits.functional_step).lower(plain_weights, *tensors)),
+            lambda: traced(lambda: jax.jit(digits.plain_step.__wrapped__).lower(arrays, *inputs)),
+        ],
+        rounds=3,
+        repetitions=10,
+    )
+    compiled = [
+        compile_time(jit_step.lower(leaves, *tensors)),
+        compile_time(functional.lower(plain_weights, *tensors)),
+        compile_time(digits.plain_step.lower(arrays, *inputs)),
+    ]
+    steps = least_of(
+        [
+            lambda: jax.block_until_ready(jit_step(leaves, *tensors)),
+            lambda: jax.block_until_ready(functional(plain_weights, *tensors)),
+            lambda: jax.block_until_ready(digits.plain_step(arrays, *inputs)),
+        ],
+        repetitions=400,
+    )
+    programs = least_of(executables(jit_step, functional, digits.plain_step, leaves, plain_weights, arrays, tensors, inputs))
+    print(f"    {'':<38}{'trace ms':>10}{'compile ms':>12}{'call us':>10}{'program us':>12}")
+    names = ["backward() under jaxgrad.jit", "func.grad under jaxgrad.jit", "jax.jit(jax.value_and_grad) by hand"]
+    for row in zip(names, traces, compiled, steps, programs, strict=True):
+        name, trace, compiling, duration, program = row
+        print(f"    {name:<38}{trace / 1e3:10.1f}{compiling / 1e3:12.1f}{duration:10.0f}{program:12.0f}")
+    ratios = [ours / traces[-1] for ours in traces[:2]], [ours / programs[-1] for ours in programs[:2]]
+    print(f"    to the one by hand: trace {ratios[0][0]:.2f} and {ratios[0][1]:.2f}, program {ratios[1][0]:.3f} and {ratios[1][1]:.3f}")
+
+
+def executables(jit_step, functional, plain, leaves, plain_weights, arrays, tensors, inputs):
+    """The three compiled programs alone, called with arrays."""
+    flat = [*arrays, *inputs]
+    made = []
+    with jax.enable_x64(True):
+        wide = [jnp.asarray(each._array) for each in (*leaves, *tensors)]
+        for jitted, weights in ((jit_step, leaves), (functional, plain_weights)):
+            program = jitted.lower(weights, *tensors).compile()
+            made.append(lambda program=program: jax.block_until_ready(program(*wide)))
+    by_hand = plain.lower(arrays, *inputs).compile()
+    made.append(lambda: jax.block_until_ready(by_hand(flat[: len(arrays)], *inputs)))
+    return made
+
+
+def traced(lower):
+    jax.clear_caches()
+    return lower()
+
+
+def compile_time(lowered):
+    jax.clear_caches()
+    begun = time.perf_counter()
+    lowered.compile()
+    return (time.perf_counter() - begun) * 1e6
+
+
+# (c) import
+
+
+def imports():
+    def run(statement):
+        code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
+        return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) * 1e3
+
+    pairs = [(run("import jax, jax.numpy"), run("import jax, jax.numpy, jaxgrad")) for _ in range(7)]
+    plain, ours = (min(column) for column in zip(*pairs, strict=True))
+    print(f"(c) import: jax {plain:.0f} ms, with jaxgrad {ours:.0f} ms: {ours - plain:.0f} ms more")
+
+
+PARTS = {"eager": eager, "step": step, "import": imports}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which of them; all when left out")
+    for part in parser.parse_args().parts or PARTS:
+        PARTS[part]()

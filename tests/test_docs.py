@@ -1,0 +1,35 @@
+"""The blocks of the documentation run, in order, each page in a namespace of its own; so do the examples of public docstrings."""
+
+import doctest
+import importlib
+import pathlib
+import pkgutil
+import re
+
+import pytest
+
+import jaxgrad
+
+PAGES = pathlib.Path(__file__).parents[1] / "docs"
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MODULES = ["jaxgrad", *(m.name for m in pkgutil.walk_packages(jaxgrad.__path__, "jaxgrad.") if not m.name.endswith("__main__"))]
+
+
+@pytest.mark.checkout
+@pytest.mark.parametrize("page", ["architecture", "adding_an_operator"])
+def test_page_runs(page):
+    path = PAGES / f"{page}.md"
+    text, namespace = path.read_text(), {}
+    for block in BLOCK.finditer(text):
+        line = text[: block.start(1)].count("\n")
+        exec(compile("\n" * line + block[1], str(path), "exec"), namespace)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_docstrings(name):
+    module = importlib.import_module(name)
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)
+    for test in finder.find(module, name, extraglobs={"jaxgrad": jaxgrad}):
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
