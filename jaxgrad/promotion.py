@@ -233,34 +233,71 @@ def _is_operand(argument):
     return isinstance(argument, _NUMBERS) or hasattr(argument, "dtype")
 
 
+def broadcast_shapes(what, *shapes) -> tuple[int, ...]:
+    """The shape to which operands of these shapes are broadcast; `what` names the operator.
+
+    >>> from jaxgrad import promotion
+    >>> promotion.broadcast_shapes("add", (2, 1), (3,), ())
+    (2, 3)
+    """
+    return functools.reduce(functools.partial(_broadcast_two, what), shapes, ())
+
+
+def _broadcast_two(what, first, second):
+    rank = max(len(first), len(second))
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in (first, second)]
+    for dimension, (a, b) in reversed(list(enumerate(zip(*padded, strict=True)))):
+        if a != b and 1 not in (a, b):
+            raise RuntimeError(
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton "
+                f"dimension {dimension}: {what} cannot broadcast {list(first)} and {list(second)} "
+                "together; reshape or expand one of them"
+            )
+    return tuple(b if a == 1 else a for a, b in zip(*padded, strict=True))
+
+
+def broadcast(what, *arguments) -> list:
+    """The arguments with all arrays of one shape, save those without dimensions: lax takes these."""
+    shapes = dict.fromkeys(each.shape for each in arguments if getattr(each, "ndim", 0))
+    if len(shapes) < 2:
+        return list(arguments)
+    shape = broadcast_shapes(what, *shapes)
+    return [
+        jnp.broadcast_to(each, shape) if getattr(each, "ndim", 0) and each.shape != shape else each
+        for each in arguments
+    ]
+
+
 def common(function):
     """`function` of positional operands, which it gets in their common dtype: `add`, `maximum`.
 
+    They are broadcast to one shape, save those without dimensions, which lax takes as they are.
     Keyword arguments, None and whatever else has no dtype pass untouched.
     """
-
-    @functools.wraps(function)
-    def promoted(*arguments, **keywords):
-        return function(*unify(*arguments), **keywords)
-
-    return promoted
+    return _promoting(function, result_type)
 
 
 def floating(function):
     """As `common`, but integers and booleans become the default dtype: `sin`, `true_divide`."""
-
-    @functools.wraps(function)
-    def promoted(*arguments, **keywords):
-        return function(*unify_floating(*arguments), **keywords)
-
-    return promoted
+    return _promoting(function, floating_type)
 
 
 def comparison(function):
     """As `common`, with a boolean result: `eq`, `lt`."""
+    promoted = common(function)
+
+    @functools.wraps(function)
+    def compared(*arguments, **keywords):
+        return cast(promoted(*arguments, **keywords), dtypes.bool)
+
+    return compared
+
+
+def _promoting(function, choose_type):
+    name = function.__name__
 
     @functools.wraps(function)
     def promoted(*arguments, **keywords):
-        return cast(function(*unify(*arguments), **keywords), dtypes.bool)
+        return function(*broadcast(name, *_converted(arguments, choose_type)), **keywords)
 
     return promoted
