@@ -3,27 +3,10 @@
 python -m pytest tests/test_operators.py -k pointwise     (one family)
 """
 
-import json
-from pathlib import Path
-
 import checks
 import derivatives
 import pytest
-from problems import Problem
-from samples import families
-
-FOLDER = Path(__file__).parent / "oracle" / "operators"
-RECORD = "run: python tests/oracle/record_operators.py"
-
-
-def recording(family):
-    path = FOLDER / f"{family}.json"
-    return json.loads(path.read_text()) if path.exists() else {}
-
-
-FAMILIES = families()
-RECORDED = {family: recording(family) for family in FAMILIES}
-SAMPLES = [(family, sample) for family, samples in FAMILIES.items() for sample in samples]
+import recorded
 
 
 def parameters(slow=lambda family, sample: False):
@@ -32,22 +15,18 @@ def parameters(slow=lambda family, sample: False):
         ("family", "sample"),
         [
             pytest.param(*each, id=f"{each[0]}-{each[1]}", marks=[pytest.mark.slow] * slow(*each))
-            for each in SAMPLES
+            for each in recorded.SAMPLES
         ],
     )
 
 
 def is_repeated(family, sample):
     """Whether the operator has a sample before this one."""
-    return sample is not next(s for s in FAMILIES[family] if s.name == sample.name)
+    return sample is not next(s for s in recorded.FAMILIES[family] if s.name == sample.name)
 
 
 def problems(family, sample):
-    """The sample over each of its fields."""
-    answers = RECORDED[family].get(sample.id, {})
-    for field in sample.fields:
-        assert field in answers, f"{sample} over the {field} numbers is not recorded; {RECORD}"
-        yield Problem(sample, field, answers[field])
+    return [recorded.problem(family, sample, field) for field in sample.fields]
 
 
 def report(family, findings):
@@ -92,7 +71,8 @@ def test_second_order(family, sample):
     report(family, findings)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_recording_is_of_these_samples(family):
-    ids = [sample.id for sample in FAMILIES[family]]
-    assert list(RECORDED[family]) == ids, RECORD
+@pytest.mark.parametrize("family", recorded.FAMILIES)
+def test_every_sample_is_recorded_and_once(family):
+    ids = [sample.id for sample in recorded.FAMILIES[family]]
+    assert len(set(ids)) == len(ids)
+    assert list(recorded.RECORDED[family]) == ids, recorded.CURE

@@ -92,11 +92,19 @@ def answer(sample, field, seed=0):
     return recorded
 
 
+def line(sample, field):
+    try:
+        return f"{json.dumps(field)}: {json.dumps(answer(sample, field))}"
+    except Exception as error:
+        error.add_note(f"in {sample} over the {field} numbers")
+        raise
+
+
 def text(samples):
     """JSON with a line for each answer."""
     entries = []
     for sample in samples:
-        answers = (f"{json.dumps(f)}: {json.dumps(answer(sample, f))}" for f in sample.fields)
+        answers = (line(sample, field) for field in sample.fields)
         entries.append(f"{json.dumps(sample.id)}: {{\n" + ",\n".join(answers) + "}")
     return "{\n" + ",\n".join(entries) + "\n}\n"
 

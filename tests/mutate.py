@@ -1,0 +1,352 @@
+"""Damages the formulas of derivatives.yaml one by one: the checks of the samples must notice.
+
+python tests/mutate.py [--sample N] [--only add] [--jobs 2]
+
+A sign is flipped, a factor or a conjugation dropped, two operands or arguments swapped. Each
+damaged formula takes the place of the real one in the shipped operators, and the samples that
+evaluate it are checked until one fails. Every survivor is printed, and the exit status is then 1.
+"""
+
+import argparse
+import ast
+import copy
+import itertools
+import multiprocessing
+import os
+import random
+import sys
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import derivatives
+import jax
+import recorded
+from recorded import SAMPLES
+
+from jaxgrad import ops
+from jaxgrad.primitive import Primitive
+from jaxgrad.table import Formula
+
+SEED = 0
+PRODUCTS = ast.Mult, ast.MatMult, ast.Div
+
+# Functions whose arguments may change places.
+COMMUTATIVE = {"add", "mul", "maybe_multiply", "maximum", "minimum", "eq", "ne", "logical_and"}
+
+# Damaged formulas that mean the same, by label and text, and why.
+EQUIVALENT: dict[tuple[str, str], str] = {}
+
+
+# damage
+
+
+def replaced(tree, position, node):
+    """A copy of `tree` with `node` in the place of the node at `position` of `ast.walk`."""
+    found = copy.deepcopy(tree)
+    target = next(itertools.islice(ast.walk(found), position, None))
+
+    class Replace(ast.NodeTransformer):
+        def visit(self, each):
+            return copy.deepcopy(node) if each is target else self.generic_visit(each)
+
+    return Replace().visit(found)
+
+
+def operands(call):
+    """The arguments of a call, the tensor whose method it is among them."""
+    own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    return [*own, *call.args]
+
+
+def function_of(call):
+    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+
+
+def called(call, arguments):
+    return ast.Call(ast.Name(function_of(call)), arguments, call.keywords)
+
+
+def damaged_call(call):
+    name, given = function_of(call), operands(call)
+    if name == "conj":
+        yield given[0]
+    for i, j in itertools.combinations(range(len(given)), 2):
+        near = j == i + 1 or len(given) == 3
+        if near and name not in COMMUTATIVE and ast.dump(given[i]) != ast.dump(given[j]):
+            swapped = list(given)
+            swapped[i], swapped[j] = given[j], given[i]
+            yield called(call, swapped)
+
+
+def damaged_operation(node):
+    if isinstance(node.op, ast.Add | ast.Sub):
+        other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+        yield ast.BinOp(node.left, other, node.right)
+    if isinstance(node.op, PRODUCTS):
+        yield node.left
+    if isinstance(node.op, ast.Mult | ast.MatMult):
+        yield node.right
+    if isinstance(node.op, ast.Div | ast.MatMult | ast.Pow):
+        yield ast.BinOp(node.right, node.op, node.left)
+
+
+def damaged_node(node):
+    """What may stand in the place of a node."""
+    if isinstance(node, ast.BinOp):
+        yield from damaged_operation(node)
+    elif isinstance(node, ast.Call):
+        yield from damaged_call(node)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield node.operand
+    elif isinstance(node, ast.IfExp):
+        yield ast.IfExp(node.test, node.orelse, node.body)
+
+
+def negated(tree, parts):
+    """The whole with another sign; each part of a tuple by itself."""
+    if isinstance(tree, ast.Tuple):
+        for position in range(len(tree.elts)):
+            changed = [*tree.elts]
+            changed[position] = ast.UnaryOp(ast.USub(), changed[position])
+            yield ast.Tuple(changed, ast.Load())
+    elif parts == 1:
+        yield ast.UnaryOp(ast.USub(), tree)
+
+
+def mutants(text, parts=1):
+    """Formulas that are `text` with one damage each; `parts`: how many results it has.
+
+    >>> sorted(mutants("grad * self.cos().conj()"))
+    ['-(grad * self.cos().conj())', 'grad', 'grad * self.cos()', 'self.cos().conj()']
+    """
+    tree = ast.parse(text, mode="eval").body
+    found = list(negated(tree, parts))
+    for position, node in enumerate(ast.walk(tree)):
+        found.extend(replaced(tree, position, other) for other in damaged_node(node))
+    texts = (ast.unparse(ast.fix_missing_locations(each)) for each in found)
+    return sorted(set(texts) - {ast.unparse(tree)})
+
+
+# formulas in their places
+
+
+@dataclass(frozen=True)
+class Target:
+    """A formula where it stands: `formulas` are the results of one tuple, or a single one."""
+
+    operator: str
+    primitive: Primitive
+    formulas: tuple[Formula, ...]
+    parts: int
+
+    @property
+    def formula(self):
+        return self.formulas[0]
+
+    @property
+    def is_gradient(self):
+        return any(value is self.formula for _, value in self.primitive.rule.gradients)
+
+    def damage(self, text):
+        """Put the formula `text` in its place, in everything that has not been traced yet."""
+        for formula in self.formulas:
+            other = replace(formula, text=text)
+            names = tuple(sorted(formula.names))
+            self.primitive.compiled[formula] = other.compile(names, self.primitive.scope)
+
+    def repair(self):
+        for formula in self.formulas:
+            self.primitive.compiled.pop(formula, None)
+
+
+@cache
+def targets(only):
+    """Every gradient and tangent formula of the shipped table, or of one operator."""
+    found = []
+    for name in ops.library.table.names if only is None else [only]:
+        for primitive in ops.library.find(name).primitives:
+            found.extend(Target(name, primitive, *each) for each in formulas_of(primitive.rule))
+    return found
+
+
+def formulas_of(rule):
+    """The formulas of a rule, those of one tuple together, and how many results each has."""
+    found = [((v,), len(names)) for names, v in rule.gradients if isinstance(v, Formula)]
+    tangents = {}
+    for value in rule.tangents.values():
+        if isinstance(value, Formula):
+            tangents.setdefault((value.line, value.column), []).append(value)
+    return found + [(tuple(values), len(values)) for values in tangents.values()]
+
+
+def forget_traces():
+    """Have every operator traced anew at its next call."""
+    for name in ops.library.names:
+        getattr(ops, name).operator.plans.clear()
+        # none of those that were never called has to be read from the table
+        for primitive in vars(ops.library.find(name)).get("primitives", ()):
+            primitive.calls.clear()
+
+
+# samples
+
+
+@cache
+def problem(index, field):
+    return recorded.problem(*SAMPLES[index], field)
+
+
+@contextmanager
+def noticing():
+    """The formulas that are evaluated within."""
+    seen, original = set(), Primitive.evaluate_formula
+
+    def evaluate_formula(primitive, formula, scope):
+        seen.add(formula)
+        return original(primitive, formula, scope)
+
+    Primitive.evaluate_formula = evaluate_formula
+    try:
+        yield seen
+    finally:
+        Primitive.evaluate_formula = original
+
+
+@cache
+def evaluated_by(index, order):
+    """The formulas that the first or second derivatives of a sample evaluate."""
+    problems = [problem(index, field) for field in SAMPLES[index][1].fields]
+    with noticing() as seen:
+        for each in filter(derivatives.has_derivative, problems):
+            lower(each, order)
+    return seen
+
+
+def lower(problem, order):
+    """Trace the derivatives and compile nothing."""
+    inputs, outputs = problem.directions(2)
+    if order == 1:
+        function, directions = derivatives.first_derivatives, (inputs, outputs)
+    else:
+        function, directions = derivatives.second_derivatives, (*inputs, outputs[0])
+    with jax.enable_x64(True):
+        jax.jit(lambda *a: function(problem, *a)).lower(problem.point, *directions)
+
+
+def samples_of(target):
+    """The samples that evaluate a formula, those of its own operator first."""
+    name, formulas = target.operator.strip("_"), set(target.formulas)
+
+    def distance(index):
+        own = SAMPLES[index][1].name.rpartition(".")[2]
+        return 0 if own == name else 1 if own in name or name in own else 2
+
+    for order in (1, 2):
+        found = False
+        for index in sorted(range(len(SAMPLES)), key=distance):
+            if formulas & evaluated_by(index, order):
+                found = True
+                yield index
+        if found:
+            return
+
+
+def problems_of(target):
+    """Complex ones first: they notice what real ones do, and a missing conjugation."""
+    for index in samples_of(target):
+        for field in reversed(SAMPLES[index][1].fields):
+            yield index, field
+
+
+def notice(problem, is_gradient):
+    """Whether a check fails."""
+    findings = derivatives.Findings()
+    try:
+        if is_gradient:
+            derivatives.answers(problem, findings)
+        if not findings:
+            derivatives.first_order(problem, findings)
+        if not findings and not problem.sample.kink:
+            derivatives.second_order(problem, findings)
+    except Exception:  # whatever a damaged formula makes of its arguments
+        return True
+    return bool(findings)
+
+
+@cache
+def is_sound(index, field):
+    """Whether the checks pass when nothing is damaged."""
+    return not notice(problem(index, field), True)
+
+
+def is_noticed(target, text):
+    for index, field in problems_of(target):
+        if not is_sound(index, field):
+            raise RuntimeError(f"{SAMPLES[index][1]} fails although nothing is damaged")
+        forget_traces()
+        target.damage(text)
+        try:
+            if notice(problem(index, field), target.is_gradient):
+                return True
+        finally:
+            target.repair()
+            forget_traces()
+    return False
+
+
+def survivors(only, position):
+    """How many damages of a formula were tried, and a line for each that nobody noticed."""
+    target = targets(only)[position]
+    formula, lines, tried = target.formula, [], 0
+    where = f"{formula.path}:{formula.line}:{formula.column}: {formula.label}"
+    if next(problems_of(target), None) is None:
+        return 0, [f"{where}: no sample evaluates it"]
+    for text in mutants(formula.text, target.parts):
+        if (formula.label, text) in EQUIVALENT:
+            continue
+        tried += 1
+        if not is_noticed(target, text):
+            lines.append(f"{where}: nobody noticed {text!r}")
+    jax.clear_caches()  # or compiled programs fill the memory
+    return tried, lines
+
+
+def chosen(arguments):
+    positions = range(len(targets(arguments.only)))
+    if arguments.sample is None or arguments.sample >= len(positions):
+        return positions
+    return sorted(random.Random(SEED).sample(positions, arguments.sample))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sample", type=int, metavar="N", help="only N formulas, always the same")
+    parser.add_argument("--only", metavar="OPERATOR", help="only the formulas of this operator")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many processes")
+    arguments = parser.parse_args()
+    started, positions, total, lines = time.monotonic(), chosen(arguments), 0, []
+    tried = partial(survivors, arguments.only)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(arguments.jobs, context) as pool:
+        for done, (number, found) in enumerate(pool.map(tried, positions), 1):
+            total += number
+            lines += found
+            print(*found, sep="\n", end="\n" if found else "", flush=True)
+            if sys.stderr.isatty():
+                print(f"{done} of {len(positions)} formulas", end="\r", file=sys.stderr)
+    seconds = time.monotonic() - started
+    print(f"{total} damages of {len(positions)} formulas, {len(lines)} survivors, {seconds:.0f} s")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    sys.path.insert(0, str(Path(__file__).parent))
+    sys.exit(main())
