@@ -145,7 +145,8 @@ class CallReverse(Reverse):
         function = replacing(call.plain, inputs, wanted, call.differentiable_outputs)
         found = dict(zip(wanted, pullback(function, [inputs[i] for i in wanted])(*gradients), strict=True))
         by_name = {name: [found.get(i) for i, owner in enumerate(call.owners) if owner == name] for name in names}
-        return [by_name[name] if call.is_list(name) else by_name[name][0] for name in names]
+        # an optional tensor that is not given has none
+        return [by_name[name] if call.is_list(name) else next(iter(by_name[name]), None) for name in names]
 
 
 def _as_list(call, name, gradient):
@@ -205,8 +206,8 @@ class TangentMap:
                 inputs |= formula.values & set(call.owners)
                 outputs |= _outputs_among(call, formula.values)
             elif formula is not None and formula.kind == "auto_linear":
-                # of what moves, a linear operator reads the tangents only
-                inputs |= {owner for owner, moves in zip(call.owners, call.tracked, strict=True) if not moves}
+                # of what it is linear in, the operator reads the tangents only
+                inputs |= {*call.owners} - {*call.primitive.rule.differentiable_inputs}
             elif formula is not None and formula.kind == "auto":
                 inputs |= set(call.owners)
         return inputs, outputs
@@ -281,11 +282,16 @@ class TangentMap:
         return jax.jvp(function, [inputs[i] for i in self.moving], list(tangents))[1]
 
     def linear(self, saved, tangents):
+        call = self.call
         inputs, _ = self.saved.leaves(saved)
-        moved = self.all_tangents(tangents)
-        leaves = [i if t is None else t for i, t in zip(inputs, moved, strict=True)]
-        outputs = self.call.function(*leaves)
-        return [outputs[i] for i in self.call.differentiable_outputs]
+        leaves = self.all_tangents(tangents)
+        for i, owner in enumerate(call.owners):
+            if owner not in call.primitive.rule.differentiable_inputs:
+                leaves[i] = inputs[i]
+            elif leaves[i] is None:  # integers, say, in a place for floats: they stand still
+                leaves[i] = jnp.zeros(call.inputs[i].shape, call.inputs[i].dtype.numpy)
+        outputs = call.function(*leaves)
+        return [outputs[i] for i in call.differentiable_outputs]
 
     def element_wise(self, saved, tangents):
         (tangent,) = tangents
