@@ -249,15 +249,15 @@ def _broadcast_two(what, first, second):
     for dimension, (a, b) in reversed(list(enumerate(zip(*padded, strict=True)))):
         if a != b and 1 not in (a, b):
             raise RuntimeError(
-                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton "
-                f"dimension {dimension}: {what} cannot broadcast {list(first)} and {list(second)} "
-                "together; reshape or expand one of them"
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at "
+                f"non-singleton dimension {dimension}: {what} cannot broadcast {list(first)} and "
+                f"{list(second)} together; reshape or expand one of them"
             )
     return tuple(b if a == 1 else a for a, b in zip(*padded, strict=True))
 
 
 def broadcast(what, *arguments) -> list:
-    """The arguments with all arrays of one shape, save those without dimensions: lax takes these."""
+    """The arguments with all arrays of one shape, but 0-d ones as they are: lax takes them."""
     shapes = dict.fromkeys(each.shape for each in arguments if getattr(each, "ndim", 0))
     if len(shapes) < 2:
         return list(arguments)
@@ -301,3 +301,27 @@ def _promoting(function, choose_type):
         return function(*broadcast(name, *_converted(arguments, choose_type)), **keywords)
 
     return promoted
+
+
+def refuse(what, array, *categories):
+    """NotImplementedError where the dtype of `array` is of one of these categories."""
+    dtype = dtypes.from_numpy(array.dtype)
+    if dtype.category in categories:
+        raise NotImplementedError(
+            f"\"{what}\" not implemented for '{dtype.scalar_type}': {what} has no meaning for "
+            f"{dtype!r}; convert to another dtype first"
+        )
+
+
+def without(*categories):
+    """A decorator that refuses operands of these categories, told by the first."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def checked(*operands, **keywords):
+            refuse(function.__name__, operands[0], *categories)
+            return function(*operands, **keywords)
+
+        return checked
+
+    return decorate

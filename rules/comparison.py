@@ -8,19 +8,10 @@ from jax import lax
 from jaxgrad import dtypes, promotion
 
 
-def _refuse(name, array, *categories):
-    dtype = dtypes.from_numpy(array.dtype)
-    if dtype.category in categories:
-        raise NotImplementedError(
-            f"\"{name}\" not implemented for '{dtype.scalar_type}': {name} is not defined for "
-            f"{dtype!r}; convert the operands first"
-        )
-
-
 def _order(function):
     @functools.wraps(function)
     def ordered(self, other):
-        _refuse(function.__name__, self, dtypes.COMPLEX)
+        promotion.refuse(function.__name__, self, dtypes.COMPLEX)
         return function(self, other)
 
     return promotion.comparison(ordered)
@@ -57,7 +48,7 @@ def logical_not(self):
 def _bits(function):
     @functools.wraps(function)
     def bitwise(*operands):
-        _refuse(function.__name__, operands[0], dtypes.FLOATING, dtypes.COMPLEX)
+        promotion.refuse(function.__name__, operands[0], dtypes.FLOATING, dtypes.COMPLEX)
         return function(*operands)
 
     return promotion.common(bitwise)
