@@ -223,6 +223,8 @@ class Call(Program):
     @property
     def precondition(self):
         check = self.primitive.precondition
+        if getattr(check, "of_integers", False) and self.outputs[0].differentiable:
+            return None
         return check and (lambda *arrays: check(*self.arguments(arrays)))
 
     @functools.cached_property
