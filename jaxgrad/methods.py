@@ -7,7 +7,7 @@ import copy
 import jax
 import numpy as np
 
-from . import avals, dtypes, ops, printing
+from . import avals, conversion, dtypes, factories, moves, ops, printing
 from .modes import is_grad_enabled
 from .tensor import Tensor, wrap
 
@@ -17,9 +17,10 @@ def install():
     for name in ops.library.methods:
         if not name.startswith("_") and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, name))
-    for name, member in vars(_Methods).items():
-        if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
-            setattr(Tensor, name, member)
+    for source in (factories.Methods, conversion.Methods, moves.Methods, _Methods):
+        for name, member in vars(source).items():
+            if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+                setattr(Tensor, name, member)
     for symbol, operator in PROTOCOL.items():
         if operator in ops.library.names:
             setattr(Tensor, f"__{symbol}__", getattr(ops, operator))
@@ -218,10 +219,6 @@ class _Methods:
             made.grad = copy.deepcopy(self._leaf.grad, memo)
         return made
 
-    def cpu(self):
-        """The tensor on the CPU."""
-        return self.to("cpu")
-
 
 for _name, _dtype in {
     "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
@@ -267,3 +264,37 @@ def _unflatten_tensor(_, children):
 
 
 jax.tree_util.register_pytree_node(Tensor, _flatten_tensor, _unflatten_tensor)
+
+
+def _of_tensor(name, input: Tensor) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return input
+
+
+def is_tensor(obj) -> bool:
+    """Whether `obj` is a tensor.
+
+    >>> jaxgrad.is_tensor(jaxgrad.ones(2)), jaxgrad.is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether a tensor's dtype is float16, bfloat16, float32 or float64."""
+    return _of_tensor("is_floating_point", input).dtype.is_floating_point
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether a tensor's dtype is complex64 or complex128."""
+    return _of_tensor("is_complex", input).dtype.is_complex
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements of a tensor.
+
+    >>> jaxgrad.numel(jaxgrad.zeros(2, 3))
+    6
+    """
+    return _of_tensor("numel", input).numel()

@@ -11,7 +11,7 @@ import weakref
 
 import jax
 
-from . import avals
+from . import avals, devices
 from .nodes import AccumulateGrad, Node
 
 # marks, in the place of a node, a tensor made in inference mode
@@ -167,7 +167,7 @@ class Tensor:
 
     @property
     def device(self):
-        return device_of(self)
+        return devices.device_of(self._array)
 
 
 class LeafState:

@@ -1,0 +1,105 @@
+"""Arrays out of nothing: what the factories and the random numbers are made by.
+
+Here and now an array is filled by numpy and handed to JAX, which takes 20 microseconds; XLA would first compile a
+program for its shape, which takes 20 milliseconds. A large one, and one inside a trace, is computed by JAX.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import get_opaque_trace_state
+
+from . import avals, promotion
+from .devices import as_device, jax_device
+from .execution import with_wide_types
+from .modes import is_inference_mode_enabled
+from .tensor import INFERENCE_TENSOR, Tensor, wrap
+
+# from this many bytes on, handing an array to a device takes as long as compiling the program that makes it there
+LARGE = 1 << 24
+
+_probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
+_untraced = None  # the state of JAX's traces that was last found to compute here and now
+
+
+def is_traced() -> bool:
+    """Whether JAX computes here and now, or a trace is under way: inside `jax.jit`, but not inside `jax.grad` alone."""
+    global _untraced
+    state = get_opaque_trace_state()
+    if state == _untraced:
+        return False
+    traced = isinstance(_probe(), jax.core.Tracer)
+    if not traced:
+        _untraced = state
+    return traced
+
+
+def from_host(values: np.ndarray, device=None) -> jax.Array:
+    """numpy values as an array that is on `device`; in a trace, as a constant.
+
+    JAX may read `values` later and may keep them: they must be nobody else's.
+    """
+    if is_traced():
+        return jnp.asarray(_narrowed(values))
+    with jax.enable_x64(True):
+        return jnp.asarray(values) if device is None else jax.device_put(values, placed(device))
+
+
+def _narrowed(values):
+    """The values in what JAX has for their dtype where its 64-bit types are off."""
+    target = promotion.available(avals.dtypes.from_numpy(values.dtype))
+    if target == values.dtype:
+        return values
+    narrow = values.astype(target)
+    if (narrow != values).any():
+        raise RuntimeError(
+            f"values of {values.dtype} that need 64 bits cannot be a constant of a trace with JAX's x64 mode off: use "
+            "jaxgrad.jit in place of jax.jit"
+        )
+    return narrow
+
+
+def build(function, numbers, shape, dtype, device=None) -> jax.Array:
+    """The array `function(shape, dtype, module, *numbers)`, where `module` is numpy or jax.numpy."""
+    if is_traced():
+        return function(shape, promotion.available(dtype), jnp, *numbers)
+    if math.prod(shape) * dtype.itemsize < LARGE:
+        return from_host(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
+    return on_device(compiled(function, shape, dtype.numpy, jnp)(*numbers), device)
+
+
+@functools.lru_cache(maxsize=1024)
+def compiled(function, *fixed):
+    """`function` compiled with its first arguments fixed, to be called with the rest."""
+    return with_wide_types(jax.jit(functools.partial(function, *fixed)))
+
+
+def placed(device) -> jax.Device | None:
+    """JAX's device for a `device` argument."""
+    return None if device is None else jax_device(as_device(device))
+
+
+def on_device(array, device):
+    """An array moved to a device, if one is given. Inside a trace it stays: a program runs on one device."""
+    found = placed(device)
+    if found is None or isinstance(array, jax.core.Tracer):
+        return array
+    with jax.enable_x64(True):
+        return jax.device_put(array, found)
+
+
+def finish(array, requires_grad=False) -> Tensor:
+    """The tensor of a new array: a leaf."""
+    aval = avals.aval_of(array)
+    if requires_grad and not aval.differentiable:
+        raise RuntimeError(
+            "Only Tensors of floating point and complex dtype can require gradients, "
+            f"and {aval.dtype} is neither: give dtype=torch.float32"
+        )
+    mark = INFERENCE_TENSOR if is_inference_mode_enabled() else None
+    return wrap(array, aval, bool(requires_grad), mark)
