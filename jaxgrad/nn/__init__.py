@@ -1,0 +1,3 @@
+"""Neural networks: for now the functions of `torch.nn.functional`."""
+
+from . import functional as functional

@@ -1,0 +1,274 @@
+"""Activations: smooth ones, and straight pieces with PyTorch's slope where they meet."""
+
+import functools
+import math
+
+import jax.numpy as jnp
+from jax import lax
+from jaxgrad.rules import shape
+
+from jaxgrad import dtypes, promotion
+from jaxgrad.dtypes import COMPLEX, FLOATING, INTEGRAL
+
+
+def restricted_to(*categories):
+    """Decorates a value function whose first operand must be of one of these categories."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def checked(first, *arguments, **keywords):
+            check_category(function.__name__, first, categories)
+            return function(first, *arguments, **keywords)
+
+        return checked
+
+    return decorate
+
+
+def check_category(name, tensor, categories):
+    found = dtypes.from_numpy(tensor.dtype)
+    if found.category not in categories:
+        cure = "take its .real or .abs()" if found.is_complex else "convert it with .float()"
+        raise NotImplementedError(f"\"{name}\" not implemented for '{found.scalar_type}': {cure}")
+
+
+def widened(tensor):
+    """Half precision as float32: sums of exponentials are computed in that."""
+    return tensor.astype(jnp.float32) if tensor.dtype.itemsize == 2 else tensor
+
+
+# straight pieces
+
+
+@restricted_to(INTEGRAL, FLOATING)
+def relu(self):
+    return jnp.maximum(self, 0)
+
+
+@restricted_to(INTEGRAL, FLOATING)
+def threshold(self, threshold, value):
+    return jnp.where(self <= threshold, lax.convert_element_type(value, self.dtype), self)
+
+
+def threshold_backward(grad_output, self, threshold):
+    return jnp.where(self <= threshold, 0, grad_output)
+
+
+@restricted_to(FLOATING)
+def leaky_relu(self, negative_slope):
+    return jnp.where(self > 0, self, self * negative_slope)
+
+
+def leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
+    return jnp.where(self > 0, grad_output, grad_output * negative_slope)
+
+
+def _refuse_negative_slope(grad_output, self, negative_slope, self_is_result):
+    if self_is_result and negative_slope < 0:
+        raise RuntimeError(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is "
+            "not supported: a result does not tell the sign of the input when negative_slope is "
+            f"{negative_slope}; pass the input"
+        )
+
+
+leaky_relu_backward.precondition = _refuse_negative_slope
+
+
+@restricted_to(INTEGRAL, FLOATING)
+def hardtanh(self, min_val, max_val):
+    low, high = (lax.convert_element_type(bound, self.dtype) for bound in (min_val, max_val))
+    return jnp.minimum(jnp.maximum(self, low), high)
+
+
+def hardtanh_backward(grad_output, self, min_val, max_val):
+    return jnp.where((self <= min_val) | (self >= max_val), 0, grad_output)
+
+
+# smooth ones
+
+
+@restricted_to(FLOATING, COMPLEX)
+def silu(self):
+    return self * _sigmoid(self)
+
+
+def silu_backward(grad_output, self):
+    return grad_output * jnp.conj(silu_slope(self))
+
+
+def silu_slope(self):
+    sigmoid = _sigmoid(self)
+    return sigmoid * (1 + self * (1 - sigmoid))
+
+
+def silu_curvature(self):
+    sigmoid = _sigmoid(self)
+    return sigmoid * (1 - sigmoid) * (2 + self * (1 - 2 * sigmoid))
+
+
+def _sigmoid(self):
+    # lax.logistic of complex numbers has no lowering everywhere
+    return 1 / (1 + jnp.exp(-self)) if jnp.iscomplexobj(self) else lax.logistic(self)
+
+
+@restricted_to(FLOATING)
+def softplus(self, beta, threshold):
+    scaled = self * beta
+    return jnp.where(scaled > threshold, self, jnp.logaddexp(scaled, 0) / beta)
+
+
+def softplus_backward(grad_output, self, beta, threshold):
+    scaled = self * beta
+    return jnp.where(scaled > threshold, grad_output, grad_output * lax.logistic(scaled))
+
+
+def softplus_double_backward(grad, self, beta, threshold):
+    scaled = self * beta
+    curvature = beta * lax.logistic(scaled) * lax.logistic(-scaled)
+    return jnp.where(scaled > threshold, 0, grad * curvature)
+
+
+@restricted_to(FLOATING)
+def log_sigmoid(self):
+    return -jnp.logaddexp(-self, 0)
+
+
+@restricted_to(FLOATING)
+def log_sigmoid_forward(self):
+    # the second output is PyTorch's buffer on the CPU; no formula of ours reads it
+    return log_sigmoid(self), jnp.exp(-jnp.abs(self))
+
+
+def log_sigmoid_backward(grad_output, self, buffer):
+    return grad_output * lax.logistic(-self)
+
+
+@restricted_to(FLOATING)
+def gelu(self, *, approximate):
+    if _by_tanh(approximate):
+        return 0.5 * self * (1 + jnp.tanh(_tanh_argument(self)))
+    return self * _normal_cdf(self)
+
+
+def gelu_backward(grad_output, self, *, approximate):
+    return grad_output * gelu_slope(self, approximate)
+
+
+def gelu_slope(self, approximate):
+    if not _by_tanh(approximate):
+        return _normal_cdf(self) + self * _normal_density(self)
+    tanh = jnp.tanh(_tanh_argument(self))
+    return 0.5 * (1 + tanh) + 0.5 * self * (1 - tanh * tanh) * _tanh_argument_slope(self)
+
+
+def gelu_curvature(self, approximate):
+    if not _by_tanh(approximate):
+        return _normal_density(self) * (2 - self * self)
+    tanh, slope = jnp.tanh(_tanh_argument(self)), _tanh_argument_slope(self)
+    bend = 6 * _TANH_SCALE * _TANH_CUBE * self
+    return (1 - tanh * tanh) * (slope + 0.5 * self * (bend - 2 * tanh * slope * slope))
+
+
+def _by_tanh(approximate):
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(f"approximate argument must be either none or tanh, not {approximate!r}")
+    return approximate == "tanh"
+
+
+_TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
+
+
+def _tanh_argument(x):
+    return _TANH_SCALE * (x + _TANH_CUBE * x * x * x)
+
+
+def _tanh_argument_slope(x):
+    return _TANH_SCALE * (1 + 3 * _TANH_CUBE * x * x)
+
+
+def _normal_cdf(x):
+    # erfc keeps the digits of the left tail, which 1 + erf loses
+    return 0.5 * lax.erfc(x * -math.sqrt(0.5))
+
+
+def _normal_density(x):
+    return jnp.exp(-0.5 * x * x) * math.sqrt(0.5 / math.pi)
+
+
+# softmax and its logarithm
+
+
+def softmax(self, dim, dtype):
+    return softmax_along(_converted(self, dtype), dim)
+
+
+def log_softmax(self, dim, dtype):
+    return log_softmax_along(_converted(self, dtype), dim)
+
+
+def _converted(tensor, dtype):
+    return tensor if dtype is None else promotion.cast(tensor, dtype)
+
+
+def softmax_along(self, dim, half_to_float=False):
+    check_category("softmax", self, [FLOATING])
+    shifted, axes = _shifted(self, dim)
+    exponentials = jnp.exp(shifted)
+    result = exponentials / jnp.sum(exponentials, axes, keepdims=True)
+    return result.astype(_softmax_dtype(self, half_to_float))
+
+
+def log_softmax_along(self, dim, half_to_float=False):
+    check_category("log_softmax", self, [FLOATING])
+    shifted, axes = _shifted(self, dim)
+    result = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axes, keepdims=True))
+    return result.astype(_softmax_dtype(self, half_to_float))
+
+
+def _shifted(self, dim):
+    """Wide, less the greatest along `dim`, so that no exponential overflows; and `dim` as axes."""
+    wide, axes = widened(self), _axes(self, dim)
+    greatest = jnp.expand_dims(lax.reduce_max(wide, axes), axes)
+    # the shift cancels out of the result, and so does its derivative
+    return wide - lax.stop_gradient(greatest), axes
+
+
+def _axes(tensor, dim):
+    """`dim` as axes to reduce: none of a tensor without dimensions, of which dim 0 and -1 may be asked for."""
+    axis = shape.wrap_dim(dim, tensor.ndim)
+    return (axis,) if tensor.ndim else ()
+
+
+def _softmax_dtype(self, half_to_float):
+    return jnp.float32 if half_to_float else self.dtype
+
+
+def softmax_gradient(grad_output, output, dim, input_dtype):
+    grad, wide, axes = widened(grad_output), widened(output), _axes(output, dim)
+    result = wide * (grad - jnp.sum(grad * wide, axes, keepdims=True))
+    return promotion.cast(result, input_dtype)
+
+
+def softmax_double_gradient(grad, grad_output, output, dim):
+    """The gradient of `output` in `softmax_gradient`."""
+    axes = _axes(output, dim)
+    first = jnp.sum(grad_output * output, axes, keepdims=True)
+    second = jnp.sum(grad * output, axes, keepdims=True)
+    return grad * (grad_output - first) - grad_output * second
+
+
+def log_softmax_gradient(grad_output, output, dim, input_dtype):
+    grad, wide, axes = widened(grad_output), widened(output), _axes(output, dim)
+    result = grad - jnp.exp(wide) * jnp.sum(grad, axes, keepdims=True)
+    return promotion.cast(result, input_dtype)
+
+
+def log_softmax_tangent(tangent, output, dim):
+    """Both of `log_softmax` and of its gradient as a function of `grad_output`, transposed."""
+    return tangent - jnp.sum(tangent * jnp.exp(output), _axes(output, dim), keepdims=True)
+
+
+def log_softmax_double_gradient(grad, grad_output, output, dim):
+    """The gradient of `output` in `log_softmax_gradient`."""
+    return -grad * jnp.exp(output) * jnp.sum(grad_output, _axes(output, dim), keepdims=True)

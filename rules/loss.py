@@ -1,0 +1,353 @@
+"""Losses: a value for each element or row, then their mean or sum. `reduction`: 0 neither, 1 mean, 2 sum."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy
+from jax import lax
+from jax.scipy import special
+
+from jaxgrad import dtypes, promotion
+from jaxgrad.dtypes import FLOATING, INTEGRAL
+from jaxgrad.rules import activation
+
+MEAN, SUM = 1, 2
+
+
+def reduced_loss(losses, reduction):
+    """What a loss returns of the losses of the elements."""
+    if reduction == MEAN:
+        return jnp.mean(losses)
+    return jnp.sum(losses) if reduction == SUM else losses
+
+
+def loss_share(gradients, reduction):
+    """Gradients of the elements' losses, each of which counts for its part of their mean."""
+    return gradients * (1 / max(gradients.size, 1)) if reduction == MEAN else gradients
+
+
+def _operands(name, *tensors):
+    """The tensors in their common dtype, which must be floating point, and of shapes that go together."""
+    present = promotion.unify(*tensors)
+    activation.check_category(name, next(t for t in present if t is not None), [FLOATING])
+    for tensor in present[1:]:
+        _check_broadcast(name, present[0], tensor)
+    return present
+
+
+def _check_broadcast(name, first, second):
+    if second is None:
+        return
+    pairs = enumerate(zip(reversed(first.shape), reversed(second.shape), strict=False), start=1)
+    for distance, (extent, other) in pairs:
+        if extent != other and 1 not in (extent, other):
+            raise RuntimeError(
+                f"The size of tensor a ({extent}) must match the size of tensor b ({other}) at non-singleton dimension "
+                f"{max(first.ndim, second.ndim) - distance}: {name} got shapes {list(first.shape)} and {list(second.shape)}"
+            )
+
+
+# distances
+
+
+def mse_loss(self, target, reduction):
+    self, target = _operands("mse_loss", self, target)
+    return reduced_loss(jnp.square(self - target), reduction)
+
+
+def mse_loss_backward(grad_output, self, target, reduction):
+    return loss_share(2 * (self - target) * grad_output, reduction)
+
+
+def l1_loss(self, target, reduction):
+    self, target = promotion.unify(self, target)
+    _check_broadcast("l1_loss", self, target)
+    return reduced_loss(jnp.abs(self - target), reduction)
+
+
+def smooth_l1_loss(self, target, reduction, beta):
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, such as {beta}")
+    self, target = _operands("smooth_l1_loss", self, target)
+    distance = jnp.abs(self - target)
+    if beta == 0:
+        return reduced_loss(distance, reduction)
+    losses = jnp.where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta)
+    return reduced_loss(losses, reduction)
+
+
+def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
+    difference = self - target
+    inside = grad_output * difference / beta if beta else jnp.zeros_like(grad_output)
+    outside = jnp.where(difference > 0, grad_output, -grad_output)
+    flat = jnp.abs(difference) >= beta if beta else difference != 0
+    return loss_share(jnp.where(flat, outside, inside), reduction)
+
+
+def smooth_l1_loss_double_backward(grad, self, target, reduction, beta):
+    """The gradient of `self` in `smooth_l1_loss_backward`; `grad` has its `grad_output` as a factor."""
+    inside = jnp.abs(self - target) < beta
+    return loss_share(jnp.where(inside, grad / beta if beta else 0, 0), reduction)
+
+
+def kl_div(self, target, reduction, *, log_target):
+    self, target = _operands("kl_div", self, target)
+    if log_target:
+        return reduced_loss(jnp.exp(target) * (target - self), reduction)
+    return reduced_loss(special.xlogy(target, target) - target * self, reduction)
+
+
+def kl_div_slope(self, target, log_target):
+    """The derivative of a pair's loss by `target`."""
+    if log_target:
+        return jnp.exp(target) * (target - self + 1)
+    # a target of 0 has the value 0 and PyTorch's slope, a nan
+    return jnp.where(target == 0, jnp.nan, jnp.log(target) + 1 - self)
+
+
+# classes
+
+
+def class_axis(self):
+    """Rows of numbers for each class come one after another, unless there is one row alone."""
+    return min(self.ndim - 1, 1)
+
+
+def nll_loss(self, target, weight, reduction, ignore_index):
+    return nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
+
+
+def nll_loss_forward(self, target, weight, reduction, ignore_index):
+    activation.check_category("nll_loss", self, [FLOATING])
+    _check_target("nll_loss", self, target, weight)
+    classes = _classes(target, ignore_index)
+    weights = _class_weights(self, classes, weight)
+    losses = jnp.where(classes < 0, 0, -_picked(self, classes) * weights)
+    total = jnp.sum(weights)
+    if reduction == MEAN:
+        return jnp.sum(losses) / total, total
+    return reduced_loss(losses, reduction), total if reduction == SUM else jnp.zeros_like(total)
+
+
+def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
+    classes = _classes(target, ignore_index)
+    gradients = -grad_output * _class_weights(self, classes, weight)
+    if reduction == MEAN:
+        gradients = gradients / total_weight
+    return jnp.where(_is_class(self, classes), jnp.expand_dims(gradients, class_axis(self)), 0)
+
+
+def nll_loss_gradient(grad, self, target, weight, reduction, ignore_index):
+    """The gradient of `self`, of which shape and dtype are read and no number."""
+    total = jnp.sum(_class_weights(self, _classes(target, ignore_index), weight))
+    return nll_loss_backward(grad, self, target, weight, reduction, ignore_index, total)
+
+
+def _classes(target, ignore_index):
+    """The target as int32: -1 where it is ignored, and more than any class where it is no class."""
+    target = target.astype(jnp.int32) if target.dtype.itemsize < 4 else target
+    no_class = jnp.where(target < 0, jnp.iinfo(jnp.int32).max, target)
+    return jnp.where(target == ignore_index, -1, no_class).astype(jnp.int32)
+
+
+def _is_class(self, classes):
+    """Of each number of `self` whether it belongs to the class that its row's target is."""
+    axis = class_axis(self)
+    return lax.broadcasted_iota(jnp.int32, self.shape, axis) == jnp.expand_dims(classes, axis)
+
+
+def _picked(tensor, classes):
+    """The number of each row's class; a nan where there is no such class."""
+    axis = class_axis(tensor)
+    indices = jnp.expand_dims(jnp.maximum(classes, 0), axis)
+    return jnp.squeeze(jnp.take_along_axis(tensor, indices, axis, mode="fill"), axis)
+
+
+def _class_weights(self, classes, weight):
+    """The weight of each target, 0 where it is ignored."""
+    found = 1 if weight is None else jnp.take(weight, jnp.maximum(classes, 0), mode="fill")
+    return jnp.where(classes < 0, 0, jnp.asarray(found, self.dtype))
+
+
+def _check_target(name, self, target, weight):
+    """Raises where a target of classes does not fit the numbers of `self`."""
+    if not self.ndim:
+        raise ValueError(f"Expected 1 or more dimensions (got 0): {name} needs a number for each class")
+    if not jnp.issubdtype(target.dtype, jnp.integer):
+        kind = dtypes.from_numpy(target.dtype).scalar_type
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {kind}: {name} takes classes, target.long()")
+    axis = class_axis(self)
+    if axis and (not target.ndim or target.shape[0] != self.shape[0]):
+        batch = target.shape[0] if target.ndim else 0
+        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({batch}).")
+    expected = [*self.shape[:axis], *self.shape[axis + 1 :]]
+    if list(target.shape) != expected:
+        raise RuntimeError(
+            f"Expected target size {expected}, got {list(target.shape)}: {name} of input {list(self.shape)} "
+            f"has its classes along dimension {axis}"
+        )
+    _check_weight(self, weight)
+
+
+def _check_weight(self, weight):
+    count = self.shape[class_axis(self)]
+    if weight is not None and weight.shape != (count,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {count} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+
+
+def _refuse_other_classes(self, target, weight, reduction, ignore_index, *_):
+    """IndexError for a target that is no class of `self`."""
+    classes = numpy.asarray(target)
+    if not self.ndim or classes.dtype.kind not in "iu":
+        return
+    count = self.shape[class_axis(self)]
+    wrong = classes[(classes != ignore_index) & ((classes < 0) | (classes >= count))]
+    if wrong.size:
+        raise IndexError(
+            f"Target {wrong[0]} is out of bounds. Classes are 0 to {count - 1}, and {ignore_index} is ignored."
+        )
+
+
+nll_loss.precondition = nll_loss_forward.precondition = _refuse_other_classes
+
+
+def cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing):
+    activation.check_category("cross_entropy", self, [FLOATING])
+    _check_cross_entropy(self, target, weight, ignore_index, label_smoothing)
+    axis = class_axis(self)
+    scores = activation.log_softmax_along(activation.widened(self), axis)
+    if not label_smoothing and not _is_floating(target):
+        return nll_loss(scores, target, weight, reduction, ignore_index).astype(self.dtype)
+    parts = _Parts.of(scores, target, weight, ignore_index, label_smoothing)
+    losses = parts.keep(-jnp.sum(parts.of_classes * scores, axis, keepdims=True))
+    if reduction == MEAN:
+        return (jnp.sum(losses) / parts.total).astype(self.dtype)
+    return reduced_loss(jnp.squeeze(losses, axis), reduction).astype(self.dtype)
+
+
+cross_entropy_loss.precondition = _refuse_other_classes
+
+
+def cross_entropy_gradient(grad, self, target, weight, reduction, ignore_index, label_smoothing):
+    """The gradient of `self`: what a row counts, spread by its probabilities, less what each class counts."""
+    axis = class_axis(self)
+    probabilities = activation.softmax_along(activation.widened(self), axis)
+    parts = _Parts.of(probabilities, target, weight, ignore_index, label_smoothing)
+    grad = grad / parts.total if reduction == MEAN else grad
+    of_rows = grad if reduction else jnp.expand_dims(grad, axis)
+    return parts.keep(of_rows * (probabilities * parts.of_rows - parts.of_classes))
+
+
+class _Parts(NamedTuple):
+    """Cross entropy is the sum of -log(probability) of each class times what the class counts in its row.
+
+    `of_rows`: the sum of a row's classes; `total`: what a mean divides by; `ignored`: rows that count nothing, or None.
+    """
+
+    of_classes: jax.Array
+    of_rows: jax.Array
+    total: jax.Array | float
+    ignored: jax.Array | None
+
+    @classmethod
+    def of(cls, scores, target, weight, ignore_index, smoothing):
+        if _is_floating(target):
+            return cls.of_probabilities(scores, target, weight, smoothing)
+        axis = class_axis(scores)
+        classes = _classes(target, ignore_index)
+        weights = _class_weights(scores, classes, weight)
+        of_rows = jnp.expand_dims(weights, axis)
+        of_classes = jnp.where(_is_class(scores, classes), (1 - smoothing) * of_rows, 0)
+        if smoothing:
+            smooth = _along_classes(scores, weight) * (smoothing / scores.shape[axis])
+            of_classes = of_classes + smooth
+            of_rows = (1 - smoothing) * of_rows + jnp.sum(jnp.broadcast_to(smooth, scores.shape), axis, keepdims=True)
+        return cls(of_classes, of_rows, jnp.sum(weights), jnp.expand_dims(classes < 0, axis))
+
+    @classmethod
+    def of_probabilities(cls, scores, target, weight, smoothing):
+        axis = class_axis(scores)
+        smooth = target * (1 - smoothing) + smoothing / scores.shape[axis] if smoothing else target
+        of_classes = (smooth * _along_classes(scores, weight)).astype(scores.dtype)
+        rows = scores.size / max(scores.shape[axis], 1)
+        return cls(of_classes, jnp.sum(of_classes, axis, keepdims=True), jnp.asarray(rows, scores.dtype), None)
+
+    def keep(self, numbers):
+        """The numbers, zeros in rows that are ignored."""
+        return numbers if self.ignored is None else jnp.where(self.ignored, 0, numbers)
+
+
+def _along_classes(scores, weight):
+    """The classes' weights in a shape that broadcasts to the scores'."""
+    if weight is None:
+        return jnp.ones([1] * scores.ndim, scores.dtype)
+    return jnp.reshape(weight, [-1 if axis == class_axis(scores) else 1 for axis in range(scores.ndim)])
+
+
+def _is_floating(target):
+    return jnp.issubdtype(target.dtype, jnp.floating)
+
+
+def _check_cross_entropy(self, target, weight, ignore_index, label_smoothing):
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if target.shape != self.shape:
+        return _check_target("cross_entropy", self, target, weight)
+    if not _is_floating(target):
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}: "
+            f"cross_entropy reads a target of its input's shape, {list(self.shape)}, as probabilities"
+        )
+    if ignore_index >= 0:
+        raise RuntimeError(f"ignore_index is not supported for floating point target, got {ignore_index}")
+    _check_weight(self, weight)
+
+
+# binary
+
+
+def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction):
+    name = "binary_cross_entropy_with_logits"
+    self, target, weight, pos_weight = _operands(name, self, target, weight, pos_weight)
+    losses = (1 - target) * self - _positive_weight(target, pos_weight) * activation.log_sigmoid(self)
+    return reduced_loss(_weighted(losses, weight), reduction)
+
+
+def logits_gradient(grad, self, target, weight, pos_weight, reduction):
+    """The gradient of `self` in `binary_cross_entropy_with_logits`."""
+    slope = 1 - target - _positive_weight(target, pos_weight) * lax.logistic(-self)
+    return loss_share(_weighted(grad * slope, weight), reduction)
+
+
+def _positive_weight(target, pos_weight):
+    return 1 if pos_weight is None else 1 + (pos_weight - 1) * target
+
+
+def _weighted(losses, weight):
+    return losses if weight is None else losses * weight
+
+
+def one_hot(self, num_classes):
+    if dtypes.from_numpy(self.dtype).category != INTEGRAL:
+        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {self.dtype}")
+    if num_classes < 0:
+        raise RuntimeError("one_hot needs num_classes here: it is part of the result's shape, and cannot be read off values")
+    classes = lax.broadcasted_iota(self.dtype, (*self.shape, num_classes), self.ndim)
+    return promotion.cast(classes == jnp.expand_dims(self, -1), dtypes.int64)
+
+
+def _refuse_classes_beyond(self, num_classes):
+    classes = numpy.asarray(self)
+    if classes.size and classes.min() < 0:
+        raise RuntimeError(f"Class values must be non-negative. one_hot got {classes.min()}")
+    if classes.size and classes.max() >= num_classes >= 0:
+        raise RuntimeError(
+            f"Class values must be smaller than num_classes. one_hot got {classes.max()} where num_classes is {num_classes}"
+        )
+
+
+one_hot.precondition = _refuse_classes_beyond
