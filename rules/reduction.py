@@ -1,11 +1,354 @@
-"""Operators that reduce dimensions."""
+"""Operators that reduce dimensions: sums, extrema, products, statistics, counts; and running sums.
+
+`dim` is None, an int or a tuple of ints; None and () mean all dimensions, except to `any` and
+`all`, for which () means none.
+"""
+
+import math
 
 import jax.numpy as jnp
+from jax import lax
+
+from jaxgrad import dtypes, promotion
+
+from . import shape as shapes
+
+# dimensions
 
 
-def sum(self, *, dtype=None):
-    return jnp.sum(self, dtype=dtype)
+def _dims(dim, ndim):
+    """The dimensions to reduce, as numbers from 0; a tensor without any has none to reduce."""
+    dims = shapes.wrap_dims((dim,) if isinstance(dim, int) else dim or (), ndim)
+    return tuple(dims or range(ndim)) if ndim else ()
 
 
-def sum_backward(grad, self):
-    return jnp.broadcast_to(grad, self.shape)
+def reduced_count(shape, dim=None):
+    """How many elements go into each element of the result."""
+    return math.prod(shape[i] for i in _dims(dim, len(shape)))
+
+
+def _reduced(reduce, self, dim, keepdim):
+    """`reduce` over `dim`; with `keepdim` these dimensions stay, with extent 1."""
+    dims = _dims(dim, self.ndim)
+    result = reduce(self, dims)
+    return lax.expand_dims(result, dims) if keepdim else result
+
+
+def _kept(reduced, shape, dim=None, keepdim=False):
+    """What a reduction gave, with the dimensions that it has when they are kept."""
+    if keepdim:
+        return reduced
+    return lax.expand_dims(reduced, _dims(dim, len(shape)))
+
+
+def spread(grad, shape, dim=None, keepdim=False):
+    """`grad` of the result repeated for every element that went into it."""
+    return jnp.broadcast_to(_kept(grad, shape, dim, keepdim), shape)
+
+
+# dtypes
+
+
+def _converted(self, dtype):
+    """`self` in the dtype that was asked for; of complex numbers the real part if that is real."""
+    if dtype is None:
+        return self
+    if jnp.iscomplexobj(self) and not dtype.is_complex and dtype is not dtypes.bool:
+        self = self.real
+    return promotion.cast(self, dtype)
+
+
+def _summable(self, dtype):
+    """`self` in `dtype`; without one, integers and booleans are counted in int64."""
+    given = dtypes.from_numpy(self.dtype)
+    integral = dtype is None and given.category <= dtypes.INTEGRAL
+    return _converted(self, dtypes.int64 if integral else dtype)
+
+
+def _in_single(function, self):
+    """`function` of `self`, computed in float32 where the dtype is a shorter float."""
+    if self.dtype.itemsize > 2 or not jnp.issubdtype(self.dtype, jnp.floating):
+        return function(self)
+    return function(self.astype(jnp.float32)).astype(self.dtype)
+
+
+def _refuse_complex(name, self):
+    if jnp.iscomplexobj(self):
+        raise NotImplementedError(
+            f"{name}(): does not support complex input, which has no order: take .abs() or .real"
+        )
+
+
+# sums
+
+
+def sum(self, dim=None, keepdim=False, *, dtype=None):
+    numbers = _summable(self, dtype)
+    if numbers.dtype == bool:
+        return _reduced(lax.reduce_or, numbers, dim, keepdim)
+    return _in_single(lambda x: _reduced(lax.reduce_sum, x, dim, keepdim), numbers)
+
+
+def mean(self, dim=None, keepdim=False, *, dtype=None):
+    _check_mean(self, dtype)
+    count = reduced_count(self.shape, dim)
+
+    def average(numbers):
+        total = _reduced(lax.reduce_sum, numbers, dim, keepdim)
+        return lax.div(total, lax.full_like(total, count))
+
+    return _in_single(average, _converted(self, dtype))
+
+
+def _check_mean(self, dtype):
+    given = dtypes.from_numpy(self.dtype) if dtype is None else dtype
+    if given.category < dtypes.FLOATING:
+        which = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point "
+            f"or complex dtype. Got: {given.scalar_type}; pass dtype=torch.float32"
+        )
+
+
+def cumsum(self, dim, *, dtype=None):
+    dim, numbers = shapes.wrap_dim(dim, self.ndim), _summable(self, dtype)
+    return _in_single(lambda x: lax.cumsum(x, dim) if x.ndim else x, numbers)
+
+
+def cumsum_backward(grad, dim):
+    return lax.cumsum(grad, shapes.wrap_dim(dim, grad.ndim), reverse=True) if grad.ndim else grad
+
+
+def count_nonzero(self, dim=None):
+    return sum(self != 0, dim)
+
+
+# truth
+
+
+def any(self, dim=None, keepdim=False):
+    return _truth(lax.reduce_or, self, dim, keepdim)
+
+
+def all(self, dim=None, keepdim=False):
+    return _truth(lax.reduce_and, self, dim, keepdim)
+
+
+def _truth(reduce, self, dim, keepdim):
+    """bool, and uint8 for uint8."""
+    true = promotion.cast(self, dtypes.bool)
+    found = true if dim == () else _reduced(reduce, true, dim, keepdim)
+    return found.astype(jnp.uint8) if self.dtype == jnp.uint8 else found
+
+
+# extrema
+
+
+def _checkreduced_count(name, self, dim):
+    if dim in (None, ()) and self.size == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            f"reduction dim with the 'dim' argument; the shape is {list(self.shape)}"
+        )
+    for each in _dims(dim, self.ndim):
+        if self.shape[each] == 0:
+            raise IndexError(
+                f"{name}(): Expected reduction dim {each} to have non-zero size, but the shape is "
+                f"{list(self.shape)}"
+            )
+
+
+def _extremum(name, reduce, self, dim=None, keepdim=False):
+    _refuse_complex(name, self)
+    _checkreduced_count(name, self, dim)
+    return _reduced(reduce, self, dim, keepdim)
+
+
+def amax(self, dim=(), keepdim=False):
+    return _extremum("amax", lax.reduce_max, self, dim, keepdim)
+
+
+def amin(self, dim=(), keepdim=False):
+    return _extremum("amin", lax.reduce_min, self, dim, keepdim)
+
+
+def max(self):
+    return _extremum("max", lax.reduce_max, self)
+
+
+def min(self):
+    return _extremum("min", lax.reduce_min, self)
+
+
+def max_dim(self, dim, keepdim=False):
+    values = _extremum("max", lax.reduce_max, self, dim, keepdim)
+    return values, _position(lax.argmax, self, dim, keepdim)
+
+
+def min_dim(self, dim, keepdim=False):
+    values = _extremum("min", lax.reduce_min, self, dim, keepdim)
+    return values, _position(lax.argmin, self, dim, keepdim)
+
+
+def _position(find, self, dim, keepdim):
+    """Where along `dim` the extremum is first; a nan is greater and less than everything."""
+    index_dtype = promotion.available(dtypes.int64)
+    if not self.ndim:
+        return jnp.zeros((), index_dtype)
+    return _reduced(lambda x, dims: find(x, *dims, index_dtype), self, dim, keepdim)
+
+
+def argmax(self, dim=None, keepdim=False):
+    return _argument("argmax", lax.argmax, self, dim, keepdim)
+
+
+def argmin(self, dim=None, keepdim=False):
+    return _argument("argmin", lax.argmin, self, dim, keepdim)
+
+
+def _argument(name, find, self, dim, keepdim):
+    _check_argument(name, self, dim)
+    if dim is not None:
+        return _position(find, self, dim, keepdim)
+    position = _position(find, self.ravel(), 0, False)
+    return _kept(position, self.shape) if keepdim else position
+
+
+def _check_argument(name, self, dim):
+    _refuse_complex(name, self)
+    if self.dtype == bool:
+        raise RuntimeError(f"{name}(): does not support bool input: convert with .to(torch.uint8)")
+    if dim is None and self.size == 0:
+        raise IndexError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0, and the "
+            f"shape is {list(self.shape)}"
+        )
+    if dim is not None:
+        _checkreduced_count(name, self, dim)
+
+
+def evenly(grad, self, result, dim=None, keepdim=False):
+    """`grad` of an extremum in equal shares for all elements that are as great, counted exactly."""
+    extremum = _kept(result, self.shape, dim, keepdim)
+    chosen = (self == extremum) | (jnp.isnan(self) & jnp.isnan(extremum))
+    count = _reduced(lax.reduce_sum, chosen.astype(jnp.int32), dim, True)
+    count = count.astype(jnp.promote_types(self.dtype, jnp.float32))
+    return jnp.where(chosen, _kept(grad, self.shape, dim, keepdim) / count, 0)
+
+
+def at_index(grad, indices, shape, dim, keepdim):
+    """`grad` for the elements at `indices` along `dim`, 0 for the others."""
+    if not shape:
+        return grad
+    (dim,) = _dims(dim, len(shape))
+    positions = lax.broadcasted_iota(indices.dtype, shape, dim)
+    chosen = positions == _kept(indices, shape, dim, keepdim)
+    return jnp.where(chosen, _kept(grad, shape, dim, keepdim), 0)
+
+
+# logarithm of a sum of exponentials
+
+
+def logsumexp(self, dim, keepdim=False):
+    (numbers,) = promotion.unify_floating(self)
+    return _in_single(lambda x: _logsumexp(x, dim, keepdim), numbers)
+
+
+def _logsumexp(numbers, dim, keepdim):
+    real = numbers.real if jnp.iscomplexobj(numbers) else numbers
+    greatest = lax.stop_gradient(_reduced(lax.reduce_max, real, dim, True))
+    shift = jnp.where(jnp.isfinite(greatest), greatest, 0)
+    total = _reduced(lax.reduce_sum, jnp.exp(numbers - shift), dim, keepdim)
+    return jnp.log(total) + (shift if keepdim else jnp.reshape(shift, total.shape))
+
+
+def share(self, result, dim, keepdim):
+    """The part that each element has in the sum of exponentials, whose logarithm is `result`."""
+    return jnp.exp(self - _kept(result, self.shape, dim, keepdim))
+
+
+# products
+
+
+def prod(self, *, dtype=None):
+    return prod_dim_int(self, None, dtype=dtype)
+
+
+def prod_dim_int(self, dim, keepdim=False, *, dtype=None):
+    numbers = _summable(self, dtype)
+    if numbers.dtype == bool:
+        return _reduced(lax.reduce_and, numbers, dim, keepdim)
+    return _in_single(lambda x: _reduced(lax.reduce_prod, x, dim, keepdim), numbers)
+
+
+def others(self, dtype, dim=None):
+    """For each element the product of all others, without a division, so that zeros do no harm."""
+    numbers = self.astype(dtype)
+    if dim is None or not self.ndim:
+        return jnp.reshape(_others(numbers.ravel(), 0), self.shape)
+    return _others(numbers, shapes.wrap_dim(dim, self.ndim))
+
+
+def _others(numbers, dim):
+    before = lax.cumprod(_shifted(numbers, dim, 1), dim)
+    after = lax.cumprod(_shifted(numbers, dim, -1), dim, reverse=True)
+    return before * after
+
+
+def _shifted(numbers, dim, by):
+    """`numbers` moved along `dim` by 1 or -1, with a one at the end that became free."""
+    padding = [(0, 0, 0)] * numbers.ndim
+    padding[dim] = (by, -by, 0)
+    return lax.pad(numbers, jnp.ones((), numbers.dtype), padding)
+
+
+# variance
+
+
+def variance(self, dim=None, correction=1, keepdim=False):
+    _check_variance(self)
+    if jnp.iscomplexobj(self):
+        real, imaginary = (variance(x, dim, correction, keepdim) for x in (self.real, self.imag))
+        return real + imaginary
+    return _in_single(lambda x: _variance(x, dim, correction, keepdim), self)
+
+
+def deviation(self, dim=None, correction=1, keepdim=False):
+    return jnp.sqrt(variance(self, dim, correction, keepdim))
+
+
+def _check_variance(self):
+    if not jnp.issubdtype(self.dtype, jnp.inexact):
+        raise RuntimeError(
+            "std and var only support floating point and complex dtypes, not "
+            f"{dtypes.from_numpy(self.dtype)!r}: convert with .to(torch.float32)"
+        )
+
+
+def _variance(numbers, dim, correction, keepdim):
+    centred = numbers - mean(numbers, dim, True)
+    total = _reduced(lax.reduce_sum, centred * centred, dim, keepdim)
+    return total / _freedom(numbers, dim, correction)
+
+
+def _freedom(numbers, dim, correction):
+    """What the sum of squares is divided by: as an array, since it may be 0."""
+    correction = 1 if correction is None else correction
+    count = reduced_count(numbers.shape, dim)
+    return jnp.maximum(jnp.asarray(count - correction, numbers.real.dtype), 0)
+
+
+def variance_slope(self, dim=None, correction=1):
+    """The gradient of the variance."""
+    return (self - mean(self, dim, True)) * (2 / _freedom(self, dim, correction))
+
+
+def over_deviation(grad, result):
+    """`grad` of a square root, `result`, for what is under it; 0 where that is 0."""
+    is_zero = result == 0
+    return jnp.where(is_zero, 0, grad / jnp.where(is_zero, 1, 2 * result))
+
+
+def std_backward(grad, self, result, dim, correction, keepdim=False):
+    slope = variance_slope(self, dim, correction)
+    return spread(over_deviation(grad, result), self.shape, dim, keepdim) * slope

@@ -1,0 +1,349 @@
+"""Products of matrices and vectors.
+
+Of float32 they are taken at the highest precision, as PyTorch does: an accelerator would else round
+the factors to fewer bits.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxgrad import dtypes, promotion
+
+from . import shape as shapes
+
+
+def _contract(first, second, contracting, batch=((), ())):
+    """The one product of XLA that all here are made of, which sums over dimensions of both."""
+    short = first.dtype.itemsize <= 2  # XLA multiplies these exactly and adds up in float32
+    precision = lax.Precision.DEFAULT if short else lax.Precision.HIGHEST
+    return lax.dot_general(first, second, (contracting, batch), precision=precision)
+
+
+def _sizes(shape):
+    return "x".join(map(str, shape))
+
+
+# what may be multiplied
+
+
+def _check_dtypes(name, *operands):
+    found = [dtypes.from_numpy(operand.dtype) for operand in operands]
+    if any(each is not found[0] for each in found):
+        names = ", ".join(each.scalar_type for each in found)
+        raise RuntimeError(
+            f"{name}: expected all tensors to have the same dtype, but got {names}: convert with "
+            ".to(dtype)"
+        )
+    promotion.refuse(name, operands[0], dtypes.BOOLEAN)
+
+
+def _check_matrices(name, **operands):
+    for role, operand in operands.items():
+        if operand.ndim != 2:
+            raise RuntimeError(
+                f"{role} must be a matrix, got {operand.ndim}-D tensor: {name} got one of shape "
+                f"{list(operand.shape)}; use matmul for vectors and batches"
+            )
+
+
+def _check_product(name, first, second):
+    """Both are shapes of matrices."""
+    if first[1] != second[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({_sizes(first)} and {_sizes(second)}): "
+            f"{name} needs as many columns in the first as rows in the second"
+        )
+
+
+def _check_mv(name, result, mat, vec):
+    """All are shapes; `result` is that of what the product is added to, if to anything."""
+    if len(mat) != 2 or len(vec) != 1 or len(result) > 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {len(result)}, {len(mat)}, {len(vec)} "
+            f"dimensions in {name}"
+        )
+    if mat[1] != vec[0] or (result and result[0] not in (1, mat[0])):
+        raise RuntimeError(
+            f"size mismatch, got input ({_sizes(result or mat[:1])}), mat ({_sizes(mat)}), vec "
+            f"({vec[0]}): {name} needs a vec with as many elements as mat has columns"
+        )
+
+
+def _check_vectors(name, first, second):
+    """Both are shapes."""
+    if len(first) != 1 or len(second) != 1:
+        raise RuntimeError(
+            f"1D tensors expected, but got {len(first)}D and {len(second)}D tensors: {name} got "
+            f"shapes {list(first)} and {list(second)}"
+        )
+    if first != second:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor {list(first)} and src {list(second)} to "
+            f"have the same number of elements, but got {first[0]} and {second[0]} elements "
+            f"respectively in {name}"
+        )
+
+
+def _check_batches(name, batch1, batch2):
+    for role, operand in (("batch1", batch1), ("batch2", batch2)):
+        if operand.ndim != 3:
+            shape = list(operand.shape)
+            raise RuntimeError(f"{role} must be a 3D tensor: {name} got one of shape {shape}")
+    expected, got = [batch1.shape[0], batch1.shape[2]], list(batch2.shape[:2])
+    if expected != got:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: {expected} but got: "
+            f"{got}: {name} got batch1 of shape {list(batch1.shape)}"
+        )
+
+
+def _check_matmul(name, self, other):
+    """Both are shapes."""
+    if not self or not other:
+        raise RuntimeError(
+            f"both arguments to {name} need to be at least 1D, but they are {len(self)}D and "
+            f"{len(other)}D: multiply with * instead"
+        )
+    if len(self) == len(other) == 1:
+        _check_vectors(name, self, other)
+    elif len(other) == 1:
+        _check_mv(name, (), (math.prod(self[:-1]), self[-1]), other)
+    else:
+        rows = _lifted(self, 0)
+        _check_product(name, (math.prod(rows[:-1]), rows[-1]), other[-2:])
+
+
+# two matrices, a matrix and a vector, two vectors
+
+
+def mm(self, mat2):
+    _check_matrices("mm", self=self, mat2=mat2)
+    _check_dtypes("mm", self, mat2)
+    _check_product("mm", self.shape, mat2.shape)
+    return _contract(self, mat2, ((1,), (0,)))
+
+
+def mv(self, vec):
+    _check_mv("mv", (), self.shape, vec.shape)
+    _check_dtypes("mv", self, vec)
+    return _contract(self, vec, ((1,), (0,)))
+
+
+def dot(self, tensor):
+    _check_vectors("dot", self.shape, tensor.shape)
+    _check_dtypes("dot", self, tensor)
+    return _contract(self, tensor, ((0,), (0,)))
+
+
+def vdot(self, other):
+    _check_vectors("vdot", self.shape, other.shape)
+    _check_dtypes("vdot", self, other)
+    return _contract(self.conj(), other, ((0,), (0,)))
+
+
+def outer(self, vec2):
+    for role, vector in (("self", self), ("vec2", vec2)):
+        if vector.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {role}, but got {vector.ndim}-D")
+    first, second = promotion.unify(self, vec2)
+    multiply = jnp.logical_and if first.dtype == bool else jnp.multiply
+    return multiply(first[:, None], second)
+
+
+def outer_self(grad, vec2):
+    return _contract(*promotion.unify(grad, vec2.conj()), ((1,), (0,)))
+
+
+def outer_vec2(grad, self):
+    return _contract(*promotion.unify(grad, self.conj()), ((0,), (0,)))
+
+
+# batches of matrices
+
+
+def bmm(self, mat2):
+    _check_batches("bmm", self, mat2)
+    _check_dtypes("bmm", self, mat2)
+    return _contract(self, mat2, ((2,), (1,)), ((0,), (0,)))
+
+
+def matmul(self, other):
+    _check_matmul("matmul", self.shape, other.shape)
+    _check_dtypes("matmul", self, other)
+    first = jnp.reshape(self, _lifted(self.shape, 0))
+    second = jnp.reshape(other, _lifted(other.shape, 1))
+    batch = promotion.broadcast_shapes("matmul", first.shape[:-2], second.shape[:-2])
+    product = _product(first, second, (-1, -2), batch)
+    rows, columns = self.shape[-2:-1], other.shape[-1:] if other.ndim > 1 else ()
+    return jnp.reshape(product, (*batch, *rows, *columns))
+
+
+def _lifted(shape, position):
+    """The shape of a matrix: of a vector, with a dimension added at `position`."""
+    return shape if len(shape) > 1 else (1, *shape) if position == 0 else (*shape, 1)
+
+
+def matmul_self(grad, shape, other):
+    """The gradient of the first factor, which has that shape."""
+    first, second = _lifted(shape, 0), jnp.reshape(other.conj(), _lifted(other.shape, 1))
+    grad = _as_matrices(grad, first, second.shape)
+    return jnp.reshape(_product(grad, second, (-1, -1), first[:-2]), shape)
+
+
+def matmul_other(grad, self, shape):
+    """The gradient of the second factor, which has that shape."""
+    first, second = jnp.reshape(self.conj(), _lifted(self.shape, 0)), _lifted(shape, 1)
+    grad = _as_matrices(grad, first.shape, second)
+    return jnp.reshape(_product(first, grad, (-2, -2), second[:-2]), shape)
+
+
+def _as_matrices(grad, first, second):
+    """The gradient of a product with the rows or columns that it lost if a factor was a vector."""
+    batch = promotion.broadcast_shapes("matmul", first[:-2], second[:-2])
+    return jnp.reshape(grad, (*batch, first[-2], second[-1]))
+
+
+def _product(first, second, summed, batch):
+    """Products of matrices, over batches, summed to batches of shape `batch`.
+
+    `summed`: which dimension of each is summed over, -1 or -2; the other one makes rows or columns.
+    Of a batch with one matrix, or of all of a batch summed, it is one product of two matrices.
+    """
+    rows, columns = first.shape[-3 - summed[0]], second.shape[-3 - summed[1]]
+    if second.ndim == 2 and summed[0] == -1:
+        product = _contract(_flat(first), second, ((1,), (second.ndim + summed[1],)))
+    elif not batch and summed == (-2, -2) and first.shape[:-2] == second.shape[:-2]:
+        product = _contract(_flat(first), _flat(second), ((0,), (0,)))
+    else:
+        product = _batched_product(first, second, summed, batch)
+    return jnp.reshape(product, (*batch, rows, columns))
+
+
+def _flat(tensor):
+    """All rows of all matrices of a batch as one matrix."""
+    return jnp.reshape(tensor, (math.prod(tensor.shape[:-1]), tensor.shape[-1]))
+
+
+def _batched_product(first, second, summed, batch):
+    """As `_product`, less the dimensions of extent 1: none is broadcast in memory."""
+    operands, places = [first, second], [_wide(first.shape[:-2]), _wide(second.shape[:-2])]
+    shared = [place for place in places[0] if place in places[1]]
+    kept = [place for place in shared if place in _wide(batch)]
+    gone = [place for place in shared if place not in kept]
+    operands = [_squeezed(*each) for each in zip(operands, places, strict=True)]
+    contracting, batches = [], []
+    for operand, wide, dim in zip(operands, places, summed, strict=True):
+        contracting.append((*map(wide.index, gone), operand.ndim + dim))
+        batches.append(tuple(map(wide.index, kept)))
+    result = _contract(*operands, contracting, batches)
+    alone = [[place for place in wide if place not in shared] for wide in places]
+    order = [*kept, *alone[0], 0, *alone[1], 1]  # 0 and 1: rows and columns
+    return lax.transpose(result, sorted(range(len(order)), key=order.__getitem__))
+
+
+def _wide(batch):
+    """The dimensions of an extent other than 1 by their places from the end: -1, -2, ..."""
+    return [i - len(batch) for i, extent in enumerate(batch) if extent != 1]
+
+
+def _squeezed(tensor, wide):
+    return jnp.reshape(tensor, (*(tensor.shape[i - 2] for i in wide), *tensor.shape[-2:]))
+
+
+def linear(input, weight, bias=None):
+    """`input @ weight.T + bias`, as one product of two matrices."""
+    if weight.ndim > 2:
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D: linear got a "
+            f"weight of shape {list(weight.shape)}"
+        )
+    _check_matmul("linear", input.shape, weight.shape[::-1])
+    _check_dtypes("linear", input, weight)
+    product = _contract(_flat(input), _rows(weight), ((1,), (1,)))
+    product = jnp.reshape(product, input.shape[:-1] + weight.shape[:-1])
+    return product if bias is None else _added("linear", bias, product)
+
+
+def _rows(weight):
+    return jnp.reshape(weight, _lifted(weight.shape, 0))
+
+
+def linear_input(grad, shape, weight):
+    rows = _rows(weight)
+    grad = jnp.reshape(grad, (math.prod(shape[:-1]), rows.shape[0]))
+    return jnp.reshape(_contract(grad, rows.conj(), ((1,), (0,))), shape)
+
+
+def linear_weight(grad, input, shape):
+    rows = _flat(input)
+    grad = jnp.reshape(grad, (rows.shape[0], math.prod(shape[:-1])))
+    return jnp.reshape(_contract(grad, rows.conj(), ((0,), (0,))), shape)
+
+
+# a product added to something
+
+
+def addmm(self, mat1, mat2, *, beta=1, alpha=1):
+    _check_matrices("addmm", mat1=mat1, mat2=mat2)
+    _check_product("addmm", mat1.shape, mat2.shape)
+    _check_dtypes("addmm", self, mat1, mat2)
+    return _added("addmm", self, _contract(mat1, mat2, ((1,), (0,))), beta, alpha)
+
+
+def addmv(self, mat, vec, *, beta=1, alpha=1):
+    _check_mv("addmv", self.shape, mat.shape, vec.shape)
+    _check_dtypes("addmv", self, mat, vec)
+    return _added("addmv", self, _contract(mat, vec, ((1,), (0,))), beta, alpha)
+
+
+def baddbmm(self, batch1, batch2, *, beta=1, alpha=1):
+    _check_batches("baddbmm", batch1, batch2)
+    _check_dtypes("baddbmm", self, batch1, batch2)
+    product = _contract(batch1, batch2, ((2,), (1,)), ((0,), (0,)))
+    return _added("baddbmm", self, product, beta, alpha)
+
+
+def addbmm(self, batch1, batch2, *, beta=1, alpha=1):
+    _check_addbmm(batch1.shape, batch2.shape)
+    _check_batches("addbmm", batch1, batch2)
+    _check_dtypes("addbmm", self, batch1, batch2)
+    return _added("addbmm", self, _contract(batch1, batch2, ((0, 2), (0, 1))), beta, alpha)
+
+
+def _check_addbmm(first, second):
+    if len(first) == len(second) == 3 and first[0] != second[0]:
+        raise RuntimeError(
+            f"batch1 and batch2 must have same number of batches, got {first[0]} and {second[0]}: "
+            f"addbmm got shapes {list(first)} and {list(second)}"
+        )
+    if len(first) == len(second) == 3 and first[2] != second[1]:
+        sizes = f"{_sizes(first[1:])} and {_sizes(second[1:])}"
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({sizes}) in addbmm")
+
+
+def addr(self, vec1, vec2, *, beta=1, alpha=1):
+    self, product = promotion.unify(self, outer(vec1, vec2))
+    return _added("addr", self, product, beta, alpha)
+
+
+def _added(name, self, product, beta=1, alpha=1):
+    """`beta * self + alpha * product`; what is multiplied by 0 is dropped, be it nan."""
+    _check_dtypes(name, self, product)
+    shapes.expanded_size(self.shape, product.shape)
+    product = _times(product, alpha)
+    return product if _is(beta, 0) else _times(self, beta) + product
+
+
+def _is(scalar, number):
+    return isinstance(scalar, int | float | complex) and scalar == number
+
+
+def _times(tensor, scalar):
+    """`scalar * tensor` in the dtype of the tensor, even if it is integral; 0 drops the tensor."""
+    if _is(scalar, 0):
+        return jnp.zeros_like(tensor)
+    if _is(scalar, 1):
+        return tensor
+    return tensor * promotion.cast(scalar, dtypes.from_numpy(tensor.dtype))
