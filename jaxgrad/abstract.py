@@ -15,7 +15,9 @@ from .primitive import Call, Primitive, flatten
 from .programs import GradientError
 from .table import REQUIRED, Mistake
 
-SHAPES = ((2, 3), (3, 3), (3,), (), (2, 3, 4))
+# no two extents alike, so that no wrong shape passes for the right one; the rest where the value function takes none of them
+SHAPES = ((2, 3), (3,), (2, 3, 4))
+SPARE_SHAPES = ((3, 3), (2, 3, 3), ())
 # of an argument that is not differentiated: a mask or an index as likely as data
 CONSTANT_DTYPES = (dtypes.float32, dtypes.int64, dtypes.bool)
 NUMBERS = {"Scalar": 0.5, "int": 0, "float": 0.5, "bool": False, "str": "none", "ScalarType": dtypes.float32}
@@ -36,33 +38,43 @@ def mistakes_of(library) -> list[Mistake]:
     return sorted(set(found))
 
 
-def _mistakes_of_entry(primitive: Primitive) -> Iterator[Mistake]:
+def _mistakes_of_entry(primitive: Primitive) -> list[Mistake]:
+    """The first mistake of each gradient."""
+    found: dict[str, Mistake] = {}
     for call in _calls(primitive):
-        for position, tracked in enumerate(call.tracked):
-            mask = tuple(tracked and i == position for i in range(len(call.inputs)))
-            if tracked and call.differentiable_outputs:
-                yield from _mistakes_of_gradient(call, call.owners[position], mask)
+        for position, (tracked, owner) in enumerate(zip(call.tracked, call.owners, strict=True)):
+            if tracked and call.differentiable_outputs and owner not in found:
+                why = _failure(call, tuple(i == position for i in range(len(call.inputs))))
+                found |= {owner: _mistake(primitive.rule, owner, why)} if why else {}
+    return list(found.values())
 
 
-def _mistakes_of_gradient(call, owner, mask) -> Iterator[Mistake]:
-    rule = call.primitive.rule
+def _failure(call: Call, mask) -> str | None:
+    """Why the gradient that `mask` names does not fit its input, None where it does or nobody can tell."""
     try:
-        assert call.reverse(mask).outputs
+        call.reverse(mask).outputs  # noqa: B018  evaluated for what it raises
     except (NotImplementedError, NameError):
-        return
-    except Exception as error:  # whatever a formula raises on arguments that the value function takes
+        return None
+    except (GradientError, TypeError, ValueError, IndexError) as error:  # what JAX raises where shapes do not fit
         why = error.why if isinstance(error, GradientError) else f"{type(error).__name__}: {str(error).splitlines()[0]}"
-        shapes = ", ".join(map(repr, call.inputs))
-        line, column = rule.places.get(owner, (rule.line, 1))
-        cause = f"the gradient of {owner!r} for {shapes}: {why}"
-        yield Mistake(rule.path, line, column, rule.schema.full_name, cause, CURE)
+        return f"for {', '.join(map(repr, call.inputs))}: {why}"
+    return None
+
+
+def _mistake(rule, owner, why) -> Mistake:
+    line, column = rule.places.get(owner, (rule.line, 1))
+    return Mistake(rule.path, line, column, rule.schema.full_name, f"the gradient of {owner!r} {why}", CURE)
 
 
 def _calls(primitive: Primitive) -> Iterator[Call]:
     """The calls of an entry on made-up arguments that its value function accepts."""
+    yield from list(_calls_of_shapes(primitive, SHAPES)) or _calls_of_shapes(primitive, SPARE_SHAPES)
+
+
+def _calls_of_shapes(primitive: Primitive, shapes) -> Iterator[Call]:
     rule = primitive.rule
     constants = [name for name in rule.tensor_arguments if name in rule.non_differentiable]
-    for shape in SHAPES:
+    for shape in shapes:
         for kinds in itertools.product(CONSTANT_DTYPES, repeat=min(len(constants), 1)):
             arguments = [_argument(each, rule, shape, kinds) for each in rule.schema.arguments]
             structure, leaves = flatten(arguments, _is_aval)

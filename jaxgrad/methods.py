@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import copy
+import numbers
+import warnings
 
 import jax
 import numpy as np
 
-from . import avals, conversion, dtypes, factories, moves, ops, printing
+from . import avals, conversion, devices, dtypes, factories, moves, ops, printing
 from .modes import is_grad_enabled
 from .tensor import Tensor, wrap
+
+
+CONVERTING = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+
+NO_MATRIX = "Tensor.{} is deprecated on a tensor that is no matrix but {}-D: call permute with the order that is meant"
 
 
 def install():
@@ -21,6 +31,8 @@ def install():
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
+    for name in ("real", "imag"):
+        setattr(Tensor, name, property(getattr(ops, name)))
     for symbol, operator in PROTOCOL.items():
         if operator in ops.library.names:
             setattr(Tensor, f"__{symbol}__", getattr(ops, operator))
@@ -130,7 +142,7 @@ class _Methods:
 
     def __dlpack__(self, **arguments):
         if self._requires_grad:
-            raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         return concrete(self, "__dlpack__()").__dlpack__(**arguments)
 
     def __dlpack_device__(self):
@@ -153,18 +165,46 @@ class _Methods:
         return bool(np.asarray(concrete(self, "bool()")).item())
 
     def __float__(self):
-        return float(self.item())
+        if self._requires_grad:
+            warnings.warn(CONVERTING, UserWarning, stacklevel=2)
+        return float(_real_number(self, "double"))
 
     def __int__(self):
-        return int(self.item())
+        return int(_real_number(self, "int64_t"))
 
     def __complex__(self):
-        return complex(self.item())
+        return complex(_one_number(self))
 
     def __index__(self):
         if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
+
+    @property
+    def T(self) -> Tensor:
+        """The dimensions in reverse; of a matrix its transpose.
+
+        >>> jaxgrad.zeros(2, 3).T.shape
+        torch.Size([3, 2])
+        """
+        if self.ndim != 2:
+            warnings.warn(NO_MATRIX.format("T", self.ndim), UserWarning, stacklevel=2)
+        return self.permute(tuple(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Tensor:
+        """Each matrix, in the last two dimensions, transposed."""
+        return _transposed(self, "mT", self.ndim != 1)
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+        return _conjugate(_transposed(self, "H", self.ndim in (0, 2)))
+
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate transpose of each matrix, in the last two dimensions."""
+        return _conjugate(_transposed(self, "mH", self.ndim != 1))
 
     def __len__(self):
         if not self.ndim:
@@ -177,6 +217,10 @@ class _Methods:
         return iter(self.unbind(0))
 
     def __contains__(self, element):
+        if not isinstance(element, Tensor | numbers.Number):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            )
         return bool((self == element).any())
 
     def __rtruediv__(self, other):
@@ -206,7 +250,7 @@ class _Methods:
         return object.__format__(self, specification)
 
     def __copy__(self):
-        return self.__deepcopy__({})
+        return wrap(self._array, self._aval, self._requires_grad)
 
     def __deepcopy__(self, memo):
         if self.grad_fn is not None:
@@ -236,17 +280,49 @@ def wrap_number(number, like: Tensor) -> Tensor:
     return made.to(like.dtype if like.dtype.category >= kind.category else dtypes.get_default_dtype())
 
 
+def _one_number(tensor):
+    if tensor.numel() != 1:
+        raise ValueError(
+            f"only one element tensors can be converted to Python scalars, not one of shape {list(tensor.shape)}"
+        )
+    return tensor.item()
+
+
+def _real_number(tensor, kind):
+    number = _one_number(tensor)
+    if isinstance(number, complex):
+        if number.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow: {number}; take .real first")
+        return number.real
+    return number
+
+
+def _transposed(tensor, name, supported):
+    if not supported:
+        batches = " or batches of matrices" if name.startswith("m") else " (2-D tensors)"
+        raise RuntimeError(f"tensor.{name} is only supported on matrices{batches}. Got {tensor.ndim}-D tensor.")
+    if not tensor.ndim:
+        warnings.warn(NO_MATRIX.format(name, 0), UserWarning, stacklevel=3)
+    return tensor.transpose(-2, -1) if tensor.ndim else tensor
+
+
+def _conjugate(tensor):
+    return tensor.conj() if tensor.dtype.is_complex else tensor
+
+
 def _dimension(dim, ndim):
-    if not -max(ndim, 1) <= dim < max(ndim, 1):
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -ndim <= dim < ndim:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
         )
     return dim
 
 
 def _device_shown(tensor):
-    kind = next(iter(tensor._array.devices())).platform
-    return None if kind == "cpu" else kind
+    place = tensor.device
+    return None if place == devices.default_device() else str(place)
 
 
 def _flatten_tensor(tensor):

@@ -8,6 +8,7 @@ about one way of calling it: what the tape records and what the executors compil
 from __future__ import annotations
 
 import functools
+import numbers
 from typing import Any
 
 import jax
@@ -35,6 +36,10 @@ ARRAY = _Slot()
 def is_array(value) -> bool:
     """Whether a value is data of a call and no part of its structure."""
     return isinstance(value, jax.Array | np.ndarray)
+
+
+def _is_value(value) -> bool:
+    return is_array(value) or isinstance(value, numbers.Number)
 
 
 def flatten(arguments, is_leaf=is_array):
@@ -128,6 +133,8 @@ def _strong(value):
     """An array for an argument that takes tensors: a weakly typed one, such as JAX makes of 1.0, is one of its dtype."""
     if isinstance(value, tuple):
         return tuple(map(_strong, value))
+    if isinstance(value, numbers.Number):
+        value = jnp.asarray(value)
     return jax.lax.convert_element_type(value, value.dtype) if getattr(value, "weak_type", False) else value
 
 
@@ -265,7 +272,11 @@ class Overloads:
         return [Signature(primitive.rule.schema) for primitive in self.primitives]
 
     def __call__(self, *args, **kwargs):
-        position, bound = resolve(self.name, self.signatures, args, kwargs, is_array)
+        try:
+            position, bound = resolve(self.name, self.signatures, args, kwargs, is_array)
+        except TypeError:
+            # JAX takes a number for an array, where no schema has a Scalar in its place
+            position, bound = resolve(self.name, self.signatures, args, kwargs, _is_value)
         return self.primitives[position](bound)
 
     def __repr__(self):
