@@ -73,6 +73,8 @@ from .factories import ones as ones
 from .factories import ones_like as ones_like
 from .factories import zeros as zeros
 from .factories import zeros_like as zeros_like
+from .indexing import masked_select as masked_select
+from .indexing import nonzero as nonzero
 from .jit import jit as jit
 from .methods import is_complex as is_complex
 from .methods import is_floating_point as is_floating_point

@@ -1,0 +1,248 @@
+"""Indexing of tensors, `x[...]`: each part of an index becomes an operator of the table, as in PyTorch.
+
+Integers become `select`, slices `slice`, None `unsqueeze`; tensors, arrays, lists and booleans together one `index`. A boolean mask stands for
+the places where it is true, so its numbers must be known: under a trace it raises. An index tensor beyond its dimension raises IndexError where
+the numbers are known; under a trace it reads NaN.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+
+import numpy as np
+
+from . import avals, dtypes, ops, promotion
+from .creation import from_host
+from .methods import concrete
+from .tensor import Tensor, wrap
+
+# an int or a slice here and now: the place is data of the kernel, so that a loop over places compiles one
+_select_at, _slice_at = ops._select, ops._slice
+_select, _slice, _unsqueeze, _index = ops.select, ops.slice, ops.unsqueeze, ops.index
+
+INDEX_DTYPES = (dtypes.int64, dtypes.int32)
+MASK_DTYPES = (dtypes.bool, dtypes.uint8)
+MOST_PARTS_OF_A_LIST = 32
+
+BYTE_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+LIST_OF_PARTS = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which "
+    "will result either in an error or a different result"
+)
+
+
+def getitem(tensor: Tensor, index) -> Tensor:
+    """The part of a tensor that an index names, as a copy of its own that knows its gradient.
+
+    >>> x = jaxgrad.arange(6.0).reshape(2, 3)
+    >>> x[1], x[:, 0], x[x > 2]
+    (tensor([3., 4., 5.]), tensor([0., 3.]), tensor([3., 4., 5.]))
+    """
+    kind = type(index)
+    if kind is int:
+        return _at(tensor, 0, index)
+    if kind is slice:
+        return _sliced(tensor, 0, index)
+    parts = index if kind is tuple else tuple(index) if _is_list_of_parts(index) else (index,)
+    return _Walk(tensor, parts).result()
+
+
+def _at(tensor, dim, index):
+    """One place of a dimension."""
+    shape = tensor.shape
+    if dim >= len(shape):
+        raise _too_many(shape)
+    extent = shape[dim]
+    if not -extent <= index < extent:
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {extent}")
+    place = index if index >= 0 else index + extent
+    return (_select_at if tensor._aval.mode == avals.IMMEDIATE else _select)(tensor, dim, place)
+
+
+def _too_many(shape):
+    if not shape:
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number"
+        )
+    return IndexError(f"too many indices for tensor of dimension {len(shape)}")
+
+
+def _sliced(tensor, dim, part):
+    """A slice of a dimension."""
+    shape = tensor.shape
+    if dim >= len(shape):
+        raise _too_many(shape)
+    start, end, step = part.indices(shape[dim])
+    if step < 0:
+        raise ValueError(f"step must be greater than zero, but got {step}: use flip to turn a dimension round")
+    if tensor._aval.mode != avals.IMMEDIATE:
+        return _slice(tensor, dim, start, max(start, end), step)
+    return _slice_at(tensor, dim, start, len(range(start, end, step)), step)
+
+
+def _is_list_of_parts(index):
+    """Whether PyTorch takes a list for a tuple: a short one in which there is more than numbers."""
+    if isinstance(index, tuple):
+        return True
+    if not isinstance(index, list) or len(index) >= MOST_PARTS_OF_A_LIST:
+        return False
+    found = any(item is None or isinstance(item, Tensor | list | tuple | slice | type(...)) for item in index)
+    if found:
+        warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=3)
+    return found
+
+
+class _Walk:
+    """One walk over the parts of an index.
+
+    `tensor`: the indexed one after the parts so far; `dim`: its dimension that comes next; `indices`: index tensors by dimension.
+    """
+
+    def __init__(self, tensor, parts):
+        self.tensor, self.dim, self.indices = tensor, 0, {}
+        self.parts = [_as_tensor(part) for part in parts]
+        self.hidden = tensor.ndim - sum(map(_consumed, self.parts))
+        if self.hidden < 0:
+            raise _too_many(tensor.shape)
+
+    def result(self) -> Tensor:
+        original = self.tensor
+        for part in self.parts:
+            self.take(part)
+        if self.indices:
+            last = max(self.indices)
+            return _index(self.tensor, [self.indices.get(dim) for dim in range(last + 1)])
+        return ops.alias(original) if self.tensor is original else self.tensor
+
+    def take(self, part):
+        if isinstance(part, Tensor):
+            self.take_tensor(part)
+        elif part is None:
+            self.insert()
+            self.dim += 1
+        elif part is ...:
+            self.dim += self.hidden
+        elif isinstance(part, slice):
+            if not _is_whole(part, self.tensor.shape[self.dim]):
+                self.tensor = _sliced(self.tensor, self.dim, part)
+            self.dim += 1
+        else:
+            self.tensor = _at(self.tensor, self.dim, part)
+
+    def insert(self):
+        self.tensor = _unsqueeze(self.tensor, self.dim)
+
+    def take_tensor(self, part):
+        if part.dtype in MASK_DTYPES:
+            self.take_mask(part)
+        elif part.ndim or part.dtype.category != dtypes.INTEGRAL:
+            self.add(part)
+        elif part._aval.mode == avals.IMMEDIATE:
+            self.tensor = _at(self.tensor, self.dim, int(part.item()))
+        else:
+            # a place that is known later only; no index tensor, since it does not join the others
+            self.tensor = _index(self.tensor, [*[None] * self.dim, part])
+
+    def take_mask(self, mask):
+        """A mask as index tensors, one for each of its dimensions; one without dimensions has a dimension to itself."""
+        if not mask.ndim:
+            self.insert()
+        elif mask.dtype == dtypes.uint8:
+            warnings.warn(BYTE_MASK, UserWarning, stacklevel=5)
+        numbers = np.atleast_1d(np.asarray(concrete(mask, "indexing with a boolean mask")))
+        shape = self.tensor.shape
+        for position, extent in enumerate(numbers.shape):
+            if extent != shape[self.dim + position]:
+                raise IndexError(
+                    f"The shape of the mask {list(mask.shape)} at index {position} does not match the shape of the indexed "
+                    f"tensor {list(shape)} at index {self.dim + position}"
+                )
+        for places in np.nonzero(numbers):
+            self.add(wrap(from_host(places)))
+
+    def add(self, index):
+        if index.dtype not in INDEX_DTYPES:
+            raise IndexError(
+                f"tensors used as indices must be long, int, byte or bool tensors, not {index.dtype}"
+            )
+        self.indices[self.dim] = index
+        self.dim += 1
+
+
+def _as_tensor(part):
+    """A part of an index: None, `...`, a slice, an int or a tensor."""
+    if part is None or part is ... or isinstance(part, slice | Tensor):
+        return part
+    if isinstance(part, bool):
+        return wrap(from_host(np.asarray(part)))
+    if isinstance(part, np.ndarray | list | tuple | range):
+        return _list_as_tensor(part)
+    if isinstance(part, np.bool_) or not hasattr(part, "__index__"):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(part).__name__})"
+        )
+    return operator.index(part)
+
+
+def _list_as_tensor(part):
+    if isinstance(part, list | tuple) and any(isinstance(item, Tensor) for item in part):
+        return ops.stack([_as_item(item) for item in part])
+    array = np.array(part)  # a copy, which is nobody else's
+    return wrap(from_host(array if array.size or isinstance(part, np.ndarray) else array.astype(np.int64)))
+
+
+def _as_item(item):
+    return item if isinstance(item, Tensor) else wrap(from_host(np.asarray(item)))
+
+
+def _consumed(part):
+    """How many dimensions of the tensor a part of its index names."""
+    if part is None or part is ...:
+        return 0
+    if isinstance(part, Tensor) and part.dtype in MASK_DTYPES:
+        return part.ndim
+    return 1
+
+
+def _is_whole(part, extent):
+    return part.indices(extent) == (0, extent, 1)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False):
+    """The places where a tensor is not zero: a row each, or with `as_tuple` an index tensor for each dimension.
+
+    The number of them is known only with the numbers: under a trace it raises RuntimeError.
+
+    >>> jaxgrad.nonzero(jaxgrad.tensor([0.0, 2.0, 3.0]))
+    tensor([[1],
+            [2]])
+    """
+    numbers = np.asarray(concrete(input, "nonzero()"))
+    if not as_tuple:
+        return wrap(from_host(np.argwhere(numbers)))
+    return tuple(wrap(from_host(places)) for places in np.nonzero(np.atleast_1d(numbers)))
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where the mask, broadcast with the tensor, is true, in a row.
+
+    Their number is known only with the numbers of the mask: under a trace it raises RuntimeError.
+
+    >>> x = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> jaxgrad.masked_select(x, x > 1)
+    tensor([2., 3., 4.])
+    """
+    if mask.dtype != dtypes.bool:
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask, not {mask.dtype}")
+    shape = promotion.broadcast_shapes("masked_select", input.shape, mask.shape)
+    if not shape:
+        return getitem(input, mask)
+    return getitem(input.expand(shape), mask.expand(shape))
+
+
+Tensor.__getitem__ = getitem
+Tensor.nonzero = nonzero
+Tensor.masked_select = masked_select

@@ -1,0 +1,548 @@
+"""Operators that read or write elements by their place: one of a dimension, slices, index tensors, masks.
+
+An index beyond its dimension raises where the indices are numbers, by the `precondition` of the operator. Under a trace there are no
+numbers: what is read there is then NaN (of integers the least), what is written there is dropped.
+"""
+
+import math
+
+import jax.numpy as jnp
+import numpy
+from jax import lax
+
+from jaxgrad import dtypes, promotion
+from jaxgrad.primitive import op
+
+from . import shape as shapes
+
+
+class OutOfBounds(IndexError, RuntimeError):
+    """An index beyond its dimension: PyTorch raises the one or the other, by operator."""
+
+
+def _check_range(index, dim, extent, negative=False):
+    """Raise for a number of `index` that is no place of a dimension; below zero counts from the end, if `negative`."""
+    numbers = numpy.asarray(index)
+    if not numbers.size:
+        return
+    least, greatest = int(numbers.min()), int(numbers.max())
+    if least < (-extent if negative else 0) or greatest >= extent:
+        wrong = greatest if greatest >= extent else least
+        raise OutOfBounds(f"index {wrong} is out of bounds for dimension {dim} with size {extent}")
+
+
+def _check_index_dtype(name, index):
+    if dtypes.from_numpy(index.dtype) not in (dtypes.int32, dtypes.int64):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, not {dtypes.from_numpy(index.dtype)}")
+
+
+def _rank_one(*tensors):
+    """Tensors without dimensions as tensors of one, as which the operators of a dimension treat them."""
+    return [jnp.reshape(tensor, (1,)) if not tensor.ndim else tensor for tensor in tensors]
+
+
+# one place of a dimension
+
+
+def select(self, dim, index):
+    dim, index = _place(self.shape, dim, index)
+    return lax.index_in_dim(self, index, dim, keepdims=False)
+
+
+def _place(sizes, dim, index):
+    """The dimension and the index in it, both from 0."""
+    if not len(sizes):
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = shapes.wrap_dim(dim, len(sizes))
+    if not -sizes[dim] <= index < sizes[dim]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(sizes)} at dimension {dim}"
+        )
+    return dim, index % sizes[dim]
+
+
+def select_backward(grad_output, input_sizes, dim, index):
+    """Zeros of shape `input_sizes` with `grad_output` at one place of a dimension."""
+    dim, index = _place(input_sizes, dim, index)
+    return _placed(lax.expand_dims(grad_output, [dim]), input_sizes, dim, index, 1)
+
+
+def _placed(piece, sizes, dim, start, step):
+    """Zeros with `piece` at every `step`th place of a dimension from `start` on."""
+    stretch = max((piece.shape[dim] - 1) * step + 1, 0)
+    padding = [(0, 0, 0)] * len(sizes)
+    padding[dim] = (start, sizes[dim] - start - stretch, step - 1)
+    return lax.pad(piece, jnp.zeros((), piece.dtype), padding)
+
+
+def select_scatter(self, src, dim, index):
+    dim, index = _place(self.shape, dim, index)
+    _check_source(src.shape, (*self.shape[:dim], *self.shape[dim + 1 :]))
+    return lax.dynamic_update_index_in_dim(self, promotion.cast(src, _dtype(self)), index, dim)
+
+
+def zeros_of_select(tensor, dim, index):
+    return jnp.zeros_like(select(tensor, dim, index))
+
+
+def _check_source(got, expected):
+    if got != expected:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(got)}, slice size = {list(expected)}"
+        )
+
+
+def _dtype(tensor):
+    return dtypes.from_numpy(tensor.dtype)
+
+
+# slices
+
+
+def _bounds(sizes, dim, start, end, step):
+    """The dimension, and first place, end and step of a slice of it, as Python's slices have them."""
+    if not len(sizes):
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if step <= 0:
+        raise RuntimeError(f"slice step must be positive, but got {step}: use flip to turn a dimension round")
+    dim = shapes.wrap_dim(dim, len(sizes))
+    first, last, step = _python_slice(start, end, step).indices(sizes[dim])
+    return dim, first, max(first, last), step
+
+
+_python_slice = slice
+
+
+def slice(self, dim=0, start=None, end=None, step=1):
+    dim, start, end, step = _bounds(self.shape, dim, start, end, step)
+    return lax.slice_in_dim(self, start, end, step, dim)
+
+
+def slice_backward(grad_output, input_sizes, dim, start, end, step):
+    """Zeros of shape `input_sizes` with `grad_output` on a slice."""
+    dim, start, _, step = _bounds(input_sizes, dim, start, end, step)
+    return _placed(grad_output, input_sizes, dim, start, step)
+
+
+def slice_backward_wrapper(grad, sizes, dim, start, end, step):
+    dim, start, end, step = _bounds(sizes, dim, start, end, step)
+    return op.slice_backward(grad, sizes, dim, start, end, step)
+
+
+def slice_scatter(self, src, dim=0, start=None, end=None, step=1):
+    dim, start, end, step = _bounds(self.shape, dim, start, end, step)
+    count = len(range(start, end, step))
+    _check_source(src.shape, (*self.shape[:dim], count, *self.shape[dim + 1 :]))
+    places = (*[_python_slice(None)] * dim, _python_slice(start, end, step))
+    return self.at[places].set(promotion.cast(src, _dtype(self)))
+
+
+def zeros_of_slice(tensor, dim, start, end, step):
+    return jnp.zeros_like(slice(tensor, dim, start, end, step))
+
+
+def narrow(self, dim, start, length):
+    dim, start = _narrow_place(self.shape, dim, start)
+    extent = self.shape[dim]
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, but got {length}.")
+    if start + length > extent:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({extent}).")
+    return lax.slice_in_dim(self, start, start + length, axis=dim)
+
+
+def _narrow_place(sizes, dim, start):
+    if not len(sizes):
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    dim = shapes.wrap_dim(dim, len(sizes))
+    extent = sizes[dim]
+    if not -extent <= start <= extent:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-extent}, {extent}], but got {start})"
+        )
+    return dim, start + extent if start < 0 else start
+
+
+def narrow_backward(grad, sizes, dim, start):
+    dim, start = _narrow_place(sizes, dim, start)
+    return op.slice_backward(grad, sizes, dim, start, start + grad.shape[dim], 1)
+
+
+# slices whose place is data; whoever calls these has checked the place
+
+
+def dynamic_select(self, dim, index):
+    return lax.dynamic_index_in_dim(self, index, dim, keepdims=False)
+
+
+def dynamic_select_backward(grad_output, input_sizes, dim, index):
+    zeros = jnp.zeros(input_sizes, grad_output.dtype)
+    return lax.dynamic_update_index_in_dim(zeros, grad_output, index, dim)
+
+
+def dynamic_slice(self, dim, start, length, step):
+    stretch = max((length - 1) * step + 1, 0)
+    return lax.slice_in_dim(lax.dynamic_slice_in_dim(self, start, stretch, dim), 0, stretch, step, dim)
+
+
+def dynamic_slice_backward(grad_output, input_sizes, dim, start, step):
+    stretch = max((grad_output.shape[dim] - 1) * step + 1, 0)
+    stretched = _placed(grad_output, (*input_sizes[:dim], stretch, *input_sizes[dim + 1 :]), dim, 0, step)
+    zeros = jnp.zeros(input_sizes, grad_output.dtype)
+    return lax.dynamic_update_slice_in_dim(zeros, stretched, start, dim)
+
+
+# index tensors, one for each dimension that is not None
+
+
+def index(self, indices):
+    """The elements at the places where the index tensors, broadcast together, point; negative ones count from the end."""
+    places = _places(self, indices)
+    return self.at[places].get(mode="fill") if places else self
+
+
+def _places(self, indices):
+    if len(indices) > self.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {self.ndim} (got {len(indices)})")
+    given = [each for each in indices if each is not None]
+    for each in given:
+        if _dtype(each) not in (dtypes.int32, dtypes.int64):
+            raise IndexError(
+                f"tensors used as indices must be long or int tensors here, not {_dtype(each)}: "
+                "turn a mask into indices with nonzero(), as x[mask] does"
+            )
+    try:
+        jnp.broadcast_shapes(*(each.shape for each in given))
+    except ValueError:
+        shown = ", ".join(str(list(each.shape)) for each in given)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}"
+        ) from None
+    return tuple(_python_slice(None) if each is None else each for each in indices)
+
+
+def _check_indices(self, indices, *_):
+    for dim, each in enumerate(indices):
+        if each is not None:
+            _check_range(each, dim, self.shape[dim], negative=True)
+
+
+index.precondition = _check_indices
+
+
+def index_backward(grad, sizes, indices):
+    return op.index_put(jnp.zeros(sizes, grad.dtype), indices, grad, True)
+
+
+def index_put(self, indices, values, accumulate=False):
+    """`self` with `values` at the places that `index` reads; with duplicates among them the sum if `accumulate`, else any one."""
+    _check_same_dtype("Index put", self, values)
+    places = _places(self, indices)
+    target = _indexed_shape(self.shape, indices)
+    try:
+        values = jnp.broadcast_to(values, target)
+    except ValueError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(target)}"
+        ) from None
+    return _added(self, places, values) if accumulate else self.at[places].set(values, mode="drop")
+
+
+def _added(target, places, values):
+    """`target` with values added at places, as often as they are named; true and true is true."""
+    at = target.at[places]
+    return at.max(values, mode="drop") if target.dtype == bool else at.add(values, mode="drop")
+
+
+index_put.precondition = _check_indices
+
+
+def _indexed_shape(sizes, indices):
+    """The shape of what `index` reads: that of the index tensors stands for adjacent dimensions, or else comes first."""
+    given = [dim for dim, each in enumerate(indices) if each is not None]
+    if not given:
+        return sizes
+    rest = [extent for dim, extent in enumerate(sizes) if dim not in given]
+    front = given[0] if given[-1] - given[0] < len(given) else 0
+    return (*rest[:front], *jnp.broadcast_shapes(*(indices[dim].shape for dim in given)), *rest[front:])
+
+
+def _check_same_dtype(name, self, values):
+    if self.dtype != values.dtype:
+        raise RuntimeError(
+            f"{name} requires the source and destination dtypes match, got {_dtype(self).scalar_type} for the destination "
+            f"and {_dtype(values).scalar_type} for the source."
+        )
+
+
+def index_clear(grad, indices):
+    """`grad` with zeros at the places that the index tensors point to."""
+    return op.index_put(grad, indices, jnp.zeros((), grad.dtype), False)
+
+
+# an index vector for one dimension
+
+
+def index_select(self, dim, index):
+    dim = shapes.wrap_dim(dim, self.ndim)
+    _check_vector("index_select", self, index)
+    (places,) = _rank_one(index)
+    (source,) = _rank_one(self)
+    return jnp.reshape(jnp.take(source, places, dim, mode="fill"), _selected_shape(self.shape, dim, places))
+
+
+def _check_vector(name, self, index):
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but its shape is {list(index.shape)}")
+    _check_index_dtype(name, index)
+    if not self.ndim and index.size != 1:
+        raise RuntimeError(f"{name}(): Index to scalar can have only 1 value, got {index.size} value(s)")
+
+
+def _selected_shape(sizes, dim, places):
+    return (*sizes[:dim], *places.shape, *sizes[dim + 1 :]) if len(sizes) else ()
+
+
+def _check_selected(self, dim, index, *_):
+    dim = shapes.wrap_dim(dim, self.ndim)
+    _check_range(index, dim, self.shape[dim] if self.ndim else 1)
+
+
+index_select.precondition = _check_selected
+
+
+def index_select_backward(grad, sizes, dim, index):
+    return op.index_add(jnp.zeros(sizes, grad.dtype), dim, index, grad)
+
+
+def index_add(self, dim, index, source, *, alpha=1):
+    """`self` with the slices of `source` added at the places `index` of a dimension, as often as a place is named."""
+    dim = shapes.wrap_dim(dim, self.ndim)
+    _check_vector("index_add", self, index)
+    _check_same_dtype("index_add", self, source)
+    (places,) = _rank_one(index)
+    expected = _selected_shape(self.shape, dim, places)
+    if source.shape != expected:
+        raise RuntimeError(
+            "index_add(): source tensor shape must match self tensor shape, excluding the specified dimension, where it has "
+            f"the number of indices: it must be {list(expected)}. Got self.shape = {list(self.shape)} source.shape = "
+            f"{list(source.shape)}"
+        )
+    moved = source if isinstance(alpha, int) and alpha == 1 else source * promotion.cast(alpha, _dtype(self))
+    (target,) = _rank_one(self)
+    (moved,) = _rank_one(moved)
+    return jnp.reshape(_added(target, (*[_python_slice(None)] * dim, places), moved), self.shape)
+
+
+index_add.precondition = _check_selected
+
+
+def index_add_backward(grad, dim, index, source_shape, alpha):
+    found = jnp.reshape(op.index_select(grad, dim, index), source_shape)
+    return found if isinstance(alpha, int) and alpha == 1 else found * alpha.conjugate()
+
+
+# index tensors with an index for each element of the result
+
+
+def gather(self, dim, index, *, sparse_grad=False):
+    """The elements at the places `index` of a dimension; `sparse_grad` is PyTorch's own affair."""
+    dim = _check_gathered("gather", self, dim, index)
+    if not index.size:
+        return jnp.zeros(index.shape, self.dtype)
+    source, places = _rank_one(self, index)
+    found = jnp.take_along_axis(_corner(source, places.shape, dim), places, dim, mode="fill")
+    return jnp.reshape(found, index.shape)
+
+
+def _corner(tensor, extents, but=None):
+    """The first `extents` of each dimension, of `but` all."""
+    wanted = [old if dim == but else new for dim, (new, old) in enumerate(zip(extents, tensor.shape, strict=True))]
+    return tensor if (*wanted,) == tensor.shape else lax.slice(tensor, [0] * tensor.ndim, wanted)
+
+
+def _check_gathered(name, self, dim, index):
+    """The dimension, where `index` fits the tensor in all others."""
+    dim = shapes.wrap_dim(dim, self.ndim)
+    _check_index_dtype(name, index)
+    if index.size and max(index.ndim, 1) != max(self.ndim, 1):
+        raise RuntimeError(
+            f"{name}(): Index tensor must have the same number of dimensions as input tensor, but it has shape "
+            f"{list(index.shape)} and the input {list(self.shape)}"
+        )
+    for other, (places, extent) in enumerate(zip(index.shape, self.shape, strict=False)):
+        if index.size and other != dim and places > extent:
+            raise RuntimeError(
+                f"{name}(): Size does not match at dimension {other} expected index {list(index.shape)} to be no larger than "
+                f"self {list(self.shape)} apart from dimension {dim}"
+            )
+    return dim
+
+
+def _check_gathered_range(self, dim, index, *_):
+    dim = shapes.wrap_dim(dim, self.ndim)
+    _check_range(index, dim, self.shape[dim] if self.ndim else 1)
+
+
+gather.precondition = _check_gathered_range
+
+
+def gather_backward(grad, sizes, dim, index):
+    return op.scatter_add(jnp.zeros(sizes, grad.dtype), dim, index, grad)
+
+
+def scatter_add(self, dim, index, src):
+    """`self` with the elements of `src` added at the places `index` of a dimension, as often as a place is named."""
+    dim, places, source = _scattered("scatter_add", self, dim, index, src)
+    (target,) = _rank_one(self)
+    return jnp.reshape(_added(target, _mesh(places, dim), source), self.shape) if index.size else self
+
+
+scatter_add.precondition = _check_gathered_range
+
+
+def scatter(self, dim, index, src):
+    """`self` with the elements of `src`, a tensor or a number, at the places `index` of a dimension.
+
+    Of elements that go to one place any one is written, and as in PyTorch each gets that place's gradient.
+    """
+    if not hasattr(src, "shape") or getattr(src, "weak_type", False):
+        src = jnp.broadcast_to(promotion.cast(src, _dtype(self)), index.shape)
+    dim, places, source = _scattered("scatter", self, dim, index, src)
+    (target,) = _rank_one(self)
+    return jnp.reshape(target.at[_mesh(places, dim)].set(source, mode="drop"), self.shape) if index.size else self
+
+
+scatter.precondition = _check_gathered_range
+
+
+def _scattered(name, self, dim, index, src):
+    """The dimension, the index and the part of `src` that it covers."""
+    dim = _check_gathered(name, self, dim, index)
+    if self.dtype != src.dtype:
+        raise RuntimeError(
+            f"{name}(): Expected self.dtype to be equal to src.dtype, but they are {_dtype(self)} and {_dtype(src)}"
+        )
+    places, source = _rank_one(index, src)
+    if index.size and (places.ndim != source.ndim or any(map(int.__gt__, places.shape, source.shape))):
+        raise RuntimeError(
+            f"{name}(): Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension "
+            f"{dim} and to be no larger size than src {list(src.shape)}"
+        )
+    return dim, places, _corner(source, places.shape) if index.size else source
+
+
+def _mesh(places, dim):
+    """An index for each dimension: `places` for `dim`, their own place for the others."""
+    extents = places.shape
+    own = [lax.broadcasted_iota(places.dtype, extents, other) for other in range(places.ndim)]
+    return (*own[:dim], places, *own[dim + 1 :])
+
+
+def scatter_src_backward(grad, dim, index, sizes):
+    """What each element of `src` was written to; zeros where it was not read."""
+    if not index.size:
+        return jnp.zeros(sizes, grad.dtype)
+    found = op.gather(grad, dim, index)
+    if not len(sizes):
+        return jnp.reshape(found, ())
+    (found,) = _rank_one(found)
+    padding = [(0, extent - read, 0) for extent, read in zip(sizes, found.shape, strict=True)]
+    return lax.pad(found, jnp.zeros((), grad.dtype), padding)
+
+
+def take(self, index):
+    """The elements at places of the flattened tensor; negative ones count from the end."""
+    _check_index_dtype("take", index)
+    if not self.size and index.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    return jnp.take(jnp.ravel(self), index, mode="fill") if index.size else jnp.zeros(index.shape, self.dtype)
+
+
+def _check_taken(self, index):
+    try:
+        _check_range(index, 0, self.size, negative=True)
+    except IndexError as error:
+        raise IndexError(f"out of range: take() of a tensor of {self.size} elements: {error}") from None
+
+
+take.precondition = _check_taken
+
+
+def take_backward(grad, sizes, index):
+    flat = jnp.zeros((math.prod(sizes),), grad.dtype)
+    return jnp.reshape(op.index_put(flat, (index,), grad, True), sizes)
+
+
+def take_along_dim(self, indices, dim=None):
+    """`gather` where tensor and indices are broadcast together but for the dimension; without one both are flattened."""
+    self, indices, dim = _along(self, indices, dim)
+    return gather(self, dim, indices)
+
+
+def _along(self, indices, dim):
+    if dim is None:
+        return jnp.ravel(self), jnp.ravel(indices), 0
+    if self.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{self.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    dim = shapes.wrap_dim(dim, self.ndim)
+    sizes = [1 if other == dim else extent for other, extent in enumerate(self.shape)]
+    places = [1 if other == dim else extent for other, extent in enumerate(indices.shape)]
+    common = promotion.broadcast_shapes("take_along_dim", sizes, places)
+    of_self, of_indices = (
+        [tensor.shape[other] if other == dim else extent for other, extent in enumerate(common)]
+        for tensor in (self, indices)
+    )
+    return jnp.broadcast_to(self, of_self), jnp.broadcast_to(indices, of_indices), dim
+
+
+def take_along_dim_backward(grad, sizes, indices, dim):
+    wide, indices, dim = _along(jnp.zeros(sizes, grad.dtype), indices, dim)
+    found = op.scatter_add(wide, dim, indices, grad)
+    return jnp.reshape(found, sizes) if found.size == math.prod(sizes) else found
+
+
+# masks and triangles
+
+
+def masked_fill(self, mask, value):
+    """`value` where the mask is true."""
+    if mask.dtype != bool:
+        raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {_dtype(mask)}")
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(
+            f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    promotion.broadcast_shapes("masked_fill", self.shape, mask.shape)
+    return jnp.where(mask, promotion.cast(value, _dtype(self)), self)
+
+
+def _check_filled(self, mask, value):
+    if not hasattr(value, "shape"):
+        promotion.checked_number(value, _dtype(self))
+
+
+masked_fill.precondition = _check_filled
+
+
+def masked_fill_backward(grad, mask):
+    return jnp.where(mask, grad, jnp.zeros((), grad.dtype))
+
+
+def tril(self, diagonal=0):
+    _check_matrix("tril", self)
+    return jnp.tril(self, diagonal)
+
+
+def triu(self, diagonal=0):
+    _check_matrix("triu", self)
+    return jnp.triu(self, diagonal)
+
+
+def _check_matrix(name, self):
+    if self.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, but its shape is {list(self.shape)}")
