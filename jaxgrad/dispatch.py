@@ -42,17 +42,20 @@ def operator(name: str, find):
         count = len(args)
         if kwargs or count > 2:
             return general_call(args, kwargs)
-        first = args[0]
+        first = args[0] if count else None
         if count == 2:
             second = args[1]
             if type(second) is not Tensor or type(first) is not Tensor:
                 return general_call(args, kwargs)
             plan = plan_of((first._aval, second._aval))
-        elif type(first) is Tensor:
+            if plan is not None:
+                mask = (first._requires_grad, second._requires_grad)
+                return finish(plan.call, args, (first._array, second._array), mask)
+        elif count and type(first) is Tensor:
             plan = plan_of((first._aval,))
-        else:
-            plan = None
-        return general_call(args, kwargs) if plan is None else apply(plan.call, args)
+            if plan is not None:
+                return finish(plan.call, args, (first._array,), (first._requires_grad,))
+        return general_call(args, kwargs)
 
     call.__name__ = call.__qualname__ = name
     call.operator = made
@@ -192,6 +195,8 @@ def _prepare(value, kind):
 def _as_tensor(value):
     if value is None or isinstance(value, Tensor):
         return value
+    # JAX would read a numpy array later, when its owner may have written to it
+    value = value.copy() if isinstance(value, np.ndarray) else value
     with jax.enable_x64(True):
         return wrap(jax.numpy.asarray(value))
 
@@ -208,39 +213,61 @@ def apply(program: Program, leaves: list):
     else:
         arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         mask = tuple([isinstance(leaf, Tensor) and leaf._requires_grad for leaf in leaves])
+    return finish(program, leaves, arrays, mask)
+
+
+def finish(program: Program, leaves, arrays, mask):
+    """`apply`, given the arrays of the leaves and for each leaf whether it requires grad."""
     results = program.kernel(*arrays)
     current = mode.get()
-    if current is RECORD and True in mask:
-        reverse = program.reverses.get(mask)
-        if reverse is None:
-            reverse = _reverse_of(program, mask)
-        if reverse.wanted:
-            return _recorded(program, reverse, leaves, arrays, results)
-    mark = INFERENCE_TENSOR if current is INFERENCE else None
+    node, requires_grad = None, False
+    if current is RECORD:
+        if True in mask:
+            reverse = program.reverses.get(mask) or _reverse_of(program, mask)
+            if reverse.wanted:
+                node, requires_grad = _record(reverse, leaves, arrays, results), True
+    elif current is INFERENCE:
+        node = INFERENCE_TENSOR
     if program.single:
-        return _wrap(results, program.outputs[0], False, mark, 0)
-    return program.result([_wrap(r, o, False, mark, i) for i, (r, o) in enumerate(zip(results, program.outputs))])
+        # as `_wrap`, without its call
+        aval = program.outputs[0]
+        if isinstance(results, _Tracer) and aval.mode == avals.IMMEDIATE:
+            aval = avals.aval_of(results)
+        made = _new(Tensor)
+        made._array = results
+        made._aval = aval
+        made._requires_grad = requires_grad
+        made._grad_fn = node
+        made._output_nr = 0
+        made._leaf = None
+        return made
+    return program.result(list(_wrap_all(program, results, requires_grad, node)))
 
 
-def _recorded(program, reverse, leaves, arrays, results):
-    if reverse.partial:
+def _record(reverse, leaves, arrays, results) -> Node:
+    if reverse.constants:
         _refuse_inference(reverse, leaves)
-    saved = [arrays[i] for i in reverse.saved_inputs]
-    if reverse.saved_outputs:
-        saved.extend([results] if program.single else [results[i] for i in reverse.saved_outputs])
-    edges = []
+    # loops and no comprehensions: before Python 3.12 each of those is a call
+    saved, edges = [], []
+    for i in reverse.saved_inputs:
+        saved.append(arrays[i])  # noqa: PERF401
+    for i in reverse.saved_outputs:
+        saved.append(results if reverse.program.single else results[i])
     for i in reverse.wanted:
         leaf = leaves[i]
         node = leaf._grad_fn
         edges.append(edge_of(leaf) if node is None else (node, leaf._output_nr))
-    if program.single:
-        return _wrap(results, program.outputs[0], True, Node(reverse, saved, edges), 0)
-    node = Node(reverse, saved, edges, len(results))
-    outputs = enumerate(zip(results, program.outputs, strict=True))
-    differentiable = program.differentiable_outputs
-    return program.result(
-        [_wrap(r, o, True, node, i) if i in differentiable else _wrap(r, o, False, None, 0) for i, (r, o) in outputs]
-    )
+    return Node(reverse, saved, edges, 1 if reverse.program.single else len(results))
+
+
+def _wrap_all(program, results, requires_grad, node):
+    differentiable = program.differentiable_outputs if requires_grad else ()
+    plain = INFERENCE_TENSOR if node is INFERENCE_TENSOR else None
+    for i, (result, aval) in enumerate(zip(results, program.outputs, strict=True)):
+        if i in differentiable:
+            yield _wrap(result, aval, True, node, i)
+        else:
+            yield _wrap(result, aval, False, plain, 0)
 
 
 def _wrap(array, aval, requires_grad, node, output_nr):
@@ -267,7 +294,7 @@ def _reverse_of(program: Program, mask):
 
 
 def _refuse_inference(reverse, leaves):
-    for i in reverse.saved_inputs:
+    for i in reverse.constants:
         if isinstance(leaves[i], Tensor) and leaves[i].is_inference():
             raise RuntimeError(
                 "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "

@@ -181,7 +181,11 @@ class Reverse(Program):
         self.program, self.mask, self.mode = program, mask, program.mode
         self.name = f"{program.name}Backward"
         self.wanted = tuple(i for i, flag in enumerate(mask) if flag)
-        self.partial = False in mask
+
+    @functools.cached_property
+    def constants(self) -> tuple[int, ...]:
+        """The saved inputs that no gradient is wanted of."""
+        return tuple(i for i in self.saved_inputs if i not in self.wanted)
 
     @functools.cached_property
     def inputs(self):
