@@ -116,11 +116,16 @@ class Operator:
         chosen, bound = resolve(self.name, overloads.signatures, args, kwargs, _is_tensor)
         signature, primitive = overloads.signatures[chosen], overloads.primitives[chosen]
         kinds = [argument.type.base for argument in signature.arguments]
-        bound = [_prepare(value, kind) for value, kind in zip(bound, kinds, strict=True)]
+        route = signature.route(args, tuple(kwargs))
+        # a default that is a number never varies
+        bound = [
+            _prepare(value, kind) if position in route else value
+            for position, (value, kind) in enumerate(zip(bound, kinds, strict=True))
+        ]
         structure, leaves = flatten(bound, _is_leaf)
         leaves = [leaf.value if type(leaf) is _Number else leaf for leaf in leaves]
         call = primitive.call(structure, tuple([_input(leaf) for leaf in leaves]))
-        places = _places(signature.route(args, tuple(kwargs)), structure)
+        places = _places(route, structure)
         values = (*args, *kwargs.values())
         execution.prepare(call)
         if all(_pick(values, place) is leaf for place, leaf in zip(places, leaves, strict=True)):
