@@ -208,7 +208,9 @@ def _consumed(part):
 
 
 def _is_whole(part, extent):
-    return part.indices(extent) == (0, extent, 1)
+    """Whether a slice that is not alone leaves a dimension as it is, as PyTorch decides it: by what is written."""
+    start, end, step = (0 if part.start is None else part.start), (extent if part.stop is None else part.stop), part.step
+    return type(start) is int and start == 0 and type(end) is int and end >= extent and step in (None, 1)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False):

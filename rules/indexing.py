@@ -198,7 +198,8 @@ def dynamic_slice_backward(grad_output, input_sizes, dim, start, step):
 def index(self, indices):
     """The elements at the places where the index tensors, broadcast together, point; negative ones count from the end."""
     places = _places(self, indices)
-    return self.at[places].get(mode="fill") if places else self
+    sizes = _indexed_shape(self.shape, indices)
+    return self.at[places].get(mode="fill") if math.prod(sizes) else jnp.zeros(sizes, self.dtype)
 
 
 def _places(self, indices):
@@ -212,16 +213,21 @@ def _places(self, indices):
                 "turn a mask into indices with nonzero(), as x[mask] does"
             )
     try:
-        jnp.broadcast_shapes(*(each.shape for each in given))
+        together = jnp.broadcast_shapes(*(each.shape for each in given))
     except ValueError:
         shown = ", ".join(str(list(each.shape)) for each in given)
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}"
         ) from None
+    extents = [extent for extent, each in zip(self.shape, indices, strict=False) if each is not None]
+    if 0 in extents and 0 not in together:
+        raise IndexError("index is out of bounds for dimension with size 0")
     return tuple(_python_slice(None) if each is None else each for each in indices)
 
 
 def _check_indices(self, indices, *_):
+    if 0 in _indexed_shape(self.shape, indices):
+        return  # nothing is read
     for dim, each in enumerate(indices):
         if each is not None:
             _check_range(each, dim, self.shape[dim], negative=True)
@@ -246,6 +252,8 @@ def index_put(self, indices, values, accumulate=False):
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
             f"shape {list(target)}"
         ) from None
+    if not values.size:
+        return self
     return _added(self, places, values) if accumulate else self.at[places].set(values, mode="drop")
 
 
