@@ -31,15 +31,14 @@ def unpack(vector, like):
         numbers = vector[start : start + count].reshape(template.shape)
         start += count
         if numpy.iscomplexobj(template):
-            numbers = jax.lax.complex(numbers, vector[start : start + count].reshape(numbers.shape))
-            start += count
+            imaginary = vector[start : start + count].reshape(template.shape)
+            numbers, start = numbers + 1j * imaginary, start + count
         arrays.append(numbers)
     return arrays
 
 
 def to_tensor(array, requires_grad=False):
-    with jax.enable_x64(True):
-        return wrap(jnp.asarray(array), requires_grad=requires_grad)
+    return jaxgrad.tensor(array, requires_grad=requires_grad)
 
 
 def to_array(tensor):
@@ -49,12 +48,14 @@ def to_array(tensor):
 class Problem:
     """A sample over the "real" or "complex" numbers, with the values of a seed.
 
+    `arrays` are the values as numpy's arrays, `constants` as JAX's, which are no part of a trace;
     `recorded`: PyTorch's answer for seed 0; which outputs have gradients depends on no seed.
     """
 
     def __init__(self, sample, field, recorded, seed=0):
         self.sample, self.field, self.recorded, self.seed = sample, field, recorded, seed
         self.arrays = sample.draw(field, seed)
+        self.constants = [to_tensor(array)._array for array in self.arrays]
         self.moving = [i for i, flag in enumerate(sample.differentiated) if flag]
         outputs = recorded["outputs"]
         self.differentiable = [i for i, output in enumerate(outputs) if output["requires_grad"]]
@@ -118,12 +119,12 @@ class Problem:
         return [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
 
     def all_outputs(self, *arrays):
-        """Arrays to arrays."""
-        return [output._array for output in self.outputs([wrap(jnp.asarray(a)) for a in arrays])]
+        """JAX's arrays to JAX's arrays."""
+        return [output._array for output in self.outputs(list(map(wrap, arrays)))]
 
     def function(self, vector, arrays=None):
         """The differentiable outputs; of `arrays`, those that move are taken from `vector`."""
-        arrays = list(self.arrays if arrays is None else arrays)
+        arrays = list(self.constants if arrays is None else arrays)
         moved = unpack(vector, [self.arrays[i] for i in self.moving])
         for position, array in zip(self.moving, moved, strict=True):
             arrays[position] = array

@@ -117,7 +117,7 @@ class Mask(Marker):
     def draw(self, random, complex):
         if self.values is not None:
             return numpy.array(self.values, bool)
-        return random.uniform(size=self.shape) < 0.5
+        return numpy.asarray(random.uniform(size=self.shape) < 0.5)
 
 
 @dataclass(frozen=True)
