@@ -63,19 +63,22 @@ def add(self, other, alpha=1):
     return _sum(self, other)
 
 
-_DIFFERENCE = (
-    "Subtraction, the `-` operator, with {} is not supported. Use the `^` or `logical_xor()` "
-    "operator instead.",
-    "Subtraction, the `-` operator, with {} is not supported. If you are trying to invert a mask, "
-    "use the `~` or `logical_not()` operator instead.",
-)
+def _refuse_booleans(*operands):
+    booleans = [_category(operand) == dtypes.BOOLEAN for operand in operands]
+    if all(booleans):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
+        )
+    if any(booleans):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+            "to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
 
 
 def sub(self, other, alpha=1):
-    booleans = [_category(operand) == dtypes.BOOLEAN for operand in (self, other)]
-    if any(booleans):
-        what = "two bool tensors" if all(booleans) else "a bool tensor"
-        raise RuntimeError(_DIFFERENCE[not all(booleans)].format(what))
+    _refuse_booleans(self, other)
     dtype = promotion.result_type(self, other)
     if not (_is_number(alpha) and alpha == 1):
         _check_alpha(dtype, alpha)
@@ -290,6 +293,9 @@ _refuse_negative.of_integers = True
 pow.precondition = _refuse_negative
 
 
+_SMALL_INTEGERS = frozenset(range(-32, 33))
+
+
 def _power_of_number(self, exponent, dtype):
     array = promotion.cast(self, dtype)
     if dtype.category == dtypes.INTEGRAL:
@@ -298,8 +304,8 @@ def _power_of_number(self, exponent, dtype):
         return _power(self, exponent)
     if exponent == 0.5 or exponent == -0.5:
         return lax.sqrt(array) if exponent > 0 else lax.rsqrt(array)
-    if not isinstance(exponent, complex) and exponent == int(exponent) and -32 <= exponent <= 32:
-        return lax.integer_pow(array, int(exponent))
+    if exponent in _SMALL_INTEGERS:
+        return lax.integer_pow(array, int(exponent.real))
     return _power(self, exponent)
 
 
