@@ -1,6 +1,8 @@
-"""Prints what users wait for, side by side in one process: `make bench`, or `python benchmarks/run.py [eager|step|import]`.
+"""Prints what users wait for, side by side in one process: `make bench`, or `python
+benchmarks/run.py [eager|step|import]`.
 
-Times are the least of many repetitions, in microseconds unless said otherwise; on a shared machine only ratios mean anything.
+Times are the least of many repetitions, in microseconds unless said otherwise; on a shared machine
+only ratios mean anything.
 """
 
 import os
@@ -37,8 +39,15 @@ def least(function, repetitions=200, seconds=4.0):
 
 
 def least_of(functions, rounds=5, **options):
-    """The least time of each, measured in turns so that a slow moment of the machine meets all of them."""
-    return [min(times) for times in zip(*([least(f, **options) for f in functions] for _ in range(rounds)), strict=True)]
+    """The least time of each, measured in turns so that a slow moment of the machine meets all of
+    them.
+    """
+    return [
+        min(times)
+        for times in zip(
+            *([least(f, **options) for f in functions] for _ in range(rounds)), strict=True
+        )
+    ]
 
 
 # (a) a chain of 60 pointwise operators on 8x8 float32
@@ -54,7 +63,15 @@ def chain(x, y, sin, tanh):
 
 def eager():
     array = np.random.default_rng(0).uniform(0.1, 0.9, (8, 8)).astype(np.float32)
-    raw = {name: jax.jit(f) for name, f in {"mul": jnp.multiply, "sin": jnp.sin, "add": jnp.add, "tanh": jnp.tanh}.items()}
+    raw = {
+        name: jax.jit(f)
+        for name, f in {
+            "mul": jnp.multiply,
+            "sin": jnp.sin,
+            "add": jnp.add,
+            "tanh": jnp.tanh,
+        }.items()
+    }
     a, b = jnp.asarray(array), jnp.asarray(array.T.copy())
     x, y = jaxgrad.tensor(array, requires_grad=True), jaxgrad.tensor(array.T)
     ones = jaxgrad.ones(8, 8)
@@ -87,7 +104,10 @@ def eager():
     names = ["jaxgrad under no_grad", "jaxgrad forward, recorded", "jaxgrad forward and backward"]
     for name, duration in zip(names, times, strict=True):
         print(f"    {name:<38}{duration / count:8.2f} us {duration / base:8.2f} raw calls")
-    print(f"    {'jax.grad without jit':<38}{slow / count:8.2f} us {slow / base:8.2f} raw calls, {slow / times[-1]:.1f} of jaxgrad")
+    print(
+        f"    {'jax.grad without jit':<38}{slow / count:8.2f} us {slow / base:8.2f} raw calls, "
+        f"{slow / times[-1]:.1f} of jaxgrad"
+    )
     torch_chain(array, base, count)
 
 
@@ -108,7 +128,9 @@ def torch_chain(array, base, count):
         forward().backward(ones)
         x.grad = None
 
-    for name, duration in zip(["torch forward", "torch forward and backward"], least_of([forward, both]), strict=True):
+    for name, duration in zip(
+        ["torch forward", "torch forward and backward"], least_of([forward, both]), strict=True
+    ):
         print(f"    {name:<38}{duration / count:8.2f} us {duration / base:8.2f} raw calls")
 
 
@@ -132,7 +154,9 @@ def step():
     traces = least_of(
         [
             lambda: traced(lambda: jaxgrad.jit(digits.imperative_step).lower(leaves, *tensors)),
-            lambda: traced(lambda: jaxgrad.jit(digits.functional_step).lower(plain_weights, *tensors)),
+            lambda: traced(
+                lambda: jaxgrad.jit(digits.functional_step).lower(plain_weights, *tensors)
+            ),
             lambda: traced(lambda: jax.jit(digits.plain_step.__wrapped__).lower(arrays, *inputs)),
         ],
         rounds=3,
@@ -151,14 +175,31 @@ def step():
         ],
         repetitions=400,
     )
-    programs = least_of(executables(jit_step, functional, digits.plain_step, leaves, plain_weights, arrays, tensors, inputs))
+    programs = least_of(
+        executables(
+            jit_step, functional, digits.plain_step, leaves, plain_weights, arrays, tensors, inputs
+        )
+    )
     print(f"    {'':<38}{'trace ms':>10}{'compile ms':>12}{'call us':>10}{'program us':>12}")
-    names = ["backward() under jaxgrad.jit", "func.grad under jaxgrad.jit", "jax.jit(jax.value_and_grad) by hand"]
+    names = [
+        "backward() under jaxgrad.jit",
+        "func.grad under jaxgrad.jit",
+        "jax.jit(jax.value_and_grad) by hand",
+    ]
     for row in zip(names, traces, compiled, steps, programs, strict=True):
         name, trace, compiling, duration, program = row
-        print(f"    {name:<38}{trace / 1e3:10.1f}{compiling / 1e3:12.1f}{duration:10.0f}{program:12.0f}")
-    ratios = [ours / traces[-1] for ours in traces[:2]], [ours / programs[-1] for ours in programs[:2]]
-    print(f"    to the one by hand: trace {ratios[0][0]:.2f} and {ratios[0][1]:.2f}, program {ratios[1][0]:.3f} and {ratios[1][1]:.3f}")
+        print(
+            f"    {name:<38}{trace / 1e3:10.1f}{compiling / 1e3:12.1f}"
+            f"{duration:10.0f}{program:12.0f}"
+        )
+    ratios = (
+        [ours / traces[-1] for ours in traces[:2]],
+        [ours / programs[-1] for ours in programs[:2]],
+    )
+    print(
+        f"    to the one by hand: trace {ratios[0][0]:.2f} and {ratios[0][1]:.2f}, program "
+        f"{ratios[1][0]:.3f} and {ratios[1][1]:.3f}"
+    )
 
 
 def executables(jit_step, functional, plain, leaves, plain_weights, arrays, tensors, inputs):
@@ -193,9 +234,18 @@ def compile_time(lowered):
 def imports():
     def run(statement):
         code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
-        return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) * 1e3
+        return (
+            float(
+                subprocess.run(
+                    [sys.executable, "-c", code], capture_output=True, text=True, check=True
+                ).stdout
+            )
+            * 1e3
+        )
 
-    pairs = [(run("import jax, jax.numpy"), run("import jax, jax.numpy, jaxgrad")) for _ in range(7)]
+    pairs = [
+        (run("import jax, jax.numpy"), run("import jax, jax.numpy, jaxgrad")) for _ in range(7)
+    ]
     plain, ours = (min(column) for column in zip(*pairs, strict=True))
     print(f"(c) import: jax {plain:.0f} ms, with jaxgrad {ours:.0f} ms: {ours - plain:.0f} ms more")
 
@@ -204,6 +254,8 @@ PARTS = {"eager": eager, "step": step, "import": imports}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which of them; all when left out")
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], help="which of them; all when left out"
+    )
     for part in parser.parse_args().parts or PARTS:
         PARTS[part]()

@@ -1,12 +1,15 @@
-"""Trains a small network on the 1,797 handwritten digits of scikit-learn in three ways, and compares them.
+"""Trains a small network on the 1,797 handwritten digits of scikit-learn in three ways, and
+compares them.
 
 1. eager: `loss.backward()` on tensors, as in PyTorch;
 2. compiled: the same step, `.backward()` and update included, under `jaxgrad.jit`;
 3. functional: `jaxgrad.func.grad_and_value` under `jaxgrad.jit`;
-and beside them the step as one writes it in plain JAX. Run it with `make demo`, or `python examples/digits.py --float64`.
+and beside them the step as one writes it in plain JAX. Run it with `make demo`, or `python
+examples/digits.py --float64`.
 """
 
 import argparse
+import itertools
 import pathlib
 import sys
 import time
@@ -38,7 +41,7 @@ def initial_weights(dtype):
     """The same start for all: uniform with variance 1 / inputs, biases zero."""
     generator = np.random.default_rng(1)
     arrays = []
-    for inputs, outputs in zip(SIZES[:-1], SIZES[1:], strict=True):
+    for inputs, outputs in itertools.pairwise(SIZES):
         bound = (3 / inputs) ** 0.5
         arrays += [generator.uniform(-bound, bound, (outputs, inputs)), np.zeros(outputs)]
     return [array.astype(dtype) for array in arrays]
@@ -63,7 +66,9 @@ def loss_of(weights, x, y):
 
 
 def imperative_step(weights, x, y):
-    """One step of gradient descent as PyTorch users write it, with the new weights as the result."""
+    """One step of gradient descent as PyTorch users write it, with the new weights as the
+    result.
+    """
     loss = loss_of(weights, x, y)
     loss.backward()
     with torch.no_grad():
@@ -72,7 +77,9 @@ def imperative_step(weights, x, y):
 
 def functional_step(weights, x, y):
     gradients, loss = torch.func.grad_and_value(loss_of)(weights, x, y)
-    return [weight - RATE * gradient for weight, gradient in zip(weights, gradients, strict=True)], loss
+    return [
+        weight - RATE * gradient for weight, gradient in zip(weights, gradients, strict=True)
+    ], loss
 
 
 def plain_loss(weights, x, y):
@@ -86,16 +93,22 @@ def plain_loss(weights, x, y):
 @jax.jit
 def plain_step(weights, x, y):
     loss, gradients = jax.value_and_grad(plain_loss)(weights, x, y)
-    return [weight - RATE * gradient for weight, gradient in zip(weights, gradients, strict=True)], loss
+    return [
+        weight - RATE * gradient for weight, gradient in zip(weights, gradients, strict=True)
+    ], loss
 
 
 def train(name, step, weights, data, as_data):
-    """Run all steps; gives the weights, the loss of each step, and microseconds per step after the first ones."""
+    """Run all steps; gives the weights, the loss of each step, and microseconds per step after the
+    first ones.
+    """
     images, labels = data
     places = list(batches(len(images)))
     inputs = [(as_data(images[place]), as_data(labels[place])) for place in places]
     losses, begun, warm = [], 0.0, min(20, len(inputs) // 2)
-    for number, (x, y) in enumerate(tqdm(inputs, desc=f"{name:<26}", unit="step", leave=True, mininterval=0.2)):
+    for number, (x, y) in enumerate(
+        tqdm(inputs, desc=f"{name:<26}", unit="step", leave=True, mininterval=0.2)
+    ):
         if number == warm:
             jax.block_until_ready(weights)
             begun = time.perf_counter()
@@ -121,8 +134,15 @@ def save_curves(path, curves):
 
     figure, axes = plt.subplots(figsize=(7, 4), dpi=120)
     for width, (name, losses) in zip((5, 3, 1.2), curves.items(), strict=False):
-        axes.plot(np.convolve(losses, np.ones(22) / 22, "valid"), label=name, linewidth=width, alpha=0.8)
-    axes.set(xlabel="step", ylabel="training loss (mean of 22 steps)", yscale="log", title="1,797 handwritten digits")
+        axes.plot(
+            np.convolve(losses, np.ones(22) / 22, "valid"), label=name, linewidth=width, alpha=0.8
+        )
+    axes.set(
+        xlabel="step",
+        ylabel="training loss (mean of 22 steps)",
+        yscale="log",
+        title="1,797 handwritten digits",
+    )
     axes.legend()
     figure.tight_layout()
     figure.savefig(path)
@@ -131,7 +151,10 @@ def save_curves(path, curves):
 def save_graph(path, weights, data, as_data):
     images, labels = data
     leaves = [torch.tensor(weight, requires_grad=True) for weight in weights]
-    names = {id(leaf): f"{'weight' if i % 2 == 0 else 'bias'} {i // 2 + 1}" for i, leaf in enumerate(leaves)}
+    names = {
+        id(leaf): f"{'weight' if i % 2 == 0 else 'bias'} {i // 2 + 1}"
+        for i, leaf in enumerate(leaves)
+    }
     loss = loss_of(leaves, as_data(images[:BATCH]), as_data(labels[:BATCH]))
     path.write_text(draw(loss, names))
 
@@ -139,7 +162,12 @@ def save_graph(path, weights, data, as_data):
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--float64", action="store_true", help="compute in double precision")
-    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("demo-output"), help="folder of the pictures")
+    parser.add_argument(
+        "--output",
+        type=pathlib.Path,
+        default=pathlib.Path("demo-output"),
+        help="folder of the pictures",
+    )
     return parser.parse_args(arguments)
 
 
@@ -156,23 +184,45 @@ def main(arguments=None):
     runs = {
         "eager backward()": (imperative_step, leaves(), torch.tensor),
         "backward() under jit": (torch.jit(imperative_step), leaves(), torch.tensor),
-        "func.grad under jit": (torch.jit(functional_step), [leaf.detach() for leaf in leaves()], torch.tensor),
+        "func.grad under jit": (
+            torch.jit(functional_step),
+            [leaf.detach() for leaf in leaves()],
+            torch.tensor,
+        ),
     }
-    results = {name: train(name, step, weights, training, as_data) for name, (step, weights, as_data) in runs.items()}
+    results = {
+        name: train(name, step, weights, training, as_data)
+        for name, (step, weights, as_data) in runs.items()
+    }
     with jax.enable_x64(options.float64):
         plain = [jnp.asarray(weight) for weight in start]
-        results["plain jax.value_and_grad"] = train("plain jax.value_and_grad", plain_step, plain, training, jnp.asarray)
-    final = {name: [np.asarray(torch.Tensor.detach(w) if isinstance(w, torch.Tensor) else w) for w in result[0]]
-             for name, result in results.items()}
+        results["plain jax.value_and_grad"] = train(
+            "plain jax.value_and_grad", plain_step, plain, training, jnp.asarray
+        )
+    final = {
+        name: [
+            np.asarray(torch.Tensor.detach(w) if isinstance(w, torch.Tensor) else w)
+            for w in result[0]
+        ]
+        for name, result in results.items()
+    }
 
     print(f"\n{'':<26} {'loss':>9} {'held out':>9} {'us / step':>10} {'to plain JAX':>13}")
     base = results["plain jax.value_and_grad"][2]
     for name, (_, losses, duration) in results.items():
         score = accuracy(final[name], held_out)
-        print(f"{name:<26} {np.mean(losses[-22:]):9.5f} {score:9.1%} {duration:10.0f} {duration / base:12.2f}x")
+        print(
+            f"{name:<26} {np.mean(losses[-22:]):9.5f} {score:9.1%} {duration:10.0f} "
+            f"{duration / base:12.2f}x"
+        )
     ours = [final[name] for name in runs]
-    difference = max(np.abs(a - b).max() for weights in ours[1:] for a, b in zip(ours[0], weights, strict=True))
-    print(f"\nlargest difference between the weights of the three: {difference:.1e} (at most {tolerance:.0e})")
+    difference = max(
+        np.abs(a - b).max() for weights in ours[1:] for a, b in zip(ours[0], weights, strict=True)
+    )
+    print(
+        f"\nlargest difference between the weights of the three: {difference:.1e} (at most "
+        f"{tolerance:.0e})"
+    )
 
     options.output.mkdir(parents=True, exist_ok=True)
     save_curves(options.output / "loss.png", {name: results[name][1] for name in runs})
@@ -180,7 +230,10 @@ def main(arguments=None):
     print(f"saved {options.output / 'loss.png'} and {options.output / 'graph.svg'}")
     worst = min(accuracy(final[name], held_out) for name in runs)
     if difference > tolerance or worst <= 0.95:
-        sys.exit(f"the three ways disagree ({difference:.1e}) or learned too little ({worst:.1%} of held-out digits)")
+        sys.exit(
+            f"the three ways disagree ({difference:.1e}) or learned too little ({worst:.1%} of "
+            f"held-out digits)"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Draws the autograd graph of a tensor as SVG: a box for each node, rows by distance from the result."""
+"""Draws the autograd graph of a tensor as SVG: a box for each node, rows by distance from the
+result.
+"""
 
 from html import escape
 
@@ -6,7 +8,9 @@ WIDTH, HEIGHT, GAP_X, GAP_Y = 168, 34, 14, 34
 
 
 def rows_of(tensor):
-    """The nodes in rows: each one row below the lowest of the nodes that send gradients to it; and all edges."""
+    """The nodes in rows: each one row below the lowest of the nodes that send gradients to it; and
+    all edges.
+    """
     depth, edges, stack = {tensor.grad_fn: 0}, [], [tensor.grad_fn]
     while stack:
         node = stack.pop()
@@ -42,12 +46,17 @@ def draw(tensor, names):
         for position, node in enumerate(row):
             places[node] = left + position * (WIDTH + GAP_X), GAP_Y + level * (HEIGHT + GAP_Y)
     lines = [_arrow(*places[source], *places[target]) for source, target in edges]
-    boxes = [_box(*place, label(node, names), node.name() == "AccumulateGrad") for node, place in places.items()]
+    boxes = [
+        _box(*place, label(node, names), node.name() == "AccumulateGrad")
+        for node, place in places.items()
+    ]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+            f'width="{width:.0f}"',
             '     font-family="sans-serif" font-size="12" text-anchor="middle">',
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">',
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
+            'markerHeight="7" orient="auto">',
             '<path d="M0 0 8 4 0 8z" fill="#666"/></marker></defs>',
             '<rect width="100%" height="100%" fill="white"/>',
             *lines,
@@ -67,6 +76,7 @@ def _arrow(x1, y1, x2, y2):
 def _box(x, y, text, leaf):
     fill = "#d7ecd9" if leaf else "#e3e9f5"
     return (
-        f'<rect x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{fill}" stroke="#556"/>'
+        f'<rect x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{fill}" '
+        f'stroke="#556"/>'
         f'<text x="{x + WIDTH / 2:.0f}" y="{y + HEIGHT / 2 + 4:.0f}">{escape(text)}</text>'
     )

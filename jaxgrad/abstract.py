@@ -1,7 +1,8 @@
 """Shapes and dtypes of a table's gradients, checked without any numbers.
 
-Each entry is called on abstract arguments made up from its schema, of several shapes; where the value function takes them, every
-gradient must come out with the shape of its input, broadcasting aside, and be of floating point. No array is computed.
+Each entry is called on abstract arguments made up from its schema, of several shapes; where the
+value function takes them, every gradient must come out with the shape of its input, broadcasting
+aside, and be of floating point. No array is computed.
 """
 
 from __future__ import annotations
@@ -15,12 +16,20 @@ from .primitive import Call, Primitive, flatten
 from .programs import GradientError
 from .table import REQUIRED, Mistake
 
-# no two extents alike, so that no wrong shape passes for the right one; the rest where the value function takes none of them
+# no two extents alike, so that no wrong shape passes for the right one; the rest where the value
+# function takes none of them
 SHAPES = ((2, 3), (3,), (2, 3, 4))
 SPARE_SHAPES = ((3, 3), (2, 3, 3), ())
 # of an argument that is not differentiated: a mask or an index as likely as data
 CONSTANT_DTYPES = (dtypes.float32, dtypes.int64, dtypes.bool)
-NUMBERS = {"Scalar": 0.5, "int": 0, "float": 0.5, "bool": False, "str": "none", "ScalarType": dtypes.float32}
+NUMBERS = {
+    "Scalar": 0.5,
+    "int": 0,
+    "float": 0.5,
+    "bool": False,
+    "str": "none",
+    "ScalarType": dtypes.float32,
+}
 CURE = "only broadcasting is undone for a formula, everything else is its own to undo"
 
 
@@ -50,25 +59,40 @@ def _mistakes_of_entry(primitive: Primitive) -> list[Mistake]:
 
 
 def _failure(call: Call, mask) -> str | None:
-    """Why the gradient that `mask` names does not fit its input, None where it does or nobody can tell."""
+    """Why the gradient that `mask` names does not fit its input, None where it does or nobody can
+    tell.
+    """
     try:
         call.reverse(mask).outputs  # noqa: B018  evaluated for what it raises
     except (NotImplementedError, NameError):
         return None
-    except (GradientError, TypeError, ValueError, IndexError) as error:  # what JAX raises where shapes do not fit
-        why = error.why if isinstance(error, GradientError) else f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    except (
+        GradientError,
+        TypeError,
+        ValueError,
+        IndexError,
+    ) as error:  # what JAX raises where shapes do not fit
+        why = (
+            error.why
+            if isinstance(error, GradientError)
+            else f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        )
         return f"for {', '.join(map(repr, call.inputs))}: {why}"
     return None
 
 
 def _mistake(rule, owner, why) -> Mistake:
     line, column = rule.places.get(owner, (rule.line, 1))
-    return Mistake(rule.path, line, column, rule.schema.full_name, f"the gradient of {owner!r} {why}", CURE)
+    return Mistake(
+        rule.path, line, column, rule.schema.full_name, f"the gradient of {owner!r} {why}", CURE
+    )
 
 
 def _calls(primitive: Primitive) -> Iterator[Call]:
     """The calls of an entry on made-up arguments that its value function accepts."""
-    yield from list(_calls_of_shapes(primitive, SHAPES)) or _calls_of_shapes(primitive, SPARE_SHAPES)
+    yield from list(_calls_of_shapes(primitive, SHAPES)) or _calls_of_shapes(
+        primitive, SPARE_SHAPES
+    )
 
 
 def _calls_of_shapes(primitive: Primitive, shapes) -> Iterator[Call]:

@@ -1,8 +1,8 @@
 """Abstract values: what is known of an array without looking at it.
 
-An `Aval` is interned: two arrays of the same shape and dtype share one object, so that a cache can be keyed by its
-identity. It also says who runs an operator on the array: `IMMEDIATE` for a concrete array, `INLINE` for a tracer of
-JAX with 64-bit types on, `INLINE32` for one with them off.
+An `Aval` is interned: two arrays of the same shape and dtype share one object, so that a cache can
+be keyed by its identity. It also says who runs an operator on the array: `IMMEDIATE` for a concrete
+array, `INLINE` for a tracer of JAX with 64-bit types on, `INLINE32` for one with them off.
 """
 
 from __future__ import annotations

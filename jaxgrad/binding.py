@@ -1,4 +1,6 @@
-"""Arguments to a schema: which overload a call means, with PyTorch's rules and its error for a call that none fits."""
+"""Arguments to a schema: which overload a call means, with PyTorch's rules and its error for a call
+that none fits.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,8 @@ class Signature:
     """A schema as Python calls it.
 
     >>> from jaxgrad.table import parse_schema
-    >>> signature = Signature(parse_schema("sum.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"))
+    >>> schema = parse_schema("sum.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+    >>> signature = Signature(schema)
     >>> signature.bind(["x", 0], {}, lambda value: value == "x")
     ['x', (0,), False]
     """
@@ -115,7 +118,9 @@ class Signature:
         self.takes_many = bool(last and last.list and last.base == "int")
 
     def route(self, args: Sequence, names: Sequence[str]) -> dict[int, int | slice]:
-        """For each argument that a call gives, its place among the positional values followed by those of `names`."""
+        """For each argument that a call gives, its place among the positional values followed by
+        those of `names`.
+        """
         given = self.gather(args)
         for place, name in enumerate(names, start=len(args)):
             position = self.position(name)
@@ -127,18 +132,24 @@ class Signature:
     def bind(self, args: Sequence, kwargs: dict[str, Any], is_tensor) -> list:
         """Arguments in the schema's order, defaults filled in. Raises Mismatch, a TypeError."""
         values = (*args, *kwargs.values())
-        given = {position: values[place] for position, place in self.route(args, tuple(kwargs)).items()}
+        given = {
+            position: values[place] for position, place in self.route(args, tuple(kwargs)).items()
+        }
         return [self.take(i, given, is_tensor) for i in range(len(self.arguments))]
 
     def gather(self, args) -> dict[int, int | slice]:
-        """`view(2, 3)` as `view((2, 3))`: ints that end a call are the list that ends its positional arguments."""
+        """`view(2, 3)` as `view((2, 3))`: ints that end a call are the list that ends its
+        positional arguments.
+        """
         start = self.positional - 1
-        if self.takes_many and len(args) > start and isinstance(args[start], int):
-            # one int is a list already where the schema gives the list a size
-            if len(args) > start + 1 or self.arguments[start].type.size is None:
-                return {**{i: i for i in range(start)}, start: slice(start, len(args))}
+        many = self.takes_many and len(args) > start and isinstance(args[start], int)
+        # one int is a list already where the schema gives the list a size
+        if many and (len(args) > start + 1 or self.arguments[start].type.size is None):
+            return {**{i: i for i in range(start)}, start: slice(start, len(args))}
         if len(args) > self.positional:
-            raise Mismatch(f"takes {self.positional} positional arguments but {len(args)} were given")
+            raise Mismatch(
+                f"takes {self.positional} positional arguments but {len(args)} were given"
+            )
         return {i: i for i in range(len(args))}
 
     def position(self, name: str) -> int:
@@ -167,11 +178,14 @@ class Signature:
 def describe(value) -> str:
     """A value's type as an error about a call shows it."""
     if isinstance(value, list | tuple):
-        return f"{type(value).__name__} of ({', '.join(map(describe, value[:4]))}{', ...' if len(value) > 4 else ''})"
+        items = ", ".join([*map(describe, value[:4]), *(["..."] if len(value) > 4 else [])])
+        return f"{type(value).__name__} of ({items})"
     return type(value).__name__
 
 
-def resolve(name: str, signatures: Sequence[Signature], args, kwargs, is_tensor) -> tuple[int, list]:
+def resolve(
+    name: str, signatures: Sequence[Signature], args, kwargs, is_tensor
+) -> tuple[int, list]:
     """The first signature that a call fits: its position, and the bound arguments.
 
     Raises TypeError: with the reason where there is one signature, else with all of them.
@@ -184,6 +198,13 @@ def resolve(name: str, signatures: Sequence[Signature], args, kwargs, is_tensor)
             reasons.append(str(reason))
     if len(reasons) == 1:
         raise TypeError(f"{name}(): {reasons[0]}; its schema is {signatures[0].schema.text}")
-    got = ", ".join([*map(describe, args), *(f"{key}={describe(value)}" for key, value in kwargs.items())])
-    expected = "".join(f"\n * {s.schema.text}: {why}" for s, why in zip(signatures, reasons, strict=True))
-    raise TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:{expected}")
+    got = ", ".join(
+        [*map(describe, args), *(f"{key}={describe(value)}" for key, value in kwargs.items())]
+    )
+    expected = "".join(
+        f"\n * {s.schema.text}: {why}" for s, why in zip(signatures, reasons, strict=True)
+    )
+    raise TypeError(
+        f"{name}() received an invalid combination of arguments - got ({got}), but expected one "
+        f"of:{expected}"
+    )

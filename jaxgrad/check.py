@@ -1,4 +1,6 @@
-"""`jaxgrad check FILE...`: says what is wrong with tables of derivatives, without computing anything."""
+"""`jaxgrad check FILE...`: says what is wrong with tables of derivatives, without computing
+anything.
+"""
 
 import argparse
 import ast
@@ -48,7 +50,9 @@ def command_line():
 
 
 def check_file(path, functions, operators):
-    """The exit status for one file, and its mistakes: of the language, or where there are none of shapes."""
+    """The exit status for one file, and its mistakes: of the language, or where there are none of
+    shapes.
+    """
     try:
         table = load(path, functions, operators)
         table.check()

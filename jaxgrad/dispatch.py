@@ -1,8 +1,9 @@
-"""The one path of every operator on tensors: bind the arguments, find the call, run its kernel, record.
+"""The one path of every operator on tensors: bind the arguments, find the call, run its kernel,
+record.
 
-All that depends on the arguments' types and not on their numbers is done once and kept in a `Plan`: which overload, how
-dtypes promote, the compiled kernel, what comes out. A later call of the same kind finds its plan by the abstract values of
-the tensors and the values of the rest.
+All that depends on the arguments' types and not on their numbers is done once and kept in a `Plan`:
+which overload, how dtypes promote, the compiled kernel, what comes out. A later call of the same
+kind finds its plan by the abstract values of the tensors and the values of the rest.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ import jax
 import numpy as np
 
 from . import avals, execution
-from .nodes import Node
+from .binding import resolve
 from .modes import INFERENCE, RECORD, mode
-from .binding import Signature, resolve
-from .primitive import ARRAY, Call, Overloads, flatten
+from .nodes import Node
+from .primitive import ARRAY, Overloads, flatten
 from .programs import Program
 from .tensor import INFERENCE_TENSOR, Tensor, edge_of, wrap
 
-# A number is an input of the kernel, so that a new one compiles nothing. These few are part of it: formulas and XLA
+# A number is an input of the kernel, so that a new one compiles nothing. These few are part of it:
+# formulas and XLA
 # have shorter forms for them, and they are all that much code uses.
 CONSTANTS = frozenset([-1, 0, 0.5, 1, 2, 3])
 
@@ -30,7 +32,8 @@ _Tracer = jax.core.Tracer
 
 
 def operator(name: str, find):
-    """An operator on tensors, and on JAX values where no argument is a tensor; as a method it binds like a function.
+    """An operator on tensors, and on JAX values where no argument is a tensor; as a method it binds
+    like a function.
 
     `find` gives the operator on JAX values by name; it is asked at the first call.
     """
@@ -106,7 +109,9 @@ class Operator:
         if isinstance(value, Tensor):
             return value._aval
         if kind is list or kind is tuple:
-            return tuple([item._aval if type(item) is Tensor else self.key_of(None, item) for item in value])
+            return tuple(
+                [item._aval if type(item) is Tensor else self.key_of(None, item) for item in value]
+            )
         return _Unhashable() if kind.__hash__ is None else (kind, value)
 
     def first_call(self, key, args, kwargs):
@@ -158,7 +163,9 @@ def _pick(values, place):
 
 
 def _places(route, structure):
-    """Where the arrays of a structure come from: a place, or a place and the position in the list there."""
+    """Where the arrays of a structure come from: a place, or a place and the position in the list
+    there.
+    """
     places = []
     for position, part in enumerate(structure):
         if part is ARRAY:
@@ -177,11 +184,17 @@ def _is_leaf(value) -> bool:
 
 
 def _holds_tensor(value) -> bool:
-    return any(map(_holds_tensor, value)) if isinstance(value, list | tuple) else isinstance(value, Tensor)
+    return (
+        any(map(_holds_tensor, value))
+        if isinstance(value, list | tuple)
+        else isinstance(value, Tensor)
+    )
 
 
 def _prepare(value, kind):
-    """A bound argument as a call takes it: arrays as tensors, numbers that vary marked, the rest as it is."""
+    """A bound argument as a call takes it: arrays as tensors, numbers that vary marked, the rest as
+    it is.
+    """
     if kind == "Tensor":
         if isinstance(value, tuple):
             return tuple(map(_as_tensor, value))
@@ -190,7 +203,10 @@ def _prepare(value, kind):
         return value
     if isinstance(value, Tensor):
         if value._requires_grad:
-            raise TypeError("a number is expected here, not a tensor that requires grad: its gradient would be lost")
+            raise TypeError(
+                "a number is expected here, not a tensor that requires grad: its gradient would "
+                "be lost"
+            )
         if value._aval.mode != avals.IMMEDIATE:
             return value
         value = value._array.item()
@@ -211,7 +227,9 @@ def _input(leaf):
 
 
 def apply(program: Program, leaves: list):
-    """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is on."""
+    """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is
+    on.
+    """
     if program.only_arrays:
         arrays = [leaf._array for leaf in leaves]
         mask = tuple([leaf._requires_grad for leaf in leaves])
@@ -255,7 +273,7 @@ def _record(reverse, leaves, arrays, results) -> Node:
     # loops and no comprehensions: before Python 3.12 each of those is a call
     saved, edges = [], []
     for i in reverse.saved_inputs:
-        saved.append(arrays[i])  # noqa: PERF401
+        saved.append(arrays[i])
     for i in reverse.saved_outputs:
         saved.append(results if reverse.program.single else results[i])
     for i in reverse.wanted:
@@ -302,7 +320,9 @@ def _refuse_inference(reverse, leaves):
     for i in reverse.constants:
         if isinstance(leaves[i], Tensor) and leaves[i].is_inference():
             raise RuntimeError(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-                f"computation tracked by autograd: {reverse.program.name} got one of shape {list(leaves[i].shape)}; "
+                "Inference tensors cannot be saved for backward. Please do not use Tensors "
+                "created in inference mode in "
+                f"computation tracked by autograd: {reverse.program.name} got one of shape "
+                f"{list(leaves[i].shape)}; "
                 "use its clone(), made outside of inference mode"
             )

@@ -1,7 +1,8 @@
 """Who runs a program. Nothing else compiles one or calls what was compiled.
 
-Two executors: `immediate` runs a program as one compiled XLA kernel, `inline` adds its operations to the trace that is
-under way. `prepare` chooses by the program's mode and leaves the result at `program.kernel`.
+Two executors: `immediate` runs a program as one compiled XLA kernel, `inline` adds its operations
+to the trace that is under way. `prepare` chooses by the program's mode and leaves the result at
+`program.kernel`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from .programs import Program, is_bare
 
 
 def prepare(program: Program) -> Program:
-    """Give the program its kernel: from arrays to one array, or to a tuple of arrays where it has several outputs."""
+    """Give the program its kernel: from arrays to one array, or to a tuple of arrays where it has
+    several outputs.
+    """
     if program.kernel is None:
         program.kernel = immediate(program) if program.mode == avals.IMMEDIATE else inline(program)
     return program
@@ -35,7 +38,9 @@ def immediate(program: Program):
 
 
 def checked(kernel, precondition):
-    """`kernel` behind a check of the numbers it is called with, which raises where they do not suit."""
+    """`kernel` behind a check of the numbers it is called with, which raises where they do not
+    suit.
+    """
 
     def call(*arrays):
         precondition(*arrays)
@@ -83,9 +88,15 @@ def _filled(aval: avals.Aval, value):
 
 def zeros(aval: avals.Aval):
     """An array of zeros; immutable, so one serves all who ask."""
-    return _filled(aval, 0) if aval.mode == avals.IMMEDIATE else jnp.zeros(aval.shape, aval.dtype.numpy)
+    return (
+        _filled(aval, 0)
+        if aval.mode == avals.IMMEDIATE
+        else jnp.zeros(aval.shape, aval.dtype.numpy)
+    )
 
 
 def ones(aval: avals.Aval):
     """An array of ones, shared likewise."""
-    return _filled(aval, 1) if aval.mode == avals.IMMEDIATE else jnp.ones(aval.shape, aval.dtype.numpy)
+    return (
+        _filled(aval, 1) if aval.mode == avals.IMMEDIATE else jnp.ones(aval.shape, aval.dtype.numpy)
+    )

@@ -1,6 +1,8 @@
-"""What the formulas of an entry compute for one call: gradients (`CallReverse`) and tangents (`TangentMap`).
+"""What the formulas of an entry compute for one call: gradients (`CallReverse`) and tangents
+(`TangentMap`).
 
-Both save only what their formulas read, and end with one shared step that gives each result its shape, dtype and realness.
+Both save only what their formulas read, and end with one shared step that gives each result its
+shape, dtype and realness.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class _Tensors(tuple):
 
 
 class Saved:
-    """Which inputs and outputs of a call some formulas read, by position, and how the formulas see them, by name."""
+    """Which inputs and outputs of a call some formulas read, by position, and how the formulas see
+    them, by name.
+    """
 
     def __init__(self, call: Call, inputs: set[str], outputs: set[str]):
         self.call = call
@@ -56,7 +60,9 @@ class Saved:
     def names(self, arrays) -> dict:
         """The values in scope of a formula: arguments and outputs."""
         inputs, outputs = self.leaves(arrays)
-        arguments = [_Tensors(a) if isinstance(a, tuple) else a for a in self.call.arguments(inputs)]
+        arguments = [
+            _Tensors(a) if isinstance(a, tuple) else a for a in self.call.arguments(inputs)
+        ]
         scope = dict(zip(self.call.primitive.argument_names, arguments, strict=True))
         scope["result"] = self.call.result(outputs)
         scope |= {f"result{i}": output for i, output in enumerate(outputs)}
@@ -112,7 +118,10 @@ class CallReverse(Reverse):
     def gradient_names(self, gradients) -> dict:
         """`grad`, `grads` and `grad_<output>`."""
         names = output_names(self.program)
-        scope = {f"grad_{names[i]}": g for i, g in zip(self.program.differentiable_outputs, gradients, strict=True)}
+        scope = {
+            f"grad_{names[i]}": g
+            for i, g in zip(self.program.differentiable_outputs, gradients, strict=True)
+        }
         return scope | {"grad": gradients[0], "grads": gradients, "retain_variables": True}
 
     def evaluate(self, names, formula, scope, gradients, saved):
@@ -127,7 +136,8 @@ class CallReverse(Reverse):
         if formula.kind == "zeros":
             return [self.zeros(name) for name in names]
         raise NotImplementedError(
-            f"the derivative for '{call.primitive.name}' with respect to {', '.join(map(repr, names))} "
+            f"the derivative for '{call.primitive.name}' with respect to "
+            f"{', '.join(map(repr, names))} "
             f"is not implemented in reverse mode: {formula.message}"
         )
 
@@ -143,10 +153,18 @@ class CallReverse(Reverse):
         inputs, _ = self.saved.leaves(saved)
         wanted = [i for i in self.wanted if call.owners[i] in names]
         function = replacing(call.plain, inputs, wanted, call.differentiable_outputs)
-        found = dict(zip(wanted, pullback(function, [inputs[i] for i in wanted])(*gradients), strict=True))
-        by_name = {name: [found.get(i) for i, owner in enumerate(call.owners) if owner == name] for name in names}
+        found = dict(
+            zip(wanted, pullback(function, [inputs[i] for i in wanted])(*gradients), strict=True)
+        )
+        by_name = {
+            name: [found.get(i) for i, owner in enumerate(call.owners) if owner == name]
+            for name in names
+        }
         # an optional tensor that is not given has none
-        return [by_name[name] if call.is_list(name) else next(iter(by_name[name]), None) for name in names]
+        return [
+            by_name[name] if call.is_list(name) else next(iter(by_name[name]), None)
+            for name in names
+        ]
 
 
 def _as_list(call, name, gradient):
@@ -180,7 +198,9 @@ def _outputs_among(call, reads) -> set[str]:
 
 
 class TangentMap:
-    """The derivative of a call as a linear map, from tangents of the inputs that `mask` names; see `linear.py`."""
+    """The derivative of a call as a linear map, from tangents of the inputs that `mask` names; see
+    `linear.py`.
+    """
 
     def __init__(self, call: Call, mask):
         self.call, self.mask = call, mask
@@ -202,7 +222,9 @@ class TangentMap:
         call, inputs, outputs = self.call, set(), set()
         for formula in self.formulas:
             if isinstance(formula, Formula):
-                inputs |= {name.removesuffix("_p") for name in formula.values if name.endswith("_p")}
+                inputs |= {
+                    name.removesuffix("_p") for name in formula.values if name.endswith("_p")
+                }
                 inputs |= formula.values & set(call.owners)
                 outputs |= _outputs_among(call, formula.values)
             elif formula is not None and formula.kind == "auto_linear":
@@ -244,13 +266,21 @@ class TangentMap:
             return self.element_wise(saved, tangents)
         raise NotImplementedError(
             f"the derivative for '{self.call.primitive.name}' with respect to "
-            f"{', '.join(repr(self.call.owners[i]) for i in self.moving)} is not implemented in forward mode: {formula.message}"
+            f"{', '.join(repr(self.call.owners[i]) for i in self.moving)} is not implemented in "
+            f"forward mode: {formula.message}"
         )
 
     def all_tangents(self, tangents):
-        """A tangent for every input: zeros for one that stands still, None for one that has none."""
+        """A tangent for every input: zeros for one that stands still, None for one that can have
+        none.
+        """
         call = self.call
-        filled = [jnp.zeros(a.shape, a.dtype.numpy) if t else None for a, t in zip(call.inputs, call.tracked, strict=True)]
+        # integers in a place for floats stand still too
+        can_move = call.primitive.rule.differentiable_inputs
+        pairs = zip(call.inputs, call.owners, strict=True)
+        filled = [
+            jnp.zeros(a.shape, a.dtype.numpy) if owner in can_move else None for a, owner in pairs
+        ]
         for position, tangent in zip(self.moving, tangents, strict=True):
             filled[position] = tangent
         return filled
@@ -282,16 +312,11 @@ class TangentMap:
         return jax.jvp(function, [inputs[i] for i in self.moving], list(tangents))[1]
 
     def linear(self, saved, tangents):
-        call = self.call
         inputs, _ = self.saved.leaves(saved)
-        leaves = self.all_tangents(tangents)
-        for i, owner in enumerate(call.owners):
-            if owner not in call.primitive.rule.differentiable_inputs:
-                leaves[i] = inputs[i]
-            elif leaves[i] is None:  # integers, say, in a place for floats: they stand still
-                leaves[i] = jnp.zeros(call.inputs[i].shape, call.inputs[i].dtype.numpy)
-        outputs = call.function(*leaves)
-        return [outputs[i] for i in call.differentiable_outputs]
+        moved = self.all_tangents(tangents)
+        leaves = [i if t is None else t for i, t in zip(inputs, moved, strict=True)]
+        outputs = self.call.function(*leaves)
+        return [outputs[i] for i in self.call.differentiable_outputs]
 
     def element_wise(self, saved, tangents):
         (tangent,) = tangents

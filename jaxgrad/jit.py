@@ -1,7 +1,8 @@
 """`jaxgrad.jit`: a function of tensors, `.backward()` and all, as one XLA program.
 
-The tape runs while JAX traces: what it records and computes becomes part of the program, so hooks, modes and gradients of any
-order compile as they are. State goes in as arguments and comes out as results.
+The tape runs while JAX traces: what it records and computes becomes part of the program, so hooks,
+modes and gradients of any order compile as they are. State goes in as arguments and comes out as
+results.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from .tensor import Tensor, edge_of, wrap
 
 
 def jit(function: Callable | None = None, *, donate: int | str | Sequence[int | str] = ()):
-    """`function`, compiled for each kind of arguments: shapes, dtypes, `requires_grad`, grad mode, and the values of all that is no tensor.
+    """`function`, compiled for each kind of arguments: shapes, dtypes, `requires_grad`, grad mode,
+    and the values of all that is no tensor.
 
-    Arguments and results are tensors, JAX arrays, or lists, tuples and dicts of them; anything else must be hashable and is part
-    of the program. Within, a tensor argument is a leaf of its own: its `.grad` starts at None, and what the function computes is
-    returned, not left behind. A tensor reached from outside is a constant, as it was when the function was traced.
+    Arguments and results are tensors, JAX arrays, or lists, tuples and dicts of them; anything else
+    must be hashable and is part of the program. Within, a tensor argument is a leaf of its own: its
+    `.grad` starts at None, and what the function computes is returned, not left behind. A tensor
+    reached from outside is a constant, as it was when the function was traced.
 
-    donate: positions or names of arguments whose memory the results may take; their tensors cannot be used afterwards.
-    Raises TypeError for an argument that cannot be hashed, RuntimeError where the function reads numbers (`item()`, an `if` on a
-    tensor) or accumulates into a leaf that is not its argument.
+    donate: positions or names of arguments whose memory the results may take; their tensors cannot
+    be used afterwards. Raises TypeError for an argument that cannot be hashed, RuntimeError where
+    the function reads numbers (`item()`, an `if` on a tensor) or accumulates into a leaf that is
+    not its argument.
 
     >>> @jaxgrad.jit
     ... def slope(x):
@@ -57,7 +61,9 @@ class Jitted:
         try:
             trace = self.traces.get(key)
         except TypeError as error:
-            raise TypeError(f"{self.__name__}: an argument is neither a tensor nor hashable: {error}") from None
+            raise TypeError(
+                f"{self.__name__}: an argument is neither a tensor nor hashable: {error}"
+            ) from None
         if trace is None:
             if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
                 return self.function(*args, **kwargs)  # part of the trace that is under way
@@ -68,7 +74,9 @@ class Jitted:
         return self if instance is None else functools.partial(self, instance)
 
     def lower(self, *args, **kwargs):
-        """The program for these arguments as JAX lowers it: `.as_text()`, `.compile().cost_analysis()`."""
+        """The program for these arguments as JAX lowers it: `.as_text()`,
+        `.compile().cost_analysis()`.
+        """
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
         trace = Trace(self, leaves, structure)
         with jax.enable_x64(True):
@@ -86,14 +94,20 @@ class Trace:
         self.constants = [None if _is_data(leaf) else leaf for leaf in leaves]
         self.positions = [i for i, leaf in enumerate(leaves) if _is_data(leaf)]
         # None for a JAX array, else whether the tensor requires grad
-        self.required = [leaves[i]._requires_grad if _is_tensor(leaves[i]) else None for i in self.positions]
+        self.required = [
+            leaves[i]._requires_grad if _is_tensor(leaves[i]) else None for i in self.positions
+        ]
         self.program = jax.jit(self.run, donate_argnums=self.donated())
         self.results = None
 
     def donated(self):
         """The inputs of the program that belong to a donated argument."""
         args, kwargs = jax.tree.unflatten(self.structure, range(self.structure.num_leaves))
-        chosen = {leaf for key in self.jitted.donate for leaf in jax.tree.leaves(_argument(args, kwargs, key))}
+        chosen = {
+            leaf
+            for key in self.jitted.donate
+            for leaf in jax.tree.leaves(_argument(args, kwargs, key))
+        }
         return tuple(i for i, position in enumerate(self.positions) if position in chosen)
 
     def inputs(self, leaves):
@@ -105,20 +119,26 @@ class Trace:
         return self.rebuild(arrays, leaves)
 
     def run(self, *arrays):
-        """What JAX traces: the function on tensors of tracers. What comes out besides arrays is kept in `results`."""
+        """What JAX traces: the function on tensors of tracers. What comes out besides arrays is
+        kept in `results`.
+        """
         leaves = list(self.constants)
         for position, array, required in zip(self.positions, arrays, self.required, strict=True):
             leaves[position] = array if required is None else wrap(array, requires_grad=required)
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
         with bare():
-            outputs, structure = jax.tree.flatten(self.jitted.function(*args, **kwargs), is_leaf=_is_tensor)
+            outputs, structure = jax.tree.flatten(
+                self.jitted.function(*args, **kwargs), is_leaf=_is_tensor
+            )
         self.results = structure, [_Result(output) for output in outputs]
         return [_array(output) for output in outputs if _is_data(output)]
 
     def rebuild(self, arrays, leaves):
         structure, results = self.results
         supply = iter(arrays)
-        return jax.tree.unflatten(structure, [result.rebuild(supply, leaves, self) for result in results])
+        return jax.tree.unflatten(
+            structure, [result.rebuild(supply, leaves, self) for result in results]
+        )
 
 
 class _Result:
@@ -139,9 +159,15 @@ class _Result:
             return array
         if not self.requires_grad or self.leaf:
             return wrap(array, self.aval, self.requires_grad)
-        sources = [leaves[i] for i, required in zip(trace.positions, trace.required, strict=True) if required]
+        sources = [
+            leaves[i]
+            for i, required in zip(trace.positions, trace.required, strict=True)
+            if required
+        ]
         reverse = _Inside(trace.jitted.__name__, self.aval, len(sources))
-        return wrap(array, self.aval, True, Node(reverse, (), [edge_of(source) for source in sources]))
+        return wrap(
+            array, self.aval, True, Node(reverse, (), [edge_of(source) for source in sources])
+        )
 
 
 class _Inside(Reverse):
@@ -155,7 +181,8 @@ class _Inside(Reverse):
     @property
     def outputs(self):
         raise RuntimeError(
-            f"{self.program.name}: the result of a jaxgrad.jit function cannot be differentiated from outside yet: call "
+            f"{self.program.name}: the result of a jaxgrad.jit function cannot be differentiated "
+            f"from outside yet: call "
             "backward() or autograd.grad inside it and return the gradients, or detach() the result"
         )
 

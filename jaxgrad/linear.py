@@ -1,11 +1,13 @@
 """One linear primitive of JAX for the derivative of every operator.
 
-It maps tangents of inputs to tangents of outputs. Evaluated it is the operator's forward formula, transposed the reverse
-formula, and each may be evaluated under any transformation: both are functions of the same saved arrays. Its abstract
-value needs neither formula, so a reverse formula serves even where forward mode has no formula and none can be derived.
+It maps tangents of inputs to tangents of outputs. Evaluated it is the operator's forward formula,
+transposed the reverse formula, and each may be evaluated under any transformation: both are
+functions of the same saved arrays. Its abstract value needs neither formula, so a reverse formula
+serves even where forward mode has no formula and none can be derived.
 
-A map, as `apply_tangent_map` takes it, has `outputs` (`jax.ShapeDtypeStruct` of each output tangent),
-`forward(saved, tangents)` and `transpose(saved, cotangents)`; it is hashable and compared by identity or content.
+A map, as `apply_tangent_map` takes it, has `outputs` (`jax.ShapeDtypeStruct` of each output
+tangent), `forward(saved, tangents)` and `transpose(saved, cotangents)`; it is hashable and compared
+by identity or content.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ tangent_map_p.multiple_results = True
 
 
 def apply_tangent_map(tangent_map, primals, outputs, tangents) -> list:
-    """The tangents of the outputs. Of primals and outputs only what the map's formulas read is kept."""
+    """The tangents of the outputs. Of primals and outputs only what the map's formulas read is
+    kept.
+    """
     saved = tangent_map.select(primals, outputs)
     return tangent_map_p.bind(*saved, *tangents, map=tangent_map, saved=len(saved))
 
@@ -43,10 +47,14 @@ def _abstract(*arrays, map, saved):
 
 
 def _jvp(primals, tangents, *, map, saved):
-    """Linear in the tangents, so the same map serves theirs; the saved arrays move through the forward formula."""
+    """Linear in the tangents, so the same map serves theirs; the saved arrays move through the
+    forward formula.
+    """
     outputs = tangent_map_p.bind(*primals, map=map, saved=saved)
     constants, linear = primals[:saved], primals[saved:]
-    moving = [i for i in range(saved) if not isinstance(tangents[i], ad.Zero) and _inexact(constants[i])]
+    moving = [
+        i for i in range(saved) if not isinstance(tangents[i], ad.Zero) and _inexact(constants[i])
+    ]
     parts = []
     if moving:
         parts.append(_jvp_of_saved(map, constants, linear, tangents, moving))
@@ -73,7 +81,9 @@ def _transpose(cotangents, *arrays, map, saved):
     cotangents = [ad.instantiate_zeros(cotangent) for cotangent in cotangents]
     results = map.transpose(arrays[:saved], cotangents)
     undefined = [ad.is_undefined_primal(array) for array in arrays[saved:]]
-    return [None] * saved + [r if flag else None for r, flag in zip(results, undefined, strict=True)]
+    return [None] * saved + [
+        r if flag else None for r, flag in zip(results, undefined, strict=True)
+    ]
 
 
 ad.primitive_transposes[tangent_map_p] = _transpose
@@ -81,7 +91,9 @@ ad.primitive_transposes[tangent_map_p] = _transpose
 
 @dataclasses.dataclass(frozen=True)
 class _Batched:
-    """A map over a leading batch dimension: of the saved arrays where `saved_axes` says 0, of every tangent."""
+    """A map over a leading batch dimension: of the saved arrays where `saved_axes` says 0, of every
+    tangent.
+    """
 
     map: Any
     saved_axes: tuple[int | None, ...]
@@ -92,22 +104,31 @@ class _Batched:
         return [jax.ShapeDtypeStruct((self.size, *o.shape), o.dtype) for o in self.map.outputs]
 
     def forward(self, saved, tangents):
-        return jax.vmap(self.map.forward, in_axes=(self.saved_axes, 0), axis_size=self.size)(saved, tuple(tangents))
+        return jax.vmap(self.map.forward, in_axes=(self.saved_axes, 0), axis_size=self.size)(
+            saved, tuple(tangents)
+        )
 
     def transpose(self, saved, cotangents):
-        return jax.vmap(self.map.transpose, in_axes=(self.saved_axes, 0), axis_size=self.size)(saved, tuple(cotangents))
+        return jax.vmap(self.map.transpose, in_axes=(self.saved_axes, 0), axis_size=self.size)(
+            saved, tuple(cotangents)
+        )
 
 
 def _batch(arrays, dims, *, map, saved):
-    size = next(array.shape[dim] for array, dim in zip(arrays, dims, strict=True) if dim is not None)
+    size = next(
+        array.shape[dim] for array, dim in zip(arrays, dims, strict=True) if dim is not None
+    )
     arrays = [a if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(arrays, dims, strict=True)]
-    # every tangent gets the batch dimension, so that transposing sums over it where a tangent is shared
+    # every tangent gets the batch dimension, so that transposing sums over it where a tangent is
+    # shared
     tangents = [
         jnp.broadcast_to(a, (size, *jnp.shape(a))) if d is None else a
         for a, d in zip(arrays[saved:], dims[saved:], strict=True)
     ]
     axes = tuple(None if dim is None else 0 for dim in dims[:saved])
-    results = tangent_map_p.bind(*arrays[:saved], *tangents, map=_Batched(map, axes, size), saved=saved)
+    results = tangent_map_p.bind(
+        *arrays[:saved], *tangents, map=_Batched(map, axes, size), saved=saved
+    )
     return results, [0] * len(results)
 
 

@@ -1,4 +1,6 @@
-"""What a tensor can do: Python's protocols, conversions, and a method for each operator whose first argument is `self`."""
+"""What a tensor can do: Python's protocols, conversions, and a method for each operator whose first
+argument is `self`.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,15 @@ from . import avals, conversion, devices, dtypes, factories, moves, ops, printin
 from .modes import is_grad_enabled
 from .tensor import Tensor, wrap
 
-
 CONVERTING = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
     "Consider using tensor.detach() first."
 )
 
-NO_MATRIX = "Tensor.{} is deprecated on a tensor that is no matrix but {}-D: call permute with the order that is meant"
+NO_MATRIX = (
+    "Tensor.{} is deprecated on a tensor that is no matrix but {}-D: "
+    "call permute with the order that is meant"
+)
 
 
 def install():
@@ -40,8 +44,9 @@ def install():
 
 # Python's protocol by operator of the table; the operators bind as methods
 PROTOCOL = {
-    "add": "add", "radd": "add", "sub": "sub", "rsub": "rsub", "mul": "mul", "rmul": "mul", "truediv": "div",
-    "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "matmul": "matmul", "neg": "neg", "abs": "abs",
+    "add": "add", "radd": "add", "sub": "sub", "rsub": "rsub", "mul": "mul", "rmul": "mul",
+    "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+    "matmul": "matmul", "neg": "neg", "abs": "abs",
     "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
     "and": "bitwise_and", "rand": "bitwise_and", "or": "bitwise_or", "ror": "bitwise_or",
     "xor": "bitwise_xor", "rxor": "bitwise_xor", "invert": "bitwise_not",
@@ -49,11 +54,15 @@ PROTOCOL = {
 
 
 def concrete(tensor: Tensor, what: str):
-    """The tensor's array, finished. Raises RuntimeError under a trace, where there are no numbers yet."""
+    """The tensor's array, finished. Raises RuntimeError under a trace, where there are no numbers
+    yet.
+    """
     if tensor._aval.mode != avals.IMMEDIATE:
         raise RuntimeError(
-            f"{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is being traced: inside jaxgrad.jit, "
-            "jax.jit or a vmap there are none yet. Return the tensor and read it outside, or use jaxgrad.where in place of an if"
+            f"{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is being "
+            f"traced: inside jaxgrad.jit, "
+            "jax.jit or a vmap there are none yet. Return the tensor and read it outside, or use "
+            "jaxgrad.where in place of an if"
         )
     return tensor._array
 
@@ -110,7 +119,9 @@ class _Methods:
         1.5
         """
         if self.numel() != 1:
-            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+            )
         return np.asarray(concrete(self, "item()")).item()
 
     def tolist(self):
@@ -128,7 +139,8 @@ class _Methods:
         """
         if self._requires_grad and not force and is_grad_enabled():
             raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
             )
         array = np.asarray(concrete(self, "numpy()"))
         array.flags.writeable = False
@@ -151,7 +163,8 @@ class _Methods:
     def __jax_array__(self):
         if self._requires_grad:
             raise TypeError(
-                "a JAX function was given a tensor that requires grad, and its gradient would be lost: call "
+                "a JAX function was given a tensor that requires grad, and its gradient would be "
+                "lost: call "
                 "jaxgrad's operator of that name, or pass tensor.detach()"
             )
         return self._array
@@ -159,7 +172,8 @@ class _Methods:
     def __bool__(self):
         if self.numel() != 1:
             raise RuntimeError(
-                f"Boolean value of Tensor with {'no values' if not self.numel() else 'more than one value'} is ambiguous: "
+                f"Boolean value of Tensor with "
+                f"{'no values' if not self.numel() else 'more than one value'} is ambiguous: "
                 f"its shape is {list(self.shape)}; use any() or all()"
             )
         return bool(np.asarray(concrete(self, "bool()")).item())
@@ -219,7 +233,8 @@ class _Methods:
     def __contains__(self, element):
         if not isinstance(element, Tensor | numbers.Number):
             raise RuntimeError(
-                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                f"{type(element)}."
             )
         return bool((self == element).any())
 
@@ -242,7 +257,9 @@ class _Methods:
         if self._aval.mode != avals.IMMEDIATE:
             return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
         name = self.grad_fn.name() if self.grad_fn is not None else None
-        return printing.tensor_str(np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self))
+        return printing.tensor_str(
+            np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self)
+        )
 
     def __format__(self, specification):
         if specification and not self.ndim:
@@ -255,7 +272,8 @@ class _Methods:
     def __deepcopy__(self, memo):
         if self.grad_fn is not None:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment. "
                 "Use tensor.detach().clone(), or clone() to stay in the graph."
             )
         made = memo[id(self)] = wrap(self._array, self._aval, self._requires_grad)
@@ -265,9 +283,10 @@ class _Methods:
 
 
 for _name, _dtype in {
-    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
-    "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
-    "bool": dtypes.bool, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
+    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool,
+    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
 }.items():  # fmt: skip
     setattr(_Methods, _name, lambda self, _dtype=_dtype: self.to(_dtype))
 
@@ -277,13 +296,16 @@ def wrap_number(number, like: Tensor) -> Tensor:
     with jax.enable_x64(True):
         made = wrap(jax.numpy.asarray(number))
     kind = dtypes.as_dtype(type(number))
-    return made.to(like.dtype if like.dtype.category >= kind.category else dtypes.get_default_dtype())
+    return made.to(
+        like.dtype if like.dtype.category >= kind.category else dtypes.get_default_dtype()
+    )
 
 
 def _one_number(tensor):
     if tensor.numel() != 1:
         raise ValueError(
-            f"only one element tensors can be converted to Python scalars, not one of shape {list(tensor.shape)}"
+            f"only one element tensors can be converted to Python scalars, not one of shape "
+            f"{list(tensor.shape)}"
         )
     return tensor.item()
 
@@ -292,7 +314,10 @@ def _real_number(tensor, kind):
     number = _one_number(tensor)
     if isinstance(number, complex):
         if number.imag:
-            raise RuntimeError(f"value cannot be converted to type {kind} without overflow: {number}; take .real first")
+            raise RuntimeError(
+                f"value cannot be converted to type {kind} without overflow: {number}; take .real "
+                f"first"
+            )
         return number.real
     return number
 
@@ -300,7 +325,9 @@ def _real_number(tensor, kind):
 def _transposed(tensor, name, supported):
     if not supported:
         batches = " or batches of matrices" if name.startswith("m") else " (2-D tensors)"
-        raise RuntimeError(f"tensor.{name} is only supported on matrices{batches}. Got {tensor.ndim}-D tensor.")
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices{batches}. Got {tensor.ndim}-D tensor."
+        )
     if not tensor.ndim:
         warnings.warn(NO_MATRIX.format(name, 0), UserWarning, stacklevel=3)
     return tensor.transpose(-2, -1) if tensor.ndim else tensor
@@ -315,7 +342,8 @@ def _dimension(dim, ndim):
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if not -ndim <= dim < ndim:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
+            f"{dim})"
         )
     return dim
 
@@ -332,7 +360,13 @@ def _flatten_tensor(tensor):
 def _unflatten_tensor(_, children):
     (array,) = children
     made = object.__new__(Tensor)
-    for name, value in (("_array", array), ("_requires_grad", False), ("_grad_fn", None), ("_output_nr", 0), ("_leaf", None)):
+    for name, value in (
+        ("_array", array),
+        ("_requires_grad", False),
+        ("_grad_fn", None),
+        ("_output_nr", 0),
+        ("_leaf", None),
+    ):
         setattr(made, name, value)
     # JAX unflattens with whatever it carries: placeholders, specifications, not arrays alone
     made._aval = avals.aval_of(array) if isinstance(array, jax.Array) else None
@@ -344,7 +378,9 @@ jax.tree_util.register_pytree_node(Tensor, _flatten_tensor, _unflatten_tensor)
 
 def _of_tensor(name, input: Tensor) -> Tensor:
     if not isinstance(input, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
     return input
 
 

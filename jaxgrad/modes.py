@@ -1,4 +1,5 @@
-"""What operators do with their results here and now: leave them plain, record them, or mark them as inference tensors.
+"""What operators do with their results here and now: leave them plain, record them, or mark them as
+inference tensors.
 
 The state belongs to the current context (`contextvars`): to a thread, to an asyncio task.
 """

@@ -1,6 +1,8 @@
-"""The operators: `jaxgrad.ops.<name>` of the shipped table, `jaxgrad.ops.<namespace>.<name>` of tables loaded at run time.
+"""The operators: `jaxgrad.ops.<name>` of the shipped table, `jaxgrad.ops.<namespace>.<name>` of
+tables loaded at run time.
 
-Each is called with tensors, and is then recorded, or with JAX arrays, and is then a JAX function with its own derivatives.
+Each is called with tensors, and is then recorded, or with JAX arrays, and is then a JAX function
+with its own derivatives.
 
 >>> import jax
 >>> jax.grad(jaxgrad.ops.abs)(0.0)   # PyTorch's convention; jax.numpy.abs has 1
@@ -25,17 +27,19 @@ from .primitive import Overloads, Primitive
 from .table import Table, TableError
 from .table import load as load_table
 
-
 _METHOD = re.compile(r"\(Tensor(\([^)]*\))? self\b")
 
 
 class Library:
     """The operators of one table: its rules as primitives, each made when it is first asked for.
 
-    `functions`: value functions and helpers by name; `parent`: the library whose operators and helpers may be called too.
+    `functions`: value functions and helpers by name; `parent`: the library whose operators and
+    helpers may be called too.
     """
 
-    def __init__(self, table: Table, functions: Mapping[str, Callable], parent: Library | None = None):
+    def __init__(
+        self, table: Table, functions: Mapping[str, Callable], parent: Library | None = None
+    ):
         self.table, self.functions, self.parent = table, functions, parent
         self.names = frozenset(table.names)
         self._overloads: dict[str, Overloads] = {}
@@ -44,15 +48,23 @@ class Library:
     def methods(self) -> list[str]:
         """The operators that take a tensor called `self` first."""
         entries = self.table.entries
-        return [name for name in entries if any(_METHOD.search(entry.name.text) for entry in entries[name])]
+        return [
+            name
+            for name in entries
+            if any(_METHOD.search(entry.name.text) for entry in entries[name])
+        ]
 
     def find(self, name: str) -> Overloads:
-        """The operator of that name on JAX values; its entry is read when it is called. Raises AttributeError."""
+        """The operator of that name on JAX values; its entry is read when it is called. Raises
+        AttributeError.
+        """
         found = self._overloads.get(name)
         if found is None:
             if name not in self.names:
                 raise AttributeError(f"{self.table.path} has no operator {name!r}")
-            found = self._overloads.setdefault(name, Overloads(name, functools.partial(self.primitives, name)))
+            found = self._overloads.setdefault(
+                name, Overloads(name, functools.partial(self.primitives, name))
+            )
         return found
 
     def primitives(self, name: str) -> list[Primitive]:
@@ -60,19 +72,25 @@ class Library:
         return [Primitive(rule, self.value_function(rule), self) for rule in self.table.rules(name)]
 
     def value_function(self, rule):
-        """What computes the value: the entry's `forward`, else the function named for the overload or for the operator."""
+        """What computes the value: the entry's `forward`, else the function named for the overload
+        or for the operator.
+        """
         schema = rule.schema
         if rule.forward is not None:
             return rule.forward.compile(tuple(argument.name for argument in schema.arguments), self)
         return self.function(f"{schema.name}_{schema.overload}") or self.function(schema.name)
 
     def function(self, name):
-        """The value function or helper of that name, the library's own before its parent's; None if there is none."""
+        """The value function or helper of that name, the library's own before its parent's; None if
+        there is none.
+        """
         found = self.functions.get(name)
         return self.parent.function(name) if found is None and self.parent is not None else found
 
     def __getitem__(self, name):
-        """What a formula means by the name of a function: an operator before a helper, the library's own before its parent's."""
+        """What a formula means by the name of a function: an operator before a helper, the
+        library's own before its parent's.
+        """
         if name in ("lax", "jnp"):
             return jax.lax if name == "lax" else jax.numpy
         if name in self.names:
@@ -103,7 +121,9 @@ class Namespace(types.ModuleType):
 
 
 def public_functions(source) -> dict[str, Callable]:
-    """The functions of a module or a dict, by name; those whose name begins with an underscore are left out."""
+    """The functions of a module or a dict, by name; those whose name begins with an underscore are
+    left out.
+    """
     members = source if isinstance(source, Mapping) else vars(source)
     return {
         name: member
@@ -114,27 +134,38 @@ def public_functions(source) -> dict[str, Callable]:
 
 def _shipped() -> Library:
     path = Path(rules.__file__).parents[1] / "derivatives.yaml"
-    functions = {name: f for family in rules.FAMILIES for name, f in public_functions(family).items()}
+    functions = {
+        name: f for family in rules.FAMILIES for name, f in public_functions(family).items()
+    }
     return Library(load_table(path, functions=frozenset(functions)), functions)
 
 
 def load(path, namespace: str = "my", functions=None) -> Namespace:
     """Load a table of your own: its operators become `jaxgrad.ops.<namespace>.<name>`.
 
-    path: a file in the format of derivatives.yaml; functions: a module or a dict with the value functions and helpers that its
-    formulas call beside the shipped operators. Raises TableError, a ValueError, that lists every mistake of the file with its line and
-    column; then nothing is changed. ValueError for a namespace that is no identifier or is an operator's name.
+    path: a file in the format of derivatives.yaml; functions: a module or a dict with the value
+    functions and helpers that its formulas call beside the shipped operators. Raises TableError, a
+    ValueError, that lists every mistake of the file with its line and column; then nothing is
+    changed. ValueError for a namespace that is no identifier or is an operator's name.
 
     >>> import pathlib, tempfile
     >>> table = pathlib.Path(tempfile.mkdtemp(), "cube.yaml")
-    >>> _ = table.write_text("- name: cube(Tensor self) -> Tensor\\n  forward: self * self * self\\n  self: 3 * grad * self * self\\n")
+    >>> _ = table.write_text('''
+    ... - name: cube(Tensor self) -> Tensor
+    ...   forward: self * self * self
+    ...   self: 3 * grad * self * self
+    ... ''')
     >>> my = jaxgrad.ops.load(table)
     >>> x = jaxgrad.tensor(2.0, requires_grad=True)
     >>> jaxgrad.ops.my.cube(x).backward()
     >>> x.grad
     tensor(12.)
     """
-    if not namespace.isidentifier() or namespace.startswith("_") or namespace in (*library.names, "load"):
+    if (
+        not namespace.isidentifier()
+        or namespace.startswith("_")
+        or namespace in (*library.names, "load")
+    ):
         raise ValueError(f"namespace {namespace!r} must be a name that no operator has")
     own = public_functions(functions or {})
     known = frozenset(library.names | library.functions.keys())

@@ -1,8 +1,10 @@
-"""An entry of a table as a function on JAX values: value, reverse formula and forward formula under every transformation.
+"""An entry of a table as a function on JAX values: value, reverse formula and forward formula under
+every transformation.
 
-A `Primitive` called on JAX values is a `jax.custom_jvp` whose tangent map is one linear primitive (`linear.py`). Evaluated, that
-map is the forward formula; transposed, it is the reverse formula. A `Call` is a primitive together with all that is fixed
-about one way of calling it: what the tape records and what the executors compile.
+A `Primitive` called on JAX values is a `jax.custom_jvp` whose tangent map is one linear primitive
+(`linear.py`). Evaluated, that map is the forward formula; transposed, it is the reverse formula. A
+`Call` is a primitive together with all that is fixed about one way of calling it: what the tape
+records and what the executors compile.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ def _is_value(value) -> bool:
 
 
 def flatten(arguments, is_leaf=is_array):
-    """The structure of bound arguments, hashable, and their arrays in order; lists are looked into one level deep."""
+    """The structure of bound arguments, hashable, and their arrays in order; lists are looked into
+    one level deep.
+    """
     leaves, structure = [], []
     for argument in arguments:
         if isinstance(argument, list | tuple):
@@ -73,7 +77,8 @@ def unflatten(structure, leaves):
 class Primitive:
     """One overload of an operator on JAX values.
 
-    `rule`: its entry of the table; `compute`: the value function; `scope`: what its formulas may call, by name.
+    `rule`: its entry of the table; `compute`: the value function; `scope`: what its formulas may
+    call, by name.
     """
 
     def __init__(self, rule: Rule, compute, scope):
@@ -96,7 +101,9 @@ class Primitive:
     def __call__(self, arguments):
         if is_bare():
             return self.evaluate(arguments)
-        arguments = [_strong(a) if k else a for a, k in zip(arguments, self.takes_tensor, strict=True)]
+        arguments = [
+            _strong(a) if k else a for a, k in zip(arguments, self.takes_tensor, strict=True)
+        ]
         structure, arrays = flatten(arguments)
         mode = avals.INLINE if jax.config.jax_enable_x64 else avals.INLINE32
         call = self.call(structure, tuple(_input_of(array, mode) for array in arrays))
@@ -130,12 +137,18 @@ def _typed(part):
 
 
 def _strong(value):
-    """An array for an argument that takes tensors: a weakly typed one, such as JAX makes of 1.0, is one of its dtype."""
+    """An array for an argument that takes tensors: a weakly typed one, such as JAX makes of 1.0, is
+    one of its dtype.
+    """
     if isinstance(value, tuple):
         return tuple(map(_strong, value))
     if isinstance(value, numbers.Number):
         value = jnp.asarray(value)
-    return jax.lax.convert_element_type(value, value.dtype) if getattr(value, "weak_type", False) else value
+    return (
+        jax.lax.convert_element_type(value, value.dtype)
+        if getattr(value, "weak_type", False)
+        else value
+    )
 
 
 def _input_of(array, mode):
@@ -149,14 +162,19 @@ class Call(Program):
 
     def __init__(self, primitive: Primitive, structure, inputs):
         self.primitive, self.structure, self.inputs = primitive, structure, inputs
-        self.mode = max((i.mode for i in inputs if isinstance(i, avals.Aval)), default=avals.IMMEDIATE)
+        self.mode = max(
+            (i.mode for i in inputs if isinstance(i, avals.Aval)), default=avals.IMMEDIATE
+        )
         self.name = _node_name(primitive.name)
         self.tangent_maps: dict[tuple, TangentMap] = {}
 
     @functools.cached_property
     def owners(self) -> tuple[str, ...]:
         """The argument that each array belongs to, by name."""
-        counts = (part.count(ARRAY) if isinstance(part, tuple) else int(part is ARRAY) for part in self.structure)
+        counts = (
+            part.count(ARRAY) if isinstance(part, tuple) else int(part is ARRAY)
+            for part in self.structure
+        )
         names = self.primitive.argument_names
         return tuple(name for name, count in zip(names, counts, strict=True) for _ in range(count))
 
@@ -174,7 +192,9 @@ class Call(Program):
         flags = self.primitive.rule.output_differentiability
         outputs = enumerate(self.outputs)
         # the one flag of a list of tensors holds for every tensor of it
-        return tuple(i for i, output in outputs if output.differentiable and flags[min(i, len(flags) - 1)])
+        return tuple(
+            i for i, output in outputs if output.differentiable and flags[min(i, len(flags) - 1)]
+        )
 
     def arguments(self, leaves):
         """The bound arguments with `leaves` for arrays."""
@@ -185,7 +205,9 @@ class Call(Program):
         return isinstance(self.structure[self.primitive.argument_names.index(argument)], tuple)
 
     def plain(self, *arrays) -> tuple:
-        """The value function on the arrays of this call; outputs as a tuple, none with a weak type."""
+        """The value function on the arrays of this call; outputs as a tuple, none with a weak
+        type.
+        """
         results = self.primitive.evaluate(self.arguments(arrays))
         self.several = isinstance(results, list | tuple)
         results = results if self.several else (results,)
@@ -203,7 +225,9 @@ class Call(Program):
         return function
 
     def jvp(self, primals, tangents):
-        """The rule JAX calls: outputs, and their tangents as one linear map of the tangents that are not zero."""
+        """The rule JAX calls: outputs, and their tangents as one linear map of the tangents that
+        are not zero.
+        """
         outputs = self.function(*primals)
         mask = tuple(
             tracked and not isinstance(tangent, jax.custom_derivatives.SymbolicZero)
@@ -236,7 +260,9 @@ class Call(Program):
 
     @functools.cached_property
     def single(self) -> bool:
-        return len(self.outputs) == 1 and not self.several  # `several` is known once the outputs are
+        return (
+            len(self.outputs) == 1 and not self.several
+        )  # `several` is known once the outputs are
 
     def result(self, outputs):
         """Outputs as the operator returns them: one array or a tuple."""
@@ -250,12 +276,15 @@ def _zero_tangent(output):
 
 
 def _node_name(operator: str) -> str:
-    """The name PyTorch gives a node of this operator, less the word Backward: `log_softmax` becomes `LogSoftmax`."""
+    """The name PyTorch gives a node of this operator, less the word Backward: `log_softmax` becomes
+    `LogSoftmax`.
+    """
     return "".join(word[:1].upper() + word[1:] for word in operator.strip("_").split("_"))
 
 
 class Overloads:
-    """An operator on JAX values: of its primitives the first whose schema the arguments fit is called.
+    """An operator on JAX values: of its primitives the first whose schema the arguments fit is
+    called.
 
     `make` gives the primitives; it is asked at the first call.
     """
@@ -284,7 +313,9 @@ class Overloads:
 
 
 class Operators:
-    """The shipped table's operators by attribute, for value functions and helpers: `op.sum(grad, dim)`."""
+    """The shipped table's operators by attribute, for value functions and helpers: `op.sum(grad,
+    dim)`.
+    """
 
     def __init__(self):
         self.find = None

@@ -1,8 +1,8 @@
 """Programs: functions on arrays that know their derivative as another program.
 
-An operator's call is one, its reverse formula is another, and the derivative of that again one: the tape records
-programs and nothing else. A gradient is a program in PyTorch's convention for complex numbers, the conjugate of JAX's
-cotangent; `pullback` is where the two conventions meet.
+An operator's call is one, its reverse formula is another, and the derivative of that again one: the
+tape records programs and nothing else. A gradient is a program in PyTorch's convention for complex
+numbers, the conjugate of JAX's cotangent; `pullback` is where the two conventions meet.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ _local = threading.local()
 
 @contextmanager
 def bare():
-    """Operators called right here compute their value only: nobody will ask JAX for a derivative of this trace.
+    """Operators called right here compute their value only: nobody will ask JAX for a derivative of
+    this trace.
 
-    It holds for the current trace alone: inside a `jax.vjp` or `jax.jit` begun within, operators carry their rules again.
+    It holds for the current trace alone: inside a `jax.vjp` or `jax.jit` begun within, operators
+    carry their rules again.
     """
     previous = getattr(_local, "state", None)
     _local.state = get_opaque_trace_state()
@@ -46,13 +48,17 @@ def conjugate(array):
 
 
 def sum_to_shape(gradient, shape):
-    """`gradient` summed over the dimensions along which `shape` was broadcast to the gradient's shape."""
+    """`gradient` summed over the dimensions along which `shape` was broadcast to the gradient's
+    shape.
+    """
     if gradient.shape == shape:
         return gradient
     extra = gradient.ndim - len(shape)
     if extra < 0:
         return jnp.broadcast_to(gradient, shape)
-    stretched = [extra + i for i, extent in enumerate(shape) if extent == 1 != gradient.shape[extra + i]]
+    stretched = [
+        extra + i for i, extent in enumerate(shape) if extent == 1 != gradient.shape[extra + i]
+    ]
     summed = jnp.sum(gradient, axis=(*range(extra), *stretched), keepdims=True)
     return jnp.broadcast_to(summed.reshape(summed.shape[extra:]), shape)
 
@@ -66,13 +72,17 @@ class GradientError(RuntimeError):
 
 
 def conform(gradient, like: avals.Aval, where: str):
-    """The gradient as its input asks for it: of its shape, its dtype, and real where the input is real.
+    """The gradient as its input asks for it: of its shape, its dtype, and real where the input is
+    real.
 
-    `like`: the input's `Aval`; `where`: names the formula in the error, a GradientError, raised when it does not fit.
+    `like`: the input's `Aval`; `where`: names the formula in the error, a GradientError, raised
+    when it does not fit.
     """
     gradient = jnp.asarray(gradient)
     if not jnp.issubdtype(gradient.dtype, jnp.inexact):
-        raise GradientError(where, f"the formula gives {gradient.dtype}, which is no floating point")
+        raise GradientError(
+            where, f"the formula gives {gradient.dtype}, which is no floating point"
+        )
     try:
         summed = sum_to_shape(gradient, tuple(like.shape))
     except (ValueError, TypeError, IndexError) as error:
@@ -84,7 +94,9 @@ def conform(gradient, like: avals.Aval, where: str):
 
 
 def pullback(function, primals):
-    """The map from gradients of `function`'s outputs (a tuple) to gradients of `primals`, both in PyTorch's convention."""
+    """The map from gradients of `function`'s outputs (a tuple) to gradients of `primals`, both in
+    PyTorch's convention.
+    """
     _, transposed = jax.vjp(function, *primals)
 
     def gradients(*output_gradients):
@@ -97,15 +109,16 @@ def pullback(function, primals):
 class Program:
     """A function from arrays to a tuple of arrays, with the abstract values of both.
 
-    `inputs`: one `Aval` an array, or a Python number type for a scalar that varies from call to call;
-    `outputs`: one `Aval` an array. Subclasses give `function`, whose operators carry their rules.
+    `inputs`: one `Aval` an array, or a Python number type for a scalar that varies from call to
+    call; `outputs`: one `Aval` an array. Subclasses give `function`, whose operators carry their
+    rules.
     """
 
     name: str
     inputs: tuple
     mode: int
     kernel = None  # what `execution` runs, once prepared
-    precondition = None  # what it calls first with the same arrays where they are finished, such as a check of indices
+    precondition = None  # called first, with the same arrays: a check of indices, say
 
     def function(self, *arrays) -> tuple:
         """What the program computes, on JAX values, differentiable by JAX."""
@@ -121,7 +134,9 @@ class Program:
         structs = [i.struct if isinstance(i, avals.Aval) else i(0) for i in self.inputs]
         with jax.enable_x64(self.mode != avals.INLINE32):
             results = jax.eval_shape(self.value, *structs)
-        return tuple(avals.aval(r.shape, avals.dtypes.from_numpy(r.dtype), self.mode) for r in results)
+        return tuple(
+            avals.aval(r.shape, avals.dtypes.from_numpy(r.dtype), self.mode) for r in results
+        )
 
     @functools.cached_property
     def single(self) -> bool:
@@ -168,10 +183,12 @@ class Program:
 
 
 class Reverse(Program):
-    """Gradients of a program: from the gradients of its outputs and saved arrays to the gradients of some inputs.
+    """Gradients of a program: from the gradients of its outputs and saved arrays to the gradients
+    of some inputs.
 
-    `saved_inputs`, `saved_outputs`: which arrays of the program the gradients are computed from, by position;
-    `function` takes one gradient for each of the program's `differentiable_outputs`, then these arrays.
+    `saved_inputs`, `saved_outputs`: which arrays of the program the gradients are computed from, by
+    position; `function` takes one gradient for each of the program's `differentiable_outputs`, then
+    these arrays.
     """
 
     saved_inputs: tuple[int, ...]
@@ -215,4 +232,3 @@ class DerivedReverse(Reverse):
             return tuple(results[i] for i in differentiable)
 
         return pullback(outputs, [inputs[i] for i in self.wanted])(*gradients)
-

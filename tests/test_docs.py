@@ -1,4 +1,6 @@
-"""The blocks of the documentation run, in order, each page in a namespace of its own; so do the examples of public docstrings."""
+"""The blocks of the documentation run, in order, each page in a namespace of its own; so do the
+examples of public docstrings.
+"""
 
 import doctest
 import importlib
@@ -12,7 +14,14 @@ import jaxgrad
 
 PAGES = pathlib.Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-MODULES = ["jaxgrad", *(m.name for m in pkgutil.walk_packages(jaxgrad.__path__, "jaxgrad.") if not m.name.endswith("__main__"))]
+MODULES = [
+    "jaxgrad",
+    *(
+        m.name
+        for m in pkgutil.walk_packages(jaxgrad.__path__, "jaxgrad.")
+        if not m.name.endswith("__main__")
+    ),
+]
 
 
 @pytest.mark.checkout

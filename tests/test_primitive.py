@@ -1,4 +1,6 @@
-"""Rules as primitives: which formula each transformation uses, and every nesting of them against JAX's own derivatives."""
+"""Rules as primitives: which formula each transformation uses, and every nesting of them against
+JAX's own derivatives.
+"""
 
 import itertools
 import pathlib
@@ -13,7 +15,8 @@ import jaxgrad
 from jaxgrad import promotion
 
 TABLE = """
-# the value is 2 x; the reverse formula says 7, the forward formula 5, so that each shows who was asked
+# the value is 2 x; the reverse formula says 7, the forward formula 5, so that each shows who was
+asked
 - name: told(Tensor self) -> Tensor
   forward: self * 2
   self: grad * 7
@@ -104,7 +107,14 @@ masks_seen = []
 def my(tmp_path_factory):
     table = pathlib.Path(tmp_path_factory.mktemp("table"), "rules.yaml")
     table.write_text(TABLE)
-    functions = {"joined": joined, "parts": parts, "parted": parted, "gathered": lambda grads, self: jnp.stack([grads[0], 2 * grads[1]]), "both": both, "opaque": opaque}
+    functions = {
+        "joined": joined,
+        "parts": parts,
+        "parted": parted,
+        "gathered": lambda grads, self: jnp.stack([grads[0], 2 * grads[1]]),
+        "both": both,
+        "opaque": opaque,
+    }
     return jaxgrad.ops.load(table, namespace="primitive_test", functions=functions)
 
 
@@ -121,7 +131,10 @@ TRANSFORMED = {
     "jvp": (5, lambda f: jax.jvp(f, (1.0,), (1.0,))[1]),
     "jacfwd": (5, lambda f: jax.jacfwd(f)(1.0)),
     "linearize": (5, lambda f: jax.linearize(f, 1.0)[1](1.0)),
-    "linear_transpose of linearize": (7, lambda f: jax.linear_transpose(jax.linearize(f, 1.0)[1], 1.0)(1.0)[0]),
+    "linear_transpose of linearize": (
+        7,
+        lambda f: jax.linear_transpose(jax.linearize(f, 1.0)[1], 1.0)(1.0)[0],
+    ),
     "vmap of grad": (7, lambda f: jax.vmap(jax.grad(f))(jnp.ones(3))[1]),
     "grad of vmap": (7, lambda f: jax.grad(lambda x: jax.vmap(f)(x).sum())(jnp.ones(3))[1]),
     "vmap of jvp": (5, lambda f: jax.vmap(lambda x: jax.jvp(f, (x,), (1.0,))[1])(jnp.ones(3))[1]),
@@ -171,7 +184,10 @@ def functions_of(my):
     """Functions of one array, ours and JAX's."""
     return {
         "sin": (jaxgrad.ops.sin, jnp.sin),
-        "products": (lambda x: jaxgrad.ops.mul(jaxgrad.ops.exp(x), jaxgrad.ops.sin(x)), lambda x: jnp.exp(x) * jnp.sin(x)),
+        "products": (
+            lambda x: jaxgrad.ops.mul(jaxgrad.ops.exp(x), jaxgrad.ops.sin(x)),
+            lambda x: jnp.exp(x) * jnp.sin(x),
+        ),
         "derived forward": (lambda x: my.reverse_only(x) * x, lambda x: jnp.sin(x) * x),
         "auto": (lambda x: my.automatic(x, x * x), lambda x: jnp.sin(x) * x * x),
         "by hand": (lambda x: my.by_hand(x, x * x), lambda x: jnp.sin(x) * x * x),
@@ -179,13 +195,22 @@ def functions_of(my):
             lambda x: my.pair(x, jnp.sin(x))[0] * my.pair(x, x * x)[1],
             lambda x: x * jnp.sin(x) * (x + x * x),
         ),
-        "list in": (lambda x: my.joined([x, x * x])[1:3], lambda x: jnp.concatenate([x, x * x])[1:3]),
-        "list out": (lambda x: jnp.stack(my.parted(x * x)), lambda x: jnp.stack([x[0] ** 2, 2 * x[1] ** 2])),
+        "list in": (
+            lambda x: my.joined([x, x * x])[1:3],
+            lambda x: jnp.concatenate([x, x * x])[1:3],
+        ),
+        "list out": (
+            lambda x: jnp.stack(my.parted(x * x)),
+            lambda x: jnp.stack([x[0] ** 2, 2 * x[1] ** 2]),
+        ),
     }
 
 
 # the third order takes half a minute
-BY_ORDER = [pytest.param(n, id="-".join(n), marks=[pytest.mark.slow] if len(n) == 3 else []) for n in NESTINGS]
+BY_ORDER = [
+    pytest.param(n, id="-".join(n), marks=[pytest.mark.slow] if len(n) == 3 else [])
+    for n in NESTINGS
+]
 
 
 @pytest.mark.parametrize("nesting", BY_ORDER)
@@ -271,7 +296,9 @@ def test_output_differentiability(my):
 
 
 def test_not_implemented_names_operator_input_and_mode(my):
-    with pytest.raises(NotImplementedError, match=r"'half_done' with respect to 'self' .* reverse mode: nobody has"):
+    with pytest.raises(
+        NotImplementedError, match=r"'half_done' with respect to 'self' .* reverse mode: nobody has"
+    ):
         jax.grad(my.half_done)(1.0, 2.0)
     with pytest.raises(NotImplementedError, match=r"'half_done' .* forward mode: nor this"):
         jax.jvp(my.half_done, (1.0, 2.0), (1.0, 1.0))
@@ -291,7 +318,10 @@ def test_broadcast_cast_and_realify_are_shared():
     with jax.enable_x64(True):
         row, column = jnp.ones((1, 3), jnp.float32), jnp.ones((2, 1), jnp.float64)
         grads = jax.grad(lambda a, b: jaxgrad.ops.mul(a, b).sum(), argnums=(0, 1))(row, column)
-        assert [(g.shape, str(g.dtype)) for g in grads] == [((1, 3), "float32"), ((2, 1), "float64")]
+        assert [(g.shape, str(g.dtype)) for g in grads] == [
+            ((1, 3), "float32"),
+            ((2, 1), "float64"),
+        ]
         np.testing.assert_array_equal(grads[0], [[2, 2, 2]])
         np.testing.assert_array_equal(grads[1], [[3], [3]])
         real = jax.grad(lambda a: jaxgrad.ops.real(jaxgrad.ops.mul(a, 2j) * 1j).sum())(jnp.ones(2))
@@ -310,7 +340,9 @@ class Later:
 
 def load_helped(path, helper):
     """An operator whose gradient goes through `helper`."""
-    path.write_text("- name: helped(Tensor self) -> Tensor\n  forward: self * 1\n  self: helper(grad)\n")
+    path.write_text(
+        "- name: helped(Tensor self) -> Tensor\n  forward: self * 1\n  self: helper(grad)\n"
+    )
     loaded = jaxgrad.ops.load(path, namespace="helped_test", functions={"helper": helper})
     return loaded.helped
 
@@ -319,7 +351,9 @@ def test_a_gradient_of_the_wrong_shape_says_so(tmp_path):
     helper = Later(lambda grad: jnp.concatenate([grad, grad]))
     helped = load_helped(tmp_path / "wrong.yaml", helper)
     helper.armed = True
-    with pytest.raises(RuntimeError, match=r"helped \(.*wrong.yaml:1\), self: .* shape \[4\] where \[2\] is wanted"):
+    with pytest.raises(
+        RuntimeError, match=r"helped \(.*wrong.yaml:1\), self: .* shape \[4\] where \[2\] is wanted"
+    ):
         jax.grad(lambda x: helped(x).sum())(jnp.ones(2))
 
 
@@ -327,7 +361,10 @@ def test_abstract_evaluation_finds_wrong_shapes_at_loading(tmp_path):
     def transposed(grad):
         return jnp.swapaxes(grad, 0, -1)
 
-    with pytest.raises(jaxgrad.table.TableError, match=r"wrong.yaml:3:9: helped: the gradient of 'self' .* \[3, 2\]"):
+    with pytest.raises(
+        jaxgrad.table.TableError,
+        match=r"wrong.yaml:3:9: helped: the gradient of 'self' .* \[3, 2\]",
+    ):
         load_helped(tmp_path / "wrong.yaml", transposed)
 
 
@@ -354,5 +391,10 @@ def test_x64_operands_keep_their_dtype(my):
 
 
 def test_promotion_is_torchs_in_both_worlds():
-    assert jaxgrad.ops.mul(jnp.ones(2, jnp.bfloat16), jnp.ones((), jnp.float32)).dtype == jnp.bfloat16
-    assert promotion.result_type(jnp.ones(2, jnp.bfloat16), jnp.ones((), jnp.float32)).name == "bfloat16"
+    assert (
+        jaxgrad.ops.mul(jnp.ones(2, jnp.bfloat16), jnp.ones((), jnp.float32)).dtype == jnp.bfloat16
+    )
+    assert (
+        promotion.result_type(jnp.ones(2, jnp.bfloat16), jnp.ones((), jnp.float32)).name
+        == "bfloat16"
+    )

@@ -1,7 +1,8 @@
 """Functions of functions, as torch.func: so far `grad`, `grad_and_value` and `value_and_grad`.
 
-They stand on the tape: the arguments become leaves of their own, and a gradient is recorded in its turn where somebody outside
-may ask for its derivative. So they nest, and nothing that the function reaches is confused with what it differentiates.
+They stand on the tape: the arguments become leaves of their own, and a gradient is recorded in its
+turn where somebody outside may ask for its derivative. So they nest, and nothing that the function
+reaches is confused with what it differentiates.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ _depth = contextvars.ContextVar("jaxgrad.func.depth", default=0)
 
 
 def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
-    """The function of the gradients of `func` with respect to its arguments `argnums`, each a tensor or a tree of tensors.
+    """The function of the gradients of `func` with respect to its arguments `argnums`, each a
+    tensor or a tree of tensors.
 
-    `func` returns a tensor of one element without dimensions, or with `has_aux` a pair of it and anything else, which is
-    returned beside the gradients. Tensors may be JAX arrays; gradients then are too. An argument that `func` does not use has zeros.
-    Raises RuntimeError for another shape of result and for argnums that are not there, ValueError for an argument that is no tensor.
+    `func` returns a tensor of one element without dimensions, or with `has_aux` a pair of it and
+    anything else, which is returned beside the gradients. Tensors may be JAX arrays; gradients then
+    are too. An argument that `func` does not use has zeros. Raises RuntimeError for another shape
+    of result and for argnums that are not there, ValueError for an argument that is no tensor.
 
     >>> jaxgrad.func.grad(lambda x: x**3)(jaxgrad.tensor(2.0))
     tensor(12.)
@@ -68,13 +71,17 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         for leaf in leaves:
             if not isinstance(leaf, Tensor | jax.Array):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
-        nested = _depth.get() > 0 or any(_requires_grad(leaf) for leaf in jax.tree.leaves(args, is_leaf=_is_tensor))
+        nested = _depth.get() > 0 or any(
+            _requires_grad(leaf) for leaf in jax.tree.leaves(args, is_leaf=_is_tensor)
+        )
         depth = _depth.set(_depth.get() + 1)
         try:
             with autograd.enable_grad():
                 inner = [_leaf(leaf) for leaf in leaves]
                 given = list(args)
-                for position, argument in zip(positions, jax.tree.unflatten(structure, inner), strict=True):
+                for position, argument in zip(
+                    positions, jax.tree.unflatten(structure, inner), strict=True
+                ):
                     given[position] = argument
                 value, aux = _value(func(*given, **kwargs), has_aux)
                 found = _gradients(value, inner, nested)
@@ -84,7 +91,9 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         found = jax.tree.unflatten(structure, [g._array if arrays else g for g in found])
         value = value if nested else value.detach()
         value = value._array if arrays else value
-        return (found[0] if isinstance(argnums, int) else tuple(found)), ((value, aux) if has_aux else value)
+        return (found[0] if isinstance(argnums, int) else tuple(found)), (
+            (value, aux) if has_aux else value
+        )
 
     return compute
 
@@ -105,7 +114,9 @@ def _positions(argnums, count):
 
 
 def _leaf(value):
-    """A tensor to differentiate with respect to: in the graph of the one outside, where that has a graph."""
+    """A tensor to differentiate with respect to: in the graph of the one outside, where that has a
+    graph.
+    """
     if not isinstance(value, Tensor):
         return wrap(value, requires_grad=True)
     return ops.alias(value) if value.requires_grad else value.detach().requires_grad_()
@@ -116,13 +127,18 @@ def _value(output, has_aux):
     aux = None
     if has_aux:
         if not isinstance(output, tuple) or len(output) != 2:
-            raise RuntimeError(f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True")
+            raise RuntimeError(
+                f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
+            )
         output, aux = output
     if not isinstance(output, Tensor):
-        raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(output).__name__}")
+        raise RuntimeError(
+            f"{name}: Expected f(*args) to return a Tensor, got {type(output).__name__}"
+        )
     if output.ndim:
         raise RuntimeError(
-            f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with {output.ndim} dims, of shape "
+            f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with {output.ndim} "
+            f"dims, of shape "
             f"{list(output.shape)}. Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
     return output, aux
