@@ -1,35 +1,17 @@
 """Activations: smooth ones, and straight pieces with PyTorch's slope where they meet."""
 
-import functools
 import math
 
 import jax.numpy as jnp
 from jax import lax
 from jaxgrad.rules import shape
 
-from jaxgrad import dtypes, promotion
-from jaxgrad.dtypes import COMPLEX, FLOATING, INTEGRAL
+from jaxgrad import promotion
+from jaxgrad.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 
-
-def restricted_to(*categories):
-    """Decorates a value function whose first operand must be of one of these categories."""
-
-    def decorate(function):
-        @functools.wraps(function)
-        def checked(first, *arguments, **keywords):
-            check_category(function.__name__, first, categories)
-            return function(first, *arguments, **keywords)
-
-        return checked
-
-    return decorate
-
-
-def check_category(name, tensor, categories):
-    found = dtypes.from_numpy(tensor.dtype)
-    if found.category not in categories:
-        cure = "take its .real or .abs()" if found.is_complex else "convert it with .float()"
-        raise NotImplementedError(f"\"{name}\" not implemented for '{found.scalar_type}': {cure}")
+_real = promotion.without(BOOLEAN, COMPLEX)
+_floating = promotion.without(BOOLEAN, INTEGRAL, COMPLEX)
+_inexact = promotion.without(BOOLEAN, INTEGRAL)
 
 
 def widened(tensor):
@@ -40,12 +22,12 @@ def widened(tensor):
 # straight pieces
 
 
-@restricted_to(INTEGRAL, FLOATING)
+@_real
 def relu(self):
     return jnp.maximum(self, 0)
 
 
-@restricted_to(INTEGRAL, FLOATING)
+@_real
 def threshold(self, threshold, value):
     return jnp.where(self <= threshold, lax.convert_element_type(value, self.dtype), self)
 
@@ -54,7 +36,7 @@ def threshold_backward(grad_output, self, threshold):
     return jnp.where(self <= threshold, 0, grad_output)
 
 
-@restricted_to(FLOATING)
+@_floating
 def leaky_relu(self, negative_slope):
     return jnp.where(self > 0, self, self * negative_slope)
 
@@ -75,7 +57,7 @@ def _refuse_negative_slope(grad_output, self, negative_slope, self_is_result):
 leaky_relu_backward.precondition = _refuse_negative_slope
 
 
-@restricted_to(INTEGRAL, FLOATING)
+@_real
 def hardtanh(self, min_val, max_val):
     low, high = (lax.convert_element_type(bound, self.dtype) for bound in (min_val, max_val))
     return jnp.minimum(jnp.maximum(self, low), high)
@@ -88,7 +70,7 @@ def hardtanh_backward(grad_output, self, min_val, max_val):
 # smooth ones
 
 
-@restricted_to(FLOATING, COMPLEX)
+@_inexact
 def silu(self):
     return self * _sigmoid(self)
 
@@ -112,7 +94,7 @@ def _sigmoid(self):
     return 1 / (1 + jnp.exp(-self)) if jnp.iscomplexobj(self) else lax.logistic(self)
 
 
-@restricted_to(FLOATING)
+@_floating
 def softplus(self, beta, threshold):
     scaled = self * beta
     return jnp.where(scaled > threshold, self, jnp.logaddexp(scaled, 0) / beta)
@@ -129,12 +111,12 @@ def softplus_double_backward(grad, self, beta, threshold):
     return jnp.where(scaled > threshold, 0, grad * curvature)
 
 
-@restricted_to(FLOATING)
+@_floating
 def log_sigmoid(self):
     return -jnp.logaddexp(-self, 0)
 
 
-@restricted_to(FLOATING)
+@_floating
 def log_sigmoid_forward(self):
     # the second output is PyTorch's buffer on the CPU; no formula of ours reads it
     return log_sigmoid(self), jnp.exp(-jnp.abs(self))
@@ -144,7 +126,7 @@ def log_sigmoid_backward(grad_output, self, buffer):
     return grad_output * lax.logistic(-self)
 
 
-@restricted_to(FLOATING)
+@_floating
 def gelu(self, *, approximate):
     if _by_tanh(approximate):
         return 0.5 * self * (1 + jnp.tanh(_tanh_argument(self)))
@@ -212,7 +194,7 @@ def _converted(tensor, dtype):
 
 
 def softmax_along(self, dim, half_to_float=False):
-    check_category("softmax", self, [FLOATING])
+    promotion.refuse("softmax", self, BOOLEAN, INTEGRAL, COMPLEX)
     shifted, axes = _shifted(self, dim)
     exponentials = jnp.exp(shifted)
     result = exponentials / jnp.sum(exponentials, axes, keepdims=True)
@@ -220,7 +202,7 @@ def softmax_along(self, dim, half_to_float=False):
 
 
 def log_softmax_along(self, dim, half_to_float=False):
-    check_category("log_softmax", self, [FLOATING])
+    promotion.refuse("log_softmax", self, BOOLEAN, INTEGRAL, COMPLEX)
     shifted, axes = _shifted(self, dim)
     result = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axes, keepdims=True))
     return result.astype(_softmax_dtype(self, half_to_float))
@@ -235,7 +217,7 @@ def _shifted(self, dim):
 
 
 def _axes(tensor, dim):
-    """`dim` as axes to reduce: none of a tensor without dimensions, of which dim 0 and -1 may be asked for."""
+    """`dim` as axes to reduce: none of a tensor without dimensions."""
     axis = shape.wrap_dim(dim, tensor.ndim)
     return (axis,) if tensor.ndim else ()
 
@@ -244,10 +226,15 @@ def _softmax_dtype(self, half_to_float):
     return jnp.float32 if half_to_float else self.dtype
 
 
+def _gradient_dtype(grad_output, input_dtype):
+    """The input's where `half_to_float` made the output wider, else that of the gradient."""
+    return input_dtype.numpy if input_dtype.itemsize == 2 else grad_output.dtype
+
+
 def softmax_gradient(grad_output, output, dim, input_dtype):
     grad, wide, axes = widened(grad_output), widened(output), _axes(output, dim)
     result = wide * (grad - jnp.sum(grad * wide, axes, keepdims=True))
-    return promotion.cast(result, input_dtype)
+    return result.astype(_gradient_dtype(grad_output, input_dtype))
 
 
 def softmax_double_gradient(grad, grad_output, output, dim):
@@ -261,7 +248,7 @@ def softmax_double_gradient(grad, grad_output, output, dim):
 def log_softmax_gradient(grad_output, output, dim, input_dtype):
     grad, wide, axes = widened(grad_output), widened(output), _axes(output, dim)
     result = grad - jnp.exp(wide) * jnp.sum(grad, axes, keepdims=True)
-    return promotion.cast(result, input_dtype)
+    return result.astype(_gradient_dtype(grad_output, input_dtype))
 
 
 def log_softmax_tangent(tangent, output, dim):

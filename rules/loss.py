@@ -1,4 +1,7 @@
-"""Losses: a value for each element or row, then their mean or sum. `reduction`: 0 neither, 1 mean, 2 sum."""
+"""Losses: one for each element or row, then their mean or sum.
+
+`reduction` is 0 for neither, 1 for the mean, 2 for the sum.
+"""
 
 from typing import NamedTuple
 
@@ -7,10 +10,10 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 from jax.scipy import special
+from jaxgrad.rules import activation
 
 from jaxgrad import dtypes, promotion
-from jaxgrad.dtypes import FLOATING, INTEGRAL
-from jaxgrad.rules import activation
+from jaxgrad.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 
 MEAN, SUM = 1, 2
 
@@ -28,24 +31,11 @@ def loss_share(gradients, reduction):
 
 
 def _operands(name, *tensors):
-    """The tensors in their common dtype, which must be floating point, and of shapes that go together."""
+    """The tensors in their common dtype; RuntimeError where they are of no use to a real loss."""
     present = promotion.unify(*tensors)
-    activation.check_category(name, next(t for t in present if t is not None), [FLOATING])
-    for tensor in present[1:]:
-        _check_broadcast(name, present[0], tensor)
+    promotion.refuse(name, present[0], BOOLEAN, INTEGRAL, COMPLEX)
+    promotion.broadcast_shapes(name, *(each.shape for each in present if each is not None))
     return present
-
-
-def _check_broadcast(name, first, second):
-    if second is None:
-        return
-    pairs = enumerate(zip(reversed(first.shape), reversed(second.shape), strict=False), start=1)
-    for distance, (extent, other) in pairs:
-        if extent != other and 1 not in (extent, other):
-            raise RuntimeError(
-                f"The size of tensor a ({extent}) must match the size of tensor b ({other}) at non-singleton dimension "
-                f"{max(first.ndim, second.ndim) - distance}: {name} got shapes {list(first.shape)} and {list(second.shape)}"
-            )
 
 
 # distances
@@ -62,33 +52,38 @@ def mse_loss_backward(grad_output, self, target, reduction):
 
 def l1_loss(self, target, reduction):
     self, target = promotion.unify(self, target)
-    _check_broadcast("l1_loss", self, target)
-    return reduced_loss(jnp.abs(self - target), reduction)
+    promotion.refuse("l1_loss", self, BOOLEAN)
+    promotion.broadcast_shapes("l1_loss", self.shape, target.shape)
+    losses = jnp.abs(self - target)
+    if reduction == MEAN:
+        promotion.refuse("mean", losses, INTEGRAL)
+    return reduced_loss(losses, reduction)
 
 
 def smooth_l1_loss(self, target, reduction, beta):
     if beta < 0:
-        raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, such as {beta}")
+        raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     self, target = _operands("smooth_l1_loss", self, target)
     distance = jnp.abs(self - target)
     if beta == 0:
         return reduced_loss(distance, reduction)
-    losses = jnp.where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta)
-    return reduced_loss(losses, reduction)
+    near = distance * distance * (0.5 / beta)
+    return reduced_loss(jnp.where(distance < beta, near, distance - 0.5 * beta), reduction)
 
 
 def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
     difference = self - target
-    inside = grad_output * difference / beta if beta else jnp.zeros_like(grad_output)
-    outside = jnp.where(difference > 0, grad_output, -grad_output)
-    flat = jnp.abs(difference) >= beta if beta else difference != 0
-    return loss_share(jnp.where(flat, outside, inside), reduction)
+    near = grad_output * difference / beta if beta else 0
+    far = jnp.where(difference < 0, -grad_output, grad_output)
+    # without a parabola PyTorch has -1 where the two are equal, and l1_loss has 0
+    is_near = jnp.abs(difference) < beta if beta else difference == 0
+    return loss_share(jnp.where(is_near, near, far), reduction)
 
 
-def smooth_l1_loss_double_backward(grad, self, target, reduction, beta):
-    """The gradient of `self` in `smooth_l1_loss_backward`; `grad` has its `grad_output` as a factor."""
-    inside = jnp.abs(self - target) < beta
-    return loss_share(jnp.where(inside, grad / beta if beta else 0, 0), reduction)
+def smooth_l1_loss_curvature(grad, self, target, reduction, beta):
+    """`grad` times the derivative of `smooth_l1_loss_backward` by `self`."""
+    near = grad / beta if beta else 0
+    return loss_share(jnp.where(jnp.abs(self - target) < beta, near, 0), reduction)
 
 
 def kl_div(self, target, reduction, *, log_target):
@@ -119,7 +114,7 @@ def nll_loss(self, target, weight, reduction, ignore_index):
 
 
 def nll_loss_forward(self, target, weight, reduction, ignore_index):
-    activation.check_category("nll_loss", self, [FLOATING])
+    promotion.refuse("nll_loss", self, BOOLEAN, INTEGRAL, COMPLEX)
     _check_target("nll_loss", self, target, weight)
     classes = _classes(target, ignore_index)
     weights = _class_weights(self, classes, weight)
@@ -173,19 +168,24 @@ def _class_weights(self, classes, weight):
 def _check_target(name, self, target, weight):
     """Raises where a target of classes does not fit the numbers of `self`."""
     if not self.ndim:
-        raise ValueError(f"Expected 1 or more dimensions (got 0): {name} needs a number for each class")
+        raise ValueError(f"Expected 1 or more dimensions (got 0): {name} needs one of classes")
     if not jnp.issubdtype(target.dtype, jnp.integer):
         kind = dtypes.from_numpy(target.dtype).scalar_type
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {kind}: {name} takes classes, target.long()")
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {kind}: {name} takes classes; "
+            "convert the target with .long()"
+        )
     axis = class_axis(self)
-    if axis and (not target.ndim or target.shape[0] != self.shape[0]):
+    if axis and target.shape[:1] != self.shape[:1]:
         batch = target.shape[0] if target.ndim else 0
-        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({batch}).")
+        raise ValueError(
+            f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({batch})."
+        )
     expected = [*self.shape[:axis], *self.shape[axis + 1 :]]
     if list(target.shape) != expected:
         raise RuntimeError(
-            f"Expected target size {expected}, got {list(target.shape)}: {name} of input {list(self.shape)} "
-            f"has its classes along dimension {axis}"
+            f"Expected target size {expected}, got {list(target.shape)}: {name} of an input of "
+            f"shape {list(self.shape)} has its classes along dimension {axis}"
         )
     _check_weight(self, weight)
 
@@ -194,8 +194,8 @@ def _check_weight(self, weight):
     count = self.shape[class_axis(self)]
     if weight is not None and weight.shape != (count,):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {count} classes or no classes but got weight tensor of "
-            f"shape: {list(weight.shape)}"
+            f"weight tensor should be defined either for all {count} classes or no classes but "
+            f"got weight tensor of shape: {list(weight.shape)}"
         )
 
 
@@ -207,16 +207,16 @@ def _refuse_other_classes(self, target, weight, reduction, ignore_index, *_):
     count = self.shape[class_axis(self)]
     wrong = classes[(classes != ignore_index) & ((classes < 0) | (classes >= count))]
     if wrong.size:
-        raise IndexError(
-            f"Target {wrong[0]} is out of bounds. Classes are 0 to {count - 1}, and {ignore_index} is ignored."
-        )
+        known = f"The {count} classes count from 0, and {ignore_index} is ignored."
+        raise IndexError(f"Target {wrong[0]} is out of bounds. {known}")
 
 
 nll_loss.precondition = nll_loss_forward.precondition = _refuse_other_classes
+nll_loss2d, nll_loss2d_forward, nll_loss2d_backward = nll_loss, nll_loss_forward, nll_loss_backward
 
 
 def cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing):
-    activation.check_category("cross_entropy", self, [FLOATING])
+    promotion.refuse("cross_entropy", self, BOOLEAN, INTEGRAL, COMPLEX)
     _check_cross_entropy(self, target, weight, ignore_index, label_smoothing)
     axis = class_axis(self)
     scores = activation.log_softmax_along(activation.widened(self), axis)
@@ -232,8 +232,8 @@ def cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoo
 cross_entropy_loss.precondition = _refuse_other_classes
 
 
-def cross_entropy_gradient(grad, self, target, weight, reduction, ignore_index, label_smoothing):
-    """The gradient of `self`: what a row counts, spread by its probabilities, less what each class counts."""
+def cross_entropy_slope(grad, self, target, weight, reduction, ignore_index, label_smoothing):
+    """`grad` times the derivative by `self`: probability times a row's part, less a class's."""
     axis = class_axis(self)
     probabilities = activation.softmax_along(activation.widened(self), axis)
     parts = _Parts.of(probabilities, target, weight, ignore_index, label_smoothing)
@@ -243,9 +243,10 @@ def cross_entropy_gradient(grad, self, target, weight, reduction, ignore_index, 
 
 
 class _Parts(NamedTuple):
-    """Cross entropy is the sum of -log(probability) of each class times what the class counts in its row.
+    """Cross entropy: each class counts `-log(probability)` times its part of its row.
 
-    `of_rows`: the sum of a row's classes; `total`: what a mean divides by; `ignored`: rows that count nothing, or None.
+    `of_classes`: the parts; `of_rows`: their sums; `total`: what a mean divides by; `ignored`:
+    rows that count nothing, or None.
     """
 
     of_classes: jax.Array
@@ -260,21 +261,22 @@ class _Parts(NamedTuple):
         axis = class_axis(scores)
         classes = _classes(target, ignore_index)
         weights = _class_weights(scores, classes, weight)
-        of_rows = jnp.expand_dims(weights, axis)
-        of_classes = jnp.where(_is_class(scores, classes), (1 - smoothing) * of_rows, 0)
+        of_rows = jnp.expand_dims(weights, axis) * (1 - smoothing)
+        of_classes = jnp.where(_is_class(scores, classes), of_rows, 0)
         if smoothing:
-            smooth = _along_classes(scores, weight) * (smoothing / scores.shape[axis])
-            of_classes = of_classes + smooth
-            of_rows = (1 - smoothing) * of_rows + jnp.sum(jnp.broadcast_to(smooth, scores.shape), axis, keepdims=True)
+            everywhere = _along_classes(scores, weight) * (smoothing / scores.shape[axis])
+            of_rows = of_rows + jnp.sum(everywhere, axis, keepdims=True)
+            of_classes = of_classes + everywhere
         return cls(of_classes, of_rows, jnp.sum(weights), jnp.expand_dims(classes < 0, axis))
 
     @classmethod
     def of_probabilities(cls, scores, target, weight, smoothing):
         axis = class_axis(scores)
-        smooth = target * (1 - smoothing) + smoothing / scores.shape[axis] if smoothing else target
-        of_classes = (smooth * _along_classes(scores, weight)).astype(scores.dtype)
-        rows = scores.size / max(scores.shape[axis], 1)
-        return cls(of_classes, jnp.sum(of_classes, axis, keepdims=True), jnp.asarray(rows, scores.dtype), None)
+        if smoothing:
+            target = target * (1 - smoothing) + smoothing / scores.shape[axis]
+        of_classes = target.astype(scores.dtype) * _along_classes(scores, weight)
+        total = jnp.asarray(scores.size / max(scores.shape[axis], 1), scores.dtype)
+        return cls(of_classes, jnp.sum(of_classes, axis, keepdims=True), total, None)
 
     def keep(self, numbers):
         """The numbers, zeros in rows that are ignored."""
@@ -282,10 +284,12 @@ class _Parts(NamedTuple):
 
 
 def _along_classes(scores, weight):
-    """The classes' weights in a shape that broadcasts to the scores'."""
+    """The classes' weights, ones if there are none, in a shape that broadcasts to the scores'."""
+    axis = class_axis(scores)
+    shape = [extent if i == axis else 1 for i, extent in enumerate(scores.shape)]
     if weight is None:
-        return jnp.ones([1] * scores.ndim, scores.dtype)
-    return jnp.reshape(weight, [-1 if axis == class_axis(scores) else 1 for axis in range(scores.ndim)])
+        return jnp.ones(shape, scores.dtype)
+    return jnp.reshape(weight, shape).astype(scores.dtype)
 
 
 def _is_floating(target):
@@ -298,12 +302,15 @@ def _check_cross_entropy(self, target, weight, ignore_index, label_smoothing):
     if target.shape != self.shape:
         return _check_target("cross_entropy", self, target, weight)
     if not _is_floating(target):
+        kind = dtypes.from_numpy(target.dtype).scalar_type
         raise RuntimeError(
-            f"Expected floating point type for target with class probabilities, got {target.dtype}: "
-            f"cross_entropy reads a target of its input's shape, {list(self.shape)}, as probabilities"
+            f"Expected floating point type for target with class probabilities, got {kind}: "
+            "cross_entropy reads a target of the input's shape as probabilities"
         )
     if ignore_index >= 0:
-        raise RuntimeError(f"ignore_index is not supported for floating point target, got {ignore_index}")
+        raise RuntimeError(
+            f"ignore_index is not supported for floating point target, got {ignore_index}"
+        )
     _check_weight(self, weight)
 
 
@@ -313,7 +320,8 @@ def _check_cross_entropy(self, target, weight, ignore_index, label_smoothing):
 def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction):
     name = "binary_cross_entropy_with_logits"
     self, target, weight, pos_weight = _operands(name, self, target, weight, pos_weight)
-    losses = (1 - target) * self - _positive_weight(target, pos_weight) * activation.log_sigmoid(self)
+    positive = _positive_weight(target, pos_weight) * activation.log_sigmoid(self)
+    losses = (1 - target) * self - positive
     return reduced_loss(_weighted(losses, weight), reduction)
 
 
@@ -333,9 +341,14 @@ def _weighted(losses, weight):
 
 def one_hot(self, num_classes):
     if dtypes.from_numpy(self.dtype).category != INTEGRAL:
-        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {self.dtype}")
+        kind = dtypes.from_numpy(self.dtype).scalar_type
+        raise RuntimeError(
+            f"one_hot is only applicable to index tensor of type LongTensor, got {kind}"
+        )
     if num_classes < 0:
-        raise RuntimeError("one_hot needs num_classes here: it is part of the result's shape, and cannot be read off values")
+        raise RuntimeError(
+            f"one_hot needs num_classes, not {num_classes}: values do not make a result's shape"
+        )
     classes = lax.broadcasted_iota(self.dtype, (*self.shape, num_classes), self.ndim)
     return promotion.cast(classes == jnp.expand_dims(self, -1), dtypes.int64)
 
@@ -346,7 +359,8 @@ def _refuse_classes_beyond(self, num_classes):
         raise RuntimeError(f"Class values must be non-negative. one_hot got {classes.min()}")
     if classes.size and classes.max() >= num_classes >= 0:
         raise RuntimeError(
-            f"Class values must be smaller than num_classes. one_hot got {classes.max()} where num_classes is {num_classes}"
+            f"Class values must be smaller than num_classes. one_hot got {classes.max()}, and "
+            f"num_classes is {num_classes}"
         )
 
 

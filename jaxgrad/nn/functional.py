@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy
+
 from .. import ops
 
 sigmoid = ops.sigmoid
@@ -308,6 +310,7 @@ def one_hot(tensor, num_classes: int = -1):
 
 
 def _count_classes(tensor):
-    if not tensor.shape.numel():
+    classes = numpy.asarray(tensor)
+    if not classes.size:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    return int(max(tensor.max().item(), -1)) + 1
+    return max(int(classes.max()), 0) + 1

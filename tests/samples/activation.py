@@ -1,0 +1,83 @@
+"""Activations."""
+
+import math
+
+from samples import Dtype, Int, S, T, each
+
+NAN, INF = float("nan"), float("inf")
+EDGES = [-1.0, 0.0, 1.0, 2.0]
+TAILS = [-30.0, -3.0, 0.0, 3.0, 30.0]
+PARAMETERLESS = "relu leaky_relu hardtanh silu softplus logsigmoid gelu relu6"
+ALL = " ".join(f"nn.functional.{name}" for name in PARAMETERLESS.split())
+SOFT = "softmax log_softmax"
+SOFT_BACKWARD = "ops._softmax_backward_data ops._log_softmax_backward_data"
+BUFFER = T(values=[math.exp(-0.3), math.exp(-1.2)], constant=True)
+FLOAT64 = Dtype("float64")
+
+SAMPLES = [
+    *each(ALL, T(2, 3)),
+    *each(ALL, T()),
+    *each(ALL, T(0, 3)),
+    *each(ALL, T(values=TAILS), kink=True),
+    *each(ALL, T(values=[NAN]), kink=True),
+    *each(ALL, input=T(2)),
+    S("relu", T(3)),
+    *each("relu Tensor.relu nn.functional.hardtanh", Int(3, low=-3)),
+    # straight pieces
+    S("threshold", T(2, 3), 0.25, 1.5),
+    S("nn.functional.threshold", T(2, 3), -0.75, value=-2.0),
+    S("threshold", T(values=EDGES), 1, 5, kink=True),
+    S("threshold", T(values=[NAN, 3.0]), threshold=2.5, value=0.5, kink=True),
+    S("threshold", Int(4), 3, 7),
+    S("ops.threshold_backward", T(2, 3), T(2, 3), 0.25),
+    S("ops.threshold_backward", T(4), T(values=EDGES), 1, kink=True),
+    S("nn.functional.leaky_relu", T(2, 3), 0.3),
+    S("nn.functional.leaky_relu", T(2, 3), negative_slope=-1.5),
+    S("nn.functional.leaky_relu", T(values=EDGES), 2, kink=True),
+    S("ops.leaky_relu_backward", T(2, 3), T(2, 3), 0.3, False),
+    S("ops.leaky_relu_backward", T(2, 3), T(2, 3), 0.3, True),
+    S("ops.leaky_relu_backward", T(4), T(values=EDGES), 2, False, kink=True),
+    S("nn.functional.hardtanh", T(2, 3), -0.75, 0.25),
+    S("nn.functional.hardtanh", T(2, 3), max_val=0.75, min_val=-1.25),
+    S("nn.functional.hardtanh", T(values=EDGES), kink=True),
+    S("nn.functional.relu6", T(values=[0.0, 6.0, 7.0]), kink=True),
+    S("ops.hardtanh_backward", T(2, 3), T(2, 3), -0.75, 0.25),
+    S("ops.hardtanh_backward", T(4), T(values=EDGES), -1, 1, kink=True),
+    # smooth ones
+    S("nn.functional.silu", T(2, 3, constant=True), complex="only"),
+    S("ops.silu_backward", T(2, 3, constant=True), T(2, 3, constant=True)),
+    S("nn.functional.softplus", T(2, 3), 2.5, 1.1),
+    S("nn.functional.softplus", T(2, 3), beta=0.7, threshold=3),
+    S("nn.functional.softplus", T(values=[0.25, 0.5, 1.0]), 2, 1, kink=True),
+    S("ops.softplus_backward", T(2, 3), T(2, 3), 2.5, 1.1),
+    S("ops.softplus_backward", T(), T(), 1, 20),
+    S("nn.functional.gelu", T(2, 3), approximate="tanh"),
+    S("nn.functional.gelu", T(values=TAILS), approximate="tanh", kink=True),
+    S("ops.gelu_backward", T(2, 3), T(2, 3)),
+    S("ops.gelu_backward", T(2, 3), T(2, 3), approximate="tanh"),
+    S("ops.log_sigmoid_forward", T(2, 3, constant=True)),
+    S("ops.log_sigmoid_backward", T(2), T(values=[0.3, -1.2]), BUFFER),
+    # softmax and its logarithm
+    *each(SOFT, T(2, 3), 0),
+    *each(SOFT, T(2, 3), 1),
+    *each(SOFT, T(2, 3, 2), -2),
+    *each(SOFT, T(), 0),
+    *each(SOFT, T(), -1),
+    *each(SOFT, T(2, 0), 1),
+    *each(SOFT, T(0, 3), 1),
+    *each(SOFT, T(3), 0, FLOAT64),
+    *each(SOFT, Int(2, 3), 1, dtype=FLOAT64),
+    *each(SOFT, T(values=[1000.0, 0.0, -1000.0]), 0, kink=True),
+    *each(SOFT, T(values=[-INF, 0.0, 1.0]), 0, kink=True),
+    *each(SOFT, T(values=[-INF, -INF]), 0, kink=True),
+    *each(SOFT, T(values=[INF, 0.0]), 0, kink=True),
+    *each(SOFT, input=T(2, 3), dim=1),
+    *each("Tensor.softmax Tensor.log_softmax", T(2, 3), 1),
+    *each("nn.functional.softmax nn.functional.log_softmax", T(2, 3), dim=-1),
+    *each("nn.functional.softmin", T(2, 3), dim=0),
+    *each("ops._softmax ops._log_softmax", T(2, 3), 1, False),
+    *each("ops._softmax ops._log_softmax", T(), 0, False),
+    *each(SOFT_BACKWARD, T(2, 3), T(2, 3), 1, FLOAT64),
+    *each(SOFT_BACKWARD, T(2, 3), T(2, 3), 0, FLOAT64),
+    *each(SOFT_BACKWARD, T(), T(), -1, FLOAT64),
+]

@@ -1,0 +1,141 @@
+"""Losses. The number after the tensors of an `ops.` is the reduction: 0 none, 1 mean, 2 sum."""
+
+from samples import Int, S, T, each
+
+INF = float("inf")
+REDUCTIONS = ("none", "mean", "sum")
+DISTANCES = "ops.mse_loss ops.l1_loss ops.smooth_l1_loss ops.kl_div"
+PAIRS = f"{DISTANCES} ops.binary_cross_entropy_with_logits"
+CLASSES = "nn.functional.nll_loss nn.functional.cross_entropy"
+EDGES = [0.0, 1.0, -1.0, 2.0]
+TWO = T(values=2.0, constant=True)
+WEIGHT = T(5, low=0.2, high=2, constant=True)
+
+
+def reductions(names, *args, **kwargs):
+    """The same sample with each reduction by its name."""
+    return [s for r in REDUCTIONS for s in each(names, *args, reduction=r, **kwargs)]
+
+
+def positive(*shape):
+    return T(*shape, low=0.1, high=0.9)
+
+
+SAMPLES = [
+    # pairs of numbers
+    *reductions("nn.functional.mse_loss", T(2, 3), T(2, 3)),
+    *reductions("nn.functional.l1_loss", T(2, 3), T(2, 3)),
+    *reductions("nn.functional.smooth_l1_loss", T(2, 3), T(2, 3), beta=1.1),
+    *reductions("nn.functional.kl_div", T(2, 3), positive(2, 3), log_target=False),
+    *reductions("nn.functional.kl_div", T(2, 3), T(2, 3), log_target=True),
+    *reductions("nn.functional.binary_cross_entropy_with_logits", T(2, 3), positive(2, 3)),
+    S("nn.functional.kl_div", T(2, 3), positive(2, 3), reduction="batchmean"),
+    *each(DISTANCES, T(2, 3), positive(3), reduction=2),
+    *each(DISTANCES, T(2, 1), positive(3), reduction=0),
+    *each(PAIRS, T(), positive(), reduction=2),
+    *each(PAIRS, T(0, 3), positive(0, 3), reduction=2),
+    *each(PAIRS, T(0, 3), positive(0, 3), reduction=1, kink=True),
+    *each(DISTANCES, T(2), positive(2), 2),
+    *each("ops.mse_loss ops.l1_loss ops.smooth_l1_loss", T(2), Int(2), reduction=2),
+    *each("nn.functional.mse_loss nn.functional.l1_loss", input=T(2), target=T(2)),
+    *reductions("nn.functional.mse_loss", T(2, 3), T(2, 3), weight=positive(2, 3)),
+    *reductions("nn.functional.l1_loss", T(2, 3), T(2, 3), weight=positive(2, 3)),
+    S("nn.functional.l1_loss", T(2, 3), T(2, 3), complex=True),
+    S("nn.functional.l1_loss", T(values=EDGES), T(values=[0.0, 1.0, 0.0, 0.0]), kink=True),
+    S("nn.functional.smooth_l1_loss", T(values=EDGES), T(values=[0.0] * 4), kink=True),
+    S("nn.functional.smooth_l1_loss", T(2, 3), T(2, 3), beta=0),
+    S("nn.functional.smooth_l1_loss", T(values=EDGES), T(values=[0.0] * 4), beta=0, kink=True),
+    S("ops.smooth_l1_loss", T(2, 3), T(2, 3), 1, 0.0),
+    S("nn.functional.kl_div", T(values=[-1.0]), T(values=[0.0]), reduction="sum", kink=True),
+    S("ops.mse_loss_backward", T(), T(2, 3), T(2, 3), 1),
+    S("ops.mse_loss_backward", T(2, 3), T(2, 3), T(2, 3), 0),
+    S("ops.mse_loss_backward", T(), T(2, 3), T(2, 3), 2),
+    S("ops.smooth_l1_loss_backward", T(), T(2, 3), T(2, 3), 1, 1.1),
+    S("ops.smooth_l1_loss_backward", T(2, 3), T(2, 3), T(2, 3), 0, 1.1),
+    S("ops.smooth_l1_loss_backward", T(), T(2, 3), T(2, 3), 2, 1.1),
+    S("ops.smooth_l1_loss_backward", T(4), T(values=EDGES), T(values=[0.0] * 4), 0, 1.0, kink=True),
+    *reductions(
+        "nn.functional.binary_cross_entropy_with_logits",
+        T(2, 3),
+        positive(2, 3),
+        weight=T(3, low=0.2, constant=True),
+        pos_weight=T(3, low=0.2, constant=True),
+    ),
+    S(
+        "nn.functional.binary_cross_entropy_with_logits",
+        T(values=[-800.0, 0.0, 800.0]),
+        T(values=[0.0, 1.0, 0.5]),
+        kink=True,
+    ),
+    # classes
+    *reductions(CLASSES, T(4, 5), Int(4, high=5)),
+    *reductions(CLASSES, T(4, 5), Int(4, high=5), weight=WEIGHT),
+    *reductions(CLASSES, T(4, 5), Int(values=[1, -100, 4, -100]), weight=WEIGHT),
+    *reductions(CLASSES, T(4, 5), Int(values=[2, 0, 2, 4]), ignore_index=2),
+    *reductions(CLASSES, T(2, 5, 3), Int(2, 3, high=5), weight=WEIGHT),
+    *reductions(CLASSES, T(2, 3, 2, 2), Int(2, 2, 2, high=3), ignore_index=0),
+    *reductions(CLASSES, T(1, 3, 2, 1, 2), Int(1, 2, 1, 2, high=3)),
+    *reductions(CLASSES, T(5), Int(high=5), weight=WEIGHT),
+    *reductions(CLASSES, T(0, 3), Int(0, high=3), kink=True),
+    *reductions(CLASSES, T(2, 3), Int(values=[-100, -100]), kink=True),
+    *each(CLASSES, T(3, 4), Int(3, high=4, dtype="uint8")),
+    *each(CLASSES, input=T(3, 4), target=Int(3, high=4)),
+    *each("ops.nll_loss ops.cross_entropy_loss", T(4, 5), Int(4, high=5)),
+    *each("ops.nll_loss ops.cross_entropy_loss", T(4, 5), Int(4, high=5), WEIGHT, 2, 1),
+    *reductions("nn.functional.cross_entropy", T(4, 5), Int(4, high=5), label_smoothing=0.2),
+    *reductions(
+        "nn.functional.cross_entropy",
+        T(4, 5),
+        Int(values=[1, -100, 4, 0]),
+        weight=WEIGHT,
+        label_smoothing=0.2,
+    ),
+    *reductions("nn.functional.cross_entropy", T(2, 3), positive(2, 3)),
+    *reductions(
+        "nn.functional.cross_entropy",
+        T(2, 5),
+        positive(2, 5),
+        weight=T(5, low=0.2, high=2),
+        label_smoothing=0.2,
+    ),
+    *reductions("nn.functional.cross_entropy", T(2, 3, 2), positive(2, 3, 2), label_smoothing=0.1),
+    S("nn.functional.cross_entropy", T(3), positive(3)),
+    S("nn.functional.cross_entropy", T(0, 3), positive(0, 3), kink=True),
+    S("nn.functional.cross_entropy", T(values=[[-INF, 0.0, 1.0]]), Int(values=[1]), kink=True),
+    S("nn.functional.cross_entropy", T(values=[[-INF, 0.0, 1.0]]), Int(values=[0]), kink=True),
+    S("nn.functional.cross_entropy", T(values=[[1e4, 0.0, -1e4]]), Int(values=[0]), kink=True),
+    S("nn.functional.cross_entropy", T(values=[[-INF, -INF]]), Int(values=[0]), kink=True),
+    *each("ops.nll_loss_forward", T(4, 5), Int(4, high=5), WEIGHT, 1, -100),
+    *each("ops.nll_loss_forward", T(4, 5), Int(4, high=5), None, 2, 3),
+    *each("ops.nll_loss_forward", T(4, 5), Int(4, high=5), WEIGHT, 0, -100),
+    S("ops.nll_loss_forward", T(5), Int(high=5), None, 1, -100),
+    *each("ops.nll_loss2d_forward", T(2, 5, 2, 2), Int(2, 2, 2, high=5), WEIGHT, 1, -100),
+    S("ops.nll_loss2d", T(2, 5, 2, 2), Int(2, 2, 2, high=5), WEIGHT, 0),
+    S("ops.nll_loss_backward", T(4), T(4, 5), Int(4, high=5), WEIGHT, 0, -100, T(constant=True)),
+    S("ops.nll_loss_backward", T(), T(4, 5), Int(4, high=5), WEIGHT, 2, 3, T(constant=True)),
+    S(
+        "ops.nll_loss_backward",
+        T(),
+        T(2, 3),
+        Int(values=[1, 2]),
+        None,
+        1,
+        0,
+        T(values=2.0, constant=True),
+    ),
+    S(
+        "ops.nll_loss2d_backward",
+        T(2, 2, 2),
+        T(2, 3, 2, 2),
+        Int(2, 2, 2, high=3),
+        None,
+        0,
+        -100,
+        T(constant=True),
+    ),
+    S("nn.functional.one_hot", Int(2, 3, high=4), 5),
+    S("nn.functional.one_hot", Int(values=[0, 2]), num_classes=3),
+    S("nn.functional.one_hot", Int(values=[0, 2]), dynamic=True),
+    S("nn.functional.one_hot", Int(high=3), 3),
+    S("nn.functional.one_hot", Int(0), 3),
+]
