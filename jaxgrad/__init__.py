@@ -14,6 +14,7 @@ if find_spec("jaxgrad.rules") is None:
 from . import autograd as autograd
 from . import func as func
 from . import methods
+from . import nn as nn
 from . import ops as ops
 from . import random as random
 from .autograd.grad_mode import enable_grad as enable_grad
@@ -73,6 +74,7 @@ from .factories import ones as ones
 from .factories import ones_like as ones_like
 from .factories import zeros as zeros
 from .factories import zeros_like as zeros_like
+from .generator import Generator as Generator
 from .indexing import masked_select as masked_select
 from .indexing import nonzero as nonzero
 from .jit import jit as jit
@@ -86,7 +88,6 @@ from .printing import set_printoptions as set_printoptions
 from .promotion import can_cast as can_cast
 from .promotion import promote_types as promote_types
 from .promotion import result_type as result_type
-from .random import Generator as Generator
 from .random import default_generator as default_generator
 from .random import get_rng_state as get_rng_state
 from .random import initial_seed as initial_seed

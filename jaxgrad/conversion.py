@@ -1,6 +1,8 @@
-"""Tensors from data: Python numbers and lists, numpy and JAX arrays, DLPack. The way to other dtypes and devices is in `moves.py`.
+"""Tensors from data: Python numbers and lists, numpy and JAX arrays, DLPack. The way to other
+dtypes and devices is in `moves.py`.
 
-numpy arrays are copied by numpy before JAX sees them: JAX would read them after the call has returned, and keep them.
+numpy arrays are copied by numpy before JAX sees them: JAX would read them after the call has
+returned, and keep them.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ import numpy as np
 
 from . import dtypes, promotion
 from .creation import finish, from_host, is_traced, on_device
-from .moves import COMPLEX_TO_REAL
 from .tensor import Tensor
 
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64}
 
+COMPLEX_TO_REAL = "Casting complex values to real discards the imaginary part"
 COPY_CONSTRUCT = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
     "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
@@ -26,10 +28,12 @@ COPY_CONSTRUCT = (
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
-    """A leaf with the values of `data`: a number, nested lists of numbers, a numpy array, a JAX array, a tensor.
+    """A leaf with the values of `data`: a number, nested lists of numbers, a numpy array, a JAX
+    array, a tensor.
 
-    Without `dtype`, Python's floats give the default dtype, ints int64, and arrays their own. Raises ValueError for lists of
-    unequal lengths, RuntimeError where there is no dtype for the data or the one given cannot hold it.
+    Without `dtype`, Python's floats give the default dtype, ints int64, and arrays their own.
+    Raises ValueError for lists of unequal lengths, RuntimeError where there is no dtype for the
+    data or the one given cannot hold it.
 
     >>> jaxgrad.tensor([[1, 2], [3, 4.5]])
     tensor([[1.0000, 2.0000],
@@ -45,7 +49,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 
 def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """`data` itself where it is a tensor of this dtype and device, converted and in its graph where not; else as `tensor`.
+    """`data` itself where it is a tensor of this dtype and device, converted and in its graph where
+    not; else as `tensor`.
 
     A numpy array is copied: to write to it later does not change the tensor.
 
@@ -59,9 +64,11 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
-    """`obj` as a tensor: `as_tensor` with a choice of copying, and of whether the result requires grad.
+    """`obj` as a tensor: `as_tensor` with a choice of copying, and of whether the result requires
+    grad.
 
-    Raises ValueError for `copy=False` where only a copy can be had: of anything but a tensor or a JAX array.
+    Raises ValueError for `copy=False` where only a copy can be had: of anything but a tensor or a
+    JAX array.
     """
     if copy is False and not isinstance(obj, Tensor | jax.Array):
         raise ValueError(f"can't alias {type(obj).__name__} into a tensor: leave out copy=False")
@@ -76,7 +83,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """A tensor with a private copy of a numpy array's values: the two share no memory, as they do in PyTorch.
+    """A tensor with a private copy of a numpy array's values: the two share no memory, as they do
+    in PyTorch.
 
     >>> jaxgrad.from_numpy(np.arange(3))
     tensor([0, 1, 2])
@@ -87,9 +95,11 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 
 def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
-    """A tensor of an array of another library, by the DLPack protocol; a private copy unless `copy=False`.
+    """A tensor of an array of another library, by the DLPack protocol; a private copy unless
+    `copy=False`.
 
-    With `copy=False` the memory is shared: whoever writes to it changes the tensor.
+    With `copy=False` the memory is shared: whoever writes to it changes the tensor. Raises
+    ValueError then where JAX cannot share it, as where it does not begin at a multiple of 64 bytes.
 
     >>> jaxgrad.from_dlpack(np.ones(2, "float32"))
     tensor([1., 1.])
@@ -100,7 +110,7 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     if isinstance(ext_tensor, np.ndarray) and copy is not False:
         return finish(_array_of(ext_tensor, None, device))
     with jax.enable_x64(True):
-        array = jax.dlpack.from_dlpack(ext_tensor)
+        array = jax.dlpack.from_dlpack(ext_tensor, copy=False if copy is False else None)
         if copy is not False:
             array = jnp.copy(array).block_until_ready()  # before its owner can write to it again
     return finish(on_device(array, device))
@@ -163,7 +173,8 @@ def _from_python(data, dtype):
 
 
 def _flatten(data):
-    """The shape of nested sequences, and their elements in order: a list, or an array where only arrays are left."""
+    """The shape of nested sequences, and their elements in order: a list, or an array where only
+    arrays are left."""
     shape, level = [], [data]
     while level and _is_sequence(level[0]):
         if all(isinstance(item, np.ndarray) for item in level):
@@ -186,8 +197,8 @@ def _check_lengths(lengths, dimension):
     for length in lengths:
         if length != lengths[0]:
             raise ValueError(
-                f"expected sequence of length {lengths[0]} at dim {dimension} (got {length}): the lists of one level "
-                "must be equally long"
+                f"expected sequence of length {lengths[0]} at dim {dimension} (got {length}): "
+                "the lists of one level must be equally long"
             )
 
 
@@ -237,7 +248,8 @@ def _number(leaf):
         return leaf
     if isinstance(leaf, Tensor) and leaf.numel() != 1:
         raise ValueError(
-            "only one element tensors can be converted to Python scalars: join tensors with torch.stack"
+            "only one element tensors can be converted to Python scalars: "
+            "join tensors with torch.stack"
         )
     return leaf.item()
 
@@ -266,7 +278,8 @@ class Methods:
     """Methods of `Tensor` that take data."""
 
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False) -> Tensor:
-        """A leaf with the values of `data`, of this tensor's dtype and device unless others are asked for.
+        """A leaf with the values of `data`, of this tensor's dtype and device unless others are
+        asked for.
 
         >>> jaxgrad.zeros(1).new_tensor([1, 2])
         tensor([1., 2.])

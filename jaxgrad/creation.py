@@ -1,7 +1,8 @@
 """Arrays out of nothing: what the factories and the random numbers are made by.
 
-Here and now an array is filled by numpy and handed to JAX, which takes 20 microseconds; XLA would first compile a
-program for its shape, which takes 20 milliseconds. A large one, and one inside a trace, is computed by JAX.
+Here and now an array is filled by numpy and handed to JAX, which takes 20 microseconds; XLA would
+first compile a program for its shape, which takes 20 milliseconds. A large one, and one inside a
+trace, is computed by JAX.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from .execution import with_wide_types
 from .modes import is_inference_mode_enabled
 from .tensor import INFERENCE_TENSOR, Tensor, wrap
 
-# from this many bytes on, handing an array to a device takes as long as compiling the program that makes it there
+# from this many bytes on, handing an array to a device takes as long as compiling the program that
+# makes it there
 LARGE = 1 << 24
 
 _probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
@@ -28,7 +30,8 @@ _untraced = None  # the state of JAX's traces that was last found to compute her
 
 
 def is_traced() -> bool:
-    """Whether JAX computes here and now, or a trace is under way: inside `jax.jit`, but not inside `jax.grad` alone."""
+    """Whether JAX computes here and now, or a trace is under way: inside `jax.jit`, but not inside
+    `jax.grad` alone."""
     global _untraced
     state = get_opaque_trace_state()
     if state == _untraced:
@@ -58,14 +61,15 @@ def _narrowed(values):
     narrow = values.astype(target)
     if (narrow != values).any():
         raise RuntimeError(
-            f"values of {values.dtype} that need 64 bits cannot be a constant of a trace with JAX's x64 mode off: use "
-            "jaxgrad.jit in place of jax.jit"
+            f"values of {values.dtype} that need 64 bits cannot be a constant of a trace with "
+            "JAX's x64 mode off: use jaxgrad.jit in place of jax.jit"
         )
     return narrow
 
 
 def build(function, numbers, shape, dtype, device=None) -> jax.Array:
-    """The array `function(shape, dtype, module, *numbers)`, where `module` is numpy or jax.numpy."""
+    """The array `function(shape, dtype, module, *numbers)`, where `module` is numpy or
+    jax.numpy."""
     if is_traced():
         return function(shape, promotion.available(dtype), jnp, *numbers)
     if math.prod(shape) * dtype.itemsize < LARGE:
@@ -85,7 +89,8 @@ def placed(device) -> jax.Device | None:
 
 
 def on_device(array, device):
-    """An array moved to a device, if one is given. Inside a trace it stays: a program runs on one device."""
+    """An array moved to a device, if one is given. Inside a trace it stays: a program runs on one
+    device."""
     found = placed(device)
     if found is None or isinstance(array, jax.core.Tracer):
         return array
@@ -101,5 +106,5 @@ def finish(array, requires_grad=False) -> Tensor:
             "Only Tensors of floating point and complex dtype can require gradients, "
             f"and {aval.dtype} is neither: give dtype=torch.float32"
         )
-    mark = INFERENCE_TENSOR if is_inference_mode_enabled() else None
+    mark = INFERENCE_TENSOR if is_inference_mode_enabled() and not requires_grad else None
     return wrap(array, aval, bool(requires_grad), mark)

@@ -21,7 +21,8 @@ _TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
 class device:
     """Where a tensor is: a type, "cpu", "cuda" (any GPU) or "tpu", and which one of that type.
 
-    Raises RuntimeError for a text that names none of these. Whether the device exists shows at its first use.
+    Raises RuntimeError for a text that names none of these. Whether the device exists shows at its
+    first use.
 
     >>> str(jaxgrad.device("cuda", 0)), jaxgrad.device("cpu") == jaxgrad.device("cpu:0")
     ('cuda:0', False)
@@ -42,7 +43,8 @@ class device:
         name, number = _parsed(type)
         if number is not None and index is not None:
             raise RuntimeError(
-                f"type (string) must not include an index because index was passed explicitly: {type}"
+                "type (string) must not include an index because index was passed explicitly: "
+                f"{type}"
             )
         index = number if index is None else index
         if index is not None and index < 0:
@@ -96,13 +98,14 @@ def as_device(given: str | device | int) -> device:
 
 @functools.cache
 def jax_device(wanted: device) -> jax.Device:
-    """JAX's device of that name. Raises RuntimeError, which names those that exist, where there is none."""
+    """JAX's device of that name. Raises RuntimeError, which names those that exist, where there is
+    none."""
     found = _devices(wanted.type)
     index = wanted.index or 0
     if index < len(found):
         return found[index]
     existing = [str(_name(each)) for type in PLATFORMS for each in _devices(type)]
-    cure = "" if found else f" and JAX's plugin for {wanted.type} must be installed to have one"
+    cure = "" if found else f"; to have one, install jax with its plugin for {wanted.type}"
     raise RuntimeError(f"there is no device {wanted}: JAX found {', '.join(existing)}{cure}")
 
 
@@ -149,7 +152,8 @@ class layout:
 
 
 class memory_format(layout):
-    """The order of dimensions in memory, which is XLA's business here: all are accepted and mean the same."""
+    """The order of dimensions in memory, which is XLA's business here: all are accepted and mean
+    the same."""
 
 
 strided = layout("strided")

@@ -1,4 +1,5 @@
-"""Tensors of known values: zeros, ones, full, empty, arange, linspace, logspace, eye, and their relatives of a given tensor.
+"""Tensors of known values: zeros, ones, full, empty, arange, linspace, logspace, eye, and their
+relatives of a given tensor.
 
 Every factory takes the `Options` beside its own arguments.
 """
@@ -6,113 +7,23 @@ Every factory takes the `Options` beside its own arguments.
 from __future__ import annotations
 
 import math
-import numbers
 import operator
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from . import devices, dtypes, promotion
 from .creation import build, finish
+from .options import Options, check_options, dtype_of, number_of, shape_of, size_of
 from .tensor import Tensor
 
 
-class Options(TypedDict, total=False):
-    """What every factory takes by keyword; None means the default.
-
-    dtype, device: of the tensor; requires_grad: whether operators on it are recorded, also under `no_grad`; layout,
-    memory_format: there is one, `strided`; pin_memory, out: refused, they come in a later version.
-    """
-
-    dtype: dtypes.dtype | None
-    device: devices.device | str | int | None
-    requires_grad: bool
-    layout: devices.layout | None
-    memory_format: devices.memory_format | None
-    pin_memory: bool
-    out: Tensor | None
-
-
-_NAMES = frozenset(Options.__annotations__)
-_USUAL = frozenset(("dtype", "device", "requires_grad"))
-
-
-def check_options(name: str, options: Options):
-    """Raises TypeError for an option that no factory has, RuntimeError for one that asks for what is not there yet."""
-    if options.keys() <= _USUAL:
-        return
-    unknown = sorted(options.keys() - _NAMES)
-    if unknown:
-        raise TypeError(f"{name}() got an unexpected keyword argument '{unknown[0]}'")
-    for option in ("out", "pin_memory"):
-        if options.get(option):
-            raise RuntimeError(
-                f"{name}(): {option}= comes in a later version of jaxgrad; call it without"
-            )
-    if options.get("layout") not in (None, devices.strided):
-        raise RuntimeError(f"{name}(): layout must be torch.strided, not {options['layout']!r}")
-
-
 def made(name, function, shape, dtype, options, *numbers) -> Tensor:
-    """The tensor that `function(shape, dtype, module, *numbers)` fills, with the rest of a factory's options."""
+    """The tensor that `function(shape, dtype, module, *numbers)` fills, with the rest of a
+    factory's options."""
     check_options(name, options)
     array = build(function, numbers, shape, dtype, options.get("device"))
     return finish(array, options.get("requires_grad", False))
-
-
-def dtype_of(options: Options, default: dtypes.dtype) -> dtypes.dtype:
-    """The dtype that is asked for."""
-    asked = options.get("dtype")
-    return default if asked is None else dtypes.as_dtype(asked)
-
-
-def size_of(name: str, arguments, options) -> tuple[int, ...]:
-    """The shape of `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`; takes `size` out of the options."""
-    if not arguments:
-        if "size" not in options:
-            raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-        return shape_of(name, options.pop("size"))
-    if isinstance(arguments[0], tuple | list):
-        if len(arguments) > 1:
-            raise TypeError(f"{name}() takes 1 positional argument but {len(arguments)} were given")
-        return shape_of(name, arguments[0])
-    return tuple([_extent(name, extent) for extent in arguments])
-
-
-def shape_of(name: str, size) -> tuple[int, ...]:
-    """`size` as a shape. Raises TypeError where it is no list of ints, RuntimeError where one is negative."""
-    if not isinstance(size, tuple | list):
-        raise _not_a_size(name, size)
-    return tuple([_extent(name, extent) for extent in size])
-
-
-def _extent(name, extent):
-    if isinstance(extent, bool):
-        raise _not_a_size(name, extent)
-    try:
-        extent = operator.index(extent)
-    except TypeError:
-        raise _not_a_size(name, extent) from None
-    if extent < 0:
-        raise RuntimeError(f"{name}: Dimension size must be non-negative, got {extent}")
-    return extent
-
-
-def _not_a_size(name, given):
-    return TypeError(f"{name}(): argument 'size' must be tuple of ints, not {type(given).__name__}")
-
-
-def number_of(name: str, argument: str, given) -> numbers.Number:
-    """A number, or that of a tensor without dimensions, as Python's own."""
-    if isinstance(given, Tensor) and not given.ndim and not given.requires_grad:
-        return given.item()
-    if isinstance(given, np.generic):
-        return given.item()
-    if not isinstance(given, numbers.Number):
-        raise TypeError(
-            f"{name}(): argument '{argument}' must be Number, not {type(given).__name__}"
-        )
-    return given
 
 
 def _kind_of(*given) -> dtypes.dtype:
@@ -177,7 +88,8 @@ def ones(*size, **options: Unpack[Options]) -> Tensor:
 
 
 def empty(*size, **options: Unpack[Options]) -> Tensor:
-    """A tensor whose values nobody should rely on. They are zeros: XLA has no memory without values.
+    """A tensor whose values nobody should rely on. They are zeros: XLA has no memory without
+    values.
 
     >>> jaxgrad.empty(2, 3).shape
     torch.Size([2, 3])
@@ -208,9 +120,11 @@ def _filled(name, shape, fill_value, default, options):
 
 
 def arange(*bounds, **options) -> Tensor:
-    """`arange(end)`, `arange(start, end)` or `arange(start, end, step)`: numbers from start up to end, less end itself.
+    """`arange(end)`, `arange(start, end)` or `arange(start, end, step)`: numbers from start up to
+    end, less end itself.
 
-    Integers give int64, floats the default dtype. Raises RuntimeError where `step` leads away from `end`.
+    Integers give int64, floats the default dtype. Raises RuntimeError where `step` leads away from
+    `end`.
 
     >>> jaxgrad.arange(3), jaxgrad.arange(1, 2, 0.5)
     (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
@@ -251,7 +165,8 @@ def _count(start, end, step, dtype):
         raise RuntimeError("step must be nonzero: arange() would never arrive at its end")
     if (end - start) * step < 0:
         raise RuntimeError(
-            f"upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}"
+            "upper bound and lower bound inconsistent with step sign: "
+            f"from {start} to {end} by {step}"
         )
     if dtype is dtypes.int64:
         return -((start - end) // step)
@@ -378,7 +293,8 @@ def full_like(input: Tensor, fill_value, **options: Unpack[Options]) -> Tensor:
 
 
 class Methods:
-    """Factories as methods of `Tensor`: of its dtype and on its device, unless others are asked for."""
+    """Factories as methods of `Tensor`: of its dtype and on its device, unless others are asked
+    for."""
 
     def new_zeros(self, *size, **options: Unpack[Options]) -> Tensor:
         """Zeros of this tensor's dtype and device."""

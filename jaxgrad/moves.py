@@ -1,9 +1,9 @@
-"""A tensor's way to another dtype or device: `to`, `type_as`, `cpu`, `cuda`. It stays in the graph."""
+"""A tensor's way to another dtype or device: `to`, `type_as`, `cpu`, `cuda`. It stays in the
+graph."""
 
 from __future__ import annotations
 
 import functools
-import warnings
 
 import jax
 
@@ -13,8 +13,6 @@ from .devices import as_device
 from .dispatch import apply
 from .programs import Program, Reverse
 from .tensor import Tensor
-
-COMPLEX_TO_REAL = "Casting complex values to real discards the imaginary part"
 
 
 class Move(Program):
@@ -63,11 +61,13 @@ def _move(aval, source, target):
 
 
 def to(self, *args, **kwargs) -> Tensor:
-    """The tensor in another dtype or on another device; itself where it is so already, unless `copy`.
+    """The tensor in another dtype or on another device; itself where it is so already, unless
+    `copy`.
 
-    `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`, each with `non_blocking` (without effect: JAX never blocks) and
-    `copy` after them, or by keyword. Gradients flow back through it, to the device they belong to. Inside a trace the
-    device is the program's, and stays. Raises RuntimeError for a device that there is not.
+    `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`, each with `non_blocking` (without
+    effect: JAX never blocks) and `copy` after them, or by keyword. Gradients flow back through it,
+    to the device they belong to. Inside a trace the device is the program's, and stays. Raises
+    RuntimeError for a device that there is not.
 
     >>> jaxgrad.tensor([1.5, 2.5]).to(jaxgrad.int64)
     tensor([1, 2])
@@ -75,8 +75,6 @@ def to(self, *args, **kwargs) -> Tensor:
     device, dtype, copy = _target(args, kwargs)
     result = self
     if dtype is not None and dtype is not self.dtype:
-        if self.dtype.is_complex and not dtype.is_complex and dtype is not dtypes.bool:
-            warnings.warn(COMPLEX_TO_REAL, UserWarning, stacklevel=2)
         result = ops.to(self, dtype)
     target = placed(device)
     if self._aval.mode != avals.IMMEDIATE:
@@ -121,8 +119,9 @@ def _invalid(args, kwargs):
     got = [type(each).__name__ for each in args]
     got += [f"{name}={type(each).__name__}" for name, each in kwargs.items()]
     return TypeError(
-        f"to() received an invalid combination of arguments - got ({', '.join(got)}), but expected (dtype), (device), "
-        "(device, dtype) or (other), with non_blocking and copy after them"
+        f"to() received an invalid combination of arguments - got ({', '.join(got)}), "
+        "but expected (dtype), (device), (device, dtype) or (other), "
+        "with non_blocking and copy after them"
     )
 
 
@@ -132,11 +131,12 @@ class Methods:
     to = to
 
     def type_as(self, other: Tensor) -> Tensor:
-        """The tensor in the dtype of another."""
-        return self.to(other.dtype)
+        """The tensor in the dtype and on the device of another."""
+        return self.to(other)
 
     def type(self, dtype=None):
-        """The tensor in a dtype, or without one the name of its own as PyTorch's old classes have it.
+        """The tensor in a dtype, or without one the name of its own as PyTorch's old classes have
+        it.
 
         >>> jaxgrad.ones(1).type()
         'torch.FloatTensor'
@@ -151,7 +151,8 @@ class Methods:
         return self.to("cpu")
 
     def cuda(self, device=None) -> Tensor:
-        """The tensor on a GPU, the first unless another is named. Raises RuntimeError where there is none."""
+        """The tensor on a GPU, the first unless another is named. Raises RuntimeError where there
+        is none."""
         return self.to("cuda" if device is None else as_device(device))
 
     @property

@@ -1,18 +1,18 @@
 """Random numbers: torch's functions and generators on JAX's counter-based threefry.
 
-A `Generator` is a seed and a count of the draws made. The numbers of a draw depend on the two and on nothing else: not on
-the device, not on what is drawn meanwhile from another generator. They are not PyTorch's own numbers.
+A `Generator` is a seed and a count of the draws made. The numbers of a draw depend on the two and
+on nothing else: not on the device, not on what is drawn meanwhile from another generator. They are
+not PyTorch's own numbers.
 
-XLA takes 100 milliseconds to compile a program for one size, so a small draw takes the first numbers of one of a few
-sizes that are compiled once, which are the same as if it had been of its own size.
+XLA takes 100 milliseconds to compile a program for one size, so a small draw takes the first
+numbers of one of a few sizes that are compiled once, which are the same as if it had been of its
+own size.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import secrets
-import threading
 from typing import Unpack
 
 import jax
@@ -20,10 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import dtypes
-from .conversion import tensor
-from .creation import compiled, finish, from_host, is_traced, on_device
-from .devices import as_device
-from .factories import Options, check_options, dtype_of, like, number_of, shape_of, size_of
+from .creation import compiled, finish, from_host, on_device
+from .factories import like
+from .generator import Generator
+from .options import Options, check_options, dtype_of, number_of, shape_of, size_of
 from .tensor import Tensor
 
 _ALGORITHM = "threefry2x32"
@@ -35,77 +35,6 @@ class RandomOptions(Options, total=False):
     """`Options`, and the generator to draw from, the default one unless given."""
 
     generator: Generator | None
-
-
-class Generator:
-    """A source of random numbers with a seed of its own.
-
-    Its numbers are the same on every device, so one serves tensors of all. Inside a trace (jaxgrad.jit, jax.jit) a draw raises
-    RuntimeError: it would be made once, while tracing, and be frozen into the program.
-
-    >>> generator = jaxgrad.Generator().manual_seed(0)
-    >>> first = jaxgrad.rand(2, generator=generator)
-    >>> bool((first == jaxgrad.rand(2, generator=generator.manual_seed(0))).all())
-    True
-    """
-
-    def __init__(self, device="cpu"):
-        self.device = as_device(device)
-        self._lock = threading.Lock()
-        self._seed, self._draws = 67280421310721, 0  # PyTorch's seed where none is given
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start over from a seed of 64 bits, with a sign or without. Gives the generator itself."""
-        if not hasattr(seed, "__index__"):
-            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
-        seed = int(seed)
-        if not -(2**63) <= seed < 2**64:
-            raise ValueError(
-                f"Overflow when unpacking long long: a seed has 64 bits, and {seed} more"
-            )
-        with self._lock:
-            self._seed, self._draws = seed % 2**64, 0
-        return self
-
-    def seed(self) -> int:
-        """Start over from a seed that the operating system draws; gives the seed."""
-        return self.manual_seed(secrets.randbits(64)).initial_seed()
-
-    def initial_seed(self) -> int:
-        """The seed that the numbers started from."""
-        return self._seed
-
-    def get_state(self) -> Tensor:
-        """Seed and count of draws, as 16 bytes, for `set_state`."""
-        with self._lock:
-            state = np.array([self._seed, self._draws], np.uint64)
-        return tensor(state.view(np.uint8))
-
-    def set_state(self, new_state: Tensor) -> None:
-        """Go on from where `get_state` was called."""
-        if not isinstance(new_state, Tensor):
-            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
-        if new_state.dtype is not dtypes.uint8:
-            raise TypeError(f"RNG state must be a torch.ByteTensor, not one of {new_state.dtype}")
-        if new_state.shape != (16,):
-            raise RuntimeError(
-                f"RNG state is wrong size: expected a shape of [16], as get_state gives, found {list(new_state.shape)}"
-            )
-        state = np.array(new_state.tolist(), np.uint8).view(np.uint64).tolist()
-        with self._lock:
-            self._seed, self._draws = state
-
-    def next_key(self) -> np.ndarray:
-        """Seed and number of a new draw, as four words. Raises RuntimeError inside a trace."""
-        if is_traced():
-            raise RuntimeError(
-                "random numbers drawn inside jaxgrad.jit or jax.jit would be drawn once, while tracing, and frozen into the "
-                "program: draw them outside and pass the tensor in"
-            )
-        with self._lock:
-            state = np.array([self._seed, self._draws], np.uint64)
-            self._draws += 1
-        return state.view(np.uint32)
 
 
 default_generator = Generator()
@@ -125,7 +54,8 @@ def manual_seed(seed) -> Generator:
 
 
 def seed() -> int:
-    """Start the default generator over from a seed that the operating system draws; gives the seed."""
+    """Start the default generator over from a seed that the operating system draws; gives the
+    seed."""
     return default_generator.seed()
 
 
@@ -162,7 +92,8 @@ def _shaped(distribution, shape, dtype, key, *numbers):
 
 
 def _draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
-    """An array of this shape and numpy dtype, of a `distribution(key, shape, dtype, *numbers)` that draws one by one."""
+    """An array of this shape and numpy dtype, of a `distribution(key, shape, dtype, *numbers)` that
+    draws one by one."""
     words = generator.next_key()
     count = math.prod(shape)
     size = next((size for size in _SIZES if count <= size), None)
@@ -226,11 +157,13 @@ def _drawn(name, distribution, shape, dtype, options, *numbers) -> Tensor:
 
 
 def _real_or_complex(name, distributions, shape, options, default, kernel) -> Tensor:
-    """A draw of floats or of complex numbers. `kernel`: PyTorch's word for what refuses other dtypes."""
+    """A draw of floats or of complex numbers. `kernel`: PyTorch's word for what refuses other
+    dtypes."""
     dtype = dtype_of(options, default)
     if not dtype.is_floating_point and not dtype.is_complex:
         raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{dtype.scalar_type}': {name}() gives floating point or complex numbers"
+            f"\"{kernel}\" not implemented for '{dtype.scalar_type}': "
+            f"{name}() gives floating point or complex numbers"
         )
     return _drawn(name, distributions[dtype.is_complex], shape, dtype, options)
 
@@ -257,7 +190,8 @@ def rand(*size, **options: Unpack[RandomOptions]) -> Tensor:
 
 
 def randn(*size, **options: Unpack[RandomOptions]) -> Tensor:
-    """Numbers of the normal distribution of mean 0 and variance 1, which a complex number's parts share.
+    """Numbers of the normal distribution of mean 0 and variance 1, which a complex number's parts
+    share.
 
     >>> jaxgrad.randn(2, 3, requires_grad=True).requires_grad
     True
@@ -276,7 +210,8 @@ def randn_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
 
 
 def randint(*bounds, **options) -> Tensor:
-    """`randint(high, size)` or `randint(low, high, size)`: integers drawn evenly from low, else 0, up to high, less high itself.
+    """`randint(high, size)` or `randint(low, high, size)`: integers drawn evenly from low, else 0,
+    up to high, less high itself.
 
     Raises RuntimeError where there are none, or the dtype cannot hold them.
 
@@ -284,11 +219,7 @@ def randint(*bounds, **options) -> Tensor:
     tensor([5, 5, 5])
     """
     bounds = list(bounds)
-    size = (
-        bounds.pop()
-        if bounds and isinstance(bounds[-1], tuple | list)
-        else options.pop("size", None)
-    )
+    size = bounds.pop() if "size" not in options and bounds else options.pop("size", None)
     low, high = _bounds("randint", bounds, options)
     return _randint("randint", low, high, shape_of("randint", size), options, dtypes.int64)
 
@@ -312,7 +243,8 @@ def _bounds(name, bounds, options):
     given = dict(zip(("high",) if alone else ("low", "high"), bounds, strict=False)) | named
     if "high" not in given or len(given) < len(bounds) + len(named):
         raise TypeError(
-            f"{name}() received an invalid combination of arguments: it takes (high) or (low, high), and the size as a list"
+            f"{name}() received an invalid combination of arguments: "
+            "it takes (high) or (low, high), and the size as a list"
         )
     for which, bound in given.items():
         if isinstance(bound, bool) or not hasattr(bound, "__index__"):
@@ -324,7 +256,8 @@ def _randint(name, low, high, shape, options, default):
     dtype = dtype_of(options, default)
     if dtype.is_complex:
         raise RuntimeError(
-            f"check_random_bounds handles only integral, floating-point and boolean types, not {dtype}"
+            "check_random_bounds handles only integral, floating-point and boolean types, "
+            f"not {dtype}"
         )
     if low >= high:
         raise RuntimeError(
@@ -373,9 +306,11 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
 
 
 def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Tensor:
-    """Numbers of normal distributions: of one mean and standard deviation in a size, or of tensors of either.
+    """Numbers of normal distributions: of one mean and standard deviation in a size, or of tensors
+    of either.
 
-    No gradient flows to `mean` and `std`; `mean + std * randn_like(std)` has one. Raises RuntimeError for a negative `std`.
+    No gradient flows to `mean` and `std`; `mean + std * randn_like(std)` has one. Raises
+    RuntimeError for a negative `std`.
 
     >>> jaxgrad.normal(jaxgrad.tensor([1.0, 2.0]), 0.0)
     tensor([1., 2.])

@@ -56,6 +56,8 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, flag: bool):
+        if not isinstance(flag, bool):
+            raise RuntimeError(f"requires_grad must be a bool, not {type(flag).__name__}")
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True):
@@ -66,6 +68,9 @@ class Tensor:
         >>> jaxgrad.zeros(2).requires_grad_()
         tensor([0., 0.], requires_grad=True)
         """
+        if not isinstance(requires_grad, bool):
+            kind = type(requires_grad).__name__
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' must be bool, not {kind}")
         if not requires_grad and self.grad_fn is not None:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
@@ -79,7 +84,7 @@ class Tensor:
             raise RuntimeError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
             )
-        self._requires_grad = bool(requires_grad)
+        self._requires_grad = requires_grad
         return self
 
     @property

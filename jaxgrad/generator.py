@@ -1,0 +1,87 @@
+"""Generators of random numbers: a seed, and a count of the draws made."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+import numpy as np
+
+from . import dtypes
+from .conversion import tensor
+from .creation import is_traced
+from .devices import as_device
+from .tensor import Tensor
+
+
+class Generator:
+    """A source of random numbers with a seed of its own.
+
+    Its numbers are the same on every device, so one serves tensors of all. Inside a trace
+    (jaxgrad.jit, jax.jit) a draw raises RuntimeError: it would be made once, while tracing, and be
+    frozen into the program.
+
+    >>> generator = jaxgrad.Generator().manual_seed(0)
+    >>> first = jaxgrad.rand(2, generator=generator)
+    >>> bool((first == jaxgrad.rand(2, generator=generator.manual_seed(0))).all())
+    True
+    """
+
+    def __init__(self, device="cpu"):
+        self.device = as_device(device)
+        self._lock = threading.Lock()
+        self._seed, self._draws = 67280421310721, 0  # PyTorch's seed where none is given
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start over from a seed of 64 bits, with a sign or without. Gives the generator itself."""
+        if not hasattr(seed, "__index__"):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError(
+                f"Overflow when unpacking long long: a seed has 64 bits, and {seed} more"
+            )
+        with self._lock:
+            self._seed, self._draws = seed % 2**64, 0
+        return self
+
+    def seed(self) -> int:
+        """Start over from a seed that the operating system draws; gives the seed."""
+        return self.manual_seed(secrets.randbits(64)).initial_seed()
+
+    def initial_seed(self) -> int:
+        """The seed that the numbers started from."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """Seed and count of draws, as 16 bytes, for `set_state`."""
+        with self._lock:
+            state = np.array([self._seed, self._draws], np.uint64)
+        return tensor(state.view(np.uint8))
+
+    def set_state(self, new_state: Tensor) -> None:
+        """Go on from where `get_state` was called."""
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state.dtype is not dtypes.uint8:
+            raise TypeError(f"RNG state must be a torch.ByteTensor, not one of {new_state.dtype}")
+        if new_state.shape != (16,):
+            raise RuntimeError(
+                "RNG state is wrong size: expected a shape of [16], as get_state gives, "
+                f"found {list(new_state.shape)}"
+            )
+        state = np.array(new_state.tolist(), np.uint8).view(np.uint64).tolist()
+        with self._lock:
+            self._seed, self._draws = state
+
+    def next_key(self) -> np.ndarray:
+        """Seed and number of a new draw, as four words. Raises RuntimeError inside a trace."""
+        if is_traced():
+            raise RuntimeError(
+                "random numbers drawn inside jaxgrad.jit or jax.jit would be drawn once, while "
+                "tracing, and frozen into the program: draw them outside and pass the tensor in"
+            )
+        with self._lock:
+            state = np.array([self._seed, self._draws], np.uint64)
+            self._draws += 1
+        return state.view(np.uint32)

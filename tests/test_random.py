@@ -1,0 +1,296 @@
+"""Random numbers: reproducible, of the right distribution, refused where a trace would freeze
+them."""
+
+import math
+import os
+import subprocess
+import sys
+import threading
+
+import checks
+import jax
+import numpy as np
+import pytest
+
+import jaxgrad
+
+SEED = jaxgrad.initial_seed()
+COUNT = 60000
+ERRORS = 5  # how many standard errors a mean may be off: once in two million draws
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    jaxgrad.manual_seed(2024)
+
+
+def assert_mean(samples, expected, deviation):
+    """The mean of independent samples of a known standard deviation."""
+    error = ERRORS * deviation / math.sqrt(samples.size)
+    assert abs(samples.mean() - expected) < error
+    checks.count("random")
+
+
+def wide(tensor):
+    return tensor.numpy().astype(complex if tensor.is_complex() else float)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_rand(dtype):
+    drawn = jaxgrad.rand(COUNT, dtype=getattr(jaxgrad, dtype))
+    samples = wide(drawn)
+    assert drawn.dtype is getattr(jaxgrad, dtype)
+    assert samples.min() >= 0 and samples.max() < 1
+    # the numbers 0, step, 2 step... below 1 are equally likely
+    step = jaxgrad.finfo(drawn.dtype).eps
+    assert_mean(samples, 0.5 - step / 2, math.sqrt(1 / 12))
+    assert_mean(samples**2, 1 / 3 - step / 2 + step**2 / 6, math.sqrt(4 / 45))
+    shares = np.histogram(samples, 8, (0, 1))[0]
+    assert (abs(shares - COUNT / 8) < ERRORS * math.sqrt(COUNT * 7 / 64)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_randn(dtype):
+    samples = wide(jaxgrad.randn(COUNT, dtype=getattr(jaxgrad, dtype)))
+    # the moments of the normal distribution: 0, 1, 0, 3, and those of twice the order for the
+    # errors
+    for order, (moment, deviation) in enumerate(
+        [(0, 1), (1, 2**0.5), (0, 15**0.5), (3, 96**0.5)], 1
+    ):
+        assert_mean(samples**order, moment, deviation)
+    assert_mean(abs(samples) > 2, 0.0455, math.sqrt(0.0455))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_parts_share_the_variance(dtype):
+    samples = wide(jaxgrad.randn(COUNT, dtype=getattr(jaxgrad, dtype)))
+    assert_mean(abs(samples) ** 2, 1, 1)
+    assert_mean(samples.real**2, 0.5, math.sqrt(0.5))
+    assert_mean(samples.real * samples.imag, 0, 0.5)
+    both = wide(jaxgrad.rand(COUNT, dtype=getattr(jaxgrad, dtype)))
+    assert_mean(both.real, 0.5, math.sqrt(1 / 12))
+    assert_mean(both.real * both.imag, 0.25, 0.3)
+    assert both.imag.min() >= 0 and both.imag.max() < 1
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "int8", "float32"])
+def test_randint(dtype):
+    drawn = jaxgrad.randint(3, 9, (COUNT,), dtype=getattr(jaxgrad, dtype))
+    values, counts = np.unique(wide(drawn), return_counts=True)
+    assert values.tolist() == [3, 4, 5, 6, 7, 8]
+    assert (abs(counts - COUNT / 6) < ERRORS * math.sqrt(COUNT * 5 / 36)).all()
+    checks.count("random", 6)
+
+
+def test_randint_over_all_of_64_bits():
+    drawn = jaxgrad.randint(-(2**63), 2**63 - 1, (1000,)).numpy()
+    assert drawn.min() < -(2**62) and drawn.max() > 2**62
+    assert len(np.unique(drawn)) == 1000
+    assert jaxgrad.randint(2**62, 2**62 + 2, (50,)).tolist().count(2**62) in range(5, 46)
+
+
+def test_randint_spellings():
+    for drawn in (
+        jaxgrad.randint(5, 6, (2, 3)),
+        jaxgrad.randint(5, 6, size=[2, 3]),
+        jaxgrad.randint(low=5, high=6, size=(2, 3)),
+        jaxgrad.randint(5, high=6, size=(2, 3)),
+        jaxgrad.randint_like(jaxgrad.zeros(2, 3, dtype=jaxgrad.int64), 5, 6),
+    ):
+        assert drawn.tolist() == [[5] * 3] * 2 and drawn.dtype is jaxgrad.int64
+    assert (
+        jaxgrad.randint(1, (2,)).tolist() == jaxgrad.randint(high=1, size=(2,)).tolist() == [0, 0]
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 256, 257, 1000])
+def test_randperm_holds_each_number_once(count):
+    drawn = jaxgrad.randperm(count)
+    assert drawn.dtype is jaxgrad.int64
+    assert sorted(drawn.tolist()) == list(range(count))
+
+
+def test_randperm_orders_are_equally_frequent():
+    orders, frequency = np.unique(
+        [jaxgrad.randperm(3).numpy() for _ in range(1200)], axis=0, return_counts=True
+    )
+    assert len(orders) == 6
+    assert (abs(frequency - 200) < ERRORS * math.sqrt(1200 * 5 / 36)).all()
+
+
+def test_normal():
+    assert_mean((jaxgrad.normal(2.0, 3.0, (COUNT,)).numpy() - 2) / 3, 0, 1)
+    assert_mean(jaxgrad.normal(2.0, 3.0, (COUNT,)).numpy() ** 2, 13, math.sqrt(2 * 81 + 4 * 4 * 9))
+    exact = jaxgrad.normal(jaxgrad.tensor([[1.0], [2.0]]), jaxgrad.zeros(3))
+    assert exact.tolist() == [[1, 1, 1], [2, 2, 2]]
+    assert jaxgrad.normal(1.0, jaxgrad.zeros(2, dtype=jaxgrad.float64)).dtype is jaxgrad.float64
+    with pytest.raises(RuntimeError, match=r"normal expects std >= 0\.0, but found std -1"):
+        jaxgrad.normal(0.0, -1.0, (2,))
+    with pytest.raises(RuntimeError, match=r"normal expects all elements of std >= 0\.0"):
+        jaxgrad.normal(0.0, -jaxgrad.ones(2))
+    with pytest.raises(TypeError, match="received an invalid combination of arguments"):
+        jaxgrad.normal(0.0, 1.0)
+
+
+def test_likenesses():
+    model = jaxgrad.zeros(2, 3, dtype=jaxgrad.float64)
+    for function in (jaxgrad.rand_like, jaxgrad.randn_like):
+        drawn = function(model, requires_grad=True)
+        assert (drawn.shape, drawn.dtype, drawn.requires_grad) == ((2, 3), jaxgrad.float64, True)
+        assert function(model, dtype=jaxgrad.float32).dtype is jaxgrad.float32
+
+
+def draws():
+    return [
+        jaxgrad.rand(3).tolist(),
+        jaxgrad.randn(2, 2).tolist(),
+        jaxgrad.randint(1000, (5,)).tolist(),
+        jaxgrad.randperm(20).tolist(),
+    ]
+
+
+def test_seeds_repeat_and_draws_differ():
+    jaxgrad.manual_seed(7)
+    first, second = draws(), draws()
+    jaxgrad.manual_seed(7)
+    assert draws() == first
+    assert second != first
+    jaxgrad.manual_seed(8)
+    assert draws() != first
+
+
+@pytest.mark.parametrize("seeds", [(0, 1), (1, 2**32 + 1), (0, 2**63), (5, -5)])
+def test_all_64_bits_of_a_seed_count(seeds):
+    first, second = (jaxgrad.rand(4, generator=jaxgrad.Generator().manual_seed(s)) for s in seeds)
+    assert first.tolist() != second.tolist()
+
+
+def test_consecutive_draws_are_independent():
+    pairs = np.array([jaxgrad.randn(20, dtype=jaxgrad.float64).numpy() for _ in range(500)])
+    assert_mean(pairs[:-1] * pairs[1:], 0, 1)
+    assert_mean(pairs[:, :-1] * pairs[:, 1:], 0, 1)
+    assert len(np.unique(pairs)) == pairs.size
+
+
+@pytest.mark.parametrize("shape", [(5,), (300,), (7, 11, 13), (70000,), (300, 300)])
+def test_a_large_draw_begins_like_a_small_one(shape):
+    """Whether a program of its own size made it or not."""
+    found = jaxgrad.randn(shape, generator=jaxgrad.Generator().manual_seed(3)).numpy().ravel()
+    few = jaxgrad.randn(5, generator=jaxgrad.Generator().manual_seed(3)).numpy()
+    np.testing.assert_allclose(found[:5], few, rtol=1e-6)
+    assert len(np.unique(found)) > 0.95 * found.size
+
+
+def test_generators_do_not_disturb_each_other():
+    jaxgrad.manual_seed(1)
+    expected = jaxgrad.rand(3).tolist()
+    jaxgrad.manual_seed(1)
+    jaxgrad.rand(3, generator=jaxgrad.Generator())
+    assert jaxgrad.rand(3).tolist() == expected
+
+
+def test_seeds_of_a_generator():
+    # PyTorch 2.13: a new generator's seed; a negative seed is counted from the other end
+    generator = jaxgrad.Generator()
+    assert generator.initial_seed() == 67280421310721
+    assert generator.manual_seed(-1).initial_seed() == 18446744073709551615
+    assert generator.manual_seed(-(2**63)).initial_seed() == 2**63
+    assert generator.seed() == generator.initial_seed()
+    assert generator.seed() != generator.seed()
+    assert jaxgrad.manual_seed(3) is jaxgrad.default_generator
+    assert jaxgrad.initial_seed() == jaxgrad.random.initial_seed() == 3
+    assert jaxgrad.seed() == jaxgrad.initial_seed() != 3
+    assert jaxgrad.Generator(device="cpu").device == jaxgrad.device("cpu")
+    for wrong in (2**64, -(2**63) - 1):
+        with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+            jaxgrad.manual_seed(wrong)
+    with pytest.raises(RuntimeError, match="manual_seed expected a long, but got float"):
+        generator.manual_seed(1.5)
+    with pytest.raises(TypeError, match="argument 'generator' must be Generator, not int"):
+        jaxgrad.rand(2, generator=3)
+
+
+def test_states():
+    jaxgrad.rand(2)
+    state = jaxgrad.get_rng_state()
+    assert state.dtype is jaxgrad.uint8
+    expected = draws()
+    jaxgrad.set_rng_state(state)
+    assert draws() == expected
+    generator = jaxgrad.Generator()
+    generator.set_state(state)
+    assert jaxgrad.rand(3, generator=generator).tolist() == expected[0]
+    assert generator.initial_seed() == jaxgrad.initial_seed()
+    with pytest.raises(TypeError, match=r"RNG state must be a torch\.ByteTensor"):
+        generator.set_state(jaxgrad.ones(16))
+    with pytest.raises(TypeError, match=r"expected a torch\.ByteTensor, but got int"):
+        generator.set_state(3)
+    with pytest.raises(RuntimeError, match="RNG state is wrong size"):
+        generator.set_state(jaxgrad.ones(2, dtype=jaxgrad.uint8))
+
+
+def run(code, **environment):
+    child = subprocess.run(
+        [sys.executable, "-c", f"import jaxgrad; {code}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | environment,
+    )
+    assert child.returncode == 0, child.stderr
+    return child.stdout.splitlines()
+
+
+def test_numbers_are_the_same_whatever_the_settings():
+    jaxgrad.manual_seed(5)
+    expected = [repr(jaxgrad.randn(4).tolist()), repr(jaxgrad.randperm(9).tolist())]
+    lines = "print(jaxgrad.randn(4).tolist()); print(jaxgrad.randperm(9).tolist())"
+    code = f"first = jaxgrad.initial_seed(); jaxgrad.manual_seed(5); {lines}; print(first)"
+    *found, seed = run(code, JAX_ENABLE_X64="1", JAX_DEFAULT_PRNG_IMPL="rbg")
+    assert found == expected
+    # a process that sets no seed has one of its own
+    assert int(seed) not in (SEED, jaxgrad.Generator().initial_seed())
+
+
+def test_threads_never_share_a_draw():
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.extend(jaxgrad.rand(1).item() for _ in range(50)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    jaxgrad.manual_seed(2024)
+    assert sorted(found) == sorted(jaxgrad.rand(1).item() for _ in range(200))
+
+
+def functions_of_chance():
+    generator = jaxgrad.Generator()
+    return [
+        lambda: jaxgrad.rand(2),
+        lambda: jaxgrad.randn(2, generator=generator),
+        lambda: jaxgrad.randint(3, (2,)),
+        lambda: jaxgrad.randperm(3),
+        lambda: jaxgrad.randn(100000),
+    ]
+
+
+@pytest.mark.parametrize("draw", functions_of_chance())
+def test_a_trace_refuses_and_leaves_no_trace(draw):
+    jaxgrad.manual_seed(0)
+    expected = jaxgrad.rand(3).tolist()
+    jaxgrad.manual_seed(0)
+    with pytest.raises(RuntimeError, match="draw them outside and pass the tensor in"):
+        jax.jit(lambda: draw()._array)()
+    with pytest.raises(RuntimeError, match="draw them outside and pass the tensor in"):
+        jaxgrad.jit(draw)()
+    assert jaxgrad.rand(3).tolist() == expected
+
+
+def test_gradients_flow_through_scaled_noise():
+    scale = jaxgrad.tensor(2.0, requires_grad=True)
+    noise = jaxgrad.randn(5)
+    (scale * noise).sum().backward()
+    assert scale.grad.item() == pytest.approx(float(noise.numpy().sum()), rel=1e-5)
