@@ -221,6 +221,8 @@ def _key(leaf):
 
 def _positions(function, donate) -> tuple[int | str, ...]:
     """Where donated arguments may be found: each by position and by name."""
+    if not donate:
+        return ()
     names = [
         name
         for name, parameter in inspect.signature(function).parameters.items()

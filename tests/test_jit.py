@@ -1,0 +1,233 @@
+"""jaxgrad.jit: one program, traced once for each kind of arguments, equal to the eager function."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxgrad as torch
+from jaxgrad import dtypes
+
+
+def leaf(*values, dtype=None):
+    return torch.tensor(list(values), dtype=dtype, requires_grad=True)
+
+
+def step(weights, x):
+    """A step of gradient descent on |w x - 1|^2 that counts how often Python runs it."""
+    step.runs += 1
+    loss = ((weights["w"] * x + weights["b"] - 1) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        return {name: (w - 0.1 * w.grad).requires_grad_() for name, w in weights.items()}, loss
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    step.runs = 0
+
+
+def reference(weights, x):
+    def loss(weights):
+        return ((weights["w"] * x + weights["b"] - 1) ** 2).mean()
+
+    value, gradients = jax.value_and_grad(loss)(weights)
+    return {name: w - 0.1 * gradients[name] for name, w in weights.items()}, value
+
+
+def test_a_step_with_backward_equals_jax():
+    compiled, x = torch.jit(step), torch.tensor([1.0, 2.0, 3.0])
+    weights = {"w": leaf(0.5, 0.2, -1.0), "b": leaf(0.0)}
+    plain = {"w": jnp.array([0.5, 0.2, -1.0]), "b": jnp.array([0.0])}
+    for _ in range(5):
+        weights, loss = compiled(weights, x)
+        plain, value = reference(plain, jnp.array([1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(loss.item(), value, rtol=1e-5)
+    for name, weight in weights.items():
+        assert weight.requires_grad
+        assert weight.is_leaf
+        np.testing.assert_allclose(weight.detach().numpy(), plain[name], rtol=1e-6)
+    assert step.runs == 1
+
+
+def test_a_trace_for_each_kind_of_arguments():
+    @torch.jit
+    def double(x, twice=True):
+        traced.append(tuple(x.shape))
+        return x * 2 if twice else x
+
+    traced = []
+    for argument in (
+        torch.ones(2),
+        torch.zeros(2),
+        torch.ones(3),
+        torch.ones(2, dtype=torch.int64),
+    ):
+        double(argument)
+    assert len(traced) == 3
+    assert double(torch.ones(2), twice=False).tolist() == [1, 1]
+    double(torch.ones(2, requires_grad=True))
+    with torch.no_grad():
+        double(torch.ones(2))
+    assert len(traced) == 6
+
+
+def test_one_program():
+    text = torch.jit(step).lower({"w": leaf(1.0, 2.0), "b": leaf(0.0)}, torch.ones(2)).as_text()
+    assert text.count("module @") == 1
+    assert "custom_call" not in text
+    assert "func.func private" not in text, "no kernel inside the kernel"
+
+
+@pytest.mark.parametrize("name", ["float64", "int64", "complex128", "float16", "bfloat16", "bool"])
+def test_dtypes_are_kept(name):
+    dtype = getattr(dtypes, name)
+    x = torch.ones(3, dtype=dtype)
+    assert torch.jit(lambda x: x)(x).dtype is dtype
+    assert torch.jit(lambda x: x.sum())(x).dtype is x.sum().dtype
+    assert torch.jit(lambda x: x == x)(x).dtype is torch.bool
+
+
+def test_float64_is_computed_in_float64():
+    x = leaf(0.1, 0.7, dtype=torch.float64)
+
+    @torch.jit
+    def gradient(x):
+        return torch.autograd.grad((x.sin() * x.exp()).sum(), x)
+
+    with jax.enable_x64(True):
+        expected = jax.grad(lambda x: (jnp.sin(x) * jnp.exp(x)).sum())(jnp.array([0.1, 0.7]))
+    np.testing.assert_allclose(gradient(x)[0].numpy(), expected, rtol=1e-15)
+
+
+def test_higher_order_inside():
+    @torch.jit
+    def third(x):
+        for _ in range(2):
+            (x_,) = torch.autograd.grad(value(x), x, create_graph=True)
+            break
+        (second,) = torch.autograd.grad(x_.sum(), x, create_graph=True)
+        return torch.autograd.grad(second.sum(), x)[0]
+
+    def value(x):
+        return (x.sin() * x * x).sum()
+
+    point = [0.3, 1.2]
+    f = jax.grad(lambda x: jnp.sin(x) * x * x)
+    expected = jax.vmap(jax.grad(jax.grad(f)))(jnp.array(point))
+    np.testing.assert_allclose(third(leaf(*point)).numpy(), expected, rtol=1e-5)
+
+
+def test_arguments_are_untouched_and_trees_come_back():
+    x = leaf(1.0, 2.0)
+
+    @torch.jit
+    def tree(arguments, flag, *, name):
+        (arguments["x"] * 3).sum().backward()
+        return {"grad": [arguments["x"].grad, None], "name": (name, flag), "jax": jnp.ones(2)}
+
+    result = tree({"x": x}, True, name="here")
+    assert result["grad"][0].tolist() == [3, 3]
+    assert result["grad"][1] is None
+    assert result["name"] == ("here", True)
+    assert isinstance(result["jax"], jax.Array)
+    assert x.grad is None
+
+
+def test_random_data_of_jax_arrays():
+    doubled = torch.jit(lambda x: x * 2)(jnp.arange(3.0))
+    assert isinstance(doubled, jax.Array)
+    assert doubled.tolist() == [0, 2, 4]
+
+
+def test_donated_memory_is_given_up():
+    step = torch.jit(lambda state, x: state + x, donate="state")
+    state, x = torch.ones(1000), torch.ones(1000)
+    result = step(state, x)
+    assert state._array.is_deleted()
+    assert not x._array.is_deleted()
+    assert result.sum().item() == 2000
+    kept = torch.ones(3)
+    torch.jit(lambda state, x: state + x)(kept, kept)
+    assert kept.tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match=r"donate='stat'.*\['state', 'x'\]"):
+        torch.jit(lambda state, x: state, donate="stat")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.item(),
+        bool,
+        float,
+        lambda x: x.numpy(),
+        lambda x: x.tolist(),
+        lambda x: 1 if x > 0 else 2,
+    ],
+)
+def test_reading_numbers_says_what_to_do(read):
+    with pytest.raises(RuntimeError, match=r"being traced.*jaxgrad.where"):
+        torch.jit(read)(torch.tensor(1.0))
+
+
+def test_a_leaf_from_outside_is_refused():
+    outside = leaf(1.0, 2.0)
+    with pytest.raises(
+        RuntimeError, match="pass the tensor to the compiled function as an argument"
+    ):
+        torch.jit(lambda x: (x * outside).sum().backward())(leaf(3.0, 4.0))
+    assert outside.grad is None
+
+
+def test_a_result_cannot_be_differentiated_from_outside_and_says_so():
+    x = leaf(1.0, 2.0)
+    loss = torch.jit(lambda x: (x * x).sum())(x)
+    assert loss.requires_grad
+    assert loss.item() == 5
+    with pytest.raises(RuntimeError, match="cannot be differentiated from outside"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="cannot be differentiated from outside"):
+        torch.autograd.grad(loss, x, allow_unused=True)
+
+
+def test_unhashable_argument():
+    with pytest.raises(TypeError, match="neither a tensor nor hashable"):
+        torch.jit(lambda x, y: x)(torch.ones(2), {1, 2})
+
+
+def test_as_a_method_and_with_arguments():
+    class Model:
+        def __init__(self):
+            self.scale = 3.0
+
+        @torch.jit
+        def __call__(self, x):
+            return x * self.scale
+
+    assert Model()(torch.ones(2)).tolist() == [3, 3]
+    assert torch.jit(donate=0)(lambda x: x + 1)(torch.ones(2)).tolist() == [2, 2]
+
+
+def test_inside_jax_transformations():
+    """On tracers of somebody else's the function is part of their trace, and its rules hold
+    there.
+    """
+    function = torch.jit(lambda x: torch.abs(x).sum())
+    assert jax.grad(function)(jnp.array([-2.0, 0.0])).tolist() == [-1, 0]
+    assert jax.jit(jax.vmap(function))(jnp.ones((2, 3))).tolist() == [3, 3]
+
+
+def test_jax_grad_inside_a_compiled_function_uses_the_rules():
+    """JAX differentiates there, so values are not bare: |x| has PyTorch's derivative at 0."""
+
+    @torch.jit
+    def gradient(x):
+        return jax.grad(lambda array: torch.ops.abs(array).sum())(x._array)
+
+    assert gradient(torch.tensor([0.0, -1.0])).tolist() == [0, -1]
+
+
+def test_configuration_of_jax_is_as_it_was():
+    before = jax.config.jax_enable_x64
+    torch.jit(lambda x: x + 1)(torch.ones(2, dtype=torch.float64))
+    assert jax.config.jax_enable_x64 is before
