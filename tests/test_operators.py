@@ -1,6 +1,8 @@
 """Every sample of every operator (samples/), by the checks of derivatives.py.
 
 python -m pytest tests/test_operators.py -k pointwise     (one family)
+
+`make quick` takes the first sample of each operator.
 """
 
 import checks
@@ -9,20 +11,19 @@ import pytest
 import recorded
 
 
-def parameters(slow=lambda family, sample: False):
-    """All samples, those marked for which `slow` says so."""
-    return pytest.mark.parametrize(
-        ("family", "sample"),
-        [
-            pytest.param(*each, id=f"{each[0]}-{each[1]}", marks=[pytest.mark.slow] * slow(*each))
-            for each in recorded.SAMPLES
-        ],
-    )
-
-
 def is_repeated(family, sample):
     """Whether the operator has a sample before this one."""
     return sample is not next(s for s in recorded.FAMILIES[family] if s.name == sample.name)
+
+
+def parameters(family, sample):
+    marks = [pytest.mark.slow] if is_repeated(family, sample) else []
+    return pytest.param(family, sample, id=f"{family}-{sample}", marks=marks)
+
+
+every_sample = pytest.mark.parametrize(
+    ("family", "sample"), [parameters(*each) for each in recorded.SAMPLES]
+)
 
 
 def problems(family, sample):
@@ -34,7 +35,7 @@ def report(family, findings):
     assert not findings, "\n".join(findings)
 
 
-@parameters()
+@every_sample
 def test_answers(family, sample):
     findings = derivatives.Findings()
     for problem in problems(family, sample):
@@ -44,7 +45,7 @@ def test_answers(family, sample):
     report(family, findings)
 
 
-@parameters(slow=is_repeated)
+@every_sample
 def test_first_order(family, sample):
     findings = derivatives.Findings()
     for problem in problems(family, sample):
@@ -53,7 +54,7 @@ def test_first_order(family, sample):
     report(family, findings)
 
 
-@parameters(slow=is_repeated)
+@every_sample
 def test_batched_and_compiled(family, sample):
     findings = derivatives.Findings()
     for problem in problems(family, sample):
@@ -62,7 +63,8 @@ def test_batched_and_compiled(family, sample):
     report(family, findings)
 
 
-@parameters(slow=lambda family, sample: True)
+@pytest.mark.slow
+@every_sample
 def test_second_order(family, sample):
     findings = derivatives.Findings()
     for problem in problems(family, sample):
