@@ -110,9 +110,19 @@ def _check_matmul(name, self, other):
         _check_vectors(name, self, other)
     elif len(other) == 1:
         _check_mv(name, (), (math.prod(self[:-1]), self[-1]), other)
+    elif len(other) == 2:
+        _check_product(name, (math.prod(self[:-1]), self[-1]), other)
     else:
-        rows = _lifted(self, 0)
-        _check_product(name, (math.prod(rows[:-1]), rows[-1]), other[-2:])
+        _check_broadcast(name, self, other)
+
+
+def _check_broadcast(name, self, other):
+    batch = math.prod(promotion.broadcast_shapes(name, self[:-2], other[:-2]))
+    if self[-1] != other[-2]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {self[-1]}] "
+            f"but got: [{batch}, {other[-2]}]: {name} got shapes {list(self)} and {list(other)}"
+        )
 
 
 # two matrices, a matrix and a vector, two vectors
@@ -324,6 +334,9 @@ def _check_addbmm(first, second):
 
 
 def addr(self, vec1, vec2, *, beta=1, alpha=1):
+    if self.dtype == vec1.dtype == vec2.dtype == bool:
+        numbers = (each.astype(jnp.int32) for each in (self, vec1, vec2))
+        return addr(*numbers, beta=beta, alpha=alpha) != 0
     self, product = promotion.unify(self, outer(vec1, vec2))
     return _added("addr", self, product, beta, alpha)
 
