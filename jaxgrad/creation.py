@@ -1,14 +1,15 @@
 """Arrays out of nothing: what the factories and the random numbers are made by.
 
-Here and now an array is filled by numpy and handed to JAX, which takes 20 microseconds; XLA would
-first compile a program for its shape, which takes 20 milliseconds. A large one, and one inside a
-trace, is computed by JAX.
+Here and now an array is filled by numpy and handed to JAX, which takes 20 microseconds; XLA takes
+4, but 20,000 more to compile a program for its shape. So a large array is computed by JAX, one
+whose shape is asked for all the time, and one inside a trace.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,10 @@ from .tensor import INFERENCE_TENSOR, Tensor, wrap
 # from this many bytes on, handing an array to a device takes as long as compiling the program that
 # makes it there
 LARGE = 1 << 24
+
+# from this many requests on, a program for one shape has cost no more than doing without it
+FREQUENT = 1000
+_requests: Counter = Counter()
 
 _probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
 _untraced = None  # the state of JAX's traces that was last found to compute here and now
@@ -72,9 +77,18 @@ def build(function, numbers, shape, dtype, device=None) -> jax.Array:
     jax.numpy."""
     if is_traced():
         return function(shape, promotion.available(dtype), jnp, *numbers)
-    if math.prod(shape) * dtype.itemsize < LARGE:
+    large = math.prod(shape) * dtype.itemsize >= LARGE
+    if not large and not is_frequent(function, shape, dtype):
         return from_host(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
     return on_device(compiled(function, shape, dtype.numpy, jnp)(*numbers), device)
+
+
+def is_frequent(*request) -> bool:
+    """Counts a request, and tells whether it has been made often enough to be worth a program."""
+    if len(_requests) > 4096:
+        _requests.clear()
+    _requests[request] += 1
+    return _requests[request] > FREQUENT
 
 
 @functools.lru_cache(maxsize=1024)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxgrad
+from jaxgrad import creation
 
 RECORDED = json.loads((Path(__file__).parent / "oracle" / "factories.json").read_text())
 
@@ -127,6 +128,18 @@ def test_large_arrays_are_made_by_jax():
     assert jaxgrad.arange(count)[-3:].tolist() == [count - 3, count - 2, count - 1]
     assert jaxgrad.full((count,), 2.5, dtype=jaxgrad.float64).sum().item() == 2.5 * count
     assert jaxgrad.zeros(count, dtype=jaxgrad.int64)[0].item() == 0
+
+
+def test_what_is_asked_for_often_is_made_by_jax(monkeypatch):
+    expected = all_factories()
+    monkeypatch.setattr(creation, "FREQUENT", 0)
+    for name, found in all_factories().items():
+        assert found.dtype is expected[name].dtype
+        np.testing.assert_allclose(found.numpy(), expected[name].numpy(), rtol=1e-6)
+    # each is a buffer of its own, since a compiled function may be given one to overwrite
+    first, second = jaxgrad.zeros(3), jaxgrad.zeros(3)
+    first._array.delete()
+    assert second.tolist() == [0, 0, 0]
 
 
 def all_factories():

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import jaxgrad
+from jaxgrad import creation
 
 SEED = jaxgrad.initial_seed()
 COUNT = 60000
@@ -179,6 +180,16 @@ def test_a_large_draw_begins_like_a_small_one(shape):
     few = jaxgrad.randn(5, generator=jaxgrad.Generator().manual_seed(3)).numpy()
     np.testing.assert_allclose(found[:5], few, rtol=1e-6)
     assert len(np.unique(found)) > 0.95 * found.size
+
+
+def test_what_is_drawn_often_gets_a_program_and_the_same_numbers(monkeypatch):
+    def drawn():
+        jaxgrad.manual_seed(1)
+        return [jaxgrad.rand(3, 4).tolist() for _ in range(6)]
+
+    expected = drawn()
+    monkeypatch.setattr(creation, "FREQUENT", 3)
+    np.testing.assert_allclose(drawn(), expected, rtol=1e-6)
 
 
 def test_generators_do_not_disturb_each_other():
