@@ -294,7 +294,7 @@ def comparison(function):
 
 
 def _promoting(function, choose_type):
-    name = function.__name__
+    name = function.__name__.strip("_")  # `_add` does part of `add`'s work
 
     @functools.wraps(function)
     def promoted(*arguments, **keywords):

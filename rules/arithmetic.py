@@ -16,6 +16,10 @@ def _is_number(scalar):
     return isinstance(scalar, bool | int | float | complex)
 
 
+def _is_one(scalar):
+    return type(scalar) in (int, float) and scalar == 1
+
+
 def _conjugate(value):
     """The conjugate of an array or of a Scalar argument."""
     if _is_number(value):
@@ -31,13 +35,13 @@ def _category(value):
 
 
 @promotion.common
-def _sum(self, other):
+def _add(self, other):
     return lax.bitwise_or(self, other) if self.dtype == bool else lax.add(self, other)
 
 
 def _times(tensor, scalar):
     """`tensor * scalar` in the dtype of the tensor; nothing where the scalar is one."""
-    if _is_number(scalar) and scalar == 1:
+    if _is_one(scalar):
         return tensor
     return mul(tensor, promotion.cast(scalar, dtypes.from_numpy(tensor.dtype)))
 
@@ -57,10 +61,10 @@ def _check_alpha(dtype, alpha):
 
 def add(self, other, alpha=1):
     dtype = promotion.result_type(self, other)
-    if not (_is_number(alpha) and alpha == 1):
+    if not _is_one(alpha):
         _check_alpha(dtype, alpha)
         other = _times(promotion.cast(other, dtype), alpha)
-    return _sum(self, other)
+    return _add(self, other)
 
 
 def _refuse_booleans(*operands):
@@ -80,7 +84,7 @@ def _refuse_booleans(*operands):
 def sub(self, other, alpha=1):
     _refuse_booleans(self, other)
     dtype = promotion.result_type(self, other)
-    if not (_is_number(alpha) and alpha == 1):
+    if not _is_one(alpha):
         _check_alpha(dtype, alpha)
         other = _times(promotion.cast(other, dtype), alpha)
     return _difference(self, other)
@@ -100,7 +104,7 @@ def mul(self, other):
 
 def scaled(grad, scalar):
     """The gradient of `x` in `scalar * x`."""
-    return grad if _is_number(scalar) and scalar == 1 else grad * _conjugate(scalar)
+    return grad if _is_one(scalar) else grad * _conjugate(scalar)
 
 
 @promotion.common
@@ -277,9 +281,7 @@ def pow(self, exponent):
     dtype = promotion.result_type(self, exponent)
     if dtype.category == dtypes.BOOLEAN and not _is_number(exponent) and not _is_number(self):
         raise NotImplementedError("\"pow\" not implemented for 'Bool': convert to integers first")
-    return (
-        _power_of_number(self, exponent, dtype) if _is_number(exponent) else _power(self, exponent)
-    )
+    return _power_of_number(self, exponent, dtype) if _is_number(exponent) else _pow(self, exponent)
 
 
 def _refuse_negative(self, exponent):
@@ -301,16 +303,16 @@ def _power_of_number(self, exponent, dtype):
     if dtype.category == dtypes.INTEGRAL:
         _refuse_negative(self, exponent)
     if dtype.category == dtypes.BOOLEAN:
-        return _power(self, exponent)
+        return _pow(self, exponent)
     if exponent == 0.5 or exponent == -0.5:
         return lax.sqrt(array) if exponent > 0 else lax.rsqrt(array)
     if exponent in _SMALL_INTEGERS:
         return lax.integer_pow(array, int(exponent.real))
-    return _power(self, exponent)
+    return _pow(self, exponent)
 
 
 @promotion.common
-def _power(self, exponent):
+def _pow(self, exponent):
     if self.dtype == bool:
         return self | ~exponent
     if not _is_integer(self):

@@ -105,11 +105,11 @@ def _bounded(self, lower, upper):
     present = [bound for bound in (lower, upper) if bound is not None]
     if not present:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    return _clamped(self, lower, upper)
+    return _clamp(self, lower, upper)
 
 
 @promotion.common
-def _clamped(self, lower, upper):
+def _clamp(self, lower, upper):
     if jnp.iscomplexobj(self):
         raise NotImplementedError("clamp is not supported for complex types")
     at_least = self if lower is None else lax.max(self, lower)
@@ -316,11 +316,3 @@ def to(self, dtype, non_blocking=False, copy=False):
         )
         self = self.real if dtype.category != dtypes.BOOLEAN else self
     return promotion.cast(self, dtype)
-
-
-def to_other(self, other, non_blocking=False, copy=False):
-    return to(self, dtypes.from_numpy(other.dtype))
-
-
-def type_as(self, other):
-    return to(self, dtypes.from_numpy(other.dtype))
