@@ -1,8 +1,9 @@
-"""Indexing of tensors, `x[...]`: each part of an index becomes an operator of the table, as in PyTorch.
+"""Indexing of tensors, `x[...]`: as in PyTorch each part of an index becomes an operator.
 
-Integers become `select`, slices `slice`, None `unsqueeze`; tensors, arrays, lists and booleans together one `index`. A boolean mask stands for
-the places where it is true, so its numbers must be known: under a trace it raises. An index tensor beyond its dimension raises IndexError where
-the numbers are known; under a trace it reads NaN.
+Integers become `select`, slices `slice`, None `unsqueeze`; tensors, arrays, lists and booleans
+together one `index`. A boolean mask stands for the places where it is true, so its numbers must be
+known: under a trace it raises. An index tensor that points beyond its dimension raises IndexError
+where its numbers are known; under a trace it reads NaN.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .creation import from_host
 from .methods import concrete
 from .tensor import Tensor, wrap
 
-# an int or a slice here and now: the place is data of the kernel, so that a loop over places compiles one
+# here and now the place is data of the kernel, so that a loop over places compiles one
 _select_at, _slice_at = ops._select, ops._slice
 _select, _slice, _unsqueeze, _index = ops.select, ops.slice, ops.unsqueeze, ops.index
 
@@ -25,10 +26,14 @@ INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 MASK_DTYPES = (dtypes.bool, dtypes.uint8)
 MOST_PARTS_OF_A_LIST = 32
 
-BYTE_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+BYTE_MASK = (
+    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+)
 LIST_OF_PARTS = (
-    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
-    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which "
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed "
+    "in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+    "x[torch.tensor(seq)], which "
     "will result either in an error or a different result"
 )
 
@@ -64,7 +69,8 @@ def _at(tensor, dim, index):
 def _too_many(shape):
     if not shape:
         return IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number"
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim "
+            "tensor to a number"
         )
     return IndexError(f"too many indices for tensor of dimension {len(shape)}")
 
@@ -76,7 +82,9 @@ def _sliced(tensor, dim, part):
         raise _too_many(shape)
     start, end, step = part.indices(shape[dim])
     if step < 0:
-        raise ValueError(f"step must be greater than zero, but got {step}: use flip to turn a dimension round")
+        raise ValueError(
+            f"step must be greater than zero, but got {step}: use flip to turn a dimension round"
+        )
     if tensor._aval.mode != avals.IMMEDIATE:
         return _slice(tensor, dim, start, max(start, end), step)
     return _slice_at(tensor, dim, start, len(range(start, end, step)), step)
@@ -88,7 +96,10 @@ def _is_list_of_parts(index):
         return True
     if not isinstance(index, list) or len(index) >= MOST_PARTS_OF_A_LIST:
         return False
-    found = any(item is None or isinstance(item, Tensor | list | tuple | slice | type(...)) for item in index)
+    found = any(
+        item is None or isinstance(item, Tensor | list | tuple | slice | type(...))
+        for item in index
+    )
     if found:
         warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=3)
     return found
@@ -97,12 +108,13 @@ def _is_list_of_parts(index):
 class _Walk:
     """One walk over the parts of an index.
 
-    `tensor`: the indexed one after the parts so far; `dim`: its dimension that comes next; `indices`: index tensors by dimension.
+    `tensor`: the indexed one after the parts so far; `dim`: its dimension that comes next;
+    `indices`: index tensors by dimension.
     """
 
     def __init__(self, tensor, parts):
         self.tensor, self.dim, self.indices = tensor, 0, {}
-        self.parts = [_as_tensor(part) for part in parts]
+        self.parts = [_known(part) for part in parts]
         self.hidden = tensor.ndim - sum(map(_consumed, self.parts))
         if self.hidden < 0:
             raise _too_many(tensor.shape)
@@ -117,8 +129,8 @@ class _Walk:
         return ops.alias(original) if self.tensor is original else self.tensor
 
     def take(self, part):
-        if isinstance(part, Tensor):
-            self.take_tensor(part)
+        if isinstance(part, Tensor | np.ndarray):
+            self.take_array(part)
         elif part is None:
             self.insert()
             self.dim += 1
@@ -134,64 +146,70 @@ class _Walk:
     def insert(self):
         self.tensor = _unsqueeze(self.tensor, self.dim)
 
-    def take_tensor(self, part):
-        if part.dtype in MASK_DTYPES:
-            self.take_mask(part)
-        elif part.ndim or part.dtype.category != dtypes.INTEGRAL:
-            self.add(part)
-        elif part._aval.mode == avals.IMMEDIATE:
+    def take_array(self, part):
+        dtype = dtypes.as_dtype(part.dtype)
+        if dtype in MASK_DTYPES:
+            self.take_mask(part, dtype)
+        elif part.ndim or dtype.category != dtypes.INTEGRAL:
+            self.add(part, dtype)
+        elif isinstance(part, np.ndarray) or part._aval.mode == avals.IMMEDIATE:
             self.tensor = _at(self.tensor, self.dim, int(part.item()))
         else:
             # a place that is known later only; no index tensor, since it does not join the others
             self.tensor = _index(self.tensor, [*[None] * self.dim, part])
 
-    def take_mask(self, mask):
-        """A mask as index tensors, one for each of its dimensions; one without dimensions has a dimension to itself."""
+    def take_mask(self, mask, dtype):
+        """A mask as an index tensor for each of its dimensions; without any it makes one."""
         if not mask.ndim:
             self.insert()
-        elif mask.dtype == dtypes.uint8:
+        elif dtype == dtypes.uint8:
             warnings.warn(BYTE_MASK, UserWarning, stacklevel=5)
-        numbers = np.atleast_1d(np.asarray(concrete(mask, "indexing with a boolean mask")))
+        numbers = (
+            concrete(mask, "indexing with a boolean mask") if isinstance(mask, Tensor) else mask
+        )
+        numbers = np.atleast_1d(np.asarray(numbers))
         shape = self.tensor.shape
         for position, extent in enumerate(numbers.shape):
             if extent != shape[self.dim + position]:
                 raise IndexError(
-                    f"The shape of the mask {list(mask.shape)} at index {position} does not match the shape of the indexed "
+                    f"The shape of the mask {list(mask.shape)} at index {position} does not match "
+                    "the shape of the indexed "
                     f"tensor {list(shape)} at index {self.dim + position}"
                 )
         for places in np.nonzero(numbers):
-            self.add(wrap(from_host(places)))
+            self.add(places, dtypes.int64)
 
-    def add(self, index):
-        if index.dtype not in INDEX_DTYPES:
+    def add(self, index, dtype):
+        if dtype not in INDEX_DTYPES:
             raise IndexError(
-                f"tensors used as indices must be long, int, byte or bool tensors, not {index.dtype}"
+                f"tensors used as indices must be long, int, byte or bool tensors, not {dtype}"
             )
-        self.indices[self.dim] = index
+        self.indices[self.dim] = index if isinstance(index, Tensor) else wrap(from_host(index))
         self.dim += 1
 
 
-def _as_tensor(part):
-    """A part of an index: None, `...`, a slice, an int or a tensor."""
+def _known(part):
+    """A part of an index: None, `...`, a slice, an int, a tensor, or numbers that are known."""
     if part is None or part is ... or isinstance(part, slice | Tensor):
         return part
     if isinstance(part, bool):
-        return wrap(from_host(np.asarray(part)))
+        return np.asarray(part)
     if isinstance(part, np.ndarray | list | tuple | range):
-        return _list_as_tensor(part)
+        return _known_list(part)
     if isinstance(part, np.bool_) or not hasattr(part, "__index__"):
         raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+            "valid indices "
             f"(got {type(part).__name__})"
         )
     return operator.index(part)
 
 
-def _list_as_tensor(part):
+def _known_list(part):
     if isinstance(part, list | tuple) and any(isinstance(item, Tensor) for item in part):
         return ops.stack([_as_item(item) for item in part])
     array = np.array(part)  # a copy, which is nobody else's
-    return wrap(from_host(array if array.size or isinstance(part, np.ndarray) else array.astype(np.int64)))
+    return array if array.size or isinstance(part, np.ndarray) else array.astype(np.int64)
 
 
 def _as_item(item):
@@ -202,19 +220,21 @@ def _consumed(part):
     """How many dimensions of the tensor a part of its index names."""
     if part is None or part is ...:
         return 0
-    if isinstance(part, Tensor) and part.dtype in MASK_DTYPES:
+    if isinstance(part, Tensor | np.ndarray) and dtypes.as_dtype(part.dtype) in MASK_DTYPES:
         return part.ndim
     return 1
 
 
 def _is_whole(part, extent):
-    """Whether a slice that is not alone leaves a dimension as it is, as PyTorch decides it: by what is written."""
-    start, end, step = (0 if part.start is None else part.start), (extent if part.stop is None else part.stop), part.step
-    return type(start) is int and start == 0 and type(end) is int and end >= extent and step in (None, 1)
+    """Whether a slice that is not alone is left out, as PyTorch decides it: by what is written."""
+    start, end = 0 if part.start is None else part.start, extent if part.stop is None else part.stop
+    if type(start) is not int or type(end) is not int:
+        return False
+    return start == 0 and end >= extent and part.step in (None, 1)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False):
-    """The places where a tensor is not zero: a row each, or with `as_tuple` an index tensor for each dimension.
+    """The places where a tensor is not zero, a row each; `as_tuple`: an index tensor a dimension.
 
     The number of them is known only with the numbers: under a trace it raises RuntimeError.
 
@@ -240,9 +260,9 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype != dtypes.bool:
         raise RuntimeError(f"masked_select: expected BoolTensor for mask, not {mask.dtype}")
     shape = promotion.broadcast_shapes("masked_select", input.shape, mask.shape)
-    if not shape:
-        return getitem(input, mask)
-    return getitem(input.expand(shape), mask.expand(shape))
+    # by numpy: under a trace of other things an operator would give no numbers
+    known = np.broadcast_to(np.asarray(concrete(mask, "masked_select()")), shape)
+    return getitem(input.expand(shape), known)
 
 
 Tensor.__getitem__ = getitem

@@ -1,7 +1,8 @@
-"""Operators that read or write elements by their place: one of a dimension, slices, index tensors, masks.
+"""Operators that read and write elements by index tensors, masks and triangles.
 
-An index beyond its dimension raises where the indices are numbers, by the `precondition` of the operator. Under a trace there are no
-numbers: what is read there is then NaN (of integers the least), what is written there is dropped.
+An index beyond its dimension raises where the indices are numbers, by the `precondition` of the
+operator. Under a trace there are no numbers: what is read there is then NaN (of integers the
+least), what is written there is dropped.
 """
 
 import math
@@ -21,7 +22,7 @@ class OutOfBounds(IndexError, RuntimeError):
 
 
 def _check_range(index, dim, extent, negative=False):
-    """Raise for a number of `index` that is no place of a dimension; below zero counts from the end, if `negative`."""
+    """Raise for a number of `index` that is no place; those below zero are places if `negative`."""
     numbers = numpy.asarray(index)
     if not numbers.size:
         return
@@ -31,172 +32,27 @@ def _check_range(index, dim, extent, negative=False):
         raise OutOfBounds(f"index {wrong} is out of bounds for dimension {dim} with size {extent}")
 
 
-def _check_index_dtype(name, index):
-    if dtypes.from_numpy(index.dtype) not in (dtypes.int32, dtypes.int64):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, not {dtypes.from_numpy(index.dtype)}")
-
-
-def _rank_one(*tensors):
-    """Tensors without dimensions as tensors of one, as which the operators of a dimension treat them."""
-    return [jnp.reshape(tensor, (1,)) if not tensor.ndim else tensor for tensor in tensors]
-
-
-# one place of a dimension
-
-
-def select(self, dim, index):
-    dim, index = _place(self.shape, dim, index)
-    return lax.index_in_dim(self, index, dim, keepdims=False)
-
-
-def _place(sizes, dim, index):
-    """The dimension and the index in it, both from 0."""
-    if not len(sizes):
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim = shapes.wrap_dim(dim, len(sizes))
-    if not -sizes[dim] <= index < sizes[dim]:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(sizes)} at dimension {dim}"
-        )
-    return dim, index % sizes[dim]
-
-
-def select_backward(grad_output, input_sizes, dim, index):
-    """Zeros of shape `input_sizes` with `grad_output` at one place of a dimension."""
-    dim, index = _place(input_sizes, dim, index)
-    return _placed(lax.expand_dims(grad_output, [dim]), input_sizes, dim, index, 1)
-
-
-def _placed(piece, sizes, dim, start, step):
-    """Zeros with `piece` at every `step`th place of a dimension from `start` on."""
-    stretch = max((piece.shape[dim] - 1) * step + 1, 0)
-    padding = [(0, 0, 0)] * len(sizes)
-    padding[dim] = (start, sizes[dim] - start - stretch, step - 1)
-    return lax.pad(piece, jnp.zeros((), piece.dtype), padding)
-
-
-def select_scatter(self, src, dim, index):
-    dim, index = _place(self.shape, dim, index)
-    _check_source(src.shape, (*self.shape[:dim], *self.shape[dim + 1 :]))
-    return lax.dynamic_update_index_in_dim(self, promotion.cast(src, _dtype(self)), index, dim)
-
-
-def zeros_of_select(tensor, dim, index):
-    return jnp.zeros_like(select(tensor, dim, index))
-
-
-def _check_source(got, expected):
-    if got != expected:
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(got)}, slice size = {list(expected)}"
-        )
-
-
 def _dtype(tensor):
     return dtypes.from_numpy(tensor.dtype)
 
 
-# slices
-
-
-def _bounds(sizes, dim, start, end, step):
-    """The dimension, and first place, end and step of a slice of it, as Python's slices have them."""
-    if not len(sizes):
-        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    if step <= 0:
-        raise RuntimeError(f"slice step must be positive, but got {step}: use flip to turn a dimension round")
-    dim = shapes.wrap_dim(dim, len(sizes))
-    first, last, step = _python_slice(start, end, step).indices(sizes[dim])
-    return dim, first, max(first, last), step
-
-
-_python_slice = slice
-
-
-def slice(self, dim=0, start=None, end=None, step=1):
-    dim, start, end, step = _bounds(self.shape, dim, start, end, step)
-    return lax.slice_in_dim(self, start, end, step, dim)
-
-
-def slice_backward(grad_output, input_sizes, dim, start, end, step):
-    """Zeros of shape `input_sizes` with `grad_output` on a slice."""
-    dim, start, _, step = _bounds(input_sizes, dim, start, end, step)
-    return _placed(grad_output, input_sizes, dim, start, step)
-
-
-def slice_backward_wrapper(grad, sizes, dim, start, end, step):
-    dim, start, end, step = _bounds(sizes, dim, start, end, step)
-    return op.slice_backward(grad, sizes, dim, start, end, step)
-
-
-def slice_scatter(self, src, dim=0, start=None, end=None, step=1):
-    dim, start, end, step = _bounds(self.shape, dim, start, end, step)
-    count = len(range(start, end, step))
-    _check_source(src.shape, (*self.shape[:dim], count, *self.shape[dim + 1 :]))
-    places = (*[_python_slice(None)] * dim, _python_slice(start, end, step))
-    return self.at[places].set(promotion.cast(src, _dtype(self)))
-
-
-def zeros_of_slice(tensor, dim, start, end, step):
-    return jnp.zeros_like(slice(tensor, dim, start, end, step))
-
-
-def narrow(self, dim, start, length):
-    dim, start = _narrow_place(self.shape, dim, start)
-    extent = self.shape[dim]
-    if length < 0:
-        raise RuntimeError(f"narrow(): length must be non-negative, but got {length}.")
-    if start + length > extent:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({extent}).")
-    return lax.slice_in_dim(self, start, start + length, axis=dim)
-
-
-def _narrow_place(sizes, dim, start):
-    if not len(sizes):
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    dim = shapes.wrap_dim(dim, len(sizes))
-    extent = sizes[dim]
-    if not -extent <= start <= extent:
-        raise IndexError(
-            f"start out of range (expected to be in range of [{-extent}, {extent}], but got {start})"
+def _check_index_dtype(name, index):
+    if dtypes.from_numpy(index.dtype) not in (dtypes.int32, dtypes.int64):
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32/int64 for index, not {dtypes.from_numpy(index.dtype)}"
         )
-    return dim, start + extent if start < 0 else start
 
 
-def narrow_backward(grad, sizes, dim, start):
-    dim, start = _narrow_place(sizes, dim, start)
-    return op.slice_backward(grad, sizes, dim, start, start + grad.shape[dim], 1)
-
-
-# slices whose place is data; whoever calls these has checked the place
-
-
-def dynamic_select(self, dim, index):
-    return lax.dynamic_index_in_dim(self, index, dim, keepdims=False)
-
-
-def dynamic_select_backward(grad_output, input_sizes, dim, index):
-    zeros = jnp.zeros(input_sizes, grad_output.dtype)
-    return lax.dynamic_update_index_in_dim(zeros, grad_output, index, dim)
-
-
-def dynamic_slice(self, dim, start, length, step):
-    stretch = max((length - 1) * step + 1, 0)
-    return lax.slice_in_dim(lax.dynamic_slice_in_dim(self, start, stretch, dim), 0, stretch, step, dim)
-
-
-def dynamic_slice_backward(grad_output, input_sizes, dim, start, step):
-    stretch = max((grad_output.shape[dim] - 1) * step + 1, 0)
-    stretched = _placed(grad_output, (*input_sizes[:dim], stretch, *input_sizes[dim + 1 :]), dim, 0, step)
-    zeros = jnp.zeros(input_sizes, grad_output.dtype)
-    return lax.dynamic_update_slice_in_dim(zeros, stretched, start, dim)
+def _rank_one(*tensors):
+    """Tensors without dimensions as tensors of one, which the operators of a dimension take."""
+    return [jnp.reshape(tensor, (1,)) if not tensor.ndim else tensor for tensor in tensors]
 
 
 # index tensors, one for each dimension that is not None
 
 
 def index(self, indices):
-    """The elements at the places where the index tensors, broadcast together, point; negative ones count from the end."""
+    """The elements where the index tensors, broadcast together, point; -1 is the last place."""
     places = _places(self, indices)
     sizes = _indexed_shape(self.shape, indices)
     return self.at[places].get(mode="fill") if math.prod(sizes) else jnp.zeros(sizes, self.dtype)
@@ -204,7 +60,9 @@ def index(self, indices):
 
 def _places(self, indices):
     if len(indices) > self.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {self.ndim} (got {len(indices)})")
+        raise IndexError(
+            f"too many indices for tensor of dimension {self.ndim} (got {len(indices)})"
+        )
     given = [each for each in indices if each is not None]
     for each in given:
         if _dtype(each) not in (dtypes.int32, dtypes.int64):
@@ -219,10 +77,12 @@ def _places(self, indices):
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}"
         ) from None
-    extents = [extent for extent, each in zip(self.shape, indices, strict=False) if each is not None]
+    extents = [
+        extent for extent, each in zip(self.shape, indices, strict=False) if each is not None
+    ]
     if 0 in extents and 0 not in together:
         raise IndexError("index is out of bounds for dimension with size 0")
-    return tuple(_python_slice(None) if each is None else each for each in indices)
+    return tuple(slice(None) if each is None else each for each in indices)
 
 
 def _check_indices(self, indices, *_):
@@ -241,7 +101,7 @@ def index_backward(grad, sizes, indices):
 
 
 def index_put(self, indices, values, accumulate=False):
-    """`self` with `values` at the places that `index` reads; with duplicates among them the sum if `accumulate`, else any one."""
+    """`self` with `values` where `index` reads; of duplicates the sum if `accumulate`, else any."""
     _check_same_dtype("Index put", self, values)
     places = _places(self, indices)
     target = _indexed_shape(self.shape, indices)
@@ -249,7 +109,8 @@ def index_put(self, indices, values, accumulate=False):
         values = jnp.broadcast_to(values, target)
     except ValueError:
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            "indexing result of "
             f"shape {list(target)}"
         ) from None
     if not values.size:
@@ -267,19 +128,24 @@ index_put.precondition = _check_indices
 
 
 def _indexed_shape(sizes, indices):
-    """The shape of what `index` reads: that of the index tensors stands for adjacent dimensions, or else comes first."""
+    """The shape of what `index` reads: index tensors of adjacent dimensions keep their place."""
     given = [dim for dim, each in enumerate(indices) if each is not None]
     if not given:
         return sizes
     rest = [extent for dim, extent in enumerate(sizes) if dim not in given]
     front = given[0] if given[-1] - given[0] < len(given) else 0
-    return (*rest[:front], *jnp.broadcast_shapes(*(indices[dim].shape for dim in given)), *rest[front:])
+    return (
+        *rest[:front],
+        *jnp.broadcast_shapes(*(indices[dim].shape for dim in given)),
+        *rest[front:],
+    )
 
 
 def _check_same_dtype(name, self, values):
     if self.dtype != values.dtype:
         raise RuntimeError(
-            f"{name} requires the source and destination dtypes match, got {_dtype(self).scalar_type} for the destination "
+            f"{name} requires the source and destination dtypes match, got "
+            f"{_dtype(self).scalar_type} for the destination "
             f"and {_dtype(values).scalar_type} for the source."
         )
 
@@ -297,15 +163,21 @@ def index_select(self, dim, index):
     _check_vector("index_select", self, index)
     (places,) = _rank_one(index)
     (source,) = _rank_one(self)
-    return jnp.reshape(jnp.take(source, places, dim, mode="fill"), _selected_shape(self.shape, dim, places))
+    return jnp.reshape(
+        jnp.take(source, places, dim, mode="fill"), _selected_shape(self.shape, dim, places)
+    )
 
 
 def _check_vector(name, self, index):
     if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector, but its shape is {list(index.shape)}")
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but its shape is {list(index.shape)}"
+        )
     _check_index_dtype(name, index)
     if not self.ndim and index.size != 1:
-        raise RuntimeError(f"{name}(): Index to scalar can have only 1 value, got {index.size} value(s)")
+        raise RuntimeError(
+            f"{name}(): Index to scalar can have only 1 value, got {index.size} value(s)"
+        )
 
 
 def _selected_shape(sizes, dim, places):
@@ -325,7 +197,7 @@ def index_select_backward(grad, sizes, dim, index):
 
 
 def index_add(self, dim, index, source, *, alpha=1):
-    """`self` with the slices of `source` added at the places `index` of a dimension, as often as a place is named."""
+    """`self` with the slices of `source` added at places of a dimension, as often as named."""
     dim = shapes.wrap_dim(dim, self.ndim)
     _check_vector("index_add", self, index)
     _check_same_dtype("index_add", self, source)
@@ -333,14 +205,20 @@ def index_add(self, dim, index, source, *, alpha=1):
     expected = _selected_shape(self.shape, dim, places)
     if source.shape != expected:
         raise RuntimeError(
-            "index_add(): source tensor shape must match self tensor shape, excluding the specified dimension, where it has "
-            f"the number of indices: it must be {list(expected)}. Got self.shape = {list(self.shape)} source.shape = "
+            "index_add(): source tensor shape must match self tensor shape, excluding the "
+            "specified dimension, where it has "
+            f"the number of indices: it must be {list(expected)}. Got self.shape = "
+            f"{list(self.shape)} source.shape = "
             f"{list(source.shape)}"
         )
-    moved = source if isinstance(alpha, int) and alpha == 1 else source * promotion.cast(alpha, _dtype(self))
+    moved = (
+        source
+        if isinstance(alpha, int) and alpha == 1
+        else source * promotion.cast(alpha, _dtype(self))
+    )
     (target,) = _rank_one(self)
     (moved,) = _rank_one(moved)
-    return jnp.reshape(_added(target, (*[_python_slice(None)] * dim, places), moved), self.shape)
+    return jnp.reshape(_added(target, (*[slice(None)] * dim, places), moved), self.shape)
 
 
 index_add.precondition = _check_selected
@@ -366,7 +244,10 @@ def gather(self, dim, index, *, sparse_grad=False):
 
 def _corner(tensor, extents, but=None):
     """The first `extents` of each dimension, of `but` all."""
-    wanted = [old if dim == but else new for dim, (new, old) in enumerate(zip(extents, tensor.shape, strict=True))]
+    wanted = [
+        old if dim == but else new
+        for dim, (new, old) in enumerate(zip(extents, tensor.shape, strict=True))
+    ]
     return tensor if (*wanted,) == tensor.shape else lax.slice(tensor, [0] * tensor.ndim, wanted)
 
 
@@ -376,13 +257,15 @@ def _check_gathered(name, self, dim, index):
     _check_index_dtype(name, index)
     if index.size and max(index.ndim, 1) != max(self.ndim, 1):
         raise RuntimeError(
-            f"{name}(): Index tensor must have the same number of dimensions as input tensor, but it has shape "
+            f"{name}(): Index tensor must have the same number of dimensions as input tensor, but "
+            "it has shape "
             f"{list(index.shape)} and the input {list(self.shape)}"
         )
     for other, (places, extent) in enumerate(zip(index.shape, self.shape, strict=False)):
         if index.size and other != dim and places > extent:
             raise RuntimeError(
-                f"{name}(): Size does not match at dimension {other} expected index {list(index.shape)} to be no larger than "
+                f"{name}(): Size does not match at dimension {other} expected index "
+                f"{list(index.shape)} to be no larger than "
                 f"self {list(self.shape)} apart from dimension {dim}"
             )
     return dim
@@ -401,25 +284,32 @@ def gather_backward(grad, sizes, dim, index):
 
 
 def scatter_add(self, dim, index, src):
-    """`self` with the elements of `src` added at the places `index` of a dimension, as often as a place is named."""
+    """`self` with the elements of `src` added at places of a dimension, as often as named."""
     dim, places, source = _scattered("scatter_add", self, dim, index, src)
     (target,) = _rank_one(self)
-    return jnp.reshape(_added(target, _mesh(places, dim), source), self.shape) if index.size else self
+    return (
+        jnp.reshape(_added(target, _mesh(places, dim), source), self.shape) if index.size else self
+    )
 
 
 scatter_add.precondition = _check_gathered_range
 
 
 def scatter(self, dim, index, src):
-    """`self` with the elements of `src`, a tensor or a number, at the places `index` of a dimension.
+    """`self` with the elements of `src`, a tensor or a number, at places of a dimension.
 
-    Of elements that go to one place any one is written, and as in PyTorch each gets that place's gradient.
+    Of elements that go to one place any one is written, and as in PyTorch each gets that place's
+    gradient.
     """
     if not hasattr(src, "shape") or getattr(src, "weak_type", False):
         src = jnp.broadcast_to(promotion.cast(src, _dtype(self)), index.shape)
     dim, places, source = _scattered("scatter", self, dim, index, src)
     (target,) = _rank_one(self)
-    return jnp.reshape(target.at[_mesh(places, dim)].set(source, mode="drop"), self.shape) if index.size else self
+    return (
+        jnp.reshape(target.at[_mesh(places, dim)].set(source, mode="drop"), self.shape)
+        if index.size
+        else self
+    )
 
 
 scatter.precondition = _check_gathered_range
@@ -430,12 +320,16 @@ def _scattered(name, self, dim, index, src):
     dim = _check_gathered(name, self, dim, index)
     if self.dtype != src.dtype:
         raise RuntimeError(
-            f"{name}(): Expected self.dtype to be equal to src.dtype, but they are {_dtype(self)} and {_dtype(src)}"
+            f"{name}(): Expected self.dtype to be equal to src.dtype, but they are {_dtype(self)} "
+            f"and {_dtype(src)}"
         )
     places, source = _rank_one(index, src)
-    if index.size and (places.ndim != source.ndim or any(map(int.__gt__, places.shape, source.shape))):
+    if index.size and (
+        places.ndim != source.ndim or any(map(int.__gt__, places.shape, source.shape))
+    ):
         raise RuntimeError(
-            f"{name}(): Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension "
+            f"{name}(): Expected index {list(index.shape)} to be no larger than self "
+            f"{list(self.shape)} apart from dimension "
             f"{dim} and to be no larger size than src {list(src.shape)}"
         )
     return dim, places, _corner(source, places.shape) if index.size else source
@@ -465,14 +359,20 @@ def take(self, index):
     _check_index_dtype("take", index)
     if not self.size and index.size:
         raise IndexError("take(): tried to take from an empty tensor")
-    return jnp.take(jnp.ravel(self), index, mode="fill") if index.size else jnp.zeros(index.shape, self.dtype)
+    return (
+        jnp.take(jnp.ravel(self), index, mode="fill")
+        if index.size
+        else jnp.zeros(index.shape, self.dtype)
+    )
 
 
 def _check_taken(self, index):
     try:
         _check_range(index, 0, self.size, negative=True)
     except IndexError as error:
-        raise IndexError(f"out of range: take() of a tensor of {self.size} elements: {error}") from None
+        raise IndexError(
+            f"out of range: take() of a tensor of {self.size} elements: {error}"
+        ) from None
 
 
 take.precondition = _check_taken
@@ -484,7 +384,7 @@ def take_backward(grad, sizes, index):
 
 
 def take_along_dim(self, indices, dim=None):
-    """`gather` where tensor and indices are broadcast together but for the dimension; without one both are flattened."""
+    """`gather` with tensor and indices broadcast together; without `dim` both are flattened."""
     self, indices, dim = _along(self, indices, dim)
     return gather(self, dim, indices)
 
@@ -494,7 +394,8 @@ def _along(self, indices, dim):
         return jnp.ravel(self), jnp.ravel(indices), 0
     if self.ndim != indices.ndim:
         raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            "but got "
             f"{self.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
     dim = shapes.wrap_dim(dim, self.ndim)
@@ -520,10 +421,13 @@ def take_along_dim_backward(grad, sizes, indices, dim):
 def masked_fill(self, mask, value):
     """`value` where the mask is true."""
     if mask.dtype != bool:
-        raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {_dtype(mask)}")
+        raise RuntimeError(
+            f"masked_fill only supports boolean masks, but got mask with dtype {_dtype(mask)}"
+        )
     if getattr(value, "ndim", 0):
         raise RuntimeError(
-            f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.ndim} dimension(s)."
         )
     promotion.broadcast_shapes("masked_fill", self.shape, mask.shape)
     return jnp.where(mask, promotion.cast(value, _dtype(self)), self)
@@ -553,4 +457,7 @@ def triu(self, diagonal=0):
 
 def _check_matrix(name, self):
     if self.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, but its shape is {list(self.shape)}")
+        raise RuntimeError(
+            f"{name}: input tensor must have at least 2 dimensions, but its shape is "
+            f"{list(self.shape)}"
+        )

@@ -15,7 +15,8 @@ def wrap_dim(dim, ndim):
     count = max(ndim, 1)
     if not -count <= dim < count:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got "
+            f"{dim})"
         )
     return dim % count
 
@@ -41,11 +42,14 @@ def inferred_size(size, count):
                 f"invalid shape dimension {extent} at index {position} of shape {list(size)}"
             )
     if size.count(-1) > 1:
-        raise RuntimeError(f"only one dimension can be inferred, but shape {list(size)} has several -1")
+        raise RuntimeError(
+            f"only one dimension can be inferred, but shape {list(size)} has several -1"
+        )
     known = math.prod(extent for extent in size if extent != -1)
     if -1 in size and known == 0 == count:
         raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {list(size)} because the unspecified dimension size -1 "
+            f"cannot reshape tensor of 0 elements into shape {list(size)} because the unspecified "
+            "dimension size -1 "
             "can be any value and is ambiguous"
         )
     inferred = tuple(count // (known or 1) if extent == -1 else extent for extent in size)
@@ -58,7 +62,8 @@ def flatten(self, start_dim=0, end_dim=-1):
     start, end = wrap_dim(start_dim, self.ndim), wrap_dim(end_dim, self.ndim)
     if start > end:
         raise RuntimeError(
-            f"flatten() has invalid args: start_dim cannot come after end_dim, but they are {start_dim} and {end_dim}"
+            "flatten() has invalid args: start_dim cannot come after end_dim, but they are "
+            f"{start_dim} and {end_dim}"
         )
     shape = self.shape
     return jnp.reshape(self, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
@@ -66,14 +71,18 @@ def flatten(self, start_dim=0, end_dim=-1):
 
 def unflatten(self, dim, sizes):
     if not self.ndim or not sizes:
-        raise RuntimeError(f"unflatten: sizes must be non-empty and the tensor have dimensions: {sizes}, {self.ndim}")
+        raise RuntimeError(
+            f"unflatten: sizes must be non-empty and the tensor have dimensions: {sizes}, "
+            f"{self.ndim}"
+        )
     dim = wrap_dim(dim, self.ndim)
     extent = self.shape[dim]
     try:
         inferred = inferred_size(sizes, extent)
     except RuntimeError as error:
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({extent}) in the "
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} "
+            f"({extent}) in the "
             f"input tensor: {error}"
         ) from None
     return jnp.reshape(self, (*self.shape[:dim], *inferred, *self.shape[dim + 1 :]))
@@ -81,7 +90,11 @@ def unflatten(self, dim, sizes):
 
 def squeeze(self, dim=None):
     """Without `dim`, or of those of `dim`, the dimensions of extent 1."""
-    dims = range(self.ndim) if dim is None else wrap_dims(dim if isinstance(dim, tuple) else (dim,), self.ndim)
+    dims = (
+        range(self.ndim)
+        if dim is None
+        else wrap_dims(dim if isinstance(dim, tuple) else (dim,), self.ndim)
+    )
     return lax.squeeze(self, [dim for dim in dims if self.shape[dim : dim + 1] == (1,)])
 
 
@@ -99,18 +112,24 @@ def expanded_size(shape, size):
     extra = len(size) - len(shape)
     if extra < 0:
         raise RuntimeError(
-            f"expand to size {list(size)}: the number of sizes provided ({len(size)}) must be greater or equal to the "
+            f"expand to size {list(size)}: the number of sizes provided ({len(size)}) must be "
+            "greater or equal to the "
             f"number of dimensions in the tensor ({len(shape)}), whose shape is {list(shape)}"
         )
     if -1 in size[:extra]:
         raise RuntimeError(
-            f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {size.index(-1)}"
+            "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing "
+            f"dimension {size.index(-1)}"
         )
-    wanted = [*size[:extra], *(old if new == -1 else new for new, old in zip(size[extra:], shape, strict=True))]
+    wanted = [
+        *size[:extra],
+        *(old if new == -1 else new for new, old in zip(size[extra:], shape, strict=True)),
+    ]
     for dim, (new, old) in enumerate(zip(wanted[extra:], shape, strict=True), start=extra):
         if new != old and old != 1:
             raise RuntimeError(
-                f"The expanded size of the tensor ({new}) must match the existing size ({old}) at non-singleton "
+                f"The expanded size of the tensor ({new}) must match the existing size ({old}) at "
+                "non-singleton "
                 f"dimension {dim}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
             )
     return _non_negative(wanted)
@@ -119,7 +138,9 @@ def expanded_size(shape, size):
 def _non_negative(size):
     if any(extent < 0 for extent in size):
         negative = next(extent for extent in size if extent < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {list(size)}")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {negative}: {list(size)}"
+        )
     return tuple(size)
 
 
@@ -133,7 +154,8 @@ def permute(self, dims):
 def permutation(dims, ndim):
     if len(dims) != ndim:
         raise RuntimeError(
-            "permute: number of dimensions in the tensor input does not match the length of the desired ordering of "
+            "permute: number of dimensions in the tensor input does not match the length of the "
+            "desired ordering of "
             f"dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
         )
     found = [wrap_dim(dim, ndim) for dim in dims]
@@ -155,7 +177,8 @@ def transpose(self, dim0, dim1):
 def t(self):
     if self.ndim > 2:
         raise RuntimeError(
-            f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D: use mT, or transpose(dim0, dim1)"
+            f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D: use mT, or "
+            "transpose(dim0, dim1)"
         )
     return jnp.transpose(self)
 
@@ -163,7 +186,8 @@ def t(self):
 def movedim(self, source, destination):
     if len(source) != len(destination):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number "
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should "
+            "contain the same number "
             f"of dims as destination ({list(destination)} dims)"
         )
     moved = []
@@ -217,7 +241,8 @@ def cat(tensors, dim=0):
     for position, tensor in enumerate(tensors):
         if not tensor.ndim:
             raise RuntimeError(
-                f"zero-dimensional tensor (at position {position}) cannot be concatenated: unsqueeze it, or use stack"
+                f"zero-dimensional tensor (at position {position}) cannot be concatenated: "
+                "unsqueeze it, or use stack"
             )
     shapes = [tensor.shape for tensor in tensors]
     kept = [tensor for tensor in promotion.unify(*tensors) if not _is_skipped(tensor.shape, shapes)]
@@ -227,7 +252,7 @@ def cat(tensors, dim=0):
 
 
 def _is_skipped(shape, shapes):
-    """Whether `cat` leaves a tensor out: an empty one of one dimension goes with any other shape."""
+    """Whether `cat` leaves a tensor out: an empty vector goes with any other shape."""
     return shape == (0,) and any(other != (0,) for other in shapes)
 
 
@@ -241,7 +266,8 @@ def _check_extents(tensors, dim):
         for other, (expected, got) in enumerate(zip(first, tensor.shape, strict=True)):
             if other != dim and expected != got:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {dim}. Expected size {expected} but got size {got} "
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size "
+                    f"{expected} but got size {got} "
                     f"for tensor number {position} in the list."
                 )
 
@@ -268,7 +294,9 @@ def stack(tensors, dim=0):
 
 
 def hstack(tensors):
-    return cat([jnp.atleast_1d(tensor) for tensor in tensors], _hstack_dim(t.shape for t in tensors))
+    return cat(
+        [jnp.atleast_1d(tensor) for tensor in tensors], _hstack_dim(t.shape for t in tensors)
+    )
 
 
 def hstack_backward(grad, shapes):
@@ -300,7 +328,9 @@ def split(self, split_size, dim=0):
     if not self.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if split_size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+        raise RuntimeError(
+            f"split expects split_size be non-negative, but got split_size={split_size}"
+        )
     dim = wrap_dim(dim, self.ndim)
     extent = self.shape[dim]
     if split_size == 0 != extent:
@@ -322,7 +352,8 @@ def split_with_sizes(self, split_sizes, dim=0):
         )
     if sum(split_sizes) != self.shape[dim]:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {self.shape[dim]} (input tensor's size at dimension "
+            f"split_with_sizes expects split_sizes to sum exactly to {self.shape[dim]} (input "
+            "tensor's size at dimension "
             f"{dim}), but got split_sizes={list(split_sizes)}"
         )
     return _pieces(self, split_sizes, dim)
@@ -383,7 +414,9 @@ def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
 
 def diag_embed(self, offset=0, dim1=-2, dim2=-1):
     if not self.ndim:
-        raise RuntimeError("diag_embed needs a tensor of one dimension or more, but got one of none")
+        raise RuntimeError(
+            "diag_embed needs a tensor of one dimension or more, but got one of none"
+        )
     first, second = _two_dims(dim1, dim2, self.ndim + 1)
     extents = iter(self.shape[:-1])
     side = self.shape[-1] + abs(offset)
@@ -409,7 +442,8 @@ def diag_backward(grad, shape, diagonal):
 def repeat(self, repeats):
     if len(repeats) < self.ndim:
         raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor: "
             f"repeats is {list(repeats)}, the tensor's shape {list(self.shape)}"
         )
     shape = (1,) * (len(repeats) - self.ndim) + self.shape

@@ -1,0 +1,168 @@
+"""Operators that read and write one place or a slice of a dimension."""
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxgrad import dtypes, promotion
+from jaxgrad.primitive import op
+
+from . import shape as shapes
+
+# one place of a dimension
+
+
+def select(self, dim, index):
+    dim, index = _place(self.shape, dim, index)
+    return lax.index_in_dim(self, index, dim, keepdims=False)
+
+
+def _place(sizes, dim, index):
+    """The dimension and the index in it, both from 0."""
+    if not len(sizes):
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = shapes.wrap_dim(dim, len(sizes))
+    if not -sizes[dim] <= index < sizes[dim]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(sizes)} at dimension "
+            f"{dim}"
+        )
+    return dim, index % sizes[dim]
+
+
+def select_backward(grad_output, input_sizes, dim, index):
+    """Zeros of shape `input_sizes` with `grad_output` at one place of a dimension."""
+    dim, index = _place(input_sizes, dim, index)
+    return _placed(lax.expand_dims(grad_output, [dim]), input_sizes, dim, index, 1)
+
+
+def _placed(piece, sizes, dim, start, step):
+    """Zeros with `piece` at every `step`th place of a dimension from `start` on."""
+    stretch = max((piece.shape[dim] - 1) * step + 1, 0)
+    padding = [(0, 0, 0)] * len(sizes)
+    padding[dim] = (start, sizes[dim] - start - stretch, step - 1)
+    return lax.pad(piece, jnp.zeros((), piece.dtype), padding)
+
+
+def select_scatter(self, src, dim, index):
+    dim, index = _place(self.shape, dim, index)
+    _check_source(src.shape, (*self.shape[:dim], *self.shape[dim + 1 :]))
+    return lax.dynamic_update_index_in_dim(
+        self, promotion.cast(src, dtypes.from_numpy(self.dtype)), index, dim
+    )
+
+
+def zeros_of_select(tensor, dim, index):
+    return jnp.zeros_like(select(tensor, dim, index))
+
+
+def _check_source(got, expected):
+    if got != expected:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(got)}, "
+            f"slice size = {list(expected)}"
+        )
+
+
+# slices
+
+
+def _bounds(sizes, dim, start, end, step):
+    """The dimension, and first place, end and step of a slice of it, as Python has them."""
+    if not len(sizes):
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if step <= 0:
+        raise RuntimeError(
+            f"slice step must be positive, but got {step}: use flip to turn a dimension round"
+        )
+    dim = shapes.wrap_dim(dim, len(sizes))
+    first, last, step = _python_slice(start, end, step).indices(sizes[dim])
+    return dim, first, max(first, last), step
+
+
+_python_slice = slice
+
+
+def slice(self, dim=0, start=None, end=None, step=1):
+    dim, start, end, step = _bounds(self.shape, dim, start, end, step)
+    return lax.slice_in_dim(self, start, end, step, dim)
+
+
+def slice_backward(grad_output, input_sizes, dim, start, end, step):
+    """Zeros of shape `input_sizes` with `grad_output` on a slice."""
+    dim, start, _, step = _bounds(input_sizes, dim, start, end, step)
+    return _placed(grad_output, input_sizes, dim, start, step)
+
+
+def slice_backward_wrapper(grad, sizes, dim, start, end, step):
+    dim, start, end, step = _bounds(sizes, dim, start, end, step)
+    return op.slice_backward(grad, sizes, dim, start, end, step)
+
+
+def slice_scatter(self, src, dim=0, start=None, end=None, step=1):
+    dim, start, end, step = _bounds(self.shape, dim, start, end, step)
+    count = len(range(start, end, step))
+    _check_source(src.shape, (*self.shape[:dim], count, *self.shape[dim + 1 :]))
+    places = (*[_python_slice(None)] * dim, _python_slice(start, end, step))
+    return self.at[places].set(promotion.cast(src, dtypes.from_numpy(self.dtype)))
+
+
+def zeros_of_slice(tensor, dim, start, end, step):
+    return jnp.zeros_like(slice(tensor, dim, start, end, step))
+
+
+def narrow(self, dim, start, length):
+    dim, start = _narrow_place(self.shape, dim, start)
+    extent = self.shape[dim]
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, but got {length}.")
+    if start + length > extent:
+        raise RuntimeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({extent})."
+        )
+    return lax.slice_in_dim(self, start, start + length, axis=dim)
+
+
+def _narrow_place(sizes, dim, start):
+    if not len(sizes):
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    dim = shapes.wrap_dim(dim, len(sizes))
+    extent = sizes[dim]
+    if not -extent <= start <= extent:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-extent}, {extent}], but got "
+            f"{start})"
+        )
+    return dim, start + extent if start < 0 else start
+
+
+def narrow_backward(grad, sizes, dim, start):
+    dim, start = _narrow_place(sizes, dim, start)
+    return op.slice_backward(grad, sizes, dim, start, start + grad.shape[dim], 1)
+
+
+# slices whose place is data; whoever calls these has checked the place
+
+
+def dynamic_select(self, dim, index):
+    return lax.dynamic_index_in_dim(self, index, dim, keepdims=False)
+
+
+def dynamic_select_backward(grad_output, input_sizes, dim, index):
+    zeros = jnp.zeros(input_sizes, grad_output.dtype)
+    return lax.dynamic_update_index_in_dim(zeros, grad_output, index, dim)
+
+
+def dynamic_slice(self, dim, start, length, step):
+    stretch = max((length - 1) * step + 1, 0)
+    return lax.slice_in_dim(
+        lax.dynamic_slice_in_dim(self, start, stretch, dim), 0, stretch, step, dim
+    )
+
+
+def dynamic_slice_backward(grad_output, input_sizes, dim, start, step):
+    stretch = max((grad_output.shape[dim] - 1) * step + 1, 0)
+    stretched = _placed(
+        grad_output, (*input_sizes[:dim], stretch, *input_sizes[dim + 1 :]), dim, 0, step
+    )
+    zeros = jnp.zeros(input_sizes, grad_output.dtype)
+    return lax.dynamic_update_slice_in_dim(zeros, stretched, start, dim)
