@@ -4,7 +4,7 @@ result.
 
 from html import escape
 
-WIDTH, HEIGHT, GAP_X, GAP_Y = 168, 34, 14, 34
+WIDTH, HEIGHT, GAP_X, GAP_Y = 190, 34, 14, 34
 
 
 def rows_of(tensor):

@@ -249,7 +249,7 @@ def finish(program: Program, leaves, arrays, mask):
             reverse = program.reverses.get(mask) or _reverse_of(program, mask)
             if reverse.wanted:
                 node, requires_grad = _record(reverse, leaves, arrays, results), True
-    elif current is INFERENCE:
+    elif current >= INFERENCE:
         node = INFERENCE_TENSOR
     if program.single:
         # as `_wrap`, without its call

@@ -81,22 +81,13 @@ def add(first, second, wide: bool):
     return _wide_add(first, second) if wide else _add(first, second)
 
 
-@functools.lru_cache(maxsize=256)
-def _filled(aval: avals.Aval, value):
-    return with_wide_types(jnp.full)(aval.shape, value, aval.dtype.numpy)
+@functools.lru_cache(maxsize=1024)
+def _filler(aval: avals.Aval, value):
+    return with_wide_types(jax.jit(lambda: jnp.full(aval.shape, value, aval.dtype.numpy)))
 
 
-def zeros(aval: avals.Aval):
-    """An array of zeros; immutable, so one serves all who ask."""
-    return (
-        _filled(aval, 0)
-        if aval.mode == avals.IMMEDIATE
-        else jnp.zeros(aval.shape, aval.dtype.numpy)
-    )
-
-
-def ones(aval: avals.Aval):
-    """An array of ones, shared likewise."""
-    return (
-        _filled(aval, 1) if aval.mode == avals.IMMEDIATE else jnp.ones(aval.shape, aval.dtype.numpy)
-    )
+def filled(aval: avals.Aval, value):
+    """A new array of one value. Never a shared one, which somebody might donate."""
+    if aval.mode == avals.IMMEDIATE:
+        return _filler(aval, value)()
+    return jnp.full(aval.shape, value, aval.dtype.numpy)

@@ -8,16 +8,12 @@ shape, dtype and realness.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 
 from .programs import Reverse, conform, conjugate, pullback
 from .table import Formula, Word
-
-if TYPE_CHECKING:
-    from .primitive import Call
 
 
 class Metadata:
@@ -42,7 +38,7 @@ class Saved:
     them, by name.
     """
 
-    def __init__(self, call: Call, inputs: set[str], outputs: set[str]):
+    def __init__(self, call, inputs: set[str], outputs: set[str]):
         self.call = call
         self.inputs = tuple(i for i, owner in enumerate(call.owners) if owner in inputs)
         self.outputs = tuple(i for i, name in enumerate(output_names(call)) if name in outputs)
@@ -77,13 +73,13 @@ def _fill(avals, positions, arrays):
     return values
 
 
-def output_names(call: Call) -> tuple[str, ...]:
+def output_names(call) -> tuple[str, ...]:
     """A name for each output; the tensors of a list are all called by the list's name."""
     names = call.primitive.rule.outputs
     return tuple(names) if len(names) == len(call.outputs) else names * len(call.outputs)
 
 
-def where(call: Call, name: str) -> str:
+def where(call, name: str) -> str:
     """An entry and its key, as errors name them."""
     rule = call.primitive.rule
     return f"{rule.schema.full_name} ({rule.path}:{rule.line}), {name}"
@@ -92,7 +88,7 @@ def where(call: Call, name: str) -> str:
 class CallReverse(Reverse):
     """The gradient formulas of a call for the inputs that `mask` names."""
 
-    def __init__(self, call: Call, mask):
+    def __init__(self, call, mask):
         super().__init__(call, mask)
         owners = {call.owners[i] for i in self.wanted}
         gradients = call.primitive.rule.gradients
@@ -202,7 +198,7 @@ class TangentMap:
     `linear.py`.
     """
 
-    def __init__(self, call: Call, mask):
+    def __init__(self, call, mask):
         self.call, self.mask = call, mask
         self.moving = tuple(i for i, flag in enumerate(mask) if flag)
         self.reverse = call.reverse(mask)

@@ -1,5 +1,6 @@
-"""Indexing of tensors, `x[...]`: as in PyTorch each part of an index becomes an operator.
+"""Indexing of tensors, `x[...]`, and their transposes, `x.T`.
 
+As in PyTorch each part of an index becomes an operator.
 Integers become `select`, slices `slice`, None `unsqueeze`; tensors, arrays, lists and booleans
 together one `index`. A boolean mask stands for the places where it is true, so its numbers must be
 known: under a trace it raises. An index tensor that points beyond its dimension raises IndexError
@@ -15,8 +16,7 @@ import numpy as np
 
 from . import avals, dtypes, ops, promotion
 from .creation import from_host
-from .methods import concrete
-from .tensor import Tensor, wrap
+from .tensor import Tensor, concrete, wrap
 
 # here and now the place is data of the kernel, so that a loop over places compiles one
 _select_at, _slice_at = ops._select, ops._slice
@@ -26,6 +26,10 @@ INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 MASK_DTYPES = (dtypes.bool, dtypes.uint8)
 MOST_PARTS_OF_A_LIST = 32
 
+NO_MATRIX = (
+    "Tensor.{} is deprecated on a tensor that is no matrix but {}-D: "
+    "call permute with the order that is meant"
+)
 BYTE_MASK = (
     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 )
@@ -265,6 +269,50 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return getitem(input.expand(shape), known)
 
 
-Tensor.__getitem__ = getitem
-Tensor.nonzero = nonzero
-Tensor.masked_select = masked_select
+def _transposed(tensor, name, supported):
+    if not supported:
+        batches = " or batches of matrices" if name.startswith("m") else " (2-D tensors)"
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices{batches}. Got {tensor.ndim}-D tensor."
+        )
+    if not tensor.ndim:
+        warnings.warn(NO_MATRIX.format(name, 0), UserWarning, stacklevel=3)
+    return tensor.transpose(-2, -1) if tensor.ndim else tensor
+
+
+def _conjugate(tensor):
+    return tensor.conj() if tensor.dtype.is_complex else tensor
+
+
+class Methods:
+    """Methods of a tensor that give a part of it, or its transpose; `methods.py` installs them."""
+
+    __getitem__ = getitem
+    nonzero = nonzero
+    masked_select = masked_select
+
+    @property
+    def T(self) -> Tensor:
+        """The dimensions in reverse; of a matrix its transpose.
+
+        >>> jaxgrad.zeros(2, 3).T.shape
+        torch.Size([3, 2])
+        """
+        if self.ndim != 2:
+            warnings.warn(NO_MATRIX.format("T", self.ndim), UserWarning, stacklevel=2)
+        return self.permute(tuple(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Tensor:
+        """Each matrix, in the last two dimensions, transposed."""
+        return _transposed(self, "mT", self.ndim != 1)
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+        return _conjugate(_transposed(self, "H", self.ndim in (0, 2)))
+
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate transpose of each matrix, in the last two dimensions."""
+        return _conjugate(_transposed(self, "mH", self.ndim != 1))

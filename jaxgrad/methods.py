@@ -11,18 +11,13 @@ import warnings
 import jax
 import numpy as np
 
-from . import avals, conversion, devices, dtypes, factories, moves, ops, printing
+from . import avals, conversion, devices, dtypes, factories, indexing, moves, ops, printing
 from .modes import is_grad_enabled
-from .tensor import Tensor, wrap
+from .tensor import Tensor, concrete, wrap
 
 CONVERTING = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
     "Consider using tensor.detach() first."
-)
-
-NO_MATRIX = (
-    "Tensor.{} is deprecated on a tensor that is no matrix but {}-D: "
-    "call permute with the order that is meant"
 )
 
 
@@ -31,7 +26,8 @@ def install():
     for name in ops.library.methods:
         if not name.startswith("_") and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, name))
-    for source in (factories.Methods, conversion.Methods, moves.Methods, _Methods):
+    rooms = (factories, conversion, moves, indexing)
+    for source in (*(room.Methods for room in rooms), _Methods):
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
@@ -51,20 +47,6 @@ PROTOCOL = {
     "and": "bitwise_and", "rand": "bitwise_and", "or": "bitwise_or", "ror": "bitwise_or",
     "xor": "bitwise_xor", "rxor": "bitwise_xor", "invert": "bitwise_not",
 }  # fmt: skip
-
-
-def concrete(tensor: Tensor, what: str):
-    """The tensor's array, finished. Raises RuntimeError under a trace, where there are no numbers
-    yet.
-    """
-    if tensor._aval.mode != avals.IMMEDIATE:
-        raise RuntimeError(
-            f"{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is being "
-            f"traced: inside jaxgrad.jit, "
-            "jax.jit or a vmap there are none yet. Return the tensor and read it outside, or use "
-            "jaxgrad.where in place of an if"
-        )
-    return tensor._array
 
 
 class _Methods:
@@ -194,32 +176,6 @@ class _Methods:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
-    @property
-    def T(self) -> Tensor:
-        """The dimensions in reverse; of a matrix its transpose.
-
-        >>> jaxgrad.zeros(2, 3).T.shape
-        torch.Size([3, 2])
-        """
-        if self.ndim != 2:
-            warnings.warn(NO_MATRIX.format("T", self.ndim), UserWarning, stacklevel=2)
-        return self.permute(tuple(range(self.ndim))[::-1])
-
-    @property
-    def mT(self) -> Tensor:
-        """Each matrix, in the last two dimensions, transposed."""
-        return _transposed(self, "mT", self.ndim != 1)
-
-    @property
-    def H(self) -> Tensor:
-        """The conjugate transpose of a matrix."""
-        return _conjugate(_transposed(self, "H", self.ndim in (0, 2)))
-
-    @property
-    def mH(self) -> Tensor:
-        """The conjugate transpose of each matrix, in the last two dimensions."""
-        return _conjugate(_transposed(self, "mH", self.ndim != 1))
-
     def __len__(self):
         if not self.ndim:
             raise TypeError("len() of a 0-d tensor")
@@ -322,21 +278,6 @@ def _real_number(tensor, kind):
     return number
 
 
-def _transposed(tensor, name, supported):
-    if not supported:
-        batches = " or batches of matrices" if name.startswith("m") else " (2-D tensors)"
-        raise RuntimeError(
-            f"tensor.{name} is only supported on matrices{batches}. Got {tensor.ndim}-D tensor."
-        )
-    if not tensor.ndim:
-        warnings.warn(NO_MATRIX.format(name, 0), UserWarning, stacklevel=3)
-    return tensor.transpose(-2, -1) if tensor.ndim else tensor
-
-
-def _conjugate(tensor):
-    return tensor.conj() if tensor.dtype.is_complex else tensor
-
-
 def _dimension(dim, ndim):
     if not ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -351,29 +292,6 @@ def _dimension(dim, ndim):
 def _device_shown(tensor):
     place = tensor.device
     return None if place == devices.default_device() else str(place)
-
-
-def _flatten_tensor(tensor):
-    return (tensor._array,), None
-
-
-def _unflatten_tensor(_, children):
-    (array,) = children
-    made = object.__new__(Tensor)
-    for name, value in (
-        ("_array", array),
-        ("_requires_grad", False),
-        ("_grad_fn", None),
-        ("_output_nr", 0),
-        ("_leaf", None),
-    ):
-        setattr(made, name, value)
-    # JAX unflattens with whatever it carries: placeholders, specifications, not arrays alone
-    made._aval = avals.aval_of(array) if isinstance(array, jax.Array) else None
-    return made
-
-
-jax.tree_util.register_pytree_node(Tensor, _flatten_tensor, _unflatten_tensor)
 
 
 def _of_tensor(name, input: Tensor) -> Tensor:

@@ -1,5 +1,4 @@
-"""What operators do with their results here and now: leave them plain, record them, or mark them as
-inference tensors.
+"""What operators do with their results here and now: leave them plain, record them, or mark them.
 
 The state belongs to the current context (`contextvars`): to a thread, to an asyncio task.
 """
@@ -8,11 +7,14 @@ from __future__ import annotations
 
 import contextvars
 
-PLAIN, RECORD, INFERENCE = 0, 1, 2
+# In inference mode results are marked, and nothing is recorded even where grad mode is on again.
+PLAIN, RECORD, INFERENCE, INFERENCE_WITH_GRAD = 0, 1, 2, 3
 
-# the one of the three that holds: what an operator reads at every call
+# the one of the four that holds: what an operator reads at every call
 mode = contextvars.ContextVar("jaxgrad.mode", default=RECORD)
-_enabled = contextvars.ContextVar("jaxgrad.grad_enabled", default=True)
+
+# how many of the functions of `jaxgrad.func` are running around this place
+transforms = contextvars.ContextVar("jaxgrad.transforms", default=0)
 
 
 def is_grad_enabled() -> bool:
@@ -22,7 +24,7 @@ def is_grad_enabled() -> bool:
     ...     jaxgrad.is_grad_enabled()
     False
     """
-    return _enabled.get()
+    return mode.get() in (RECORD, INFERENCE_WITH_GRAD)
 
 
 def is_inference_mode_enabled() -> bool:
@@ -31,12 +33,18 @@ def is_inference_mode_enabled() -> bool:
     >>> jaxgrad.is_inference_mode_enabled()
     False
     """
-    return mode.get() == INFERENCE
+    return mode.get() >= INFERENCE
 
 
-def switch(enabled: bool, inference: bool) -> tuple[bool, bool]:
-    """Set grad mode and inference mode; gives what they were."""
-    before = (_enabled.get(), mode.get() == INFERENCE)
-    _enabled.set(enabled)
-    mode.set(INFERENCE if inference else RECORD if enabled else PLAIN)
+def with_grad(enabled: bool) -> int:
+    """The mode that holds here once grad mode is switched on or off."""
+    if mode.get() >= INFERENCE:
+        return INFERENCE_WITH_GRAD if enabled else INFERENCE
+    return RECORD if enabled else PLAIN
+
+
+def switch(wanted: int) -> int:
+    """Set the mode; gives what it was."""
+    before = mode.get()
+    mode.set(wanted)
     return before

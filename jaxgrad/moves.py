@@ -77,7 +77,7 @@ def to(self, *args, **kwargs) -> Tensor:
     if dtype is not None and dtype is not self.dtype:
         result = ops.to(self, dtype)
     target = placed(device)
-    if self._aval.mode != avals.IMMEDIATE:
+    if result._aval.mode != avals.IMMEDIATE:  # a concrete one too becomes traced in a trace
         return result
     source = next(iter(result._array.devices()))
     if (target is None or target == source) and (not copy or result is not self):

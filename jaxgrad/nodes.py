@@ -1,31 +1,37 @@
 """The nodes of the recorded graph.
 
-A `Node` holds the program of its gradients, what that program reads, and where each gradient goes. It never holds its outputs,
-so a graph dies with its last handle. An edge is a pair: a node, and the number of its output.
+A `Node` holds the program of its gradients, what that program reads, and where each gradient goes.
+It never holds its outputs, so a graph dies with its last handle. An edge is a pair: a node, and the
+number of its output.
 """
 
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 
-# increasing: a node's gradients go to nodes with lower numbers only, so that descending order is a topological one
+# Increasing: gradients go to nodes with lower numbers only; descending order is topological.
 next_sequence_number = itertools.count().__next__
+
+# For what threads change together: a leaf's state, its node, its accumulated gradient.
+leaf_lock = threading.RLock()
 
 FREED = object()
 
 SECOND_TIME = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-    "after calling backward."
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
 )
 
 
 class Node:
-    """One recorded call: `reverse` is the program of its gradients, `saved` the arrays that it reads beside them.
+    """One recorded call.
 
-    `edges`: one for each gradient that `reverse` gives.
+    `reverse`: the program of its gradients; `saved`: the arrays that it reads beside them; `edges`:
+    where its gradients go, one edge each.
     """
 
     __slots__ = ("__weakref__", "edges", "output_count", "retained", "reverse", "saved", "sequence")
@@ -49,7 +55,7 @@ class Node:
 
     @property
     def next_functions(self):
-        """For each tensor that went in, the node its gradient goes to and the number of that node's output."""
+        """For each tensor that went in, the edge that its gradient goes along."""
         edges = iter(self.edges)
         return tuple(
             next(edges) if wanted else (None, 0)
@@ -77,6 +83,7 @@ class AccumulateGrad:
     edges = ()
     next_functions = ()
     output_count = 1
+    retained = None
 
     def __init__(self, variable):
         self.variable = variable

@@ -1,7 +1,7 @@
 """The handle: what PyTorch code holds in its hands.
 
-A `Tensor` points to an immutable `jax.Array`. Its methods are in `methods.py` and made from the table; here is what makes
-it a tensor: its array, its abstract value, and its place in the graph.
+A `Tensor` points to an immutable `jax.Array`. Its methods are in `methods.py` and made from the
+table; here is what makes it a tensor: its array, its abstract value, and its place in the graph.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import weakref
 import jax
 
 from . import avals, devices
-from .nodes import AccumulateGrad, Node
+from .modes import is_inference_mode_enabled
+from .nodes import AccumulateGrad, Node, leaf_lock
 
 # marks, in the place of a node, a tensor made in inference mode
 INFERENCE_TENSOR = object()
 
 NON_LEAF_GRAD = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
-    "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+    "attribute won't be populated "
+    "during autograd.backward(). If you indeed want the .grad field to be populated for a "
+    "non-leaf Tensor, use "
     ".retain_grad() on the non-leaf Tensor."
 )
 
@@ -33,7 +36,15 @@ class Tensor:
     tensor([2., 4.])
     """
 
-    __slots__ = ("__weakref__", "_array", "_aval", "_grad_fn", "_leaf", "_output_nr", "_requires_grad")
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_aval",
+        "_grad_fn",
+        "_leaf",
+        "_output_nr",
+        "_requires_grad",
+    )
 
     # numpy leaves `array * tensor` to the tensor
     __array_priority__ = 1000
@@ -63,7 +74,8 @@ class Tensor:
     def requires_grad_(self, requires_grad: bool = True):
         """Record operators on this leaf from now on, or no longer; returns the tensor itself.
 
-        Raises RuntimeError for a tensor that is not floating point or complex, or that was computed.
+        Raises RuntimeError for a tensor that is not floating point or complex, or that was
+        computed.
 
         >>> jaxgrad.zeros(2).requires_grad_()
         tensor([0., 0.], requires_grad=True)
@@ -73,17 +85,22 @@ class Tensor:
             raise TypeError(f"requires_grad_(): argument 'requires_grad' must be bool, not {kind}")
         if not requires_grad and self.grad_fn is not None:
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in a "
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if requires_grad and not self._aval.differentiable:
             raise RuntimeError(
-                f"only Tensors of floating point and complex dtype can require gradients, not one of {self.dtype}"
+                f"only Tensors of floating point and complex dtype can require gradients, not one "
+                f"of {self.dtype}"
             )
         if requires_grad and self._grad_fn is INFERENCE_TENSOR:
-            raise RuntimeError(
-                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
-            )
+            if not is_inference_mode_enabled():
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                    "allowed: use its clone()"
+                )
+            self._grad_fn = None  # from now on a leaf like others
         self._requires_grad = requires_grad
         return self
 
@@ -125,18 +142,22 @@ class Tensor:
     def _check_assigned(self, gradient):
         if not isinstance(gradient, Tensor):
             raise TypeError(
-                f"assigned grad expected to be a Tensor or None but got grad of type {type(gradient).__name__}"
+                f"assigned grad expected to be a Tensor or None but got grad of type "
+                f"{type(gradient).__name__}"
             )
         if gradient is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if gradient.shape != self.shape:
             raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(gradient.shape)}' to a tensor of size "
-                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
+                f"attempting to assign a gradient of size '{list(gradient.shape)}' to a tensor of "
+                f"size "
+                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the "
+                f"same size"
             )
         if gradient.dtype != self.dtype:
             raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{gradient.dtype}' to a tensor with dtype '{self.dtype}'. "
+                f"attempting to assign a gradient with dtype '{gradient.dtype}' to a tensor with "
+                f"dtype '{self.dtype}'. "
                 "Please ensure that the gradient and the tensor have the same dtype"
             )
 
@@ -148,7 +169,8 @@ class Tensor:
         return kept is not None and kept() is self
 
     def retain_grad(self):
-        """Have `.grad` filled although the tensor is not a leaf. Raises RuntimeError where no gradient is required.
+        """Have `.grad` filled although the tensor is not a leaf. Raises RuntimeError where no
+        gradient is required.
 
         >>> x = jaxgrad.ones(2, requires_grad=True)
         >>> y = x * 2
@@ -176,18 +198,22 @@ class Tensor:
 
 
 class LeafState:
-    """What few tensors have: a gradient, and a leaf's node."""
+    """What few tensors have: a gradient, and a leaf's node.
 
-    __slots__ = ("accumulate", "grad")
+    The leaf holds its node weakly, as the node holds the leaf: whoever has an edge keeps both.
+    """
+
+    __slots__ = ("grad", "node")
 
     def __init__(self):
         self.grad = None
-        self.accumulate = None
+        self.node = lambda: None
 
 
 def leaf_state(tensor: Tensor) -> LeafState:
     if tensor._leaf is None:
-        tensor._leaf = LeafState()
+        with leaf_lock:
+            tensor._leaf = tensor._leaf or LeafState()
     return tensor._leaf
 
 
@@ -207,13 +233,54 @@ _new = object.__new__
 
 
 def edge_of(tensor: Tensor):
-    """Where a gradient of this tensor goes: the node that made it, or its own `AccumulateGrad`, and the output's number."""
+    """Where a tensor's gradient goes: the node that made it, or its own `AccumulateGrad`, and the
+    output's number.
+    """
     if tensor._grad_fn is not None:
         return tensor._grad_fn, tensor._output_nr
     state = leaf_state(tensor)
-    node = state.accumulate() if state.accumulate is not None else None
+    node = state.node()
     if node is None:
-        # the leaf holds its node weakly, as the node holds the leaf: whoever has an edge keeps both
-        node = AccumulateGrad(tensor)
-        state.accumulate = weakref.ref(node)
+        with leaf_lock:
+            node = state.node()
+            if node is None:
+                node = AccumulateGrad(tensor)
+                state.node = weakref.ref(node)
     return node, 0
+
+
+def concrete(tensor: Tensor, what: str):
+    """The tensor's array, finished. Raises RuntimeError under a trace, where there are no numbers
+    yet.
+    """
+    if tensor._aval.mode != avals.IMMEDIATE:
+        raise RuntimeError(
+            f"{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is being "
+            f"traced: inside jaxgrad.jit, "
+            "jax.jit or a vmap there are none yet. Return the tensor and read it outside, or use "
+            "jaxgrad.where in place of an if"
+        )
+    return tensor._array
+
+
+def _flatten_tensor(tensor):
+    return (tensor._array,), None
+
+
+def _unflatten_tensor(_, children):
+    (array,) = children
+    made = _new(Tensor)
+    for name, value in (
+        ("_array", array),
+        ("_requires_grad", False),
+        ("_grad_fn", None),
+        ("_output_nr", 0),
+        ("_leaf", None),
+    ):
+        setattr(made, name, value)
+    # JAX unflattens with whatever it carries: placeholders, specifications, not arrays alone
+    made._aval = avals.aval_of(array) if isinstance(array, jax.Array) else None
+    return made
+
+
+jax.tree_util.register_pytree_node(Tensor, _flatten_tensor, _unflatten_tensor)

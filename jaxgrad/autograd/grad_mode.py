@@ -1,36 +1,52 @@
 """Whether operators are recorded: no_grad, enable_grad, set_grad_enabled, inference_mode.
 
-Each object keeps a stack of what it found, so that entering one twice restores twice; PyTorch 2.13 leaves gradients off there.
+What an object found when it was entered is kept on a stack that belongs to the current thread or
+asyncio task: one object may be entered twice, and in several places at once. (PyTorch 2.13 leaves
+gradients off after the former.)
 """
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import inspect
 import warnings
 
-from ..modes import is_inference_mode_enabled, switch
+from ..modes import INFERENCE, RECORD, switch, with_grad
+
+# In this context: the object that was entered last, what it found, and the same of the one before.
+_entered = contextvars.ContextVar("jaxgrad.entered_modes", default=None)
 
 
 class _Mode:
-    """A context manager that is a decorator too, of functions and of generators (the mode holds inside them)."""
+    """A context manager, and a decorator of functions, generators and coroutines."""
 
-    def __init__(self):
-        self._before: list[tuple[bool, bool]] = []
+    def set(self):
+        """Set the mode; gives what it was."""
+        raise NotImplementedError(f"{type(self).__name__}.set")
 
-    def target(self) -> tuple[bool, bool]:
-        """Grad mode and inference mode within."""
-        raise NotImplementedError
+    def reset(self, before):
+        switch(before)
 
     def clone(self):
         """A fresh one of the same settings, for each call of a decorated function."""
         return type(self)()
 
     def __enter__(self):
-        self._before.append(switch(*self.target()))
+        _entered.set((self, self.set(), _entered.get()))
 
     def __exit__(self, *exception):
-        switch(*self._before.pop())
+        passed, entry = [], _entered.get()
+        while entry is not None and entry[0] is not self:
+            passed.append(entry[:2])
+            entry = entry[2]
+        if entry is None:
+            return  # it was entered in another context, whose business it is
+        self.reset(entry[1])
+        rest = entry[2]
+        for later in reversed(passed):
+            rest = (*later, rest)
+        _entered.set(rest)
 
     def __call__(self, function):
         if inspect.isclass(function):
@@ -44,6 +60,8 @@ class _Mode:
             return function
         if inspect.isgeneratorfunction(function):
             return self._of_generator(function)
+        if inspect.iscoroutinefunction(function):
+            return self._of_coroutine(function)
 
         @functools.wraps(function)
         def call(*args, **kwargs):
@@ -51,6 +69,14 @@ class _Mode:
                 return function(*args, **kwargs)
 
         return call
+
+    def _of_coroutine(self, function):
+        @functools.wraps(function)
+        async def run(*args, **kwargs):
+            with self.clone():
+                return await function(*args, **kwargs)
+
+        return run
 
     def _of_generator(self, function):
         @functools.wraps(function)
@@ -63,7 +89,7 @@ class _Mode:
                         item = advance(value)
                 except StopIteration as stop:
                     return stop.value
-                advance, value = (yield from _receive(item, generator))
+                advance, value = yield from _receive(item, generator)
 
         return generate
 
@@ -84,17 +110,13 @@ class _WithoutParentheses(_Mode):
 
     def __new__(cls, function=None):
         made = super().__new__(cls)
-        if function is None:
-            return made
-        made.__init__()
-        return made(function)
-
-    def __init__(self, function=None):
-        super().__init__()
+        return made if function is None else made(function)
 
 
 class no_grad(_WithoutParentheses):
-    """Operators within are not recorded: their results do not require grad. Factories still heed `requires_grad=True`.
+    """Operators within are not recorded: their results do not require grad.
+
+    Factories still heed `requires_grad=True`.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.no_grad():
@@ -102,8 +124,8 @@ class no_grad(_WithoutParentheses):
     False
     """
 
-    def target(self):
-        return False, is_inference_mode_enabled()
+    def set(self):
+        return switch(with_grad(False))
 
 
 class enable_grad(_WithoutParentheses):
@@ -115,11 +137,45 @@ class enable_grad(_WithoutParentheses):
     True
     """
 
-    def target(self):
-        return True, is_inference_mode_enabled()
+    def set(self):
+        return switch(with_grad(True))
 
 
-class set_grad_enabled(_Mode):
+class _Setting(_Mode):
+    """A mode that holds from where it is made on, and as a context manager until its end."""
+
+    def __init__(self, mode: bool):
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"{type(self).__name__}(): argument 'enabled' (position 1) must be bool, "
+                f"not {type(mode).__name__}"
+            )
+        self.mode = mode
+        self._found = (self.set(),)
+
+    def clone(self):
+        made = object.__new__(type(self))
+        made.mode, made._found = self.mode, ()
+        return made
+
+    def __enter__(self):
+        super().__enter__()
+        if self._found:
+            # the first time, what to go back to is what the constructor found
+            _entered.set((self, *self._found, _entered.get()[2]))
+            self._found = ()
+
+    def __call__(self, function):
+        if self._found:
+            self.reset(*self._found)
+            self._found = ()
+        return super().__call__(function)
+
+    def __repr__(self):
+        return f"{type(self).__module__}.{type(self).__name__}(mode={self.mode})"
+
+
+class set_grad_enabled(_Setting):
     """Record operators or not, by a flag: from the call on, and as a context manager until its end.
 
     Raises TypeError for a mode that is not a bool.
@@ -129,46 +185,8 @@ class set_grad_enabled(_Mode):
     False
     """
 
-    def __init__(self, mode: bool):
-        if not isinstance(mode, bool):
-            raise TypeError(
-                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
-            )
-        super().__init__()
-        self.enabled = mode
-        self._found = switch(mode, is_inference_mode_enabled())
-
-    def target(self):
-        return self.enabled, is_inference_mode_enabled()
-
-    def clone(self):
-        return _Quiet(self.enabled)
-
-    def __enter__(self):
-        # what to go back to is what the constructor found, the first time
-        found, self._found = self._found, None
-        before = switch(*self.target())
-        self._before.append(found or before)
-
-    def __call__(self, function):
-        if self._found is not None:
-            switch(*self._found)
-            self._found = None
-        return super().__call__(function)
-
-    def __repr__(self):
-        return f"{type(self).__module__}.set_grad_enabled(mode={self.enabled})"
-
-
-class _Quiet(_Mode):
-    """`set_grad_enabled` that does not act before it is entered."""
-
-    def __init__(self, enabled):
-        super().__init__()
-        self.enabled = enabled
-
-    def target(self):
-        return self.enabled, is_inference_mode_enabled()
+    def set(self):
+        return switch(with_grad(self.mode))
 
 
 class inference_mode(_Mode):
@@ -185,15 +203,41 @@ class inference_mode(_Mode):
         made = super().__new__(cls)
         if isinstance(mode, bool):
             return made
-        made.__init__()
+        made.mode = True
         return made(mode)
 
     def __init__(self, mode: bool = True):
-        super().__init__()
-        self.inference = mode
-
-    def target(self):
-        return not self.inference, self.inference
+        self.mode = mode
 
     def clone(self):
-        return type(self)(self.inference)
+        return type(self)(self.mode)
+
+    def set(self):
+        return switch(INFERENCE if self.mode else RECORD)
+
+
+_multithreading = contextvars.ContextVar("jaxgrad.multithreading", default=True)
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` was set to."""
+    return _multithreading.get()
+
+
+class set_multithreading_enabled(_Setting):
+    """Whether a backward pass may use other threads: kept for PyTorch's code.
+
+    A backward pass of ours always runs in the thread that calls it.
+
+    >>> with jaxgrad.autograd.set_multithreading_enabled(False):
+    ...     jaxgrad.autograd.is_multithreading_enabled()
+    False
+    """
+
+    def set(self):
+        before = _multithreading.get()
+        _multithreading.set(self.mode)
+        return before
+
+    def reset(self, before):
+        _multithreading.set(before)

@@ -1,4 +1,4 @@
-"""The recorded graph as torch.autograd.graph shows it: nodes, and edges as inputs and outputs of `grad`."""
+"""The recorded graph as torch.autograd.graph shows it: nodes and edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..tensor import Tensor, edge_of
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph that gradients arrive at: an input or output of `backward` and `grad` beside tensors."""
+    """A place that gradients arrive at; `backward` and `grad` take it in place of a tensor."""
 
     node: Any
     output_nr: int
@@ -17,7 +17,9 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge that the gradient of a tensor arrives at. Raises RuntimeError for a tensor that does not require grad.
+    """The edge that the gradient of a tensor arrives at.
+
+    Raises RuntimeError for a tensor that does not require grad.
 
     >>> x = jaxgrad.tensor(2.0, requires_grad=True)
     >>> edge = jaxgrad.autograd.graph.get_gradient_edge(x)
@@ -26,6 +28,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     if not tensor.requires_grad:
         raise RuntimeError(
-            "It is not possible to get the gradient edge for a Tensor that does not require gradients"
+            "It is not possible to get the gradient edge for a Tensor that does not require "
+            f"gradients: one of shape {list(tensor.shape)}"
         )
     return GradientEdge(*edge_of(tensor))

@@ -7,16 +7,13 @@ reaches is confused with what it differentiates.
 
 from __future__ import annotations
 
-import contextvars
 import functools
 
 import jax
 
 from .. import autograd, ops
+from ..modes import transforms
 from ..tensor import Tensor, wrap
-
-# how many of these functions are running around this place
-_depth = contextvars.ContextVar("jaxgrad.func.depth", default=0)
 
 
 def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
@@ -71,10 +68,10 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         for leaf in leaves:
             if not isinstance(leaf, Tensor | jax.Array):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
-        nested = _depth.get() > 0 or any(
+        nested = transforms.get() > 0 or any(
             _requires_grad(leaf) for leaf in jax.tree.leaves(args, is_leaf=_is_tensor)
         )
-        depth = _depth.set(_depth.get() + 1)
+        depth = transforms.set(transforms.get() + 1)
         try:
             with autograd.enable_grad():
                 inner = [_leaf(leaf) for leaf in leaves]
@@ -86,7 +83,7 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
                 value, aux = _value(func(*given, **kwargs), has_aux)
                 found = _gradients(value, inner, nested)
         finally:
-            _depth.reset(depth)
+            transforms.reset(depth)
         arrays = not any(map(_is_tensor, leaves))
         found = jax.tree.unflatten(structure, [g._array if arrays else g for g in found])
         value = value if nested else value.detach()
