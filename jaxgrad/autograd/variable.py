@@ -1,0 +1,45 @@
+"""`Variable`, the name that tensors with gradients had in old PyTorch: every tensor is one."""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+
+from ..tensor import Tensor
+
+
+class _Kind(type):
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_Kind):
+    """The values of a tensor outside of the graph they came from.
+
+    `isinstance(tensor, Variable)` holds for every tensor.
+
+    >>> jaxgrad.autograd.Variable(jaxgrad.ones(2), requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    """
+
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: bool = False):
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if volatile:
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return data.detach().requires_grad_(requires_grad)
+
+
+class _Module(types.ModuleType):
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead"
+        )
+
+
+sys.modules[__name__].__class__ = _Module
