@@ -306,6 +306,7 @@ def is_noticed(target, text):
 
 def survivors(only, position):
     """How many damages of a formula were tried, and a line for each that nobody noticed."""
+    warnings.simplefilter("ignore")  # those that operators give as PyTorch does
     target = targets(only)[position]
     formula, lines, tried = target.formula, [], 0
     where = f"{formula.path}:{formula.line}:{formula.column}: {formula.label}"
@@ -350,6 +351,5 @@ def main():
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
     sys.path.insert(0, str(Path(__file__).parent))
     sys.exit(main())
