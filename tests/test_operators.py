@@ -10,6 +10,9 @@ import derivatives
 import pytest
 import recorded
 
+# kl_div warns of its mean, as PyTorch's does
+pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
+
 
 def is_repeated(family, sample):
     """Whether the operator has a sample before this one."""

@@ -14,6 +14,9 @@ from oracle import record_operators
 from problems import Problem
 from samples import families
 
+# kl_div warns of its mean, as PyTorch does
+pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
+
 SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 SAMPLES = [(family, sample) for family, samples in families().items() for sample in samples]
 
