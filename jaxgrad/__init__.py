@@ -1,4 +1,4 @@
-"""PyTorch's autograd on JAX: `import jaxgrad as torch`, and the code runs, eager or compiled by XLA.
+"""PyTorch's autograd on JAX: `import jaxgrad as torch`, and the code runs, eager or compiled.
 
 >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
 >>> (x * x).sum().backward()
