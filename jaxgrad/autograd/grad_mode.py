@@ -89,20 +89,20 @@ class _Mode:
                         item = advance(value)
                 except StopIteration as stop:
                     return stop.value
-                advance, value = yield from _receive(item, generator)
+                advance, value = yield from self._received(item, generator)
 
         return generate
 
-
-def _receive(item, generator):
-    """Yield an item outside of the mode; how to resume the generator, and with what."""
-    try:
-        return generator.send, (yield item)
-    except GeneratorExit:
-        generator.close()
-        raise
-    except BaseException as error:
-        return generator.throw, error
+    def _received(self, item, generator):
+        """Yield an item outside of the mode; how to resume the generator, and with what."""
+        try:
+            return generator.send, (yield item)
+        except GeneratorExit:
+            with self.clone():
+                generator.close()
+            raise
+        except BaseException as error:
+            return generator.throw, error
 
 
 class _WithoutParentheses(_Mode):

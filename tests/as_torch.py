@@ -1,0 +1,120 @@
+"""Tests that are pieces of PyTorch code: PyTorch ran them once, and jaxgrad must come to the same.
+
+    @as_torch
+    def test_of_something(torch):
+        x = torch.tensor(3.0, requires_grad=True)
+        (x * x).backward()
+        return x.grad
+
+`torch` is jaxgrad, and what the body returns is compared with what tests/oracle/autograd.json says
+PyTorch returned (recorded by record_autograd.py beside it): tensors with dtype, shape and
+`requires_grad`, and lists, tuples and dicts of them; `error` and `warned` catch what is raised.
+"""
+
+import inspect
+import json
+import math
+import warnings
+from pathlib import Path
+
+import checks
+
+import jaxgrad
+
+RECORDING = Path(__file__).parent / "oracle" / "autograd.json"
+RECORDED = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
+
+PRECISION = {"torch.float32": 1e-6, "torch.complex64": 1e-6, "torch.float16": 0.0}
+
+
+def as_torch(body):
+    """`body`, called with PyTorch or with jaxgrad in its place, as a test against the recording."""
+
+    def test():
+        differences(RECORDED[body.__name__], described(body(jaxgrad)), body.__name__)
+        checks.count("autograd")
+
+    test.__name__, test.__doc__, test.body = body.__name__, body.__doc__, body
+    return test
+
+
+def leaf(torch, *values, **options):
+    """A tensor that requires grad, of one number without dimensions."""
+    return torch.tensor(values[0] if len(values) == 1 else values, requires_grad=True, **options)
+
+
+def parameters(function):
+    """Names and defaults of a function."""
+    given = inspect.signature(function).parameters.values()
+    return [(p.name, "required" if p.default is p.empty else p.default) for p in given]
+
+
+def error(function, *args, words=None):
+    """The error that a call raises: its type, and what it says up to the end of the first sentence.
+
+    words: what alone must be the same, where our sentence is another.
+    """
+    try:
+        function(*args)
+    except Exception as raised:
+        return {"error": type(raised).__name__, "says": str(raised), "words": words}
+    return {"error": None, "says": "", "words": words}
+
+
+def warned(function, *args):
+    """The warnings that a call gives, and its result."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        result = function(*args)
+    messages = [
+        {"error": w.category.__name__, "says": str(w.message), "words": None} for w in given
+    ]
+    return {"warnings": messages, "result": result}
+
+
+def described(value):
+    """A value as JSON has it."""
+    if hasattr(value, "requires_grad") and hasattr(value, "detach"):
+        return {
+            "dtype": str(value.dtype),
+            "shape": list(value.shape),
+            "requires_grad": value.requires_grad,
+            "values": described(value.detach().tolist()),
+        }
+    if isinstance(value, dict):
+        return {str(name): described(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [described(item) for item in value]
+    if isinstance(value, complex):
+        return {"real": value.real, "imag": value.imag}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a test returned {value!r}, which is not to be compared")
+
+
+def differences(theirs, ours, where, precision=1e-14):
+    """Fails where the two, described, are not the same."""
+    assert type(theirs) is type(ours), f"{where}: {ours!r} for {theirs!r}"
+    if isinstance(theirs, float):
+        same = math.isclose(theirs, ours, rel_tol=precision) or (theirs != theirs and ours != ours)
+        assert same, f"{where}: {ours} for {theirs}"
+    elif isinstance(theirs, list):
+        assert len(theirs) == len(ours), f"{where}: {ours!r} for {theirs!r}"
+        for position, pair in enumerate(zip(theirs, ours, strict=True)):
+            differences(*pair, f"{where}[{position}]", precision)
+    elif isinstance(theirs, dict) and "says" in theirs:
+        same_message(theirs, ours, where)
+    elif isinstance(theirs, dict):
+        assert theirs.keys() == ours.keys(), f"{where}: {ours!r} for {theirs!r}"
+        precision = PRECISION.get(theirs.get("dtype"), precision)
+        for name in theirs:
+            differences(theirs[name], ours[name], f"{where}.{name}", precision)
+    else:
+        assert theirs == ours, f"{where}: {ours!r} for {theirs!r}"
+
+
+def same_message(theirs, ours, where):
+    words = ours["words"] or theirs["says"].split(". ")[0].removesuffix(".")
+    assert theirs["error"] == ours["error"], f"{where}: {ours} for {theirs}"
+    assert words in theirs["says"], f"{where}: PyTorch says {theirs['says']!r}, not {words!r}"
+    assert words in ours["says"], f"{where}: {ours['says']!r} lacks {words!r}"

@@ -1,0 +1,518 @@
+"""autograd.backward and Tensor.backward, row by row of PyTorch's behaviour."""
+
+import collections
+import functools
+import inspect
+import types
+
+import pytest
+from as_torch import as_torch, error, leaf, parameters, warned
+
+import jaxgrad
+
+
+@as_torch
+def test_A01_backward(torch):
+    x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+    result = torch.autograd.backward(x * y, torch.tensor([1.0, 10.0]))
+    return result, x.grad, y.grad, parameters(torch.autograd.backward)
+
+
+@as_torch
+def test_A01_the_sum_of_several(torch):
+    x = leaf(torch, 3.0)
+    torch.autograd.backward([x * x, 2 * x], [torch.tensor(1.0), torch.tensor(10.0)])
+    return x.grad
+
+
+@as_torch
+def test_A02_method(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * x
+    y.backward(torch.ones(2), True)
+    y.backward(gradient=torch.tensor([1.0, 0.0]), retain_graph=None, create_graph=False)
+    y = x.sum()
+    return y.backward(inputs=[x]), x.grad
+
+
+def test_A02_signature_of_the_method():
+    names = ["self", "gradient", "retain_graph", "create_graph", "inputs"]
+    assert list(inspect.signature(jaxgrad.Tensor.backward).parameters) == names
+    assert jaxgrad.Tensor.backward.__name__ == "backward"
+
+
+@as_torch
+def test_A03_forms_of_tensors(torch):
+    edge = torch.autograd.graph.get_gradient_edge
+    found = []
+    for form in (
+        lambda y: y,
+        lambda y: edge(y),
+        lambda y: [y],
+        lambda y: (y, edge(y)),
+        lambda y: iter([y]),
+        lambda y: [],
+    ):
+        x = leaf(torch, 3.0)
+        torch.autograd.backward(form(x + 1))
+        found.append(x.grad)
+    return found
+
+
+def test_A03_what_is_no_tensor():
+    for wrong in (None, 3, [3], [None]):
+        with pytest.raises(TypeError, match=r"(?i)expected .*tensor"):
+            jaxgrad.autograd.backward(wrong)
+
+
+@as_torch
+def test_A04_forms_of_grad_tensors(torch):
+    x = leaf(torch, 1.0, 2.0)
+    constant, two = torch.tensor([5.0, 5.0]), torch.tensor([2.0, 2.0])
+    torch.autograd.backward(x * constant, two)
+    torch.autograd.backward((x * constant).sum())
+    torch.autograd.backward([x.sum(), x * constant], [None, two])
+    torch.autograd.backward((x * constant, x.sum()), iter([two, None]))
+    return x.grad
+
+
+@as_torch
+def test_A05_of_wrong_length(torch):
+    x = leaf(torch, 1.0, 2.0)
+    ones = torch.ones(2)
+    return (
+        error(torch.autograd.backward, [x * x, x * x], [ones]),
+        error(torch.autograd.backward, [x * x], []),
+    )
+
+
+def test_A05_too_many():
+    """PyTorch ignores the rest."""
+    x, one = leaf(jaxgrad, 2.0), jaxgrad.tensor(1.0)
+    with pytest.raises(RuntimeError, match="got 1 tensors and 2 gradients"):
+        jaxgrad.autograd.backward(x * x, [one, one])
+
+
+@as_torch
+def test_A06_implicit_ones(torch):
+    found = []
+    for shape in ((), (1,), (1, 1)):
+        x = torch.full(shape, 3.0, requires_grad=True)
+        (x * x).backward()
+        found.append(x.grad)
+    return found
+
+
+@as_torch
+def test_A07_not_scalar(torch):
+    shapes = (3,), (0,), (2, 0)
+    return [error((torch.ones(shape, requires_grad=True) * 2).backward) for shape in shapes]
+
+
+@as_torch
+def test_A08_complex_scalar(torch):
+    x = leaf(torch, 1.0 + 2.0j)
+    (x * x).backward(torch.tensor(1.0 + 0.0j))
+    return error((x * x).backward), x.grad
+
+
+@as_torch
+def test_A09_shape_of_the_gradient(torch):
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    backward = torch.autograd.backward
+    return (
+        error(backward, x * x, torch.ones(2)),
+        error(backward, x.sum(), torch.ones(1)),
+        error(backward, torch.autograd.graph.get_gradient_edge(x * x), torch.ones(4)),
+    )
+
+
+def test_A09_the_position_is_named():
+    """PyTorch fails while it looks for it."""
+    x = leaf(jaxgrad, 1.0, 2.0, 3.0)
+    with pytest.raises(RuntimeError, match=r"grad_output\[1\] has a shape of torch.Size\(\[2\]\)"):
+        jaxgrad.autograd.backward([x.sum(), x * x], [None, jaxgrad.ones(2)])
+
+
+@as_torch
+def test_A10_dtype_of_the_gradient(torch):
+    x, z = leaf(torch, 1.0, 2.0), leaf(torch, 1.0 + 1.0j)
+    (x * 3).backward(torch.ones(2, dtype=torch.float64))
+    (x * 3).backward(torch.ones(2, dtype=torch.int64))
+    (x * 3).backward(torch.ones(2, dtype=torch.bool))
+    (z * 3).backward(torch.tensor(1.0j, dtype=torch.complex128))
+    return (
+        x.grad,
+        z.grad,
+        error((x * 3).backward, torch.ones(2, dtype=torch.complex64)),
+        error((z * 3).backward, torch.tensor(1.0)),
+    )
+
+
+@as_torch
+def test_A11_gradient_of_another_type(torch):
+    x = leaf(torch, 1.0, 2.0)
+    return [error(torch.autograd.backward, [x * x], [wrong]) for wrong in (1.0, [1.0], "ones")]
+
+
+def test_A11_a_number():
+    """PyTorch tries to iterate over it."""
+    x = leaf(jaxgrad, 2.0)
+    with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got float"):
+        (x * x).backward(1.0)
+
+
+@as_torch
+def test_A12_an_output_that_needs_no_grad(torch):
+    x, constant = leaf(torch, 3.0), torch.tensor(1.0)
+    return (
+        error(torch.autograd.backward, [x * x, constant]),
+        error(torch.autograd.backward, [constant, x * x], [None, None]),
+        error(torch.autograd.backward, torch.ones(3), torch.ones(3)),
+        x.grad,
+    )
+
+
+@as_torch
+def test_A13_accumulation(torch):
+    x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+    y.grad = torch.tensor([100.0, 200.0])
+    for _ in range(3):
+        (x * y).sum().backward()
+    found = [x.grad.clone(), y.grad.clone()]
+    x.grad = None
+    (x * x).sum().backward()
+    return found, x.grad
+
+
+@as_torch
+def test_A14_identity_of_grad(torch):
+    x = leaf(torch, 2.0)
+    (x * x).backward()
+    first = x.grad
+    (x * x).backward()
+    same = x.grad is first
+    recorded = leaf(torch, 2.0)
+    warned((recorded * recorded).backward, None, None, True)
+    before = recorded.grad
+    warned((recorded * recorded).backward, None, None, True)
+    again = recorded.grad
+    (recorded * recorded).backward()
+    given = torch.ones(())
+    preset = leaf(torch, 2.0)
+    preset.grad = given
+    (preset * preset).backward()
+    return {
+        "in place": (same, first),
+        "recorded": (again is before, before, recorded.grad is again, again),
+        "preset": (preset.grad is given, given),
+    }
+
+
+@as_torch
+def test_A14_what_was_passed_in_stays_as_it_was(torch):
+    found = []
+    for create_graph in (False, True):
+        x, gradient = leaf(torch, 2.0), leaf(torch, 3.0)
+        warned(x.backward, gradient, None, create_graph)
+        (x * x).backward()
+        found.append((x.grad is gradient, gradient, x.grad))
+    return found
+
+
+@as_torch
+def test_A15_retain_graph(torch):
+    found = []
+    for retain_graph, create_graph in (
+        (None, False), (False, False), (True, False), (None, True), (False, True), (True, True),
+    ):  # fmt: skip
+        x = leaf(torch, 2.0)
+        y = x.exp()
+        warned(y.backward, None, retain_graph, create_graph)
+        found.append(error(y.backward))
+    return found
+
+
+@as_torch
+def test_A16_a_second_time(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    y.backward()
+    return error(y.backward), error(torch.autograd.grad, y, x), x.grad
+
+
+@as_torch
+def test_A17_what_saved_nothing_runs_again(torch):
+    x = leaf(torch, 2.0, 3.0)
+    y = (x + 1).sum() - x.sum() * 1
+    total = (x + 1).sum()
+    total.backward()
+    total.backward()
+    return x.grad, y
+
+
+@as_torch
+def test_A17_only_what_ran_is_freed(torch):
+    x = leaf(torch, 3.0)
+    y = x * x
+    z = y * y
+    to_middle = torch.autograd.grad(z, y)
+    to_leaf = torch.autograd.grad(y, x)
+    shared = x * x
+    first, second = shared * x, shared * x
+    first.backward()
+    return to_middle, to_leaf, error(second.backward)
+
+
+@as_torch
+def test_A18_create_graph(torch):
+    x = leaf(torch, 2.0)
+    y = x * x * x
+    warned(y.backward, None, None, True)
+    first = x.grad
+    x.grad = None
+    warned(first.backward, None, None, True)
+    second = x.grad
+    x.grad = None
+    second.backward()
+    return first, second, x.grad
+
+
+@as_torch
+def test_A19_create_graph_warns(torch):
+    x = leaf(torch, 2.0)
+    found = [
+        warned(functools.partial((x * x).backward, create_graph=True)),
+        warned(functools.partial(torch.autograd.backward, x * x, create_graph=True)),
+        warned(functools.partial(torch.autograd.grad, x * x, x, create_graph=True)),
+    ]
+    x.grad = None
+    return found
+
+
+def test_A19_the_warning_points_to_the_caller():
+    x = leaf(jaxgrad, 2.0)
+    for call in (x.backward, functools.partial(jaxgrad.autograd.backward, x)):
+        with pytest.warns(UserWarning, match="reference cycle") as given:
+            call(create_graph=True)
+        assert given[0].filename == __file__
+
+
+@as_torch
+def test_A20_inputs(torch):
+    x, y, z = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
+    (x * y * z).backward(inputs=[x, z])
+    (x * y).backward(inputs=x)
+    (x * y).backward(inputs=None)
+    return x.grad, y.grad, z.grad
+
+
+@as_torch
+def test_A21_forms_of_inputs(torch):
+    edge = torch.autograd.graph.get_gradient_edge
+    found = []
+    for form in (
+        lambda x: x,
+        lambda x: [x],
+        lambda x: (x, x),
+        lambda x: {"x": x},
+        lambda x: iter([x]),
+        lambda x: edge(x),
+        lambda x: [edge(x), x],
+    ):
+        x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+        (x * y).backward(inputs=form(x))
+        found.append((x.grad, y.grad))
+    return found
+
+
+@as_torch
+def test_A21_an_edge_of_what_was_computed_has_no_grad_to_fill(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    (y * 3).backward(inputs=[torch.autograd.graph.get_gradient_edge(y)])
+    return warned(lambda: y.grad), x.grad
+
+
+@as_torch
+def test_A22_inputs_empty(torch):
+    x = leaf(torch, 2.0)
+    return [error(functools.partial((x * x).backward, inputs=empty)) for empty in ([], (), {})]
+
+
+@as_torch
+def test_A23_inputs_of_another_mapping(torch):
+    x = leaf(torch, 2.0)
+    others = collections.OrderedDict(x=x), types.MappingProxyType({"x": x})
+    return [error(functools.partial((x * x).backward, inputs=other)) for other in others]
+
+
+@as_torch
+def test_A24_inputs_that_are_no_leaves(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    z = y * 3
+    z.backward(inputs=[y, y], retain_graph=True)
+    first, retains = y.grad, y.retains_grad
+    z.backward(inputs=[y], retain_graph=True)
+    both = leaf(torch, 2.0)
+    w = both * both
+    (w * both).backward(inputs=[w, both])
+    return first, retains, y.grad, y.grad is first, x.grad, w.grad, both.grad
+
+
+@as_torch
+def test_A24_an_output_among_the_inputs(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    y.backward(inputs=[y, x])
+    return y.grad, x.grad
+
+
+@as_torch
+def test_A25_inputs_that_require_no_grad(torch):
+    x, constant = leaf(torch, 2.0), torch.tensor(1.0)
+    failure = error(functools.partial((x * x).backward, inputs=[x, constant]))
+    return failure, x.grad
+
+
+@as_torch
+def test_A25_inputs_that_are_no_tensors(torch):
+    x = leaf(torch, 2.0)
+    return error(functools.partial((x * x).backward, inputs=[3]))
+
+
+@as_torch
+def test_A26_inputs_that_are_not_reached(torch):
+    x, other = leaf(torch, 2.0), leaf(torch, 1.0)
+    y = other * other
+    (x * x).backward(inputs=[other, y, x])
+    return x.grad, other.grad, y.grad
+
+
+@as_torch
+def test_A27_grad_variables(torch):
+    x = leaf(torch, 1.0, 2.0)
+    call = functools.partial(torch.autograd.backward, x * x, grad_variables=torch.ones(2))
+    return warned(call), x.grad
+
+
+@as_torch
+def test_A28_grad_variables_beside_grad_tensors(torch):
+    x, ones = leaf(torch, 1.0, 2.0), torch.ones(2)
+    call = functools.partial(torch.autograd.backward, x * x, ones, grad_variables=ones)
+    return warned(lambda: error(call)), x.grad
+
+
+@as_torch
+def test_A29_inside_a_transform(torch):
+    def function(x):
+        (x * x).sum().backward()
+        return x.sum()
+
+    return error(torch.func.grad(function), torch.ones(2))
+
+
+@as_torch
+def test_A30_on_a_leaf(torch):
+    x, y = leaf(torch, 3.0), leaf(torch, 1.0, 2.0)
+    x.backward()
+    x.backward()
+    y.backward(torch.tensor([5.0, 6.0]))
+    return x.grad, y.grad
+
+
+@as_torch
+def test_A31_without_a_graph(torch):
+    with torch.no_grad():
+        unrecorded = leaf(torch, 2.0) * 2
+    x = leaf(torch, 2.0)
+    return (
+        error(torch.tensor(1.0).backward),
+        error(unrecorded.backward),
+        error((x * x).detach().backward),
+        error(torch.tensor(3).backward),
+    )
+
+
+@as_torch
+def test_A32_dtypes(torch):
+    found = []
+    for name in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
+        x = torch.tensor([1.5, -2.0], dtype=getattr(torch, name), requires_grad=True)
+        y = x * x * 3
+        y.backward(torch.ones_like(y))
+        found.append(x.grad)
+    return found
+
+
+@as_torch
+def test_A32_integers_have_no_gradient(torch):
+    make = functools.partial(torch.tensor, [1, 2], requires_grad=True)
+    x = leaf(torch, 1.0, 2.0)
+    return error(make), (x.to(torch.int64) * 2).requires_grad, (x > 1).requires_grad
+
+
+@pytest.mark.parametrize("length", [1000, 100_000])
+def test_A36_deep_graphs(length):
+    x = leaf(jaxgrad, 1.0)
+    y = x
+    for _ in range(length):
+        y = -y
+    y.backward()
+    assert x.grad.item() == (-1) ** length
+
+
+@as_torch
+def test_A38_what_does_not_lead_to_the_root_is_not_run(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    unused = y * y
+    used = y + 1
+    used.backward(retain_graph=True)
+    first = x.grad.clone()
+    unused.backward()
+    return first, x.grad
+
+
+@as_torch
+def test_A40_variable_is_deprecated(torch):
+    return error(torch.autograd.variable, 3)
+
+
+def test_A40_the_class_is_in_the_module_too():
+    assert jaxgrad.autograd.variable.Variable is jaxgrad.autograd.Variable
+
+
+@as_torch
+def test_A41_Variable(torch):
+    Variable = torch.autograd.Variable
+    x = torch.ones(2)
+    made = Variable(x, requires_grad=True)
+    (made * 3).sum().backward()
+    old = warned(lambda: Variable(x, volatile=True))
+    kinds = isinstance(x, Variable), isinstance(made, torch.Tensor), isinstance(3, Variable)
+    return made, made.grad, x.requires_grad, type(made) is torch.Tensor, kinds, old
+
+
+@as_torch
+def test_A41_Variable_of_something_else(torch):
+    return error(torch.autograd.Variable, 3)
+
+
+def test_A42_exports():
+    """Those of PyTorch that are there; the rest belongs to what is not."""
+    assert sorted(jaxgrad.autograd.__all__) == [
+        "Variable",
+        "backward",
+        "enable_grad",
+        "grad",
+        "grad_mode",
+        "inference_mode",
+        "no_grad",
+        "set_grad_enabled",
+        "set_multithreading_enabled",
+        "variable",
+    ]
+    for name in jaxgrad.autograd.__all__:
+        assert hasattr(jaxgrad.autograd, name)

@@ -1,0 +1,436 @@
+"""autograd.grad, row by row of PyTorch's behaviour."""
+
+import collections
+import functools
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from as_torch import as_torch, error, leaf, parameters, warned
+
+import jaxgrad
+
+
+@as_torch
+def test_B01_grad(torch):
+    x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+    found = torch.autograd.grad((x * y).sum(), (x, y))
+    return found, type(found).__name__, x.grad, y.grad, parameters(torch.autograd.grad)
+
+
+@as_torch
+def test_B02_single_tensors(torch):
+    x = leaf(torch, 3.0)
+    found = torch.autograd.grad(x * x, x)
+    several = torch.autograd.grad(iter([x * x, x]), iter([x]))
+    return found, type(found).__name__, several
+
+
+@as_torch
+def test_B03_inputs_as_a_dict(torch):
+    x, y, unused = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
+    found = torch.autograd.grad(x * y, {"y": y, "x": x})
+    keys = list(found)
+    partly = torch.autograd.grad(x * y, {1: x, "unused": unused}, allow_unused=True)
+    others = collections.OrderedDict(x=x), types.MappingProxyType({"x": x})
+    refused = [error(torch.autograd.grad, x * y, other) for other in others]
+    return found, keys, type(found).__name__, partly, refused
+
+
+@as_torch
+def test_B04_inputs_empty(torch):
+    x = leaf(torch, 2.0)
+    return [error(torch.autograd.grad, x * x, empty) for empty in ([], (), {})]
+
+
+@as_torch
+def test_B04_inputs_that_are_no_tensors(torch):
+    x = leaf(torch, 2.0)
+    return error(torch.autograd.grad, x * x, [3])
+
+
+def test_B04_what_is_no_sequence():
+    x = leaf(jaxgrad, 2.0)
+    for wrong in (None, 3):
+        with pytest.raises(TypeError, match="expected a tensor or a sequence of tensors, but got"):
+            jaxgrad.autograd.grad(x * x, wrong)
+        with pytest.raises(TypeError, match="expected a tensor or a sequence of tensors, but got"):
+            jaxgrad.autograd.grad(wrong, x)
+
+
+@as_torch
+def test_B05_grad_outputs(torch):
+    x, two = leaf(torch, 1.0, 2.0), torch.tensor([2.0, 2.0])
+    grad = torch.autograd.grad
+    return (
+        grad([x * x, x.sum()], x, [two, None]),
+        grad([x * x], [x], grad_outputs=two),
+        grad(x * x, x, two.to(torch.float64)),
+        error(grad, x * x, x),
+        error(grad, x * x, x, torch.ones(3)),
+        error(grad, [x * x, x], x, [two]),
+        error(grad, x * x, x, [2.0]),
+        error(grad, x * x, x, two * 1j),
+    )
+
+
+@as_torch
+def test_B06_retain_and_create_graph(torch):
+    found = []
+    for retain_graph, create_graph in (
+        (None, False), (False, False), (True, False), (None, True), (False, True), (True, True),
+    ):  # fmt: skip
+        x = leaf(torch, 2.0)
+        y = x.exp() * x
+        gradient = torch.autograd.grad(y, x, None, retain_graph, create_graph)
+        found.append((gradient, error(torch.autograd.grad, y, x)))
+    return found
+
+
+@as_torch
+def test_B07_only_inputs(torch):
+    x = leaf(torch, 3.0)
+    return warned(functools.partial(torch.autograd.grad, x * x, x, only_inputs=False))
+
+
+@as_torch
+def test_B08_allow_unused_by_default(torch):
+    x, unused = leaf(torch, 3.0), leaf(torch, 1.0, 2.0)
+    grad = functools.partial(torch.autograd.grad, x * x * 1, [x, unused], retain_graph=True)
+    return (
+        error(grad),
+        grad(materialize_grads=True),
+        grad(allow_unused=True, materialize_grads=True),
+        error(functools.partial(grad, allow_unused=None, materialize_grads=False)),
+    )
+
+
+@as_torch
+def test_B09_unused(torch):
+    x, unused = leaf(torch, 3.0), leaf(torch, 1.0)
+    later = unused * unused
+    grad = torch.autograd.grad
+    return (
+        error(grad, x * x, unused),
+        error(grad, x * x, [x, unused]),
+        error(grad, x * x, later),
+        error(grad, [], x),
+        grad([], x, allow_unused=True),
+        grad(x * x, [unused, x, later], allow_unused=True),
+    )
+
+
+@as_torch
+def test_B10_materialize_grads(torch):
+    x = leaf(torch, 3.0)
+    unused = [
+        torch.ones(2, 0, 3, requires_grad=True),
+        torch.ones(2, 1, dtype=torch.float64, requires_grad=True),
+        leaf(torch, 1.0j, 2.0),
+        torch.ones(3, requires_grad=True) * 2,
+    ]
+    return [
+        torch.autograd.grad(x * x, [x, *unused], create_graph=create, materialize_grads=True)
+        for create in (False, True)
+    ]
+
+
+@as_torch
+def test_B11_materialize_grads_without_allow_unused(torch):
+    x = leaf(torch, 3.0)
+    grad = functools.partial(torch.autograd.grad, x * x, x, allow_unused=False)
+    return error(functools.partial(grad, materialize_grads=True)), grad()
+
+
+@as_torch
+def test_B12_materialize_grads_with_an_edge(torch):
+    x, unused = leaf(torch, 3.0), leaf(torch, 1.0)
+    edge = torch.autograd.graph.get_gradient_edge
+    used = torch.autograd.grad(x * x, edge(x), materialize_grads=True)
+    call = functools.partial(torch.autograd.grad, x * x, edge(unused), materialize_grads=True)
+    return used, error(call)
+
+
+@as_torch
+def test_B12_edges(torch):
+    edge, grad = torch.autograd.graph.get_gradient_edge, torch.autograd.grad
+    x = leaf(torch, 1.0, 2.0)
+    y = x * x
+    first, second = (y * 3).unbind()
+    return (
+        grad(edge(y), x, torch.tensor([1.0, 10.0]), retain_graph=True),
+        grad([edge(first), second], [edge(y), x], retain_graph=True),
+        grad(second, [edge(x), edge(y)], retain_graph=True, create_graph=True),
+        edge(second).output_nr,
+        error(grad, edge(y), x),
+        error(grad, edge(y), x, torch.ones(3)),
+        error(edge, torch.ones(2)),
+    )
+
+
+@as_torch
+def test_B13_is_grads_batched(torch):
+    found = []
+    for name in ("float32", "float64", "complex128"):
+        x = torch.tensor([1.5, -2.0, 3.0], dtype=getattr(torch, name), requires_grad=True)
+        y = x * x * x[0]
+        rows = torch.eye(3, dtype=getattr(torch, name))
+        grad = functools.partial(torch.autograd.grad, y, x, rows, is_grads_batched=True)
+        again = grad(retain_graph=True)
+        recorded = grad(create_graph=True)
+        second = torch.autograd.grad(recorded[0].sum().abs(), x, retain_graph=True)
+        found.append((again, recorded, second, grad()))
+    return found, error(functools.partial(torch.autograd.grad, y, x, rows))
+
+
+@as_torch
+def test_B13_several_outputs_and_inputs(torch):
+    x, y, unused = leaf(torch, 1.0, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
+    outputs = [x * y, (x * x).sum()]
+    batches = [torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([1.0, 10.0])]
+    grad = functools.partial(
+        torch.autograd.grad, outputs, [x, y, unused], batches, is_grads_batched=True
+    )
+    return (
+        error(functools.partial(grad, retain_graph=True)),
+        grad(retain_graph=True, allow_unused=True),
+        grad(create_graph=True, allow_unused=True),
+        grad(materialize_grads=True),
+    )
+
+
+@as_torch
+def test_B13_of_another_dtype(torch):
+    x = leaf(torch, 1.0, 2.0)
+    rows = torch.eye(2, dtype=torch.float64)
+    return torch.autograd.grad(x * x, x, rows, is_grads_batched=True)
+
+
+def test_B13_jacobian_equals_that_of_jax():
+    def function(x, module):
+        return module.sin(x) * x[0] + module.exp(x * x[1])
+
+    point = numpy.array([0.3, -1.2, 0.7])
+    x = leaf(jaxgrad, *point, dtype=jaxgrad.float64)
+    eye = jaxgrad.eye(3, dtype=jaxgrad.float64)
+    (found,) = jaxgrad.autograd.grad(function(x, jaxgrad), x, eye, is_grads_batched=True)
+    with jax.enable_x64(True):
+        expected = jax.jacrev(lambda x: function(x, jnp))(jnp.asarray(point))
+    numpy.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+
+
+def test_B13_a_batch_of_none():
+    """PyTorch looks at the first of them."""
+    x = leaf(jaxgrad, 1.0, 2.0)
+    for create_graph in (False, True):
+        (found,) = jaxgrad.autograd.grad(
+            x * x, x, jaxgrad.ones(0, 2), is_grads_batched=True, create_graph=create_graph
+        )
+        assert (found.shape, found.dtype) == ((0, 2), jaxgrad.float32)
+
+
+@as_torch
+def test_B14_is_grads_batched_mismatch(torch):
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    grad = functools.partial(torch.autograd.grad, is_grads_batched=True)
+    return (
+        error(grad, x * x, x, torch.ones(4, 4)),
+        error(grad, x * x, x, torch.ones(2, 3, 1)),
+        error(grad, x * x, x, torch.ones(3)),
+        error(grad, x * x, x, torch.eye(3, dtype=torch.complex64)),
+        error(grad, x * x, x, [1.0]),
+    )
+
+
+def test_B14_what_PyTorch_says_in_other_words():
+    x = leaf(jaxgrad, 1.0, 2.0, 3.0)
+    grad = functools.partial(jaxgrad.autograd.grad, is_grads_batched=True)
+    with pytest.raises(RuntimeError, match="the first dimension of each grad_output as the batch"):
+        grad(x.sum(), x, jaxgrad.tensor(1.0))
+    with pytest.raises(ValueError, match=r"grad_outputs\[0\] is None"):
+        grad(x.sum(), x)
+    with pytest.raises(RuntimeError, match="got 1 tensors and 2 gradients"):
+        grad(x.sum(), x, [jaxgrad.ones(1), jaxgrad.ones(1)])
+    with pytest.raises(ValueError, match=r"same size in the mapped dimension.*got sizes \[4, 5\]"):
+        grad([x * x, x * 3], x, [jaxgrad.ones(4, 3), jaxgrad.ones(5, 3)])
+
+
+@as_torch
+def test_B15_is_grads_batched_with_edges(torch):
+    """Batches that fit an edge are taken; only of those that do not PyTorch says that none are."""
+    x = leaf(torch, 1.0, 2.0)
+    edge = torch.autograd.graph.get_gradient_edge
+    y = x * x
+    grad = functools.partial(torch.autograd.grad, is_grads_batched=True, retain_graph=True)
+    return grad(edge(y), edge(x), torch.eye(2)), grad(y * 3, edge(y), torch.eye(2))
+
+
+@as_torch
+def test_B16_an_input_that_requires_no_grad(torch):
+    x, constant = leaf(torch, 2.0), torch.tensor(3.0)
+    grad = torch.autograd.grad
+    return (
+        error(grad, x * constant, constant),
+        error(grad, x * constant, [x, constant]),
+        error(functools.partial(grad, x * constant, constant, allow_unused=True)),
+        error(grad, x * constant, x.detach()),
+    )
+
+
+@as_torch
+def test_B17_an_output_that_requires_no_grad(torch):
+    x, constant = leaf(torch, 2.0), torch.tensor(3.0)
+    grad = torch.autograd.grad
+    return (
+        error(grad, constant, x),
+        error(grad, [x * x, constant], x),
+        error(functools.partial(grad, constant, x, allow_unused=True)),
+        error(grad, torch.ones(3), x, torch.ones(3)),
+        error(grad, (x > 1), x),
+    )
+
+
+@as_torch
+def test_B18_kinds_of_inputs(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    z = y * 3
+    grad = functools.partial(torch.autograd.grad, z, retain_graph=True)
+    return (
+        grad(y),
+        grad([x, x]),
+        grad([y, y, x]),
+        grad(z),
+        grad([z, y, x, z]),
+        torch.autograd.grad([z, y], [y, x], retain_graph=True),
+        torch.autograd.grad(x, x),
+        grad([z, y], create_graph=True),
+    )
+
+
+@as_torch
+def test_B18_a_retained_tensor_on_the_way(torch):
+    """`retain_grad` holds under `grad` too, where the gradient passes."""
+    found = []
+    for wanted in ("x", "y", "beside"):
+        x = leaf(torch, 2.0)
+        y, beside = x * 3, x * 5
+        y.retain_grad()
+        z = y * y + beside
+        gradient = torch.autograd.grad(z, {"x": x, "y": y, "beside": beside}[wanted])
+        found.append((gradient, y.grad))
+    return found
+
+
+@as_torch
+def test_B19_grad_outputs_that_require_grad(torch):
+    x, v = leaf(torch, 1.0, 2.0), leaf(torch, 0.0, 0.0)
+    (pulled,) = torch.autograd.grad(x * x * x, x, v, create_graph=True)
+    pushed = torch.autograd.grad(pulled, v, torch.tensor([1.0, 10.0]), retain_graph=True)
+    mixed = torch.autograd.grad(pulled.sum(), [x, v])
+    wide = leaf(torch, 1.0, 1.0, dtype=torch.float64)
+    (cast,) = torch.autograd.grad(x * x, x, wide, create_graph=True)
+    return pulled, pushed, mixed, cast, torch.autograd.grad(cast.sum(), wide)
+
+
+@as_torch
+def test_B20_second_derivative_without_create_graph(torch):
+    x = leaf(torch, 2.0)
+    (gradient,) = torch.autograd.grad(x * x * x, x)
+    return gradient, error(torch.autograd.grad, gradient, x), error(gradient.backward)
+
+
+@as_torch
+def test_B20_second_derivative(torch):
+    x = leaf(torch, 2.0)
+    (first,) = torch.autograd.grad(x * x * x, x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x, create_graph=True)
+    (linear,) = torch.autograd.grad((x * 3), x, create_graph=True)
+    return first, second, torch.autograd.grad(second, x), linear
+
+
+@as_torch
+def test_B23_nothing_accumulates(torch):
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    x.grad = torch.tensor(7.0)
+    before = x.grad
+    torch.autograd.grad(x * y, x)
+    torch.autograd.grad(x * y, [x, y], create_graph=True)
+    torch.autograd.grad(x * x, x, torch.ones(3), is_grads_batched=True)
+    return x.grad is before, x.grad, y.grad
+
+
+@as_torch
+def test_B24_a_batch_passes_what_was_not_reached(torch):
+    x, unused = leaf(torch, 1.0, 2.0), leaf(torch, 1.0, 2.0, 3.0)
+    grad = functools.partial(torch.autograd.grad, x * x, [unused, x], torch.ones(4, 2))
+    return grad(is_grads_batched=True, allow_unused=True)
+
+
+# ---- dtypes and shapes of gradients
+
+
+@as_torch
+def test_R01_broadcast_operands(torch):
+    x, y = torch.ones(3, 1, requires_grad=True), torch.ones(4, requires_grad=True)
+    scalar = leaf(torch, 2.0)
+    return torch.autograd.grad((x * y * scalar).sum(), [x, y, scalar])
+
+
+@as_torch
+def test_R02_promoted_operands(torch):
+    single, double = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0, dtype=torch.float64)
+    half, number = leaf(torch, 1.0, 2.0, dtype=torch.float16), leaf(torch, 2.0, dtype=torch.float64)
+    whole = torch.tensor([1, 2])
+    return (
+        torch.autograd.grad((single * double).sum(), [single, double]),
+        torch.autograd.grad((half * number).sum(), [half, number]),
+        torch.autograd.grad((single * whole).sum(), single),
+        torch.autograd.grad((single + single.to(torch.float64)).sum(), single),
+    )
+
+
+@as_torch
+def test_R02_promoted_operands_to_second_order(torch):
+    single, double = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0, dtype=torch.float64)
+    both = [single, double]
+    first = torch.autograd.grad((single * double * single).sum(), both, create_graph=True)
+    total = (first[0] * first[1]).sum()
+    return first, total.dtype == torch.float64, torch.autograd.grad(total, both)
+
+
+@as_torch
+def test_R03_real_in_complex(torch):
+    x, z = leaf(torch, 1.0, 2.0), leaf(torch, 1.0j, 2.0)
+    gradients = torch.autograd.grad((x * z).sum(), [x, z], torch.tensor(1.0 + 2.0j))
+    squared = torch.autograd.grad((x * z * z.conj()).real.sum(), [x, z])
+    return gradients, squared
+
+
+@as_torch
+def test_R04_casts(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x.double()
+    z = (y * y).to(torch.complex128)
+    return torch.autograd.grad(z.real.sum(), [x, y])
+
+
+@as_torch
+def test_R07_complex_convention(torch):
+    z = leaf(torch, 3.0 + 4.0j)
+    return (
+        torch.autograd.grad((z * z.conj()).real, z),
+        torch.autograd.grad(z.real * z.real + z.imag * z.imag, z),
+        torch.autograd.grad((z * z).abs(), z),
+        torch.autograd.grad(z * z, z, torch.tensor(1.0j)),
+    )
+
+
+@as_torch
+def test_R07_complex_convention_to_second_order(torch):
+    z = leaf(torch, 1.0 + 2.0j, dtype=torch.complex128)
+    (first,) = torch.autograd.grad((z * z * z).abs(), z, create_graph=True)
+    (second,) = torch.autograd.grad(first.real * 3 + first.imag, z, create_graph=True)
+    return first, second

@@ -1,0 +1,560 @@
+"""no_grad, enable_grad, set_grad_enabled, inference_mode, row by row of PyTorch's behaviour."""
+
+import asyncio
+import contextlib
+import contextvars
+import functools
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from as_torch import as_torch, error, leaf, warned
+
+import jaxgrad
+
+
+def state(torch):
+    return torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+
+def of_a_new_thread(function):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.fixture(autouse=True)
+def grad_is_enabled_before_and_after():
+    assert state(jaxgrad) == (True, False)
+    yield
+    assert state(jaxgrad) == (True, False)
+
+
+@as_torch
+def test_C01_no_grad_as_a_context(torch):
+    x = leaf(torch, 1.0, 2.0)
+    with torch.no_grad() as entered:
+        inside = x * 2
+        within = state(torch)
+    after = x * 2
+    return entered, inside, within, state(torch), after, inside.is_leaf, inside.grad_fn
+
+
+@as_torch
+def test_C01_no_grad_as_a_decorator(torch):
+    def double(x, *, factor=2):
+        """Doubles."""
+        return x * factor
+
+    x = leaf(torch, 1.0, 2.0)
+    found = []
+    for decorated in (torch.no_grad(double), torch.no_grad()(double)):
+        found.append((decorated(x), decorated(x, factor=3), decorated.__name__, decorated.__doc__))
+    return found, state(torch)
+
+
+@as_torch
+def test_C01_no_grad_of_a_method(torch):
+    class Model:
+        weight = leaf(torch, 2.0)
+
+        @torch.no_grad()
+        def call(self, x):
+            return x * self.weight
+
+        @classmethod
+        @torch.no_grad
+        def made(cls):
+            return cls.weight * 3
+
+    return Model().call(3), Model.made()
+
+
+@as_torch
+def test_C01_no_grad_of_a_generator(torch):
+    @torch.no_grad()
+    def steps(count):
+        for _ in range(count):
+            received = yield torch.is_grad_enabled()
+            assert received in (None, "sent")
+        return "returned"
+
+    def delegate():
+        found.append((yield from steps(2)))
+
+    found = []
+    generator = steps(3)
+    found.append((next(generator), state(torch)))
+    found.append((generator.send("sent"), state(torch)))
+    with torch.enable_grad():
+        found.append((next(generator), state(torch)))
+    return found, list(delegate()), state(torch)
+
+
+@as_torch
+def test_C01_a_generator_that_catches_and_closes(torch):
+    def record(place):
+        found.append((place, torch.is_grad_enabled()))
+
+    @torch.no_grad()
+    def patient():
+        try:
+            while True:
+                try:
+                    yield torch.is_grad_enabled()
+                except ValueError:
+                    record("caught")
+        finally:
+            record("closed")
+
+    found = []
+    generator = patient()
+    next(generator)
+    thrown = generator.throw(ValueError())
+    generator.close()
+    other = patient()
+    next(other)
+    return thrown, error(other.throw, KeyError("key")), found, state(torch)
+
+
+@as_torch
+def test_C01_an_error_inside(torch):
+    @torch.no_grad()
+    def fails():
+        raise ValueError("inside")
+
+    def fails_in_context():
+        with torch.no_grad():
+            raise ValueError("in context")
+
+    return error(fails), state(torch), error(fails_in_context), state(torch)
+
+
+@as_torch
+def test_C01_is_of_one_thread(torch):
+    with torch.no_grad():
+        other = of_a_new_thread(lambda: torch.is_grad_enabled())
+    return other
+
+
+def test_C01_of_a_coroutine():
+    """PyTorch's decorator ends before the coroutine begins."""
+
+    @jaxgrad.no_grad()
+    async def inside():
+        before = jaxgrad.is_grad_enabled()
+        await asyncio.sleep(0)
+        return before, jaxgrad.is_grad_enabled()
+
+    assert asyncio.run(inside()) == (False, False)
+
+
+@as_torch
+def test_C02_factories_heed_requires_grad(torch):
+    with torch.no_grad():
+        made = [
+            torch.ones(2, requires_grad=True),
+            torch.tensor([1.0], requires_grad=True),
+            torch.zeros_like(torch.ones(2), requires_grad=True),
+            torch.ones(2).requires_grad_(),
+        ]
+        doubled = made[0] * 2
+    (made[0] * made[3]).sum().backward()
+    return made, doubled, made[0].grad
+
+
+def test_C03_forward_mode_goes_on_under_no_grad():
+    """Grad modes are of the tape; `detach` and `jax.lax.stop_gradient` stop a tangent."""
+
+    def function(x):
+        with jaxgrad.no_grad():
+            return jaxgrad.ops.mul(x, jaxgrad.ops.sin(x))
+
+    x = jnp.float32(0.7)
+    value, tangent = jax.jvp(function, (x,), (jnp.float32(1.0),))
+    expected = jax.jvp(lambda x: x * jnp.sin(x), (x,), (jnp.float32(1.0),))
+    numpy.testing.assert_allclose((value, tangent), expected, rtol=1e-6)
+
+
+@as_torch
+def test_C03_reverse_mode_stops_under_no_grad(torch):
+    def function(x):
+        with torch.no_grad():
+            constant = x * x
+        return constant * x
+
+    x = leaf(torch, 3.0)
+    return torch.autograd.grad(function(x), x), torch.func.grad(function)(torch.tensor(3.0))
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "enable_grad", "inference_mode"])
+def test_C04_a_class_is_decorated_with_a_warning(mode):
+    """PyTorch makes a function of it."""
+    words = "Decorating classes is deprecated and will be disabled in future versions"
+    with pytest.warns(FutureWarning, match=words) as given:
+
+        @getattr(jaxgrad, mode)()
+        class Made:
+            def __init__(self):
+                self.found = state(jaxgrad)
+
+    assert given[0].filename == __file__
+    with jaxgrad.no_grad():
+        assert Made().found == {
+            "no_grad": (False, False),
+            "enable_grad": (True, False),
+            "inference_mode": (False, True),
+        }.get(mode)
+    assert isinstance(Made, type)
+
+
+@as_torch
+def test_C04_words(torch):
+    def decorate():
+        torch.no_grad()(type("Made", (), {}))
+
+    return warned(decorate)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        jaxgrad.no_grad,
+        jaxgrad.inference_mode,
+        functools.partial(jaxgrad.inference_mode, True),
+        functools.partial(jaxgrad.set_grad_enabled, False),
+    ],
+    ids=["no_grad", "inference_mode", "inference_mode(True)", "set_grad_enabled"],
+)
+def test_C05_one_object_entered_again(make):
+    """PyTorch 2.13 leaves grad mode off here."""
+    mode = make()
+    with mode:
+        inside = state(jaxgrad)
+        with mode, jaxgrad.enable_grad(), mode:
+            assert state(jaxgrad) == inside
+        assert state(jaxgrad) == inside
+        assert not jaxgrad.is_grad_enabled()
+    assert state(jaxgrad) == (True, False)
+    with mode:
+        assert state(jaxgrad) == inside
+    assert state(jaxgrad) == (True, False)
+
+
+def test_C05_one_object_in_several_threads():
+    mode, inside, leave = jaxgrad.no_grad(), threading.Event(), threading.Event()
+
+    def other():
+        with jaxgrad.no_grad(), mode:
+            inside.set()
+            leave.wait(10)
+        return jaxgrad.is_grad_enabled()
+
+    found = []
+    thread = threading.Thread(target=lambda: found.append(other()))
+    with mode:
+        thread.start()
+        inside.wait(10)
+    assert jaxgrad.is_grad_enabled()  # what this thread found, not what the other did
+    leave.set()
+    thread.join()
+    assert found == [True]
+
+
+def test_C05_one_object_in_several_tasks():
+    mode = jaxgrad.no_grad()
+
+    async def task(enabled):
+        jaxgrad.set_grad_enabled(enabled)
+        found = []
+        for _ in range(3):
+            with mode:
+                await asyncio.sleep(0)
+                found.append(jaxgrad.is_grad_enabled())
+            found.append(jaxgrad.is_grad_enabled())
+        return found
+
+    async def both():
+        return await asyncio.gather(task(True), task(False))
+
+    assert asyncio.run(both()) == [[False, True] * 3, [False, False] * 3]
+
+
+def test_C05_entered_and_left_out_of_order():
+    first, second = jaxgrad.no_grad(), jaxgrad.enable_grad()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert jaxgrad.is_grad_enabled()
+    second.__exit__(None, None, None)
+    assert not jaxgrad.is_grad_enabled()  # what `second` found
+    jaxgrad.set_grad_enabled(True)
+
+
+def test_C05_left_in_another_context():
+    """The mode of the context that entered went with it, and this one has nothing to restore."""
+    mode = jaxgrad.no_grad()
+    contextvars.copy_context().run(mode.__enter__)
+    assert jaxgrad.is_grad_enabled()
+    mode.__exit__(None, None, None)
+    assert jaxgrad.is_grad_enabled()
+
+
+@as_torch
+def test_C06_enable_grad(torch):
+    x = leaf(torch, 1.0, 2.0)
+
+    @torch.enable_grad()
+    def double(x):
+        return x * 2
+
+    @torch.enable_grad
+    def triple(x):
+        return x * 3
+
+    with torch.no_grad():
+        with torch.enable_grad():
+            inside = x * 2
+        return inside, double(x), triple(x), x * 2, state(torch)
+
+
+@as_torch
+def test_C07_set_grad_enabled_as_a_function(torch):
+    x = leaf(torch, 2.0)
+    torch.set_grad_enabled(False)
+    off = x * 2
+    torch.set_grad_enabled(mode=True)
+    return off, x * 2, state(torch)
+
+
+@as_torch
+def test_C07_set_grad_enabled_as_a_context(torch):
+    found = []
+    for outer in (True, False):
+        with torch.set_grad_enabled(outer):
+            with torch.set_grad_enabled(not outer):
+                found.append(state(torch))
+            found.append(state(torch))
+    made = torch.set_grad_enabled(False)
+    found.append(state(torch))
+    with made:
+        found.append(state(torch))
+    return found, state(torch)
+
+
+@as_torch
+def test_C07_set_grad_enabled_as_a_decorator(torch):
+    made = torch.set_grad_enabled(False)
+    found = [state(torch)]
+
+    @made
+    def function():
+        return state(torch)
+
+    found += [state(torch), function(), state(torch)]
+    with torch.no_grad():
+        found += [torch.set_grad_enabled(True)(lambda: state(torch))(), state(torch)]
+    return found, state(torch)
+
+
+@as_torch
+def test_C07_repr_and_errors(torch):
+    text = repr(torch.set_grad_enabled(True))
+    wrong = [error(torch.set_grad_enabled, value) for value in ("yes", 1, None)]
+    return text.split(".")[-1], wrong, state(torch)
+
+
+@as_torch
+def test_C08_is_grad_enabled(torch):
+    found = [torch.is_grad_enabled()]
+    with torch.no_grad():
+        found.append(torch.is_grad_enabled())
+        found.append(of_a_new_thread(torch.is_grad_enabled))
+    torch.set_grad_enabled(False)
+    found.append(of_a_new_thread(torch.is_grad_enabled))
+    torch.set_grad_enabled(True)
+    return found
+
+
+def test_C08_tasks_have_a_mode_each():
+    async def off(turns):
+        with jaxgrad.no_grad():
+            for _ in range(turns):
+                await asyncio.sleep(0)
+                assert not jaxgrad.is_grad_enabled()
+
+    async def on(turns):
+        for _ in range(turns):
+            await asyncio.sleep(0)
+            assert jaxgrad.is_grad_enabled()
+
+    async def all_of_them():
+        await asyncio.gather(off(5), on(7), off(3), on(4))
+
+    asyncio.run(all_of_them())
+
+
+@as_torch
+def test_C09_inference_mode(torch):
+    x = leaf(torch, 1.0, 2.0)
+    with torch.inference_mode():
+        made, computed, within = torch.ones(2), x * 2, state(torch)
+    kinds = made.is_inference(), computed.is_inference(), x.is_inference()
+    return computed, within, kinds, computed.is_leaf, state(torch)
+
+
+@as_torch
+def test_C09_forms_of_inference_mode(torch):
+    def function():
+        return state(torch)
+
+    found = [
+        torch.inference_mode(function)(),
+        torch.inference_mode()(function)(),
+        torch.inference_mode(True)(function)(),
+        torch.inference_mode(mode=False)(function)(),
+    ]
+    with torch.inference_mode():
+        found.append(torch.inference_mode(False)(function)())
+        with torch.inference_mode(False):
+            found.append((state(torch), leaf(torch, 2.0) * 2, torch.ones(1).is_inference()))
+        found.append(state(torch))
+    with torch.no_grad(), torch.inference_mode(False):
+        found.append(state(torch))
+    return found, state(torch)
+
+
+@as_torch
+def test_C10_enable_grad_inside_inference_mode(torch):
+    x = leaf(torch, 2.0)
+    with torch.inference_mode():
+        with torch.enable_grad():
+            inside = state(torch), x * 2, (x * 2).is_inference()
+        with torch.set_grad_enabled(True):
+            again = state(torch)
+        with torch.no_grad():
+            off = state(torch)
+        return inside, again, off, state(torch)
+
+
+@as_torch
+def test_C11_inference_tensors_are_not_saved(torch):
+    x = leaf(torch, 1.0, 2.0)
+    with torch.inference_mode():
+        constant = torch.tensor([3.0, 4.0])
+    added = x + constant
+    added.sum().backward()
+    usable = x * constant.clone()
+    with torch.no_grad():
+        plain = x * constant
+    return (
+        error(lambda: x * constant),
+        error(lambda: constant * x),
+        added,
+        x.grad,
+        usable,
+        plain,
+        (constant * constant).requires_grad,
+        constant.clone().is_inference(),
+    )
+
+
+@as_torch
+def test_C12_inference_tensors_require_no_grad(torch):
+    with torch.inference_mode():
+        constant = torch.ones(2)
+        inside = torch.ones(2).requires_grad_(), torch.ones(2, requires_grad=True)
+    return error(constant.requires_grad_), constant.requires_grad_(False), inside
+
+
+def test_C12_a_leaf_made_in_inference_mode_is_one():
+    """PyTorch records nothing of products with it."""
+    with jaxgrad.inference_mode():
+        made = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+        asked = jaxgrad.tensor([1.0, 2.0]).requires_grad_()
+    for x in (made, asked):
+        (x * x).sum().backward()
+        assert x.grad.tolist() == [2, 4]
+
+
+@as_torch
+def test_C13_getters(torch):
+    found = [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
+    with torch.inference_mode():
+        found += [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
+        found.append(of_a_new_thread(torch.is_inference_mode_enabled))
+    return found
+
+
+@as_torch
+def test_C14_set_multithreading_enabled(torch):
+    autograd = torch.autograd
+    found = [autograd.is_multithreading_enabled()]
+    with autograd.set_multithreading_enabled(False):
+        found.append(autograd.is_multithreading_enabled())
+        x = leaf(torch, 3.0)
+        (x * x).backward()
+    autograd.set_multithreading_enabled(False)
+    found.append(autograd.is_multithreading_enabled())
+    autograd.set_multithreading_enabled(True)
+    decorated = autograd.set_multithreading_enabled(False)(autograd.is_multithreading_enabled)
+    found.append(decorated())
+    autograd.set_multithreading_enabled(True)
+    return found, x.grad, error(autograd.set_multithreading_enabled, "no")
+
+
+def test_C14_as_a_decorator():
+    """PyTorch leaves it off."""
+    jaxgrad.autograd.set_multithreading_enabled(False)(lambda: None)()
+    assert jaxgrad.autograd.is_multithreading_enabled()
+
+
+@as_torch
+def test_C18_detach_stops_the_gradient(torch):
+    x = leaf(torch, 3.0)
+    constant = x.detach()
+    constant_again = (x * x).detach()
+    (x * constant * constant_again).backward()
+    return constant, constant_again.is_leaf, x.grad
+
+
+# ---- backward passes and modes
+
+
+@as_torch
+def test_a_backward_pass_heeds_no_mode(torch):
+    x = leaf(torch, 2.0)
+    y = x * x * x
+    found = []
+    for mode in (torch.no_grad, torch.enable_grad):
+        with mode():
+            (first,) = torch.autograd.grad(y, x, create_graph=True)
+            second = torch.autograd.grad(first, x, retain_graph=True)
+            found.append((first, second, state(torch)))
+            (plain,) = torch.autograd.grad(y, x, retain_graph=True)
+            found.append((plain, state(torch)))
+    with torch.inference_mode():
+        y.backward()
+    return found, x.grad.item(), state(torch)
+
+
+@as_torch
+def test_the_mode_is_restored_after_a_failed_pass(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    y.backward()
+    with torch.no_grad():
+        found = [error(y.backward), state(torch)]
+    return found, error(y.backward), state(torch)
+
+
+def test_nested_contexts_without_number():
+    with contextlib.ExitStack() as stack:
+        for position in range(1000):
+            mode = jaxgrad.no_grad if position % 2 else jaxgrad.enable_grad
+            stack.enter_context(mode())
+        assert not jaxgrad.is_grad_enabled()
