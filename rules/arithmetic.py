@@ -200,11 +200,6 @@ def div_other_backward(grad, self, other, rounding_mode):
     return -grad * _conjugate(self / other / other)
 
 
-def remainder_backward(grad, self, other):
-    """The gradient of the divisor: minus the quotient, which is constant but at its jumps."""
-    return -grad * floor_divide(self, other)
-
-
 @promotion.common
 @_real_numeric
 def remainder(self, other):
