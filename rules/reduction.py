@@ -231,7 +231,7 @@ def evenly(grad, self, result, dim=None, keepdim=False):
     """`grad` of an extremum in equal shares for all elements that are as great, counted exactly."""
     extremum = _kept(result, self.shape, dim, keepdim)
     chosen = (self == extremum) | (jnp.isnan(self) & jnp.isnan(extremum))
-    count = _reduced(lax.reduce_sum, chosen.astype(jnp.int32), dim, True)
+    count = jnp.sum(chosen, axis=_dims(dim, self.ndim), keepdims=True, dtype=jnp.int32)
     count = count.astype(jnp.promote_types(self.dtype, jnp.float32))
     return jnp.where(chosen, _kept(grad, self.shape, dim, keepdim) / count, 0)
 
