@@ -129,8 +129,9 @@ class Pass:
         for output_nr, kept in node.retained.items():
             tensor, gradient = kept(), gradients[output_nr]
             if tensor is not None and gradient is not None:
-                state = leaf_state(tensor)
-                state.grad = self.total(state.grad, gradient, tensor)
+                with leaf_lock:
+                    state = leaf_state(tensor)
+                    state.grad = self.total(state.grad, gradient, tensor)
 
 
 class PassTo(Pass):

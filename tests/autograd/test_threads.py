@@ -1,0 +1,231 @@
+"""Passes in several threads at once."""
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy
+import pytest
+from as_torch import leaf
+
+import jaxgrad as torch
+
+THREADS = 10
+
+
+@pytest.fixture(autouse=True)
+def frequent_switches():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def together(function, count=THREADS):
+    """The results, or the errors, of `function(i)` in so many threads that begin at once."""
+    barrier = threading.Barrier(count)
+
+    def run(position):
+        barrier.wait(10)
+        try:
+            return function(position)
+        except Exception as error:
+            return error
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
+
+
+def of_another_thread(function, *args):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *args).result()
+
+
+def test_many_tasks_on_one_leaf():
+    x = leaf(torch, 2.0)
+
+    def task(_):
+        (x * x).backward()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(task, range(100)))
+    assert x.grad.item() == 400
+
+
+def test_many_tasks_on_one_leaf_recorded():
+    x = leaf(torch, 2.0, dtype=torch.float64)
+
+    def task(_):
+        (first,) = torch.autograd.grad(x * x * x, x, create_graph=True)
+        first.backward()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(task, range(100)))
+    assert x.grad.item() == 100 * 12
+
+
+def test_one_shared_graph_is_for_one():
+    for _ in range(20):
+        x = leaf(torch, 2.0)
+        y = (x * x + x.exp() * x).sin()
+        results = together(lambda _, y=y: y.backward())
+        errors = [result for result in results if result is not None]
+        assert len(errors) == THREADS - 1
+        assert {type(error) for error in errors} == {RuntimeError}
+        assert all("second time" in str(error) for error in errors)
+        expected = numpy.cos(4 + 2 * numpy.exp(2.0)) * (4 + 3 * numpy.exp(2.0))
+        numpy.testing.assert_allclose(x.grad.item(), expected, rtol=1e-5)
+
+
+def test_one_shared_graph_that_is_retained_is_for_all():
+    x = leaf(torch, 2.0)
+    y = x * 3
+    y.retain_grad()
+    z = y * y
+    assert together(lambda _: z.backward(retain_graph=True)) == [None] * THREADS
+    assert (x.grad.item(), y.grad.item()) == (THREADS * 36, THREADS * 12)
+
+
+def test_independent_passes():
+    def work(position):
+        x = leaf(torch, float(position), 1.0)
+        for _ in range(10):
+            (x * x * position).sum().backward()
+        return x.grad.tolist()
+
+    assert together(work) == [[20.0 * i * i, 20.0 * i] for i in range(THREADS)]
+
+
+def test_a_new_leaf_is_met_by_all_at_once():
+    """All graphs must lead to the one node of the leaf, whoever made it."""
+    for _ in range(30):
+        x = leaf(torch, 3.0)
+        results = together(lambda i, x=x: torch.autograd.grad(x * float(i + 4), x))
+        assert [result[0].item() for result in results] == [i + 4 for i in range(THREADS)]
+        outputs = together(lambda i, x=x: x * float(i + 4))
+        total = torch.autograd.grad(outputs, x)
+        assert total[0].item() == sum(range(4, THREADS + 4))
+
+
+def test_a_new_operator_is_met_by_all_at_once():
+    def work(_):
+        x = torch.full((7, 3), 0.5, requires_grad=True)
+        y = x.tanh() / x.cosh()
+        y.sum().backward()
+        return x.grad.sum().item()
+
+    results = together(work)
+    assert len(set(results)) == 1
+    x = 0.5
+    slope = (1 - numpy.tanh(x) ** 2) / numpy.cosh(x) - numpy.tanh(x) * numpy.tanh(x) / numpy.cosh(x)
+    numpy.testing.assert_allclose(results[0], 21 * slope, rtol=1e-5)
+
+
+def test_a_part_of_the_graph_is_made_in_another_thread():
+    x = leaf(torch, 2.0)
+    y = x * x
+    z = of_another_thread(lambda: y * x)
+    (z * y).backward()
+    assert x.grad.item() == 5 * 2**4
+
+
+def test_a_pass_in_another_thread_than_the_graph():
+    x = leaf(torch, 2.0)
+    y = x * x * x
+    with torch.no_grad():
+        of_another_thread(y.backward)
+    assert x.grad.item() == 12
+
+
+def test_fork_and_join_in_the_middle():
+    x = leaf(torch, 2.0)
+    y = x * x
+    parts = together(lambda i: y * (i + 1))
+    sum(parts[1:], parts[0]).backward()
+    assert x.grad.item() == 4 * sum(range(1, THREADS + 1))
+
+
+def test_passes_inside_threads_of_a_pass_forked():
+    x = leaf(torch, 2.0)
+    y = x * x
+
+    def work(i):
+        (gradient,) = torch.autograd.grad(y * (i + 1), y, retain_graph=True)
+        return gradient.item()
+
+    assert together(work) == [i + 1 for i in range(THREADS)]
+    y.backward()
+    assert x.grad.item() == 4
+
+
+def test_an_error_stays_in_its_thread():
+    def work(position):
+        x = leaf(torch, 2.0, 3.0)
+        y = (x * x).sum()
+        y.backward()
+        if position % 2:
+            y.backward()
+        return x.grad.tolist()
+
+    results = together(work)
+    assert results[::2] == [[4, 6]] * (THREADS // 2)
+    assert {type(error) for error in results[1::2]} == {RuntimeError}
+    for error in results[1::2]:
+        names = []
+        trace = error.__traceback__
+        while trace is not None:
+            names.append(trace.tb_frame.f_code.co_name)
+            trace = trace.tb_next
+        assert "work" in names
+
+
+def test_each_thread_has_a_mode_of_its_own():
+    def work(position):
+        x = leaf(torch, 2.0)
+        with torch.set_grad_enabled(position % 2 == 0):
+            return [(x * x).requires_grad for _ in range(20)]
+
+    assert together(work) == [[i % 2 == 0] * 20 for i in range(THREADS)]
+    assert torch.is_grad_enabled()
+
+
+def test_compiling_in_several_threads():
+    def work(position):
+        @torch.jit
+        def function(x):
+            y = (x * x * (position + 1)).sum()
+            y.backward()
+            return x.grad
+
+        x = leaf(torch, 1.0, 2.0)
+        return [function(x).tolist() for _ in range(3)]
+
+    expected = [[[2.0 * (i + 1), 4.0 * (i + 1)]] * 3 for i in range(THREADS)]
+    assert together(work) == expected
+
+
+def test_one_compiled_function_for_all():
+    @torch.jit
+    def function(x):
+        (x * x * x).sum().backward()
+        return x.grad
+
+    results = together(lambda i: function(leaf(torch, float(i), 1.0)).tolist())
+    assert results == [[3.0 * i * i, 3.0] for i in range(THREADS)]
+
+
+def test_compiled_and_eager_passes_beside_each_other():
+    function = torch.jit(lambda x: torch.autograd.grad((x.sin() * x).sum(), x)[0])
+    outside = leaf(torch, 2.0)
+
+    def work(position):
+        if position % 2:
+            return function(torch.ones(position + 1, requires_grad=True)).sum().item()
+        (outside * outside).backward()
+        return 0
+
+    results = together(work)
+    each = numpy.sin(1.0) + numpy.cos(1.0)
+    expected = [each * (i + 1) if i % 2 else 0 for i in range(THREADS)]
+    numpy.testing.assert_allclose(results, expected, rtol=1e-5)
+    assert outside.grad.item() == 4 * (THREADS // 2)
