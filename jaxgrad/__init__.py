@@ -109,6 +109,6 @@ methods.install()
 
 def __getattr__(name):
     """Every operator of the table is a function here."""
-    if name.startswith("_") or name not in ops.library.names:
+    if name.startswith("_") or name not in ops.library.names | ops.ALIASES.keys():
         raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")
     return getattr(ops, name)

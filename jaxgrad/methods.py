@@ -26,6 +26,9 @@ def install():
     for name in ops.library.methods:
         if not name.startswith("_") and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, name))
+    for name, operator in ops.ALIASES.items():
+        if hasattr(Tensor, operator) and not hasattr(Tensor, name):
+            setattr(Tensor, name, getattr(ops, operator))
     rooms = (factories, conversion, moves, indexing)
     for source in (*(room.Methods for room in rooms), _Methods):
         for name, member in vars(source).items():
@@ -180,6 +183,15 @@ class _Methods:
         if not self.ndim:
             raise TypeError("len() of a 0-d tensor")
         return self.shape[0]
+
+    def where(self, condition, other):
+        """This tensor where `condition` holds, `other` elsewhere; see `jaxgrad.where`.
+
+        >>> x = jaxgrad.tensor([-1.0, 2.0])
+        >>> x.where(x > 0, 0.0)
+        tensor([0., 2.])
+        """
+        return ops.where(condition, self, other)
 
     def __iter__(self):
         if not self.ndim:

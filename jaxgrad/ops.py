@@ -180,14 +180,23 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     return made
 
 
+# PyTorch's second names for an operator
+ALIASES = {
+    "absolute": "abs", "negative": "neg", "subtract": "sub", "multiply": "mul", "divide": "div",
+    "true_divide": "div", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+    "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "clip": "clamp", "fix": "trunc", "conj_physical": "conj", "resolve_conj": "conj",
+    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne",
+}  # fmt: skip
+
 library = _shipped()
 primitive.op.find = library.find
 _operators = Namespace(__name__, library)
 
 
 def __getattr__(name):
-    return getattr(_operators, name)
+    return getattr(_operators, ALIASES.get(name, name))
 
 
 def __dir__():
-    return sorted({*globals(), *library.names})
+    return sorted({*globals(), *library.names, *ALIASES})

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import numbers
+from collections import namedtuple
 from typing import Any
 
 import jax
@@ -90,6 +91,8 @@ class Primitive:
         self.positional = sum(not argument.keyword_only for argument in schema.arguments)
         self.keywords = self.argument_names[self.positional :]
         self.precondition = getattr(compute, "precondition", None)
+        names = [each.name for each in schema.returns]
+        self.pack = namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
         self.calls: dict[tuple, Call] = {}
         self.compiled: dict[Formula, Any] = {}
 
@@ -265,8 +268,8 @@ class Call(Program):
         )  # `several` is known once the outputs are
 
     def result(self, outputs):
-        """Outputs as the operator returns them: one array or a tuple."""
-        return tuple(outputs) if self.several else outputs[0]
+        """Outputs as the operator returns them: one array, a tuple, or one with names."""
+        return self.primitive.pack(outputs) if self.several else outputs[0]
 
 
 def _zero_tangent(output):

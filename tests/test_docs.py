@@ -39,6 +39,6 @@ def test_examples_of_docstrings(name):
     module = importlib.import_module(name)
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)
-    for test in finder.find(module, name, extraglobs={"jaxgrad": jaxgrad}):
+    for test in finder.find(module, name, extraglobs={"jaxgrad": jaxgrad, "F": jaxgrad.nn.functional}):
         runner.run(test)
     assert runner.summarize(verbose=False).failed == 0
