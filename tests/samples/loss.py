@@ -111,6 +111,7 @@ SAMPLES = [
     S("ops.nll_loss_forward", T(5), Int(high=5), None, 1, -100),
     *each("ops.nll_loss2d_forward", T(2, 5, 2, 2), Int(2, 2, 2, high=5), WEIGHT, 1, -100),
     S("ops.nll_loss2d", T(2, 5, 2, 2), Int(2, 2, 2, high=5), WEIGHT, 0),
+    S("ops.nll_loss2d", T(2, 3, 1, 2), Int(values=[[[0, 1]], [[2, 1]]]), None, 2, 1),
     S("ops.nll_loss_backward", T(4), T(4, 5), Int(4, high=5), WEIGHT, 0, -100, T(constant=True)),
     S("ops.nll_loss_backward", T(), T(4, 5), Int(4, high=5), WEIGHT, 2, 3, T(constant=True)),
     S(
