@@ -18,9 +18,8 @@ from . import avals, dtypes, ops, promotion
 from .creation import from_host
 from .tensor import Tensor, concrete, wrap
 
-# here and now the place is data of the kernel, so that a loop over places compiles one
-_select_at, _slice_at = ops._select, ops._slice
-_select, _slice, _unsqueeze, _index = ops.select, ops.slice, ops.unsqueeze, ops.index
+# in the first two the place is data of the kernel, so that a loop over places compiles one
+_select, _slice, _unsqueeze, _index = ops._select, ops._slice, ops.unsqueeze, ops.index
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 MASK_DTYPES = (dtypes.bool, dtypes.uint8)
@@ -66,8 +65,7 @@ def _at(tensor, dim, index):
     extent = shape[dim]
     if not -extent <= index < extent:
         raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {extent}")
-    place = index if index >= 0 else index + extent
-    return (_select_at if tensor._aval.mode == avals.IMMEDIATE else _select)(tensor, dim, place)
+    return _select(tensor, dim, index if index >= 0 else index + extent)
 
 
 def _too_many(shape):
@@ -89,9 +87,7 @@ def _sliced(tensor, dim, part):
         raise ValueError(
             f"step must be greater than zero, but got {step}: use flip to turn a dimension round"
         )
-    if tensor._aval.mode != avals.IMMEDIATE:
-        return _slice(tensor, dim, start, max(start, end), step)
-    return _slice_at(tensor, dim, start, len(range(start, end, step)), step)
+    return _slice(tensor, dim, start, len(range(start, end, step)), step)
 
 
 def _is_list_of_parts(index):

@@ -140,29 +140,33 @@ def narrow_backward(grad, sizes, dim, start):
     return op.slice_backward(grad, sizes, dim, start, start + grad.shape[dim], 1)
 
 
-# slices whose place is data; whoever calls these has checked the place
+# the same where the place is data, unless a trace knows it; the callers check that it exists
 
 
 def dynamic_select(self, dim, index):
+    if isinstance(index, int):
+        return lax.index_in_dim(self, index, dim, keepdims=False)
     return lax.dynamic_index_in_dim(self, index, dim, keepdims=False)
 
 
 def dynamic_select_backward(grad_output, input_sizes, dim, index):
-    zeros = jnp.zeros(input_sizes, grad_output.dtype)
-    return lax.dynamic_update_index_in_dim(zeros, grad_output, index, dim)
+    piece = lax.expand_dims(grad_output, [dim])
+    return dynamic_slice_backward(piece, input_sizes, dim, index, 1)
 
 
 def dynamic_slice(self, dim, start, length, step):
     stretch = max((length - 1) * step + 1, 0)
-    return lax.slice_in_dim(
-        lax.dynamic_slice_in_dim(self, start, stretch, dim), 0, stretch, step, dim
-    )
+    if isinstance(start, int):
+        return lax.slice_in_dim(self, start, start + stretch, step, dim)
+    stretched = lax.dynamic_slice_in_dim(self, start, stretch, dim)
+    return lax.slice_in_dim(stretched, 0, stretch, step, dim)
 
 
 def dynamic_slice_backward(grad_output, input_sizes, dim, start, step):
+    if isinstance(start, int):
+        return _placed(grad_output, input_sizes, dim, start, step)
     stretch = max((grad_output.shape[dim] - 1) * step + 1, 0)
-    stretched = _placed(
-        grad_output, (*input_sizes[:dim], stretch, *input_sizes[dim + 1 :]), dim, 0, step
-    )
+    sizes = (*input_sizes[:dim], stretch, *input_sizes[dim + 1 :])
     zeros = jnp.zeros(input_sizes, grad_output.dtype)
+    stretched = _placed(grad_output, sizes, dim, 0, step)
     return lax.dynamic_update_slice_in_dim(zeros, stretched, start, dim)

@@ -10,6 +10,7 @@ PLACES = [
     S("select", T(2, 3), dim=-2, index=-1),
     S("ops.select_backward", T(3), (2, 3), 0, -1, complex=True),
     S("select_scatter", T(2, 3), T(2), 1, -1),
+    S("select_scatter", T(2, 3), T(3), 0, 1),
     S("ops.slice", T(5, 2), 0, 1, 5, 2, complex=True),
     S("ops.slice", T(2, 3), 1, None, None),
     S("ops.slice", T(5), 0, -2, 9),
