@@ -168,11 +168,11 @@ def leading_to(ends, roots) -> set[int]:
         if node.sequence > lowest and node.sequence not in nodes:
             nodes[node.sequence] = node
             stack.extend([edge[0] for edge in node.edges])
-    needed: set[int] = set()
+    needed, reached = set(), set(ends)
     for sequence in sorted(nodes):
-        targets = [edge[0].sequence for edge in nodes[sequence].edges]
-        if any(target in ends or target in needed for target in targets):
+        if not reached.isdisjoint([edge[0].sequence for edge in nodes[sequence].edges]):
             needed.add(sequence)
+            reached.add(sequence)
     return needed
 
 

@@ -202,6 +202,14 @@ def test_B13_several_outputs_and_inputs(torch):
 
 
 @as_torch
+def test_B13_a_recorded_batch_frees_as_asked(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * x * x
+    grad = functools.partial(torch.autograd.grad, y, x, torch.eye(2), is_grads_batched=True)
+    return grad(create_graph=True, retain_graph=False), error(grad)
+
+
+@as_torch
 def test_B13_of_another_dtype(torch):
     x = leaf(torch, 1.0, 2.0)
     rows = torch.eye(2, dtype=torch.float64)

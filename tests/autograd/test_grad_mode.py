@@ -285,13 +285,14 @@ def test_C05_one_object_in_several_tasks():
 
 
 def test_C05_entered_and_left_out_of_order():
-    first, second = jaxgrad.no_grad(), jaxgrad.enable_grad()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert jaxgrad.is_grad_enabled()
-    second.__exit__(None, None, None)
-    assert not jaxgrad.is_grad_enabled()  # what `second` found
+    modes = [jaxgrad.no_grad() for _ in range(4)]
+    for mode in modes:
+        mode.__enter__()
+    found = []
+    for position in (1, 0, 3, 2):
+        modes[position].__exit__(None, None, None)
+        found.append(jaxgrad.is_grad_enabled())
+    assert found == [False, True, False, False]  # each goes back to what it found itself
     jaxgrad.set_grad_enabled(True)
 
 

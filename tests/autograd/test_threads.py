@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
@@ -105,6 +106,22 @@ def test_a_new_leaf_is_met_by_all_at_once():
         outputs = together(lambda i, x=x: x * float(i + 4))
         total = torch.autograd.grad(outputs, x)
         assert total[0].item() == sum(range(4, THREADS + 4))
+
+
+@pytest.mark.parametrize("name", ["AccumulateGrad", "LeafState"])
+def test_a_new_leaf_gets_one_node_however_slowly(monkeypatch, name):
+    module = sys.modules[torch.Tensor.__module__]
+    make = getattr(module, name)
+
+    def slowly(*args):
+        time.sleep(0.05)
+        return make(*args)
+
+    monkeypatch.setattr(module, name, slowly)
+    x = leaf(torch, 3.0)
+    outputs = together(lambda i: x * (i + 1), 4)
+    assert torch.autograd.grad(outputs, x)[0].item() == 10
+    assert len({output.grad_fn.next_functions[0][0] for output in outputs}) == 1
 
 
 def test_a_new_operator_is_met_by_all_at_once():
