@@ -70,9 +70,8 @@ class Pass:
         if saved is FREED:
             raise RuntimeError(SECOND_TIME)
         if saved and not self.retain_graph:
-            node.saved = (
-                FREED  # before it runs: of two threads that come to it, one gets no further
-            )
+            # before it runs: of two threads that come to it, one gets no further
+            node.saved = FREED
         try:
             if reverse.kernel is None:
                 execution.prepare(reverse)
