@@ -453,16 +453,6 @@ def test_A32_integers_have_no_gradient(torch):
     return error(make), (x.to(torch.int64) * 2).requires_grad, (x > 1).requires_grad
 
 
-@pytest.mark.parametrize("length", [1000, 100_000])
-def test_A36_deep_graphs(length):
-    x = leaf(jaxgrad, 1.0)
-    y = x
-    for _ in range(length):
-        y = -y
-    y.backward()
-    assert x.grad.item() == (-1) ** length
-
-
 @as_torch
 def test_A38_what_does_not_lead_to_the_root_is_not_run(torch):
     x = leaf(torch, 2.0)

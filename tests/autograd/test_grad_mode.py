@@ -492,7 +492,7 @@ def test_C13_getters(torch):
 
 
 @as_torch
-def test_C14_set_multithreading_enabled(torch):
+def test_C14_A44_set_multithreading_enabled(torch):
     autograd = torch.autograd
     found = [autograd.is_multithreading_enabled()]
     with autograd.set_multithreading_enabled(False):
