@@ -178,6 +178,35 @@ def _normal_density(x):
     return jnp.exp(-0.5 * x * x) * math.sqrt(0.5 / math.pi)
 
 
+@_floating
+def elu(self, alpha, scale, input_scale):
+    return jnp.where(
+        self < 0, alpha * scale * jnp.expm1(_negative(self) * input_scale), self * scale
+    )
+
+
+def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    if is_result:
+        slope = input_scale * (self_or_result + alpha * scale)
+    else:
+        slope = input_scale * alpha * scale * jnp.exp(_negative(self_or_result) * input_scale)
+    return jnp.where(self_or_result <= 0, grad_output * slope, grad_output * scale)
+
+
+def elu_curvature(grad, alpha, scale, input_scale, is_result, self_or_result):
+    """The gradient of `self_or_result`; `grad` has the `grad_output` as a factor."""
+    curvature = input_scale
+    if not is_result:
+        exponential = jnp.exp(_negative(self_or_result) * input_scale)
+        curvature = input_scale * input_scale * alpha * scale * exponential
+    return jnp.where(self_or_result < 0, grad * curvature, 0)
+
+
+def _negative(tensor):
+    """The tensor where it is negative, else 0: its exponential does not overflow."""
+    return jnp.where(tensor < 0, tensor, 0)
+
+
 # softmax and its logarithm
 
 

@@ -92,6 +92,42 @@ def silu(input, inplace: bool = False):
     return ops.silu(input)
 
 
+def elu(input, alpha: float = 1.0, inplace: bool = False):
+    """`input` where it is positive, else `alpha * (exp(input) - 1)`.
+
+    >>> F.elu(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+    _refuse_inplace("elu", inplace)
+    return ops.elu(input, alpha)
+
+
+# with these, outputs of mean 0 and variance 1 stay so through a layer of independent weights
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+def selu(input, inplace: bool = False):
+    """`elu` with the two constants of self-normalizing networks.
+
+    >>> F.selu(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+    _refuse_inplace("selu", inplace)
+    return ops.elu(input, _SELU_ALPHA, _SELU_SCALE)
+
+
+def celu(input, alpha: float = 1.0, inplace: bool = False):
+    """`input` where it is positive, else `alpha * (exp(input / alpha) - 1)`, which has no kink.
+
+    >>> F.celu(jaxgrad.tensor([-1.0, 2.0]), alpha=2.0)
+    tensor([-0.7869,  2.0000])
+    """
+    _refuse_inplace("celu", inplace)
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return ops.elu(input, alpha, 1, 1 / alpha)
+
+
 def softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
     """Positive numbers in proportion to `exp(input)` that sum to 1 along `dim`.
 

@@ -7,7 +7,7 @@ from samples import Dtype, Int, S, T, each
 NAN, INF = float("nan"), float("inf")
 EDGES = [-1.0, 0.0, 1.0, 2.0]
 TAILS = [-30.0, -3.0, 0.0, 3.0, 30.0]
-PARAMETERLESS = "relu leaky_relu hardtanh silu softplus logsigmoid gelu relu6"
+PARAMETERLESS = "relu leaky_relu hardtanh silu softplus logsigmoid gelu relu6 elu selu celu"
 ALL = " ".join(f"nn.functional.{name}" for name in PARAMETERLESS.split())
 SOFT = "softmax log_softmax"
 SOFT_BACKWARD = "ops._softmax_backward_data ops._log_softmax_backward_data"
@@ -55,6 +55,14 @@ SAMPLES = [
     S("nn.functional.gelu", T(values=TAILS), approximate="tanh", kink=True),
     S("ops.gelu_backward", T(2, 3), T(2, 3)),
     S("ops.gelu_backward", T(2, 3), T(2, 3), approximate="tanh"),
+    S("nn.functional.elu", T(2, 3), 1.7),
+    S("nn.functional.elu", T(values=EDGES), alpha=-2.0, kink=True),
+    S("nn.functional.celu", T(2, 3), alpha=-0.5),
+    S("nn.functional.celu", T(values=EDGES), 2.0, kink=True),
+    *each("ops.elu_backward", T(2, 3), 1.7, 1.2, 0.8, False, T(2, 3)),
+    *each("ops.elu_backward", T(2, 3), 1.7, 1.2, 0.8, True, T(2, 3)),
+    *each("ops.elu_backward", T(4), 1.7, 1, 2, False, T(values=EDGES), kink=True),
+    *each("ops.elu_backward", T(4), 1.7, 1, 2, True, T(values=EDGES), kink=True),
     S("ops.log_sigmoid_forward", T(2, 3, constant=True)),
     S("ops.log_sigmoid_backward", T(2), T(values=[0.3, -1.2]), BUFFER),
     # softmax and its logarithm
