@@ -41,7 +41,12 @@ PRODUCTS = ast.Mult, ast.MatMult, ast.Div
 COMMUTATIVE = {"add", "mul", "maybe_multiply", "maximum", "minimum", "eq", "ne", "logical_and"}
 
 # Damaged formulas that mean the same, by label and text, and why.
-EQUIVALENT: dict[tuple[str, str], str] = {}
+EITHER_ORDER = "a transposition names two dimensions, in either order"
+EQUIVALENT: dict[tuple[str, str], str] = {
+    ("transpose.int.self", "transpose(grad, dim1, dim0)"): EITHER_ORDER,
+    ("swapaxes.self", "transpose(grad, axis1, axis0)"): EITHER_ORDER,
+    ("swapdims.self", "transpose(grad, dim1, dim0)"): EITHER_ORDER,
+}
 
 
 # damage

@@ -14,6 +14,8 @@ import jaxgrad
 
 PAGES = pathlib.Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# what an example may use without importing it
+KNOWN = {"jaxgrad": jaxgrad, "F": jaxgrad.nn.functional}
 MODULES = [
     "jaxgrad",
     *(
@@ -39,6 +41,6 @@ def test_examples_of_docstrings(name):
     module = importlib.import_module(name)
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)
-    for test in finder.find(module, name, extraglobs={"jaxgrad": jaxgrad, "F": jaxgrad.nn.functional}):
+    for test in finder.find(module, name, extraglobs=KNOWN):
         runner.run(test)
     assert runner.summarize(verbose=False).failed == 0

@@ -15,8 +15,7 @@ import jaxgrad
 from jaxgrad import promotion
 
 TABLE = """
-# the value is 2 x; the reverse formula says 7, the forward formula 5, so that each shows who was
-asked
+# the value is 2 x; the reverse formula says 7, the forward formula 5: each shows who was asked
 - name: told(Tensor self) -> Tensor
   forward: self * 2
   self: grad * 7

@@ -176,10 +176,10 @@ def quoted(text):
 
 def refusal(text):
     """The mistakes of a text that must not load, and must be done with in a second."""
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(TableError) as caught:
         loads(text, "t.yaml").check()
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     lines = str(caught.value).splitlines()
     assert len(lines) == len(caught.value.mistakes)  # nothing of the input breaks a line
     assert all(line.isascii() and line.isprintable() for line in lines)
@@ -385,13 +385,13 @@ def damaged(data, chance):
 
 def loads_or_is_refused(data, operators):
     """Whether it loads; anything but a TableError, and any second, is a failure."""
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         loads(data, "t.yaml", FUNCTIONS, operators).check()
         loaded = True
     except TableError:
         loaded = False
-    assert time.perf_counter() - start < 1, data
+    assert time.process_time() - start < 1, data
     return loaded
 
 
