@@ -63,7 +63,7 @@ SAMPLES = [
     *each("ops.elu_backward", T(2, 3), 1.7, 1.2, 0.8, True, T(2, 3)),
     *each("ops.elu_backward", T(4), 1.7, 1, 2, False, T(values=EDGES), kink=True),
     *each("ops.elu_backward", T(4), 1.7, 1, 2, True, T(values=EDGES), kink=True),
-    S("ops.log_sigmoid_forward", T(2, 3, constant=True)),
+    S("ops.log_sigmoid_forward", T(2, 3)),
     S("ops.log_sigmoid_backward", T(2), T(values=[0.3, -1.2]), BUFFER),
     # softmax and its logarithm
     *each(SOFT, T(2, 3), 0),
