@@ -76,17 +76,8 @@ def silu(self):
 
 
 def silu_backward(grad_output, self):
-    return grad_output * jnp.conj(silu_slope(self))
-
-
-def silu_slope(self):
     sigmoid = _sigmoid(self)
-    return sigmoid * (1 + self * (1 - sigmoid))
-
-
-def silu_curvature(self):
-    sigmoid = _sigmoid(self)
-    return sigmoid * (1 - sigmoid) * (2 + self * (1 - 2 * sigmoid))
+    return grad_output * jnp.conj(sigmoid * (1 + self * (1 - sigmoid)))
 
 
 def _sigmoid(self):
@@ -193,12 +184,12 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
     return jnp.where(self_or_result <= 0, grad_output * slope, grad_output * scale)
 
 
-def elu_curvature(grad, alpha, scale, input_scale, is_result, self_or_result):
-    """The gradient of `self_or_result`; `grad` has the `grad_output` as a factor."""
+def elu_curvature(grad, scale, input_scale, is_result, self_or_result):
+    """The gradient of `self_or_result`: `grad` is times `grad_output`, `scale` times `alpha`."""
     curvature = input_scale
     if not is_result:
         exponential = jnp.exp(_negative(self_or_result) * input_scale)
-        curvature = input_scale * input_scale * alpha * scale * exponential
+        curvature = scale * input_scale * input_scale * exponential
     return jnp.where(self_or_result < 0, grad * curvature, 0)
 
 

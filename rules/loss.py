@@ -80,12 +80,6 @@ def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
     return loss_share(jnp.where(is_near, near, far), reduction)
 
 
-def smooth_l1_loss_curvature(grad, self, target, reduction, beta):
-    """`grad` times the derivative of `smooth_l1_loss_backward` by `self`."""
-    near = grad / beta if beta else 0
-    return loss_share(jnp.where(jnp.abs(self - target) < beta, near, 0), reduction)
-
-
 def kl_div(self, target, reduction, *, log_target):
     self, target = _operands("kl_div", self, target)
     if log_target:

@@ -46,6 +46,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("transpose.int.self", "transpose(grad, dim1, dim0)"): EITHER_ORDER,
     ("swapaxes.self", "transpose(grad, axis1, axis0)"): EITHER_ORDER,
     ("swapdims.self", "transpose(grad, dim1, dim0)"): EITHER_ORDER,
+    (
+        "_softmax_backward_data.output",
+        "softmax_double_gradient(grad_output, grad, output, dim)",
+    ): "the two gradients are treated alike",
 }
 
 
