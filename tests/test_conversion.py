@@ -343,6 +343,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_two_devices():
     settings = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     child = subprocess.run(

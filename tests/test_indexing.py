@@ -105,6 +105,7 @@ def fits_both(shape, index):
     return not (arrays and any(isinstance(part, int) for part in index))
 
 
+@pytest.mark.slow
 def test_random_indices_as_numpy():
     random, tried = numpy.random.RandomState(0), 0
     while tried < 100:

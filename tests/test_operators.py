@@ -57,6 +57,7 @@ def test_first_order(family, sample):
     report(family, findings)
 
 
+@pytest.mark.slow
 @every_sample
 def test_batched_and_compiled(family, sample):
     findings = derivatives.Findings()

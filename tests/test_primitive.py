@@ -219,6 +219,7 @@ def test_nestings(my, name, nesting):
     close(jax.jit(nested(ours, nesting))(POINT), jax.jit(nested(theirs, nesting))(POINT))
 
 
+@pytest.mark.slow
 def test_nestings_without_jit(my):
     ours, theirs = functions_of(my)["by hand"]
     for nesting in NESTINGS[:6]:

@@ -116,6 +116,7 @@ def evaluate(operators, graph, leaves):
     return values[len(leaves) :]
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=60)
 @hypothesis.given(GRAPHS)
 def test_random_graphs_equal_jax(graph):
@@ -308,6 +309,7 @@ def test_higher_orders(order):
         numpy.testing.assert_allclose(y.item(), theirs(point), rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_mixed_derivatives_and_vector_products():
     def function(x, y, module):
         return module.sin(x * y) * y

@@ -188,6 +188,7 @@ SECOND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SECOND)
 def test_second_derivatives_at_kinks(name):
     function, point, expected = SECOND[name]
