@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxgrad as torch
-from jaxgrad import ops
+from jaxgrad import ops, rules
 from jaxgrad.table import TableError
 
 CUBE = """
@@ -152,3 +152,9 @@ def test_numbers_in_either_order_of_keywords():
         expected = np.clip([0.0, 5.0, 10.0], low, high)
         np.testing.assert_array_equal(torch.clamp(x, max=high, min=low).numpy(), expected)
         np.testing.assert_array_equal(torch.clamp(x, min=low, max=high).numpy(), expected)
+
+
+def test_no_two_families_define_a_function_of_one_name():
+    """One would hide the other from every formula."""
+    names = [name for family in rules.FAMILIES for name in ops.public_functions(family)]
+    assert sorted(names) == sorted(set(names))
