@@ -16,6 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 # A package stands for all of its modules that are not named themselves.
 ROOMS = (
     "jaxgrad.dtypes",
+    "jaxgrad.layouts",
     "jaxgrad.avals",
     "jaxgrad.devices",
     "jaxgrad.promotion",
