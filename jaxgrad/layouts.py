@@ -5,9 +5,8 @@ elements are; here is what PyTorch would have decided, for code that asks and fo
 only where the strides allow them.
 """
 
+import itertools
 import math
-
-MOST_SUMS = 10_000  # of those that `overlaps` looks at before it gives up
 
 
 def contiguous(shape):
@@ -25,11 +24,7 @@ def channels_last(shape):
     >>> channels_last((2, 3, 4, 5))
     (60, 1, 15, 3)
     """
-    return _compact(shape, _channels_last_order(len(shape)))
-
-
-def _channels_last_order(ndim):
-    return (1, *range(ndim - 1, 1, -1), 0)
+    return _compact(shape, (1, *range(len(shape) - 1, 1, -1), 0))
 
 
 def _compact(shape, order):
@@ -47,7 +42,7 @@ def is_contiguous(shape, strides):
     >>> is_contiguous((2, 1, 3), (3, 99, 1)), is_contiguous((2, 3), (1, 2))
     (True, False)
     """
-    return 0 in shape or _is_compact(shape, strides, range(len(shape))[::-1])
+    return 0 in shape or _agree(shape, strides, contiguous(shape))
 
 
 def is_channels_last(shape, strides):
@@ -56,7 +51,7 @@ def is_channels_last(shape, strides):
     >>> is_channels_last((2, 3, 4, 5), (60, 1, 15, 3))
     True
     """
-    return len(shape) in (4, 5) and _is_compact(shape, strides, _channels_last_order(len(shape)))
+    return len(shape) in (4, 5) and _agree(shape, strides, channels_last(shape))
 
 
 def is_dense(shape, strides):
@@ -66,51 +61,37 @@ def is_dense(shape, strides):
     (True, False)
     """
     innermost_first = sorted(range(len(shape)), key=strides.__getitem__)
-    return 0 in shape or _is_compact(shape, strides, innermost_first)
+    return 0 in shape or _agree(shape, strides, _compact(shape, innermost_first))
 
 
-def _is_compact(shape, strides, order):
-    count = 1
-    for dim in order:
-        if shape[dim] != 1 and strides[dim] != count:
-            return False
-        count *= shape[dim]
-    return True
+def _agree(shape, strides, others):
+    triples = zip(shape, strides, others, strict=True)
+    return all(extent == 1 or stride == other for extent, stride, other in triples)
 
 
 def overlaps(shape, strides):
     """Whether two places of a tensor may be one element.
 
-    Exact, unless more than `MOST_SUMS` differences between places have to be looked at, which no
-    layout made of slices, permutations, diagonals, expansions and unfoldings comes near: then True.
+    Exact, unless more than 10,000 distances between places have to be looked at; then True. No
+    layout made of slices, permutations, diagonals, expansions and unfoldings comes near that.
 
     >>> overlaps((3, 4), (0, 1)), overlaps((3, 4), (2, 1)), overlaps((3, 2), (5, 4))
     (True, True, False)
     """
-    if 0 in shape:
-        return False
-    steps = sorted(((s, n - 1) for n, s in zip(shape, strides, strict=True) if n > 1), reverse=True)
-    reach = sum(stride * most for stride, most in steps)
-    distances = (
-        set()
-    )  # of places that differ in a dimension so far, where later ones may close them
-    for stride, most in steps:
-        reach -= stride * most
-        if stride == 0 or (len(distances) + 1) * (reach // stride) > MOST_SUMS:
+    pairs = zip(shape, strides, strict=True)
+    spans = sorted(((s, (n - 1) * s) for n, s in pairs if n > 1 and 0 not in shape), reverse=True)
+    reach = sum(span for _, span in spans)
+    distances = set()  # of places that differ so far, where the dimensions to come can close them
+    for stride, span in spans:
+        reach -= span
+        if stride == 0 or (len(distances) + 1) * (reach // stride) > 10_000:
             return True
-        further = {
-            distance + step * stride
-            for distance in distances
-            for step in _steps_within(distance, stride, most, reach)
-        }
-        distances = further.union(range(stride, min(most * stride, reach) + 1, stride))
+        nearer = (
+            range(max(d - span, (d + reach) % stride - reach), min(d + span, reach) + 1, stride)
+            for d in distances
+        )
+        distances = {*range(stride, min(span, reach) + 1, stride), *itertools.chain(*nearer)}
     return bool(distances)
-
-
-def _steps_within(distance, stride, most, reach):
-    """How many strides, forward or back, lead from `distance` to at most `reach` from 0."""
-    first, last = -((reach + distance) // stride), (reach - distance) // stride
-    return range(max(first, -most), min(last, most) + 1)
 
 
 def reshaped(shape, strides, new_shape):
@@ -176,16 +157,14 @@ def pointwise(shape, operands):
 
 def _broadcast(shape, extents, strides):
     """The strides of an operand in the common shape."""
-    missing = len(shape) - len(extents)
-    pairs = zip(shape[missing:], extents, strides, strict=True)
-    return (0,) * missing + tuple(0 if old == 1 != new else stride for new, old, stride in pairs)
+    missing = (0,) * (len(shape) - len(extents))
+    triples = zip(shape[len(missing) :], extents, strides, strict=True)
+    return missing + tuple(0 if old == 1 != new else stride for new, old, stride in triples)
 
 
 def _order(shape, layouts):
-    """The dimensions, innermost first, by the strides in `layouts`.
-
-    This is no sorting by a key: two dimensions may be without an order, and then stay in the order
-    they have without keeping others from moving past.
+    """The dimensions, innermost first. No sorting by a key: some pairs are without an order, and
+    stay as they are without keeping others from moving past.
     """
     order = [*range(len(shape))][::-1]
     for end in range(1, len(order)):
@@ -204,20 +183,17 @@ def _compared(shape, layouts, first, second):
     """Whether dimension `first` belongs inside of `second` (-1), outside (1), or neither."""
     for strides in layouts:
         inner, outer = strides[first], strides[second]
-        if inner == 0 or outer == 0:
-            continue
-        if inner != outer:
+        if inner and outer and inner != outer:
             return -1 if inner < outer else 1
-        if shape[first] > shape[second]:
+        if inner and outer and shape[first] > shape[second]:
             return 1
     return 0
 
 
-# Views: (shape, strides, the operator's other arguments) -> (strides, offset), or None for a copy.
-
-
-def _same(_shape, strides):
-    return strides, 0
+# The view operators. Arguments: shape, strides, and what the operator was called with, in the order
+# of its schema, a tensor as its shape. Result: strides, and how many elements of the result's dtype
+# its first lies behind self's first; None where the operator copies. as_strided expects a
+# storage_offset relative to self's; real, imag and view_as_real expect a complex self.
 
 
 def _view(shape, strides, size):
@@ -232,25 +208,19 @@ def _inferred(size, count):
 
 
 def _flatten(shape, strides, start_dim=0, end_dim=-1):
-    if not shape:
-        return (1,), 0
-    start, end = start_dim % len(shape), end_dim % len(shape)
-    if start == end:
+    start, last = (dim % max(len(shape), 1) for dim in (start_dim, end_dim))
+    if shape and start == last:
         return strides, 0
-    merged = math.prod(shape[start : end + 1])
-    return _view(shape, strides, (*shape[:start], merged, *shape[end + 1 :]))
-
-
-def _ravel(shape, strides):
-    return _view(shape, strides, (math.prod(shape),)) if is_contiguous(shape, strides) else None
+    merged = math.prod(shape[start : last + 1])
+    return _view(shape, strides, (*shape[:start], merged, *shape[last + 1 :]))
 
 
 def _unflatten(shape, strides, dim, sizes):
-    dim %= len(shape)
     return _view(shape, strides, _instead(shape, dim, *_inferred(sizes, shape[dim])))
 
 
 def _instead(items, dim, *new):
+    dim %= len(items)
     return (*items[:dim], *new, *items[dim + 1 :])
 
 
@@ -270,8 +240,8 @@ def _expand(shape, strides, size, _implicit=False):
     if not shape:
         return (0,) * len(size), 0
     missing = len(size) - len(shape)
-    pairs = zip(size[missing:], shape, strides, strict=True)
-    found = tuple(stride if new in (old, -1) else 0 for new, old, stride in pairs)
+    triples = zip(size[missing:], shape, strides, strict=True)
+    found = tuple(stride if new in (old, -1) else 0 for new, old, stride in triples)
     outermost = shape[0] if size[missing] == -1 else size[missing]
     for extent in size[:missing][::-1]:
         found = (outermost * found[0] if extent == 1 else 0, *found)
@@ -279,30 +249,19 @@ def _expand(shape, strides, size, _implicit=False):
     return found, 0
 
 
-def _permute(_shape, strides, dims):
-    return tuple(strides[dim] for dim in dims), 0
-
-
-def _transpose(_shape, strides, dim0, dim1):
-    found = list(strides)
-    if found:
-        found[dim0], found[dim1] = found[dim1], found[dim0]
-    return tuple(found), 0
-
-
-def _t(_shape, strides):
-    return strides[::-1], 0
-
-
-def _movedim(_shape, strides, source, destination):
-    if not strides:
-        return strides, 0
+def _movedim(shape, strides, source, destination):
     if isinstance(source, int):
         source, destination = (source,), (destination,)
-    ndim = len(strides)
-    moved = {b % ndim: a % ndim for a, b in zip(source, destination, strict=True)}
-    rest = (dim for dim in range(ndim) if dim not in moved.values())
-    return tuple(strides[moved[dim] if dim in moved else next(rest)] for dim in range(ndim)), 0
+    ndim = max(len(shape), 1)
+    moved = {new % ndim: old % ndim for old, new in zip(source, destination, strict=True)}
+    order = [dim for dim in range(ndim) if dim not in moved.values()]
+    for new in sorted(moved):
+        order.insert(new, moved[new])
+    return tuple(strides[dim] for dim in order if shape), 0
+
+
+def _transpose(shape, strides, dim0, dim1):
+    return _movedim(shape, strides, (dim0, dim1), (dim1, dim0))
 
 
 def _diagonal(shape, strides, offset=0, dim1=0, dim2=1):
@@ -314,13 +273,7 @@ def _diagonal(shape, strides, offset=0, dim1=0, dim2=1):
 
 
 def _select(shape, strides, dim, index):
-    dim %= len(shape)
     return _instead(strides, dim), index % shape[dim] * strides[dim]
-
-
-def _every(shape, strides, dim, start, _length, step):
-    dim %= len(shape)
-    return _instead(strides, dim, strides[dim] * step), start * strides[dim]
 
 
 def _slice(shape, strides, dim=0, start=None, end=None, step=1):
@@ -328,60 +281,41 @@ def _slice(shape, strides, dim=0, start=None, end=None, step=1):
     return _every(shape, strides, dim, start, None, step)
 
 
-def _narrow(shape, strides, dim, start, length):
-    return _every(shape, strides, dim, start + shape[dim] if start < 0 else start, length, 1)
+def _every(_shape, strides, dim, start, _length, step):
+    return _instead(strides, dim, strides[dim] * step), start * strides[dim]
 
 
-def _unfold(shape, strides, dimension, _size, step):
-    if not shape:
-        return (1,), 0
-    dim = dimension % len(shape)
-    return (*_instead(strides, dim, strides[dim] * step), strides[dim]), 0
+def _unfold(_shape, strides, dim, _size, step):
+    return ((*_instead(strides, dim, strides[dim] * step), strides[dim]) if strides else (1,)), 0
 
 
-def _as_strided(_shape, _strides, _size, stride, storage_offset=None):
-    return stride, storage_offset or 0
-
-
-def _real(_shape, strides):
-    return tuple(2 * stride for stride in strides), 0
-
-
-def _imag(_shape, strides):
-    return tuple(2 * stride for stride in strides), 1
-
-
-def _view_as_real(_shape, strides):
-    return (*(2 * stride for stride in strides), 1), 0
-
-
-def _view_as_complex(_shape, strides):
-    return tuple(stride // 2 for stride in strides[:-1]), 0
+def _doubled(strides):
+    return tuple(2 * stride for stride in strides)
 
 
 VIEWS = {
-    **dict.fromkeys(("alias", "conj", "detach", "positive"), _same),
+    **dict.fromkeys(("alias", "conj", "detach", "positive"), lambda _, strides: (strides, 0)),
     **dict.fromkeys(("reshape", "reshape_as", "view", "view_as"), _view),
     **dict.fromkeys(("broadcast_to", "expand", "expand_as"), _expand),
     **dict.fromkeys(("swapaxes", "swapdims", "transpose"), _transpose),
     **dict.fromkeys(("moveaxis", "movedim"), _movedim),
     "_select": _select,
     "_slice": _every,
-    "as_strided": _as_strided,
+    "as_strided": lambda _shape, _strides, _size, stride, offset=None: (stride, offset or 0),
     "diagonal": _diagonal,
     "flatten": _flatten,
-    "imag": _imag,
-    "narrow": _narrow,
-    "permute": _permute,
-    "ravel": _ravel,
-    "real": _real,
+    "imag": lambda _, strides: (_doubled(strides), 1),
+    "narrow": lambda shape, strides, dim, start, _: _slice(shape, strides, dim, start),
+    "permute": lambda _, strides, dims: (tuple(strides[dim] for dim in dims), 0),
+    "ravel": lambda *layout: _view(*layout, (-1,)) if is_contiguous(*layout) else None,
+    "real": lambda _, strides: (_doubled(strides), 0),
     "select": _select,
     "slice": _slice,
     "squeeze": _squeeze,
-    "t": _t,
+    "t": lambda _, strides: (strides[::-1], 0),
     "unflatten": _unflatten,
     "unfold": _unfold,
     "unsqueeze": _unsqueeze,
-    "view_as_complex": _view_as_complex,
-    "view_as_real": _view_as_real,
+    "view_as_complex": lambda _, strides: (tuple(stride // 2 for stride in strides[:-1]), 0),
+    "view_as_real": lambda _, strides: ((*_doubled(strides), 1), 0),
 }
