@@ -1,0 +1,122 @@
+"""Every kind of view x every kind of in-place write, through the base, the view and a sibling.
+
+33 views x 33 writes x 3 targets x the other use before the write or after it: 6,480 programs where
+the write applies to the shape. Each is compared with the same program without in-place (values
+and gradients, by JAX) and with what PyTorch 2.13 came to (tests/oracle/aliasing.json). `make quick`
+runs each view with one of the writes and each write with one of the views; one program in six is
+run under jit too.
+"""
+
+import json
+from pathlib import Path
+
+import checks
+import jax
+import numpy
+import pytest
+from aliasing import matrix, views, writes
+
+import jaxgrad
+
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "aliasing.json").read_text())
+
+PARTS = (*matrix.TARGETS, "gradient of leaf", "gradient of other")
+
+# PyTorch warns of some of the writes to an expanded tensor that it does not refuse
+pytestmark = pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors:UserWarning")
+
+
+def pairs():
+    for row, view in enumerate(views.VIEWS):
+        for column, write in enumerate(writes.ALL):
+            marks = () if row == column else pytest.mark.slow
+            if matrix.programs(view, write):
+                yield pytest.param(view, write, id=f"{view}-{write}", marks=marks)
+
+
+def as_numpy(tensor):
+    plain = tensor.resolve_conj()
+    return (jaxgrad.view_as_real(plain) if plain.is_complex() else plain).numpy()
+
+
+def leaves(program):
+    return (
+        matrix.tensor(jaxgrad, program.leaf(), program.view.is_complex),
+        matrix.tensor(jaxgrad, program.other(), program.other_is_complex),
+    )
+
+
+def outcome(program, *tensors):
+    """What a program comes to, or its error."""
+    try:
+        return matrix.run(jaxgrad, program, *tensors, program.view.call)
+    except (RuntimeError, NotImplementedError) as error:
+        return error
+
+
+def differences(program, found, told):
+    """What is wrong with what a program came to."""
+    if isinstance(told[0], str):
+        kind, words = told
+        right = type(found).__name__ == kind and words in str(found)
+        return [] if right else [f"{program}: {found!r} for {kind}: {words}"]
+    if isinstance(found, Exception):
+        return [f"{program}: {found!r}"]
+    with jax.enable_x64(True):
+        expected = matrix.interpret(program)
+    arrays = [as_numpy(tensor) for tensor in found]
+    compared = zip(PARTS, arrays, expected, strict=True)
+    wrong = [f"{program}: {name}" for name, *two in compared if not same(*two)]
+    digests = numpy.allclose(matrix.digest(arrays), told[:2], rtol=1e-8, atol=1e-8)
+    return wrong if wrong or digests else [f"{program}: not what PyTorch has"]
+
+
+def same(found, expected):
+    close = numpy.allclose(found, expected, rtol=1e-12, atol=1e-13)
+    return found.shape == expected.shape and close
+
+
+def told(view, write):
+    every = matrix.programs(view, write)
+    return list(zip(every, RECORDED[f"{view}-{write}"], strict=True))
+
+
+@pytest.mark.parametrize(("view", "write"), pairs())
+def test_eager(view, write):
+    wrong = []
+    for program, answer in told(view, write):
+        wrong += differences(program, outcome(program, *leaves(program)), answer)
+        checks.count("aliasing")
+    assert not wrong, "\n".join(wrong)
+
+
+def sampled(view):
+    """One program of each kind of write; which one goes through the six of them."""
+    start = views.VIEWS.index(view)
+    for position, write in enumerate(writes.ALL):
+        every = told(view, write) if matrix.programs(view, write) else []
+        yield from every[(start + position) % 6 :][:1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", views.VIEWS, ids=str)
+def test_compiled(view):
+    sample = list(sampled(view))
+    errors = {}
+
+    @jaxgrad.jit
+    def run(arguments):
+        found = []
+        for (program, _), tensors in zip(sample, arguments, strict=True):
+            found.append(outcome(program, *tensors))
+            if isinstance(found[-1], Exception):
+                errors[str(program)] = found.pop()
+        return found
+
+    results = iter(run([leaves(program) for program, _ in sample]))
+    wrong = []
+    for program, answer in sample:
+        found = errors[str(program)] if str(program) in errors else next(results)
+        wrong += differences(program, found, answer)
+        checks.count("aliasing")
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,98 @@
+"""Runs the programs of tests/aliasing/matrix.py with PyTorch and writes what they come to.
+
+python tests/oracle/record_aliasing.py     (needs torch 2.13; the tests read aliasing.json)
+
+Of each kind of view and write there is a list in the order of matrix.programs. A program is
+recorded as its error, where the write itself raises, or as two numbers, weighted sums of its values
+and of its gradients (matrix.digest). A third entry says where PyTorch had to be asked otherwise,
+and what it said first:
+
+saved    it refuses because a saved number was overwritten: asked with clones of what is used
+silent   `.data`: its gradient is that of the wrong numbers, without an error: likewise
+sibling  it refuses to read one of several views: asked with the same view made alone
+refused  it fails inside of itself: the numbers are those of matrix.interpret
+"""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS))
+
+import jax  # noqa: E402
+import numpy  # noqa: E402
+import torch  # noqa: E402
+from aliasing import matrix, views, writes  # noqa: E402
+
+RECORDING = TESTS / "oracle" / "aliasing.json"
+
+# What PyTorch says, and how the program is then recorded; the others are errors of the write.
+NOTES = {
+    "has been modified by an inplace operation": "saved",
+    "its base or another view of its base has been modified": "sibling",
+    "returned an invalid gradient": "refused",
+}
+
+# The words of an error that jaxgrad's must have, too.
+WORDS = (
+    "functions with out=... arguments don't support automatic differentiation",
+    "more than one element of the written-to tensor refers to a single memory location",
+    "is a view and is being modified inplace",
+)
+
+
+def as_numpy(tensor):
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    return (torch.view_as_real(plain) if plain.is_complex() else plain).numpy()
+
+
+def answer(program, make_view, fresh):
+    leaf = matrix.tensor(torch, program.leaf(), program.view.is_complex)
+    other = matrix.tensor(torch, program.other(), program.other_is_complex)
+    found = matrix.run(torch, program, leaf, other, make_view, fresh)
+    return [as_numpy(tensor) for tensor in found]
+
+
+def recorded(program):
+    note = ""
+    try:
+        found = answer(program, program.view.call, fresh=lambda tensor: tensor)
+    except RuntimeError as error:
+        note = next((note for words, note in NOTES.items() if words in str(error)), None)
+        if note is None:
+            return [type(error).__name__, next(words for words in WORDS if words in str(error))]
+    expected = matrix.interpret(program)
+    if note == "refused":
+        found = expected
+    elif note:
+        found = answer(program, program.view.pair, torch.clone)
+    if str(program.view) == "data" and not note and not same(found, expected):
+        note, found = "silent", answer(program, program.view.call, torch.clone)
+    assert same(found, expected), program
+    return [float(f"{number:.9g}") for number in matrix.digest(found)] + [note] * bool(note)
+
+
+def same(found, expected):
+    pairs = zip(found, expected, strict=True)
+    return all(
+        one.shape == other.shape and numpy.allclose(one, other, rtol=1e-12, atol=1e-13)
+        for one, other in pairs
+    )
+
+
+def main():
+    warnings.filterwarnings("ignore", message="Use of .* on expanded tensors is deprecated")
+    found = {}
+    with jax.enable_x64(True):
+        for view in views.VIEWS:
+            for write in writes.ALL:
+                answers = [recorded(program) for program in matrix.programs(view, write)]
+                found.update({f"{view}-{write}": answers} if answers else {})
+    lines = (f"{json.dumps(name)}: {json.dumps(told)}" for name, told in found.items())
+    RECORDING.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()
