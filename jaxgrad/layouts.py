@@ -204,7 +204,7 @@ def _view(shape, strides, size):
 def _inferred(size, count):
     """`size` with the extent in place of -1 that makes it hold `count` elements."""
     known = math.prod(extent for extent in size if extent != -1)
-    return tuple(count // (known or 1) if extent == -1 else extent for extent in size)
+    return tuple(count // known if extent == -1 else extent for extent in size)
 
 
 def _flatten(shape, strides, start_dim=0, end_dim=-1):
