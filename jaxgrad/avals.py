@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import jax
 
-from . import dtypes
+from . import dtypes, layouts
 
 IMMEDIATE, INLINE, INLINE32 = 0, 1, 2
 
@@ -42,14 +42,19 @@ class Size(tuple):
 
 
 class Aval:
-    """Shape, dtype and executor of an array. Made by `aval` only; compared by identity."""
+    """Shape, dtype and executor of an array, and the strides that it shows to PyTorch code.
 
-    __slots__ = ("differentiable", "dtype", "mode", "shape", "struct", "wide")
+    `strides` is None where they are the usual ones, row by row: how the array really lies is XLA's
+    business. Made by `aval` only; compared by identity.
+    """
 
-    def __init__(self, shape, dtype, mode):
+    __slots__ = ("differentiable", "dtype", "mode", "shape", "strides", "struct", "wide")
+
+    def __init__(self, shape, dtype, mode, strides):
         self.shape = Size(shape)
         self.dtype = dtype
         self.mode = mode
+        self.strides = strides
         self.struct = jax.ShapeDtypeStruct(shape, dtype.numpy)
         self.differentiable = dtype.is_floating_point or dtype.is_complex
         # 64 bits per real number: such a call runs with JAX's 64-bit types switched on
@@ -64,13 +69,30 @@ class Aval:
 _interned: dict[tuple, Aval] = {}
 
 
-def aval(shape, dtype, mode=IMMEDIATE) -> Aval:
-    """The one `Aval` of a shape (tuple of ints), a jaxgrad dtype and an executor."""
-    key = (shape, dtype, mode)
+def aval(shape, dtype, mode=IMMEDIATE, strides=None) -> Aval:
+    """The one `Aval` of a shape (tuple of ints), a jaxgrad dtype, an executor and strides."""
+    key = (shape, dtype, mode, strides)
     found = _interned.get(key)
     if found is None:
-        found = _interned.setdefault(key, Aval(shape, dtype, mode))
+        if strides is not None and strides == layouts.contiguous(shape):
+            return aval(shape, dtype, mode)
+        found = _interned.setdefault(key, Aval(shape, dtype, mode, strides))
     return found
+
+
+def with_strides(found: Aval, strides) -> Aval:
+    """The same array showing other strides; None for the usual ones."""
+    return aval(found.shape, found.dtype, found.mode, strides)
+
+
+def with_shape(found: Aval, shape) -> Aval:
+    """An array of another shape, else alike."""
+    return aval(tuple(shape), found.dtype, found.mode)
+
+
+def strides_of(found: Aval) -> tuple[int, ...]:
+    """The strides that an array shows, in elements."""
+    return layouts.contiguous(found.shape) if found.strides is None else found.strides
 
 
 def mode_of(array) -> int:

@@ -14,11 +14,10 @@ from collections import Counter
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import get_opaque_trace_state
 
 from . import avals, promotion
 from .devices import as_device, jax_device
-from .execution import with_wide_types
+from .execution import is_traced, with_wide_types
 from .modes import is_inference_mode_enabled
 from .tensor import INFERENCE_TENSOR, Tensor, wrap
 
@@ -29,22 +28,6 @@ LARGE = 1 << 24
 # from this many requests on, a program for one shape has cost no more than doing without it
 FREQUENT = 1000
 _requests: Counter = Counter()
-
-_probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
-_untraced = None  # the state of JAX's traces that was last found to compute here and now
-
-
-def is_traced() -> bool:
-    """Whether JAX computes here and now, or a trace is under way: inside `jax.jit`, but not inside
-    `jax.grad` alone."""
-    global _untraced
-    state = get_opaque_trace_state()
-    if state == _untraced:
-        return False
-    traced = isinstance(_probe(), jax.core.Tracer)
-    if not traced:
-        _untraced = state
-    return traced
 
 
 def from_host(values: np.ndarray, device=None) -> jax.Array:
@@ -120,5 +103,9 @@ def finish(array, requires_grad=False) -> Tensor:
             "Only Tensors of floating point and complex dtype can require gradients, "
             f"and {aval.dtype} is neither: give dtype=torch.float32"
         )
+    if aval.mode == avals.IMMEDIATE and is_traced():
+        # a constant of the trace: the trace may write to it
+        traced = avals.INLINE if jax.config.read("jax_enable_x64") else avals.INLINE32
+        aval = avals.aval(aval.shape, aval.dtype, traced)
     mark = INFERENCE_TENSOR if is_inference_mode_enabled() and not requires_grad else None
     return wrap(array, aval, bool(requires_grad), mark)

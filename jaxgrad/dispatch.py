@@ -14,21 +14,16 @@ import numbers
 import jax
 import numpy as np
 
-from . import avals, execution
+from . import aliasing, execution, overwriting
 from .binding import resolve
-from .modes import INFERENCE, RECORD, mode
-from .nodes import Node
 from .primitive import ARRAY, Overloads, flatten
-from .programs import Program
-from .tensor import INFERENCE_TENSOR, Tensor, edge_of, wrap
+from .recording import apply, finish
+from .tensor import Tensor, is_concrete, wrap
 
 # A number is an input of the kernel, so that a new one compiles nothing. These few are part of it:
 # formulas and XLA
 # have shorter forms for them, and they are all that much code uses.
 CONSTANTS = frozenset([-1, 0, 0.5, 1, 2, 3])
-
-_new = object.__new__
-_Tracer = jax.core.Tracer
 
 
 def operator(name: str, find):
@@ -52,12 +47,21 @@ def operator(name: str, find):
                 return general_call(args, kwargs)
             plan = plan_of((first._aval, second._aval))
             if plan is not None:
-                mask = (first._requires_grad, second._requires_grad)
-                return finish(plan.call, args, (first._array, second._array), mask)
+                alias = first._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(first)
+                alias = second._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(second)
+                mask = (first._tracked, second._tracked)
+                return finish(plan.call, args, (first._raw, second._raw), mask)
         elif count and type(first) is Tensor:
             plan = plan_of((first._aval,))
             if plan is not None:
-                return finish(plan.call, args, (first._array,), (first._requires_grad,))
+                alias = first._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(first)
+                return finish(plan.call, args, (first._raw,), (first._tracked,))
         return general_call(args, kwargs)
 
     call.__name__ = call.__qualname__ = name
@@ -90,6 +94,23 @@ class Operator:
 
     def general_call(self, args, kwargs):
         """A call with keywords, lists or numbers, or of a kind that comes for the first time."""
+        if kwargs and kwargs.get("out") is not None:
+            return self.write_into(args, kwargs)
+        call, leaves = self.bind(args, kwargs)
+        return self.overloads(*args, **kwargs) if call is None else apply(call, leaves)
+
+    def write_into(self, args, kwargs):
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out")
+        call, leaves = self.bind(args, kwargs)
+        if call is None:
+            raise TypeError(
+                f"{self.name}(): out= takes a tensor, and one of the inputs must be one"
+            )
+        return overwriting.write_into(self.name, call, leaves, out)
+
+    def bind(self, args, kwargs):
+        """The call that arguments make, and its leaves; (None, None) where none is a tensor."""
         key = [self.key_of(position, value) for position, value in enumerate(args)]
         for name, value in kwargs.items():
             key.append((name, self.key_of(name, value)))
@@ -97,7 +118,7 @@ class Operator:
         plan = self.plans.get(key)
         if plan is None:
             return self.first_call(key, args, kwargs)
-        return apply(plan.call, [_pick(values, place) for place in plan.places])
+        return plan.call, [_pick(values, place) for place in plan.places]
 
     def key_of(self, place, value):
         """What of an argument a plan depends on."""
@@ -116,7 +137,7 @@ class Operator:
 
     def first_call(self, key, args, kwargs):
         if not any(map(_holds_tensor, (*args, *kwargs.values()))):
-            return self.overloads(*args, **kwargs)
+            return None, None
         overloads = self.overloads
         chosen, bound = resolve(self.name, overloads.signatures, args, kwargs, _is_tensor)
         signature, primitive = overloads.signatures[chosen], overloads.primitives[chosen]
@@ -132,10 +153,10 @@ class Operator:
         call = primitive.call(structure, tuple([_input(leaf) for leaf in leaves]))
         places = _places(route, structure)
         values = (*args, *kwargs.values())
-        execution.prepare(call)
+        aliasing.watch(execution.prepare(call))
         if all(_pick(values, place) is leaf for place, leaf in zip(places, leaves, strict=True)):
             self.plans[key] = Plan(call, places)
-        return apply(call, leaves)
+        return call, leaves
 
 
 class _Unhashable:
@@ -207,7 +228,7 @@ def _prepare(value, kind):
                 "a number is expected here, not a tensor that requires grad: its gradient would "
                 "be lost"
             )
-        if value._aval.mode != avals.IMMEDIATE:
+        if not is_concrete(value):
             return value
         value = value._array.item()
     return _Number(value) if isinstance(value, numbers.Number) and value not in CONSTANTS else value
@@ -224,105 +245,3 @@ def _as_tensor(value):
 
 def _input(leaf):
     return leaf._aval if isinstance(leaf, Tensor) else type(leaf)
-
-
-def apply(program: Program, leaves: list):
-    """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is
-    on.
-    """
-    if program.only_arrays:
-        arrays = [leaf._array for leaf in leaves]
-        mask = tuple([leaf._requires_grad for leaf in leaves])
-    else:
-        arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        mask = tuple([isinstance(leaf, Tensor) and leaf._requires_grad for leaf in leaves])
-    return finish(program, leaves, arrays, mask)
-
-
-def finish(program: Program, leaves, arrays, mask):
-    """`apply`, given the arrays of the leaves and for each leaf whether it requires grad."""
-    results = program.kernel(*arrays)
-    current = mode.get()
-    node, requires_grad = None, False
-    if current is RECORD:
-        if True in mask:
-            reverse = program.reverses.get(mask) or _reverse_of(program, mask)
-            if reverse.wanted:
-                node, requires_grad = _record(reverse, leaves, arrays, results), True
-    elif current >= INFERENCE:
-        node = INFERENCE_TENSOR
-    if program.single:
-        # as `_wrap`, without its call
-        aval = program.outputs[0]
-        if isinstance(results, _Tracer) and aval.mode == avals.IMMEDIATE:
-            aval = avals.aval_of(results)
-        made = _new(Tensor)
-        made._array = results
-        made._aval = aval
-        made._requires_grad = requires_grad
-        made._grad_fn = node
-        made._output_nr = 0
-        made._leaf = None
-        return made
-    return program.result(list(_wrap_all(program, results, requires_grad, node)))
-
-
-def _record(reverse, leaves, arrays, results) -> Node:
-    if reverse.constants:
-        _refuse_inference(reverse, leaves)
-    # loops and no comprehensions: before Python 3.12 each of those is a call
-    saved, edges = [], []
-    for i in reverse.saved_inputs:
-        saved.append(arrays[i])
-    for i in reverse.saved_outputs:
-        saved.append(results if reverse.program.single else results[i])
-    for i in reverse.wanted:
-        leaf = leaves[i]
-        node = leaf._grad_fn
-        edges.append(edge_of(leaf) if node is None else (node, leaf._output_nr))
-    return Node(reverse, saved, edges, 1 if reverse.program.single else len(results))
-
-
-def _wrap_all(program, results, requires_grad, node):
-    differentiable = program.differentiable_outputs if requires_grad else ()
-    plain = INFERENCE_TENSOR if node is INFERENCE_TENSOR else None
-    for i, (result, aval) in enumerate(zip(results, program.outputs, strict=True)):
-        if i in differentiable:
-            yield _wrap(result, aval, True, node, i)
-        else:
-            yield _wrap(result, aval, False, plain, 0)
-
-
-def _wrap(array, aval, requires_grad, node, output_nr):
-    # a kernel run under somebody's trace gives a tracer, although its inputs are concrete
-    if isinstance(array, _Tracer) and aval.mode == avals.IMMEDIATE:
-        aval = avals.aval_of(array)
-    made = _new(Tensor)
-    made._array = array
-    made._aval = aval
-    made._requires_grad = requires_grad
-    made._grad_fn = node
-    made._output_nr = output_nr
-    made._leaf = None
-    return made
-
-
-def _reverse_of(program: Program, mask):
-    """The reverse program for the inputs that require grad and can have one."""
-    wanted = tuple(flag and tracked for flag, tracked in zip(mask, program.tracked, strict=True))
-    if not program.differentiable_outputs:
-        wanted = (False,) * len(mask)
-    reverse = program.reverses[mask] = program.reverse(wanted)
-    return reverse
-
-
-def _refuse_inference(reverse, leaves):
-    for i in reverse.constants:
-        if isinstance(leaves[i], Tensor) and leaves[i].is_inference():
-            raise RuntimeError(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors "
-                "created in inference mode in "
-                f"computation tracked by autograd: {reverse.program.name} got one of shape "
-                f"{list(leaves[i].shape)}; "
-                "use its clone(), made outside of inference mode"
-            )

@@ -11,6 +11,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import get_opaque_trace_state
 
 from . import avals
 from .programs import Program, is_bare
@@ -20,6 +21,8 @@ def prepare(program: Program) -> Program:
     """Give the program its kernel: from arrays to one array, or to a tuple of arrays where it has
     several outputs.
     """
+    if program.kernel is None and program.compact is not program:
+        program.kernel = prepare(program.compact).kernel
     if program.kernel is None:
         program.kernel = immediate(program) if program.mode == avals.IMMEDIATE else inline(program)
     return program
@@ -91,3 +94,20 @@ def filled(aval: avals.Aval, value):
     if aval.mode == avals.IMMEDIATE:
         return _filler(aval, value)()
     return jnp.full(aval.shape, value, aval.dtype.numpy)
+
+
+_probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
+_untraced = None  # the state of JAX's traces that was last found to compute here and now
+
+
+def is_traced() -> bool:
+    """Whether JAX computes here and now, or a trace is under way: inside `jax.jit`, but not inside
+    `jax.grad` alone."""
+    global _untraced
+    state = get_opaque_trace_state()
+    if state == _untraced:
+        return False
+    traced = isinstance(_probe(), jax.core.Tracer)
+    if not traced:
+        _untraced = state
+    return traced

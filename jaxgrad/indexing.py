@@ -9,14 +9,15 @@ where its numbers are known; under a trace it reads NaN.
 
 from __future__ import annotations
 
+import numbers
 import operator
 import warnings
 
 import numpy as np
 
-from . import avals, dtypes, ops, promotion
+from . import dtypes, ops, promotion
 from .creation import from_host
-from .tensor import Tensor, concrete, wrap
+from .tensor import Tensor, concrete, is_concrete, wrap
 
 # in the first two the place is data of the kernel, so that a loop over places compiles one
 _select, _slice, _unsqueeze, _index = ops._select, ops._slice, ops.unsqueeze, ops.index
@@ -53,8 +54,11 @@ def getitem(tensor: Tensor, index) -> Tensor:
         return _at(tensor, 0, index)
     if kind is slice:
         return _sliced(tensor, 0, index)
-    parts = index if kind is tuple else tuple(index) if _is_list_of_parts(index) else (index,)
-    return _Walk(tensor, parts).result()
+    return _Walk(tensor, _parts(index)).result()
+
+
+def _parts(index):
+    return tuple(index) if _is_list_of_parts(index) else (index,)
 
 
 def _at(tensor, dim, index):
@@ -101,7 +105,7 @@ def _is_list_of_parts(index):
         for item in index
     )
     if found:
-        warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=3)
+        warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=4)
     return found
 
 
@@ -109,24 +113,31 @@ class _Walk:
     """One walk over the parts of an index.
 
     `tensor`: the indexed one after the parts so far; `dim`: its dimension that comes next;
-    `indices`: index tensors by dimension.
+    `indices`: index tensors by dimension; `writes`: whether the result is to be written to.
     """
 
-    def __init__(self, tensor, parts):
-        self.tensor, self.dim, self.indices = tensor, 0, {}
+    def __init__(self, tensor, parts, writes=False):
+        self.tensor, self.dim, self.indices, self.writes = tensor, 0, {}, writes
         self.parts = [_known(part) for part in parts]
         self.hidden = tensor.ndim - sum(map(_consumed, self.parts))
         if self.hidden < 0:
             raise _too_many(tensor.shape)
 
     def result(self) -> Tensor:
-        original = self.tensor
+        original, walked = self.tensor, self.walked()
+        if self.indices:
+            return _index(walked, self.index_list())
+        return ops.alias(original) if walked is original else walked
+
+    def walked(self) -> Tensor:
+        """The tensor after all parts but the index tensors."""
         for part in self.parts:
             self.take(part)
-        if self.indices:
-            last = max(self.indices)
-            return _index(self.tensor, [self.indices.get(dim) for dim in range(last + 1)])
-        return ops.alias(original) if self.tensor is original else self.tensor
+        return self.tensor
+
+    def index_list(self):
+        """The index tensors, None for dimensions without one."""
+        return [self.indices.get(dim) for dim in range(max(self.indices) + 1)]
 
     def take(self, part):
         if isinstance(part, Tensor | np.ndarray):
@@ -152,8 +163,10 @@ class _Walk:
             self.take_mask(part, dtype)
         elif part.ndim or dtype.category != dtypes.INTEGRAL:
             self.add(part, dtype)
-        elif isinstance(part, np.ndarray) or part._aval.mode == avals.IMMEDIATE:
+        elif isinstance(part, np.ndarray) or is_concrete(part):
             self.tensor = _at(self.tensor, self.dim, int(part.item()))
+        elif self.writes:
+            self.add(part, dtype)
         else:
             # a place that is known later only; no index tensor, since it does not join the others
             self.tensor = _index(self.tensor, [*[None] * self.dim, part])
@@ -233,6 +246,76 @@ def _is_whole(part, extent):
     return start == 0 and end >= extent and part.step in (None, 1)
 
 
+def setitem(tensor: Tensor, index, value):
+    """Write a number or a tensor to the part that an index names; it is broadcast, and converted.
+
+    Raises RuntimeError where the shapes do not fit, TypeError for a value that is neither.
+
+    >>> x = jaxgrad.zeros(2, 3)
+    >>> x[:, 0] = 1
+    >>> x[x == 0] = 2
+    >>> x
+    tensor([[1., 2., 2.],
+            [1., 2., 2.]])
+    """
+    if isinstance(value, np.generic | np.ndarray) and not value.ndim:
+        value = value.item()
+    if not isinstance(value, Tensor | numbers.Number):
+        raise TypeError(
+            f"can't assign a {type(value).__name__} to a torch.{tensor.dtype.scalar_type}Tensor: "
+            "make it a tensor with torch.tensor"
+        )
+    if isinstance(index, Tensor) and index.dtype == dtypes.bool and _is_one(value):
+        _fill_mask(tensor, index, value)
+        return
+    walk = _Walk(tensor, _parts(index), writes=True)
+    target = walk.walked()
+    if walk.indices:
+        value = _fitted(value, tensor, _index_shape(target, walk))
+        ops.index_put_(target, walk.index_list(), value)
+    elif isinstance(value, Tensor):
+        ops.copy_(target, _without_leading_ones(value, target.ndim))
+    else:
+        ops.fill_(target, value)
+
+
+def _is_one(value):
+    return not isinstance(value, Tensor) or value.numel() == 1
+
+
+def _fill_mask(tensor, mask, value):
+    """`x[mask] = number`, which needs no numbers of the mask."""
+    if mask.shape != tensor.shape[: mask.ndim]:
+        raise IndexError(
+            f"The shape of the mask {list(mask.shape)} at index 0 does not match the shape of the "
+            f"indexed tensor {list(tensor.shape)} at index 0"
+        )
+    mask = mask.reshape((*mask.shape, *[1] * (tensor.ndim - mask.ndim)))
+    if isinstance(value, Tensor):
+        value = value.reshape(()).to(tensor.dtype)
+    ops.masked_fill_(tensor, mask, value)
+
+
+def _index_shape(target, walk):
+    """The shape of what index tensors name."""
+    call, _ = _index.operator.bind((target, walk.index_list()), {})
+    return call.outputs[0].shape
+
+
+def _fitted(value, tensor, shape):
+    """A value in the dtype of the tensor and without dimensions that the target has not."""
+    if not isinstance(value, Tensor):
+        return tensor.new_tensor(value)
+    return _without_leading_ones(value, len(shape)).to(tensor.dtype)
+
+
+def _without_leading_ones(value, ndim):
+    extra = value.ndim - ndim
+    if extra > 0 and set(value.shape[:extra]) == {1}:
+        return value.reshape(value.shape[extra:])
+    return value
+
+
 def nonzero(input: Tensor, *, as_tuple: bool = False):
     """The places where a tensor is not zero, a row each; `as_tuple`: an index tensor a dimension.
 
@@ -284,6 +367,7 @@ class Methods:
     """Methods of a tensor that give a part of it, or its transpose; `methods.py` installs them."""
 
     __getitem__ = getitem
+    __setitem__ = setitem
     nonzero = nonzero
     masked_select = masked_select
 

@@ -11,9 +11,20 @@ import warnings
 import jax
 import numpy as np
 
-from . import avals, conversion, devices, dtypes, factories, indexing, moves, ops, printing
+from . import (
+    conversion,
+    devices,
+    dtypes,
+    factories,
+    indexing,
+    inplace,
+    moves,
+    ops,
+    printing,
+    storage,
+)
 from .modes import is_grad_enabled
-from .tensor import Tensor, concrete, wrap
+from .tensor import Tensor, concrete, is_concrete, wrap
 
 CONVERTING = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
@@ -26,19 +37,20 @@ def install():
     for name in ops.library.methods:
         if not name.startswith("_") and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, name))
+    for name in [f"{name}_" for name in (*inplace.NAMES, *ops.ALIASES)]:
+        if hasattr(ops, name) and not hasattr(Tensor, name):
+            setattr(Tensor, name, getattr(ops, name))
     for name, operator in ops.ALIASES.items():
         if hasattr(Tensor, operator) and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, operator))
-    rooms = (factories, conversion, moves, indexing)
+    rooms = (factories, conversion, moves, indexing, storage)
     for source in (*(room.Methods for room in rooms), _Methods):
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
-    for name in ("real", "imag"):
-        setattr(Tensor, name, property(getattr(ops, name)))
+    Tensor.imag = property(ops.imag)
     for symbol, operator in PROTOCOL.items():
-        if operator in ops.library.names:
-            setattr(Tensor, f"__{symbol}__", getattr(ops, operator))
+        setattr(Tensor, f"__{symbol}__", getattr(ops, operator))
 
 
 # Python's protocol by operator of the table; the operators bind as methods
@@ -49,6 +61,9 @@ PROTOCOL = {
     "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
     "and": "bitwise_and", "rand": "bitwise_and", "or": "bitwise_or", "ror": "bitwise_or",
     "xor": "bitwise_xor", "rxor": "bitwise_xor", "invert": "bitwise_not",
+    "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "imod": "remainder_",
+    "ifloordiv": "floor_divide_", "ipow": "pow_",
+    "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_",
 }  # fmt: skip
 
 
@@ -184,6 +199,11 @@ class _Methods:
             raise TypeError("len() of a 0-d tensor")
         return self.shape[0]
 
+    @property
+    def real(self):
+        """The real parts, a view; a real tensor itself."""
+        return ops.real(self) if self.dtype.is_complex else self
+
     def where(self, condition, other):
         """This tensor where `condition` holds, `other` elsewhere; see `jaxgrad.where`.
 
@@ -222,7 +242,7 @@ class _Methods:
         return ops.remainder(wrap_number(other, self), self)
 
     def __repr__(self):
-        if self._aval.mode != avals.IMMEDIATE:
+        if not is_concrete(self):
             return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
         name = self.grad_fn.name() if self.grad_fn is not None else None
         return printing.tensor_str(
@@ -235,7 +255,9 @@ class _Methods:
         return object.__format__(self, specification)
 
     def __copy__(self):
-        return wrap(self._array, self._aval, self._requires_grad)
+        made = self.detach()
+        made._tracked = self._requires_grad
+        return made
 
     def __deepcopy__(self, memo):
         if self.grad_fn is not None:

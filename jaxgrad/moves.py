@@ -10,8 +10,8 @@ import jax
 from . import avals, devices, dtypes, ops
 from .creation import placed
 from .devices import as_device
-from .dispatch import apply
 from .programs import Program, Reverse
+from .recording import apply
 from .tensor import Tensor
 
 
@@ -172,7 +172,3 @@ class Methods:
     @property
     def layout(self) -> devices.layout:
         return devices.strided
-
-    def is_contiguous(self, memory_format=None) -> bool:
-        """Always: how an array lies in memory is XLA's business."""
-        return True

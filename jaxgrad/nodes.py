@@ -51,7 +51,7 @@ class Node:
         >>> (x * x).grad_fn.name()
         'MulBackward0'
         """
-        return f"{self.reverse.name}0"
+        return self.reverse.node_name
 
     @property
     def next_functions(self):

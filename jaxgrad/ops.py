@@ -23,6 +23,8 @@ import jax
 
 from . import abstract, primitive, rules
 from .dispatch import operator
+from .inplace import NAMES as INPLACE
+from .inplace import inplace_operator
 from .primitive import Overloads, Primitive
 from .table import Table, TableError
 from .table import load as load_table
@@ -34,13 +36,19 @@ class Library:
     """The operators of one table: its rules as primitives, each made when it is first asked for.
 
     `functions`: value functions and helpers by name; `parent`: the library whose operators and
-    helpers may be called too.
+    helpers may be called too; `pointwise`: the operators that treat each place by itself, whose
+    results show the strides of their operands.
     """
 
     def __init__(
-        self, table: Table, functions: Mapping[str, Callable], parent: Library | None = None
+        self,
+        table: Table,
+        functions: Mapping[str, Callable],
+        parent: Library | None = None,
+        pointwise: frozenset[str] = frozenset(),
     ):
         self.table, self.functions, self.parent = table, functions, parent
+        self.pointwise = pointwise
         self.names = frozenset(table.names)
         self._overloads: dict[str, Overloads] = {}
 
@@ -53,6 +61,16 @@ class Library:
             for name in entries
             if any(_METHOD.search(entry.name.text) for entry in entries[name])
         ]
+
+    def functional(self, name: str) -> str | None:
+        """The entry that an in-place operator is made of: its own, or that without the underscore;
+        None for a name that is no in-place operator.
+        """
+        base = name[:-1]
+        if not name.endswith("_") or name in self.names:
+            return name if name.endswith("_") else None
+        eligible = base in self.names and (self.parent is not None or base in INPLACE)
+        return base if eligible else None
 
     def find(self, name: str) -> Overloads:
         """The operator of that name on JAX values; its entry is read when it is called. Raises
@@ -78,7 +96,11 @@ class Library:
         schema = rule.schema
         if rule.forward is not None:
             return rule.forward.compile(tuple(argument.name for argument in schema.arguments), self)
-        return self.function(f"{schema.name}_{schema.overload}") or self.function(schema.name)
+        names = [schema.name, schema.name[:-1]] if schema.inplace else [schema.name]
+        found = [
+            self.function(f"{name}_{schema.overload}") or self.function(name) for name in names
+        ]
+        return next(filter(None, found), None)
 
     def function(self, name):
         """The value function or helper of that name, the library's own before its parent's; None if
@@ -110,9 +132,14 @@ class Namespace(types.ModuleType):
         self._library = library
 
     def __getattr__(self, name):
-        if name.startswith("__") or name not in self._library.names:
+        library = self._library
+        functional = library.functional(name)
+        if name.startswith("__") or (name not in library.names and functional is None):
             raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
-        made = operator(name, self._library.find)
+        if functional is None:
+            made = operator(name, library.find)
+        else:
+            made = inplace_operator(name, functional, library.find)
         setattr(self, name, made)
         return made
 
@@ -137,7 +164,11 @@ def _shipped() -> Library:
     functions = {
         name: f for family in rules.FAMILIES for name, f in public_functions(family).items()
     }
-    return Library(load_table(path, functions=frozenset(functions)), functions)
+    pointwise = [
+        public_functions(family) for family in rules.FAMILIES if hasattr(family, "POINTWISE")
+    ]
+    names = frozenset(name for family in pointwise for name in family)
+    return Library(load_table(path, functions=frozenset(functions)), functions, pointwise=names)
 
 
 def load(path, namespace: str = "my", functions=None) -> Namespace:
@@ -195,7 +226,9 @@ _operators = Namespace(__name__, library)
 
 
 def __getattr__(name):
-    return getattr(_operators, ALIASES.get(name, name))
+    plain = name.removesuffix("_")
+    found = ALIASES.get(name) or (f"{ALIASES[plain]}_" if plain in ALIASES else name)
+    return getattr(_operators, found)
 
 
 def __dir__():

@@ -18,12 +18,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import avals
+from . import avals, views
 from .binding import Signature, resolve
 from .formulas import CallReverse, TangentMap
 from .linear import apply_tangent_map
 from .programs import Program, bare, is_bare
-from .table import Formula, Rule
+from .table import Formula, Rule, Word
 
 
 class _Slot:
@@ -91,6 +91,8 @@ class Primitive:
         self.positional = sum(not argument.keyword_only for argument in schema.arguments)
         self.keywords = self.argument_names[self.positional :]
         self.precondition = getattr(compute, "precondition", None)
+        element_wise = Word("auto_element_wise") in rule.tangents.values()
+        self.pointwise = element_wise or self.name in getattr(scope, "pointwise", ())
         names = [each.name for each in schema.returns]
         self.pack = namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
         self.calls: dict[tuple, Call] = {}
@@ -165,11 +167,32 @@ class Call(Program):
 
     def __init__(self, primitive: Primitive, structure, inputs):
         self.primitive, self.structure, self.inputs = primitive, structure, inputs
+        self.several_seen = False  # set when the value function has run
         self.mode = max(
             (i.mode for i in inputs if isinstance(i, avals.Aval)), default=avals.IMMEDIATE
         )
         self.name = _node_name(primitive.name)
         self.tangent_maps: dict[tuple, TangentMap] = {}
+
+    @functools.cached_property
+    def compact(self) -> Call:
+        """The same call on arrays that show the usual strides, which does the work of this one."""
+        inputs = tuple(map(views.compact, self.inputs))
+        return self if inputs == self.inputs else self.primitive.call(self.structure, inputs)
+
+    @functools.cached_property
+    def outputs(self) -> tuple[avals.Aval, ...]:
+        outputs = self.abstract_outputs() if self.compact is self else self.compact.outputs
+        return views.arranged(self, outputs)
+
+    @functools.cached_property
+    def single(self) -> bool:
+        return len(self.outputs) == 1 and not self.several
+
+    @functools.cached_property
+    def several(self) -> bool:
+        """Whether the value function gives a list or a tuple."""
+        return self.compact.several_seen if self.outputs else True
 
     @functools.cached_property
     def owners(self) -> tuple[str, ...]:
@@ -212,8 +235,8 @@ class Call(Program):
         type.
         """
         results = self.primitive.evaluate(self.arguments(arrays))
-        self.several = isinstance(results, list | tuple)
-        results = results if self.several else (results,)
+        self.several_seen = isinstance(results, list | tuple)
+        results = results if self.several_seen else (results,)
         return tuple(jax.lax.convert_element_type(r, r.dtype) for r in map(jnp.asarray, results))
 
     def value(self, *arrays):
@@ -251,8 +274,12 @@ class Call(Program):
             found = self.tangent_maps.setdefault(mask, TangentMap(self, mask))
         return found
 
+    @functools.cached_property
+    def reverses(self):
+        return {} if self.compact is self else self.compact.reverses
+
     def make_reverse(self, mask):
-        return CallReverse(self, mask)
+        return CallReverse(self.compact, mask)
 
     @property
     def precondition(self):
@@ -260,12 +287,6 @@ class Call(Program):
         if getattr(check, "of_integers", False) and self.outputs[0].differentiable:
             return None
         return check and (lambda *arrays: check(*self.arguments(arrays)))
-
-    @functools.cached_property
-    def single(self) -> bool:
-        return (
-            len(self.outputs) == 1 and not self.several
-        )  # `several` is known once the outputs are
 
     def result(self, outputs):
         """Outputs as the operator returns them: one array, a tuple, or one with names."""

@@ -118,6 +118,7 @@ class Program:
     inputs: tuple
     mode: int
     kernel = None  # what `execution` runs, once prepared
+    attach = None  # called with inputs and results where these share memory
     precondition = None  # called first, with the same arrays: a check of indices, say
 
     def function(self, *arrays) -> tuple:
@@ -129,8 +130,16 @@ class Program:
         with bare():
             return self.function(*arrays)
 
+    @property
+    def compact(self) -> Program:
+        """The program that does the work: another only where the two show other strides."""
+        return self
+
     @functools.cached_property
     def outputs(self) -> tuple[avals.Aval, ...]:
+        return self.abstract_outputs()
+
+    def abstract_outputs(self) -> tuple[avals.Aval, ...]:
         structs = [i.struct if isinstance(i, avals.Aval) else i(0) for i in self.inputs]
         with jax.enable_x64(self.mode != avals.INLINE32):
             results = jax.eval_shape(self.value, *structs)
@@ -197,6 +206,7 @@ class Reverse(Program):
     def __init__(self, program: Program, mask: tuple[bool, ...]):
         self.program, self.mask, self.mode = program, mask, program.mode
         self.name = f"{program.name}Backward"
+        self.node_name = f"{self.name}0"
         self.wanted = tuple(i for i, flag in enumerate(mask) if flag)
 
     @functools.cached_property

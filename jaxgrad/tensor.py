@@ -38,16 +38,26 @@ class Tensor:
 
     __slots__ = (
         "__weakref__",
-        "_array",
+        # what it shares with tensors that alias it, and its version: see aliasing.py
+        "_alias",
         "_aval",
-        "_grad_fn",
+        "_counter",
         "_leaf",
-        "_output_nr",
-        "_requires_grad",
+        # the array, the node and the number of its output, whether it requires grad: while another
+        # alias has been written to they are out of date, and `current` comes before reading them
+        "_node",
+        "_nr",
+        "_raw",
+        "_tracked",
     )
 
     # numpy leaves `array * tensor` to the tensor
     __array_priority__ = 1000
+
+    _array = property(lambda self: current(self)._raw)
+    _grad_fn = property(lambda self: current(self)._node)
+    _output_nr = property(lambda self: current(self)._nr)
+    _requires_grad = property(lambda self: current(self)._tracked)
 
     @property
     def shape(self):
@@ -100,8 +110,8 @@ class Tensor:
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                     "allowed: use its clone()"
                 )
-            self._grad_fn = None  # from now on a leaf like others
-        self._requires_grad = requires_grad
+            self._node = None  # from now on a leaf like others
+        current(self)._tracked = requires_grad
         return self
 
     @property
@@ -184,14 +194,6 @@ class Tensor:
         if self.grad_fn is not None:
             self._grad_fn.retain(self._output_nr, self)
 
-    def detach(self) -> Tensor:
-        """The same values outside of the graph: the result does not require grad.
-
-        >>> jaxgrad.ones(2, requires_grad=True).detach().requires_grad
-        False
-        """
-        return wrap(self._array, self._aval)
-
     @property
     def device(self):
         return devices.device_of(self._array)
@@ -220,13 +222,21 @@ def leaf_state(tensor: Tensor) -> LeafState:
 def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tensor:
     """A tensor of a JAX array or tracer."""
     made = _new(Tensor)
-    made._array = array
+    made._raw = array
     made._aval = avals.aval_of(array) if aval is None else aval
-    made._requires_grad = requires_grad
-    made._grad_fn = node
-    made._output_nr = output_nr
-    made._leaf = None
+    made._tracked = requires_grad
+    made._node = node
+    made._nr = output_nr
+    made._leaf = made._alias = made._counter = None
     return made
+
+
+def current(tensor: Tensor) -> Tensor:
+    """The tensor itself, with the writes to what aliases it brought in."""
+    alias = tensor._alias
+    if alias is not None and alias.seen != alias.storage.epoch:
+        alias.refresh(tensor)
+    return tensor
 
 
 _new = object.__new__
@@ -237,7 +247,7 @@ def edge_of(tensor: Tensor):
     output's number.
     """
     if tensor._grad_fn is not None:
-        return tensor._grad_fn, tensor._output_nr
+        return tensor._node, tensor._nr
     state = leaf_state(tensor)
     node = state.node()
     if node is None:
@@ -249,11 +259,16 @@ def edge_of(tensor: Tensor):
     return node, 0
 
 
+def is_concrete(tensor: Tensor) -> bool:
+    """Whether there are numbers: not while the tensor is being traced."""
+    return not isinstance(tensor._array, jax.core.Tracer)
+
+
 def concrete(tensor: Tensor, what: str):
     """The tensor's array, finished. Raises RuntimeError under a trace, where there are no numbers
     yet.
     """
-    if tensor._aval.mode != avals.IMMEDIATE:
+    if not is_concrete(tensor):
         raise RuntimeError(
             f"{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is being "
             f"traced: inside jaxgrad.jit, "
@@ -270,14 +285,8 @@ def _flatten_tensor(tensor):
 def _unflatten_tensor(_, children):
     (array,) = children
     made = _new(Tensor)
-    for name, value in (
-        ("_array", array),
-        ("_requires_grad", False),
-        ("_grad_fn", None),
-        ("_output_nr", 0),
-        ("_leaf", None),
-    ):
-        setattr(made, name, value)
+    made._raw, made._tracked, made._nr = array, False, 0
+    made._node = made._leaf = made._alias = made._counter = None
     # JAX unflattens with whatever it carries: placeholders, specifications, not arrays alone
     made._aval = avals.aval_of(array) if isinstance(array, jax.Array) else None
     return made

@@ -7,6 +7,9 @@ from jax import lax
 from jaxgrad import dtypes, promotion
 from jaxgrad.primitive import op
 
+# results show the strides of their operands, as PyTorch's elementwise operators do
+POINTWISE = True
+
 _numeric = promotion.without(dtypes.BOOLEAN)
 _real_numeric = promotion.without(dtypes.BOOLEAN, dtypes.COMPLEX)
 

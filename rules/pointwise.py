@@ -11,6 +11,9 @@ from jax import lax
 from jaxgrad import dtypes, promotion
 from jaxgrad.primitive import op
 
+# results show the strides of their operands, as PyTorch's elementwise operators do
+POINTWISE = True
+
 _real = promotion.without(dtypes.COMPLEX)
 _inexact = promotion.without(dtypes.BOOLEAN, dtypes.INTEGRAL)
 _real_inexact = promotion.without(dtypes.BOOLEAN, dtypes.INTEGRAL, dtypes.COMPLEX)
@@ -18,6 +21,15 @@ _real_inexact = promotion.without(dtypes.BOOLEAN, dtypes.INTEGRAL, dtypes.COMPLE
 
 def conj(self):
     return lax.conj(self) if jnp.iscomplexobj(self) else self
+
+
+def with_real(self, value):
+    """`self` with another real part."""
+    return lax.complex(value, lax.imag(self)) if jnp.iscomplexobj(self) else value
+
+
+def with_imag(self, value):
+    return lax.complex(lax.real(self), value)
 
 
 # ---- exponentials and logarithms
@@ -285,6 +297,34 @@ def imag(self):
 
 def imag_backward(grad):
     return lax.complex(jnp.zeros_like(grad), grad)
+
+
+def view_as_real(self):
+    """Real and imaginary parts, side by side in a last dimension."""
+    if not jnp.iscomplexobj(self):
+        raise RuntimeError(
+            "view_as_real is only supported for complex tensors, but got one of dtype "
+            f"{dtypes.from_numpy(self.dtype)}"
+        )
+    return jnp.stack([lax.real(self), lax.imag(self)], -1)
+
+
+def view_as_complex(self):
+    """The inverse of `view_as_real`."""
+    dtype = dtypes.from_numpy(self.dtype)
+    if dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {dtype.scalar_type}"
+        )
+    if not self.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions: view_as_complex got 0-d")
+    if self.shape[-1] != 2:
+        raise RuntimeError(
+            "Tensor must have a last dimension of size 2: view_as_complex got shape "
+            f"{list(self.shape)}"
+        )
+    return lax.complex(self[..., 0], self[..., 1])
 
 
 @promotion.floating

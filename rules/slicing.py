@@ -45,7 +45,7 @@ def _placed(piece, sizes, dim, start, step):
 
 def select_scatter(self, src, dim, index):
     dim, index = _place(self.shape, dim, index)
-    _check_source(src.shape, (*self.shape[:dim], *self.shape[dim + 1 :]))
+    check_source(src.shape, (*self.shape[:dim], *self.shape[dim + 1 :]))
     return lax.dynamic_update_index_in_dim(
         self, promotion.cast(src, dtypes.from_numpy(self.dtype)), index, dim
     )
@@ -55,7 +55,7 @@ def zeros_of_select(tensor, dim, index):
     return jnp.zeros_like(select(tensor, dim, index))
 
 
-def _check_source(got, expected):
+def check_source(got, expected):
     if got != expected:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {list(got)}, "
@@ -101,7 +101,7 @@ def slice_backward_wrapper(grad, sizes, dim, start, end, step):
 def slice_scatter(self, src, dim=0, start=None, end=None, step=1):
     dim, start, end, step = _bounds(self.shape, dim, start, end, step)
     count = len(range(start, end, step))
-    _check_source(src.shape, (*self.shape[:dim], count, *self.shape[dim + 1 :]))
+    check_source(src.shape, (*self.shape[:dim], count, *self.shape[dim + 1 :]))
     places = (*[_python_slice(None)] * dim, _python_slice(start, end, step))
     return self.at[places].set(promotion.cast(src, dtypes.from_numpy(self.dtype)))
 
@@ -170,3 +170,22 @@ def dynamic_slice_backward(grad_output, input_sizes, dim, start, step):
     zeros = jnp.zeros(input_sizes, grad_output.dtype)
     stretched = _placed(grad_output, sizes, dim, 0, step)
     return lax.dynamic_update_slice_in_dim(zeros, stretched, start, dim)
+
+
+# writing through a view
+
+
+def narrow_scatter(self, value, dim, start):
+    dim, start = _narrow_place(self.shape, dim, start)
+    return lax.dynamic_update_slice_in_dim(self, value, start, dim)
+
+
+def dynamic_select_scatter(self, value, dim, index):
+    return lax.dynamic_update_index_in_dim(self, value, index, dim)
+
+
+def dynamic_slice_scatter(self, value, dim, start, step):
+    if step == 1:
+        return lax.dynamic_update_slice_in_dim(self, value, start, dim)
+    places = start + step * jnp.arange(value.shape[dim])
+    return self.at[(*[_python_slice(None)] * dim, places)].set(value, unique_indices=True)

@@ -32,6 +32,7 @@ from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .graph import GradientEdge
+from .graph import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .variable import Variable as Variable
 
 __all__ = [

@@ -13,9 +13,10 @@ from heapq import heappop, heappush
 import jax
 
 from .. import avals, execution
-from ..dispatch import apply
+from ..aliasing import assign
 from ..modes import switch, with_grad
 from ..nodes import FREED, SECOND_TIME, AccumulateGrad, leaf_lock
+from ..recording import apply
 from ..tensor import Tensor, leaf_state, wrap
 
 
@@ -112,7 +113,8 @@ class Pass:
             if before is None or self.create_graph:
                 leaf._leaf.grad = self.total(before, gradient, leaf)
             else:
-                before._array = execution.add(before._array, gradient, leaf._aval.wide)
+                total = execution.add(before._array, gradient, leaf._aval.wide)
+                assign(before, wrap(total, before._aval), False)
 
     def total(self, before, gradient, tensor) -> Tensor:
         """A `.grad`, None or a tensor, with a gradient added: a tensor that nobody else has."""

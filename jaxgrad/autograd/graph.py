@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from .. import versions
 from ..nodes import Node as Node
 from ..tensor import Tensor, edge_of
+from .grad_mode import _Setting
 
 
 class GradientEdge(NamedTuple):
@@ -32,3 +36,92 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             f"gradients: one of shape {list(tensor.shape)}"
         )
     return GradientEdge(*edge_of(tensor))
+
+
+class strict_versions(_Setting):
+    """Raise PyTorch's error where a value that a backward pass needs was overwritten.
+
+    Without it the gradient is that of the value that was saved, and no error is needed. It works as
+    `set_grad_enabled` does: from the call on, and as a context manager until its end. What counts
+    is that it holds both where an operator is recorded and where the backward pass runs.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> with jaxgrad.autograd.graph.strict_versions():
+    ...     y = x.exp()
+    ...     y.add_(1)
+    ...     try:
+    ...         y.sum().backward()
+    ...     except RuntimeError as error:
+    ...         print(str(error)[:80])
+    tensor([3.7183, 3.7183], grad_fn=<AddBackward0>)
+    one of the variables needed for gradient computation has been modified by an inp
+    """
+
+    def __init__(self, mode: bool = True):
+        super().__init__(mode)
+
+    def set(self):
+        versions.watching = True
+        before = versions.strict.get()
+        versions.strict.set(self.mode)
+        return before
+
+    def reset(self, before):
+        versions.strict.set(before)
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors():
+    """Kept for PyTorch's code: a saved value is never overwritten here.
+
+    PyTorch's rules for it hold. Raises RuntimeError for one inside another, and the backward pass
+    of what was recorded inside raises AssertionError outside.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> with jaxgrad.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x.exp()
+    ...     _ = y.detach().zero_()
+    ...     y.sum().backward()
+    >>> x.grad
+    tensor([2.7183, 2.7183])
+    """
+    if versions.mutation.get() is not None:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    versions.watching = True
+    token = versions.mutation.set(object())
+    try:
+        yield
+    finally:
+        versions.mutation.reset(token)
+
+
+def _tensors(tensors, name):
+    found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for tensor in found:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} takes tensors, not {type(tensor).__name__}")
+    return [tensor for tensor in found if not tensor.is_inference()]
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]):
+    """Raise the version of a tensor, or of each of several, as if it had been written to.
+
+    >>> x = jaxgrad.ones(2)
+    >>> jaxgrad.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for each in _tensors(tensor, "increment_version"):
+        versions.counter_of(each).count()
+
+
+@contextmanager
+def _unsafe_preserve_version_counter(tensors: Tensor | Iterable[Tensor]):
+    """Hide writes to these tensors, made within, from their versions."""
+    counters = [versions.counter_of(each) for each in _tensors(tensors, "preserve_version_counter")]
+    before = [counter.value for counter in counters]
+    try:
+        yield
+    finally:
+        for counter, value in zip(counters, before, strict=True):
+            counter.value = value

@@ -10,6 +10,7 @@ from jaxgrad.table.loader import load as load
 from jaxgrad.table.loader import loads as loads
 from jaxgrad.table.mistakes import Mistake as Mistake
 from jaxgrad.table.mistakes import TableError as TableError
+from jaxgrad.table.rule import NON_DIFFERENTIABLE as NON_DIFFERENTIABLE
 from jaxgrad.table.rule import Rule as Rule
 from jaxgrad.table.schema import REQUIRED as REQUIRED
 from jaxgrad.table.schema import Argument as Argument

@@ -18,6 +18,7 @@ def check(rule, mistake):
         for names, formula in gradient_formulas(rule):
             check_gradient(rule, names, formula, mistake)
     check_overwritten(rule, mistake)
+    check_write(rule, mistake)
     check_constant_outputs(rule, mistake)
     check_words(rule, mistake)
     check_tangents(rule, mistake)
@@ -144,6 +145,13 @@ def check_overwritten(rule, mistake):
             for name in sorted(formula.values & {argument, f"{argument}_p"}):
                 cause = f"{name!r} is overwritten before the formula reads it"
                 mistake(formula.place(name), cause, "write result, its new value")
+
+
+def check_write(rule, mistake):
+    """Without a `write` a value goes through a view as a gradient does, which needs a formula."""
+    if rule.is_view and rule.write is None and is_word(rule.gradient(rule.schema.names[0])):
+        cure = "write it: the new self, of self, value and the arguments"
+        mistake(rule.places["name"], "a view without a gradient formula and without `write:`", cure)
 
 
 def check_constant_outputs(rule, mistake):

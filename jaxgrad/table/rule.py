@@ -19,8 +19,10 @@ from jaxgrad.table.reader import Collection, Scalar
 from jaxgrad.table.schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
-OWN_KEYS = ("forward", "output_differentiability")
-RESERVED = re.compile(r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward")
+OWN_KEYS = ("forward", "write", "output_differentiability")
+RESERVED = re.compile(
+    r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
+)
 INTEGRAL = re.compile(
     r"(.*_)?(indices|index|mask)|count|pivots|info|is_.*"
 )  # outputs that are no floats, by name: a schema says no dtypes
@@ -44,6 +46,7 @@ class Rule:
     line: int
     outputs: tuple[str, ...]
     places: dict[str, tuple[int, int]]
+    write: Formula | None = None
 
     @cached_property
     def tensor_arguments(self):
@@ -68,6 +71,11 @@ class Rule:
     @property
     def inplace(self):
         return self.schema.inplace
+
+    @property
+    def is_view(self):
+        """Whether its result shares memory with its first argument."""
+        return self.schema.is_view
 
     @property
     def returns_list(self):
@@ -118,6 +126,7 @@ class RuleBuilder:
         forward = self.read_forward()
         gradients = self.read_gradients(inputs)
         tangents = self.read_tangents(outputs, gradients)
+        write = self.read_write()
         flags = self.read_flags(inputs)
         if len(flags) != len(self.outputs):
             return None
@@ -126,7 +135,7 @@ class RuleBuilder:
         places = self.places({**inputs, **outputs})
         return Rule(
             self.schema, forward, tuple(gradients), tangents, flags,
-            self.path, self.entry.name.line, self.outputs, places,
+            self.path, self.entry.name.line, self.outputs, places, write,
         )  # fmt: skip
 
     # the schema and its names
@@ -268,6 +277,17 @@ class RuleBuilder:
             cause = f"no `forward:`, and no function is called {shown(name)}"
             self.mistake(self.entry.name.place(), cause, "write one of them")
         return None
+
+    def read_write(self):
+        """How a value is written through a view; left out, a Formula is not needed."""
+        if "write" not in self.values:
+            return None
+        if not self.schema.is_view or "value" in self.schema.names:
+            cause = "`write:`, and it is no view, or one with an argument called 'value'"
+            cure = "remove the line, or write `Tensor(a) self` and `-> Tensor(a)`"
+            self.mistake(self.keys["write"].place(), cause, cure)
+        scope = self.scope((*self.schema.names, "value"))
+        return self.read_value("write", None, scope, ("write",))
 
     def read_gradients(self, keys):
         outputs = self.output_values()

@@ -118,6 +118,12 @@ class Schema:
         return self.name.endswith("_") and bool(self.written)
 
     @cached_property
+    def is_view(self):
+        """Whether the result shares the memory of the first argument, which is not written to."""
+        aliases = [each.type.alias for each in (*self.arguments[:1], *self.returns[:1])]
+        return len(aliases) == 2 and None not in aliases and not self.written
+
+    @cached_property
     def tensors(self):
         """The names of the Tensor arguments that are read: all but an `out`."""
         out = () if self.inplace else self.written

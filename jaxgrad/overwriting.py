@@ -1,0 +1,222 @@
+"""Giving the result of an operator to a tensor that is there already: `x.add_(y)`, `out=z`.
+
+What PyTorch forbids is refused before anything is computed.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+
+from . import avals, execution, layouts, promotion
+from .aliasing import (
+    AMBIGUOUS,
+    INFERENCE_MODE,
+    NO_GRAD,
+    ONE_OF_SEVERAL,
+    WHERE,
+    Alias,
+    assign,
+    begin,
+    lock,
+    settle,
+    snapshot,
+    take,
+)
+from .modes import INFERENCE, RECORD, mode
+from .nodes import Node
+from .recording import apply
+from .tensor import INFERENCE_TENSOR, Tensor, current
+from .versions import counter_of
+
+SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not "
+    "allow the output views to be modified inplace. You should replace the inplace operation by an "
+    "out-of-place one."
+)
+OVERLAPPING = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single "
+    "memory location. Please clone() the tensor before performing the operation."
+)
+NOT_DIFFERENTIABLE = (
+    "functions with out=... arguments don't support automatic differentiation, but one of the "
+    "arguments requires grad."
+)
+
+
+def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
+    """Run a call and give its one result to a tensor, which is returned."""
+    permit(name, target, any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in leaves))
+    output = call.outputs[0]
+    check_fit(name, output, target)
+    made = apply(call, leaves)
+    forgets = mode.get() is RECORD and target._tracked and not made._tracked
+    if output.dtype is not target.dtype or forgets:
+        made = _copied(call, target, made)
+    assign(target, made, mode.get() is RECORD)
+    return target
+
+
+def check_fit(name, output: avals.Aval, target: Tensor):
+    """Raises RuntimeError where a result has another shape, or a dtype that the target's cannot
+    hold."""
+    if output.shape != target.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+            f"{list(output.shape)}: {name} never enlarges the tensor it writes to"
+        )
+    if not promotion.can_cast(output.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {output.dtype.scalar_type} can't be cast to the desired output type "
+            f"{target.dtype.scalar_type}: {name} keeps the dtype of the tensor it writes to"
+        )
+
+
+def fits(call, target: Tensor) -> bool:
+    """Whether a call's result is what the target holds, without a conversion."""
+    output = call.outputs[0]
+    return output.shape == target.shape and output.dtype is target.dtype
+
+
+def _copied(call, target, made):
+    """The result in the target's dtype, and in its history, where all of it is overwritten."""
+    slot = call.structure[0]
+    copy = call.primitive.scope["copy"].primitives[0]
+    program = copy.call((slot, slot, False), (target._aval, made._aval))
+    return apply(execution.prepare(program), [target, made])
+
+
+def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
+    """Raises RuntimeError where the tensor must not be written to.
+
+    tracked: whether the tensor or something that its new value comes from requires grad;
+    overlapping: whether places of it may share an element.
+    """
+    alias = current(target)._alias
+    if target._node is INFERENCE_TENSOR and mode.get() < INFERENCE:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
+            f"a clone to get a normal tensor before doing inplace update, here {name}"
+        )
+    if tracked and mode.get() is RECORD:
+        if alias is not None and alias.base is not None:
+            _permit_view(name, target, alias)
+        if target._tracked and target._node is None:
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation. "
+                f"{name} on a leaf of shape {list(target.shape)} goes into no_grad()"
+            )
+    if target._aval.strides is not None and not overlapping and overlaps(target._aval):
+        raise RuntimeError(f"{OVERLAPPING} {name} got one of shape {list(target.shape)}")
+
+
+@functools.lru_cache(maxsize=1024)
+def overlaps(shown: avals.Aval) -> bool:
+    return layouts.overlaps(shown.shape, shown.strides)
+
+
+def _permit_view(name, target, alias):
+    if alias.made in (NO_GRAD, INFERENCE_MODE):
+        kind = "normal mode" if alias.made == INFERENCE_MODE else "with grad mode enabled"
+        kind = f"in {kind}" if alias.made == INFERENCE_MODE else kind
+        raise RuntimeError(
+            f"A view was created in {WHERE[alias.made]} mode and is being modified inplace {kind}. "
+            f"{AMBIGUOUS}"
+        )
+    if alias.made == ONE_OF_SEVERAL:
+        node = target._node
+        what = (
+            f"Output {target._nr} of {node.name()}" if isinstance(node, Node) else "One of several"
+        )
+        raise RuntimeError(f"{what} is a view and is being modified inplace. {SEVERAL}")
+    if target._tracked and alias.base.is_leaf:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. "
+            f"{name} on a view of a leaf of shape {list(alias.base.shape)} goes into no_grad()"
+        )
+
+
+def write_into(name: str, call, leaves, out):
+    """Run a call and give its results to the tensors `out`, which are returned."""
+    targets = list(out) if isinstance(out, tuple | list) else [out]
+    given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    if not all(isinstance(target, Tensor) for target in targets):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if mode.get() is RECORD and any(tensor.requires_grad for tensor in (*given, *targets)):
+        raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
+    outputs = call.outputs
+    if len(outputs) != len(targets):
+        raise TypeError(f"{name}(): out= takes {len(outputs)} tensors, but got {len(targets)}")
+    for output, target in zip(outputs, targets, strict=True):
+        permit(name, target, False)
+        if not promotion.can_cast(output.dtype, target.dtype):
+            check_fit(name, avals.with_shape(output, target.shape), target)
+    made = apply(call, leaves)
+    made = [made] if isinstance(made, Tensor) else list(made)
+    for result, target in zip(made, targets, strict=True):
+        _give(name, call, result, target)
+    return out if isinstance(out, Tensor) else call.primitive.pack(targets)
+
+
+def _give(name, call, made, target):
+    if made.shape != target.shape:
+        if target.numel():
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape "
+                f"{list(target.shape)}, which does not match the required output shape "
+                f"{list(made.shape)}: {name} resizes out= only where it is empty, from the next "
+                "version of PyTorch on",
+                UserWarning,
+                stacklevel=5,
+            )
+        move(target, made)
+    elif made.dtype is not target.dtype:
+        made = _copied(call, target, made)
+    assign(target, made, False)
+
+
+# tensors that come to show something else
+
+
+def move(target: Tensor, made: Tensor):
+    """Let a tensor show what another shows, in the other's memory; it keeps its own history.
+
+    What it shared memory with stays as it was.
+    """
+    with lock:
+        before = _stand_in(target)
+        target._raw, target._aval, target._alias = made._raw, made._aval, made._alias
+        if before is not None:
+            begin(target).before = before
+
+
+def turn(target: Tensor, view_of, follow: bool):
+    """Make a tensor a view of itself, as `t_` does; `view_of` gives the view."""
+    alone = target._alias is None
+    made = view_of(target)
+    cut = made._alias
+    if alone:
+        target._alias = None
+    elif cut.base is not target:
+        target._alias = Alias(cut.storage, cut.root, cut.base, cut.steps, cut.made)
+    else:
+        with lock:
+            before = _stand_in(target)
+            target._alias = Alias(cut.storage, cut.root, None, cut.steps)
+            target._alias.before = before
+    target._aval = made._aval
+    take(target, made, follow)
+    counter_of(target).count()
+
+
+def _stand_in(target):
+    """What takes a tensor's place among those that were cut from it; None where there are none."""
+    alias = current(target)._alias
+    if alias is None or alias.base is not None:
+        return None
+    if alias.root is not None:
+        return alias.before
+    settle(alias.storage)
+    made = snapshot(target)
+    made._alias, made._counter = alias, target._counter
+    return made

@@ -1,0 +1,124 @@
+"""Running a program on tensors: its kernel on their arrays, and a node where one requires grad.
+
+Whoever calls this has seen to it that the tensors are current (`aliasing.py`).
+"""
+
+from __future__ import annotations
+
+import jax
+
+from . import avals, versions
+from .modes import INFERENCE, RECORD, mode
+from .nodes import Node
+from .programs import Program
+from .tensor import INFERENCE_TENSOR, Tensor, edge_of, wrap
+
+_new = object.__new__
+_Tracer = jax.core.Tracer
+
+
+def apply(program: Program, leaves: list):
+    """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is
+    on.
+    """
+    if program.only_arrays:
+        arrays = [leaf._array for leaf in leaves]
+        mask = tuple([leaf._tracked for leaf in leaves])
+    else:
+        arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        mask = tuple([isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves])
+    return finish(program, leaves, arrays, mask)
+
+
+def finish(program: Program, leaves, arrays, mask):
+    """`apply`, given the arrays of the leaves and for each leaf whether it requires grad."""
+    results = program.kernel(*arrays)
+    current = mode.get()
+    node, requires_grad = None, False
+    if current is RECORD:
+        if True in mask:
+            reverse = program.reverses.get(mask) or _reverse_of(program, mask)
+            if reverse.wanted:
+                node, requires_grad = _record(reverse, leaves, arrays, results), True
+    elif current >= INFERENCE:
+        node = INFERENCE_TENSOR
+    if program.single:
+        # as `_wrap`, without its call
+        aval = program.outputs[0]
+        if isinstance(results, _Tracer) and aval.mode == avals.IMMEDIATE:
+            aval = avals.aval_of(results)
+        made = _new(Tensor)
+        made._raw = results
+        made._aval = aval
+        made._tracked = requires_grad
+        made._node = node
+        made._nr = 0
+        made._leaf = made._alias = made._counter = None
+        if program.attach is not None:
+            program.attach(leaves, (made,))
+        if versions.watching and isinstance(node, versions.CheckedNode):
+            node.note_results((made,))
+        return made
+    several = list(_wrap_all(program, results, requires_grad, node))
+    if program.attach is not None:
+        program.attach(leaves, several)
+    if versions.watching and isinstance(node, versions.CheckedNode):
+        node.note_results(several)
+    return program.result(several)
+
+
+def _record(reverse, leaves, arrays, results) -> Node:
+    if reverse.constants:
+        _refuse_inference(reverse, leaves)
+    # loops and no comprehensions: before Python 3.12 each of those is a call
+    saved, edges = [], []
+    for i in reverse.saved_inputs:
+        saved.append(arrays[i])
+    for i in reverse.saved_outputs:
+        saved.append(results if reverse.program.single else results[i])
+    for i in reverse.wanted:
+        leaf = leaves[i]
+        node = leaf._node
+        edges.append(edge_of(leaf) if node is None else (node, leaf._nr))
+    count = 1 if reverse.program.single else len(results)
+    if versions.watching:
+        return versions.new_node(reverse, saved, edges, count, leaves)
+    return Node(reverse, saved, edges, count)
+
+
+def _wrap_all(program, results, requires_grad, node):
+    differentiable = program.differentiable_outputs if requires_grad else ()
+    plain = INFERENCE_TENSOR if node is INFERENCE_TENSOR else None
+    for i, (result, aval) in enumerate(zip(results, program.outputs, strict=True)):
+        if i in differentiable:
+            yield _wrap(result, aval, True, node, i)
+        else:
+            yield _wrap(result, aval, False, plain, 0)
+
+
+def _wrap(array, aval, requires_grad, node, output_nr):
+    # a kernel run under somebody's trace gives a tracer, although its inputs are concrete
+    if isinstance(array, _Tracer) and aval.mode == avals.IMMEDIATE:
+        aval = avals.aval_of(array)
+    return wrap(array, aval, requires_grad, node, output_nr)
+
+
+def _reverse_of(program: Program, mask):
+    """The reverse program for the inputs that require grad and can have one."""
+    wanted = tuple(flag and tracked for flag, tracked in zip(mask, program.tracked, strict=True))
+    if not program.differentiable_outputs:
+        wanted = (False,) * len(mask)
+    reverse = program.reverses[mask] = program.reverse(wanted)
+    return reverse
+
+
+def _refuse_inference(reverse, leaves):
+    for i in reverse.constants:
+        if isinstance(leaves[i], Tensor) and leaves[i].is_inference():
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors "
+                "created in inference mode in "
+                f"computation tracked by autograd: {reverse.program.name} got one of shape "
+                f"{list(leaves[i].shape)}; "
+                "use its clone(), made outside of inference mode"
+            )

@@ -1,0 +1,252 @@
+"""A tensor's memory as PyTorch code sees it: versions, bases, strides, addresses, and the methods
+that make a tensor show something else.
+
+No array is really laid out so; the numbers are those that PyTorch would give.
+"""
+
+from __future__ import annotations
+
+from . import aliasing, avals, devices, layouts, ops, views
+from .aliasing import begin, detached
+from .autograd.grad_mode import no_grad
+from .modes import RECORD, mode
+from .overwriting import move, permit, turn
+from .tensor import Tensor, current
+
+DETACH_VIEW = (
+    "Can't detach views in-place. Use detach() instead. If you are using "
+    "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, "
+    "gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients."
+)
+
+
+class UntypedStorage:
+    """The memory that tensors share, of which there is a size and an address to be had."""
+
+    def __init__(self, storage: aliasing.Storage):
+        self._storage = storage
+
+    def data_ptr(self) -> int:
+        """Where it begins: a number that is the same for tensors that alias, and for no others."""
+        return self._storage.address
+
+    def nbytes(self) -> int:
+        return self._storage.aval.shape.numel() * self._storage.aval.dtype.itemsize
+
+    size = __len__ = nbytes
+
+    def __eq__(self, other):
+        return isinstance(other, UntypedStorage) and self._storage is other._storage
+
+    def __hash__(self):
+        return id(self._storage)
+
+
+def _storage_of(tensor) -> aliasing.Storage:
+    return (tensor._alias or begin(tensor)).storage
+
+
+def offset_of(tensor: Tensor) -> int:
+    """How many elements a tensor begins behind its storage."""
+    alias, bytes_behind = tensor._alias, 0
+    if alias is None:
+        return 0
+    place = alias.place if alias.root is None else alias.root.place
+    for steps in (place, None if alias.root is None else alias.steps):
+        while steps is not None:
+            _, behind = views.layout(steps.call, steps.numbers)
+            bytes_behind += behind * steps.call.outputs[0].dtype.itemsize
+            steps = steps.before
+    return bytes_behind // tensor.dtype.itemsize
+
+
+def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
+    """A view of the memory of a tensor, with any strides.
+
+    Raises RuntimeError where it would reach beyond the memory of the tensor's base.
+
+    >>> jaxgrad.as_strided(jaxgrad.arange(6.0), (2, 2), (3, 1), 1)
+    tensor([[1., 2.],
+            [4., 5.]])
+    """
+    offset = offset_of(input) if storage_offset is None else storage_offset
+    whole = input if input._base is None else input._base
+    order = sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim))
+    if whole._aval.strides is not None:
+        whole = whole.permute(order)
+    return ops.as_strided(whole, size, stride, offset - offset_of(whole))
+
+
+def _in_memory_format(input, memory_format, keep):
+    """The strides that a memory format asks for; None for the usual ones."""
+    shape, strides = input.shape, avals.strides_of(input._aval)
+    if memory_format is devices.channels_last:
+        return layouts.channels_last(shape)
+    if memory_format is devices.preserve_format or (memory_format is None and keep):
+        return layouts.like(shape, strides)
+    return None
+
+
+def _turning(name, functional):
+    def method(self, *args, **kwargs):
+        permit(name, self, self.requires_grad, overlapping=True)
+        turn(self, lambda tensor: functional(tensor, *args, **kwargs), mode.get() is RECORD)
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{name[:-1]}`, of the tensor itself, which shows the view from now on."
+    return method
+
+
+class Methods:
+    """Methods of `Tensor`; `methods.py` installs them."""
+
+    @property
+    def _version(self) -> int:
+        """How often this memory was written to, through this tensor or another."""
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return 0 if self._counter is None else self._counter.value
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor that this is a view of, None if it is none."""
+        return None if self._alias is None else self._alias.base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    is_view = _is_view
+
+    def stride(self, dim: int | None = None):
+        """How many elements lie between neighbours in each dimension, or in one.
+
+        >>> jaxgrad.zeros(2, 3).t().stride()
+        (1, 3)
+        """
+        strides = avals.strides_of(self._aval)
+        if dim is None:
+            return strides
+        if not -self.ndim <= dim < self.ndim:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-self.ndim}, "
+                f"{self.ndim - 1}], but got {dim})"
+            )
+        return strides[dim]
+
+    def storage_offset(self) -> int:
+        """How many elements of its storage come before the first of the tensor."""
+        return offset_of(self)
+
+    def is_contiguous(self, memory_format=devices.contiguous_format) -> bool:
+        """Whether the elements lie row by row, or as the memory format says.
+
+        >>> jaxgrad.zeros(2, 3).t().is_contiguous()
+        False
+        """
+        if self._aval.strides is None and memory_format is not devices.channels_last:
+            return True
+        last = memory_format is devices.channels_last
+        test = layouts.is_channels_last if last else layouts.is_contiguous
+        return test(self.shape, avals.strides_of(self._aval))
+
+    def contiguous(self, memory_format=devices.contiguous_format) -> Tensor:
+        """The tensor itself where it is contiguous, else a copy that is."""
+        if self.is_contiguous(memory_format):
+            return self
+        return self.clone(memory_format=memory_format)
+
+    def clone(self, *, memory_format=devices.preserve_format) -> Tensor:
+        """A copy, which stays in the graph.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> x.clone().grad_fn.name()
+        'CloneBackward0'
+        """
+        made = ops.clone(self)
+        if memory_format is not devices.preserve_format:
+            strides = _in_memory_format(self, memory_format, False)
+            made._aval = avals.with_strides(made._aval, strides)
+        return made
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory of the tensor: the same for all that alias it."""
+        return UntypedStorage(_storage_of(self))
+
+    def data_ptr(self) -> int:
+        """The address of the first element: equal where two tensors begin at the same place."""
+        return _storage_of(self).address + self.storage_offset() * self.dtype.itemsize
+
+    def is_set_to(self, tensor: Tensor) -> bool:
+        """Whether both show the same part of one memory."""
+        same = _storage_of(self) is _storage_of(tensor) and self.shape == tensor.shape
+        return same and self.data_ptr() == tensor.data_ptr() and self.stride() == tensor.stride()
+
+    def detach(self) -> Tensor:
+        """The same memory and version outside of the graph: the result does not require grad.
+
+        >>> jaxgrad.ones(2, requires_grad=True).detach().requires_grad
+        False
+        """
+        return detached(self)
+
+    def detach_(self) -> Tensor:
+        """Make the tensor a leaf that requires no grad. Raises RuntimeError for a view."""
+        if self._is_view():
+            raise RuntimeError(DETACH_VIEW)
+        current(self)._tracked = False
+        if not self.is_inference():
+            self._node, self._nr = None, 0
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The tensor outside of the graph, as `detach` gives it: the same memory and version."""
+        return detached(self)
+
+    @data.setter
+    def data(self, source: Tensor):
+        if not isinstance(source, Tensor):
+            kind = type(source).__name__
+            raise TypeError(f"data must be a Tensor, not {kind}: use torch.tensor to make one")
+        if self.requires_grad and not source._aval.differentiable:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                f"dtype, not {source.dtype}"
+            )
+        move(self, detached(source))
+
+    def set_(self, source: Tensor | None = None) -> Tensor:
+        """Let the tensor show the memory of another. Raises RuntimeError where it requires grad."""
+        permit("set_", self, self.requires_grad, overlapping=True)
+        move(self, detached(self.new_empty(0) if source is None else source))
+        return self
+
+    def resize_(self, *size, memory_format=None) -> Tensor:
+        """Give the tensor another size; elements in memory order are kept, further ones are zero.
+
+        Raises RuntimeError for a tensor that requires grad, and for a view that would have to grow.
+        """
+        if self.requires_grad:
+            raise RuntimeError("cannot resize variables that require grad")
+        size = tuple(size[0]) if size and isinstance(size[0], tuple | list) else size
+        count, before = avals.Size(size).numel(), self.numel()
+        with no_grad():
+            row = self.reshape(-1)
+            if count > before:
+                row = ops.cat([row, self.new_zeros(count - before)])
+            move(self, row[:count].reshape(size).clone())
+        return self
+
+    def resize_as_(self, other: Tensor) -> Tensor:
+        """`resize_` to the size of another tensor."""
+        return self.resize_(tuple(other.shape))
+
+    as_strided = as_strided
+    t_ = _turning("t_", ops.t)
+    transpose_ = _turning("transpose_", ops.transpose)
+    swapaxes_ = _turning("swapaxes_", ops.swapaxes)
+    swapdims_ = _turning("swapdims_", ops.swapdims)
+    squeeze_ = _turning("squeeze_", ops.squeeze)
+    unsqueeze_ = _turning("unsqueeze_", ops.unsqueeze)
+    as_strided_ = _turning("as_strided_", as_strided)

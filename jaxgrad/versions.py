@@ -1,0 +1,127 @@
+"""Versions: how often a tensor's memory was written to, and the check that PyTorch makes of it.
+
+What a node has saved stays what it was, so a gradient needs no check. Code whose authors rely on
+PyTorch's error can ask for it: then nodes note the versions of what they save, and look again when
+they run.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+
+from .nodes import FREED, Node
+
+# whether nodes note versions and check them, here and now
+strict = contextvars.ContextVar("jaxgrad.strict_versions", default=False)
+
+# the `allow_mutation_on_saved_tensors` that is entered here and now
+mutation = contextvars.ContextVar("jaxgrad.allow_mutation", default=None)
+
+# False until somebody first asks for one of the two: what an operator reads at every call
+watching = False
+
+
+class Counter:
+    """The version of tensors that share memory.
+
+    `places`: the source lines of the writes since a node noted it first; None if none has.
+    """
+
+    __slots__ = ("places", "value")
+
+    def __init__(self):
+        self.value, self.places = 0, None
+
+    def count(self):
+        """Note a write."""
+        self.value += 1
+        if self.places is not None:
+            self.places.append(place_of_caller())
+
+
+def counter_of(tensor) -> Counter:
+    tensor._counter = tensor._counter or Counter()
+    return tensor._counter
+
+
+def place_of_caller() -> str:
+    """Where the code stands that called jaxgrad: its file and line."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "jaxgrad":
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class CheckedNode(Node):
+    """A node that notes the versions of what it has saved, and refuses where they have risen."""
+
+    __slots__ = ("inside", "kept", "noted", "place")
+
+    def __init__(self, reverse, saved, edges, output_count, leaves):
+        self.inside, self.place = mutation.get(), place_of_caller()
+        self.noted = []
+        super().__init__(reverse, saved, edges, output_count)
+        for position in reverse.saved_inputs:
+            if hasattr(leaves[position], "_counter"):
+                self.note(leaves[position], leaves[position]._node, leaves[position]._nr)
+
+    def note(self, tensor, source, output_nr):
+        counter = counter_of(tensor)
+        counter.places = [] if counter.places is None else counter.places
+        name = None if source is None else (source if type(source) is str else source.name())
+        what = (tensor._aval, name, output_nr)
+        self.noted.append((counter, counter.value, len(counter.places), what))
+
+    def note_results(self, tensors):
+        for position in self.reverse.saved_outputs:
+            self.note(tensors[position], self.name(), position)
+
+    def written(self, made, target):
+        """What it computed is now the value of a tensor that is no longer what went in."""
+        results = [entry[3] for entry in self.noted if entry[0] is made._counter]
+        gone = (made._counter, target._counter)
+        self.noted = [entry for entry in self.noted if entry[0] not in gone]
+        for what in results:
+            places = target._counter.places = target._counter.places or []
+            self.noted.append((target._counter, target._counter.value, len(places), what))
+
+    @property
+    def saved(self):
+        if self.kept is not FREED and len(self.kept):
+            self.check()
+        return self.kept
+
+    @saved.setter
+    def saved(self, saved):
+        self.kept = saved
+
+    def check(self):
+        if self.inside is not None and mutation.get() is not self.inside:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
+                f"which the graph was originally recorded: {self.name()}, at {self.place}"
+            )
+        if self.inside is not None or not strict.get():
+            return
+        for counter, version, position, what in self.noted:
+            if counter.value != version:
+                raise RuntimeError(self.refusal(counter, version, position, *what))
+
+    def refusal(self, counter, version, position, aval, source, output_nr):
+        origin = "" if source is None else f", which is output {output_nr} of {source},"
+        return (
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: [torch.{aval.dtype.scalar_type}Tensor {list(aval.shape)}]{origin} is at "
+            f"version {counter.value}; expected version {version} instead. {self.name()} saved it "
+            f"at {self.place}; it was written to at {counter.places[position]}. "
+            "Clone it before one of the two, or leave strict_versions: then the gradient is that "
+            "of the value that was saved"
+        )
+
+
+def new_node(reverse, saved, edges, output_count, leaves) -> Node:
+    """A node that checks versions, where that is asked for."""
+    if strict.get() or mutation.get() is not None:
+        return CheckedNode(reverse, saved, edges, output_count, leaves)
+    return Node(reverse, saved, edges, output_count)

@@ -1,0 +1,88 @@
+"""A write through a view as a program: what the view was cut from, with the new value in its place.
+
+It is linear in both, and its reverse needs neither: the gradient of the one is cleared where it was
+overwritten, that of the other is cut out. So a chain of writes keeps no arrays for its backward
+pass.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax.numpy as jnp
+
+from . import views
+from .programs import Program, Reverse, is_bare
+
+
+def chain(step):
+    """The calls of a chain of steps, in order, and the numbers of all of them."""
+    calls, numbers = [], []
+    while step is not None:
+        calls.append(step.call)
+        numbers[:0] = step.numbers
+        step = step.before
+    return tuple(calls[::-1]), numbers
+
+
+class Write(Program):
+    """`base` with `value` where the calls, one after another, would have cut it out."""
+
+    name = "CopySlices"
+
+    def __init__(self, base, value, calls):
+        self.calls = calls
+        numbers = [number for call in calls for number in call.inputs[1:]]
+        self.inputs = (base, value, *numbers)
+        self.mode = max(base.mode, value.mode)
+
+    @staticmethod
+    @functools.lru_cache(maxsize=4096)
+    def of(base, value, calls) -> Write:
+        """The one `Write` of these abstract values and calls."""
+        return Write(views.compact(base), views.compact(value), calls)
+
+    def steps(self, numbers):
+        supply = iter(numbers)
+        return [(call, [next(supply) for _ in call.inputs[1:]]) for call in self.calls]
+
+    def cut(self, array, numbers):
+        """What each call cuts out, beginning with the whole."""
+        found = [array]
+        for call, data in self.steps(numbers):
+            run = call.compact.value if is_bare() else call.compact.function
+            found.append(run(found[-1], *data)[0])
+        return found
+
+    def write(self, base, value, numbers):
+        *wholes, _ = self.cut(base, numbers)
+        for whole, (call, data) in reversed(list(zip(wholes, self.steps(numbers), strict=True))):
+            value = views.written(call, whole, value, data)
+        return value
+
+    def function(self, base, value, *numbers):
+        return (self.write(base, value, numbers),)
+
+    def make_reverse(self, mask):
+        return WriteReverse(self, mask)
+
+
+class WriteReverse(Reverse):
+    """The gradient of a write: of the base where it was kept, of the value where it is now."""
+
+    saved_outputs = ()
+
+    def __init__(self, program, mask):
+        super().__init__(program, mask)
+        self.node_name = program.name
+        self.saved_inputs = tuple(range(2, len(program.inputs)))
+
+    def function(self, gradient, *numbers):
+        value = self.program.inputs[1].struct
+        results = []
+        if 0 in self.wanted:
+            zeros = jnp.zeros(value.shape, value.dtype)
+            results.append(self.program.write(gradient, zeros, numbers))
+        if 1 in self.wanted:
+            results.append(self.program.cut(gradient, numbers)[-1])
+        return tuple(results)
