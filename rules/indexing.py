@@ -21,7 +21,7 @@ class OutOfBounds(IndexError, RuntimeError):
     """An index beyond its dimension: PyTorch raises the one or the other, by operator."""
 
 
-def _check_range(index, dim, extent, negative=False):
+def check_range(index, dim, extent, negative=False):
     """Raise for a number of `index` that is no place; those below zero are places if `negative`."""
     numbers = numpy.asarray(index)
     if not numbers.size:
@@ -43,7 +43,7 @@ def _check_index_dtype(name, index):
         )
 
 
-def _rank_one(*tensors):
+def rank_one(*tensors):
     """Tensors without dimensions as tensors of one, which the operators of a dimension take."""
     return [jnp.reshape(tensor, (1,)) if not tensor.ndim else tensor for tensor in tensors]
 
@@ -90,7 +90,7 @@ def _check_indices(self, indices, *_):
         return  # nothing is read
     for dim, each in enumerate(indices):
         if each is not None:
-            _check_range(each, dim, self.shape[dim], negative=True)
+            check_range(each, dim, self.shape[dim], negative=True)
 
 
 index.precondition = _check_indices
@@ -161,8 +161,8 @@ def index_clear(grad, indices):
 def index_select(self, dim, index):
     dim = shapes.wrap_dim(dim, self.ndim)
     _check_vector("index_select", self, index)
-    (places,) = _rank_one(index)
-    (source,) = _rank_one(self)
+    (places,) = rank_one(index)
+    (source,) = rank_one(self)
     return jnp.reshape(
         jnp.take(source, places, dim, mode="fill"), _selected_shape(self.shape, dim, places)
     )
@@ -186,7 +186,7 @@ def _selected_shape(sizes, dim, places):
 
 def _check_selected(self, dim, index, *_):
     dim = shapes.wrap_dim(dim, self.ndim)
-    _check_range(index, dim, self.shape[dim] if self.ndim else 1)
+    check_range(index, dim, self.shape[dim] if self.ndim else 1)
 
 
 index_select.precondition = _check_selected
@@ -201,7 +201,7 @@ def index_add(self, dim, index, source, *, alpha=1):
     dim = shapes.wrap_dim(dim, self.ndim)
     _check_vector("index_add", self, index)
     _check_same_dtype("index_add", self, source)
-    (places,) = _rank_one(index)
+    (places,) = rank_one(index)
     expected = _selected_shape(self.shape, dim, places)
     if source.shape != expected:
         raise RuntimeError(
@@ -216,8 +216,8 @@ def index_add(self, dim, index, source, *, alpha=1):
         if isinstance(alpha, int) and alpha == 1
         else source * promotion.cast(alpha, _dtype(self))
     )
-    (target,) = _rank_one(self)
-    (moved,) = _rank_one(moved)
+    (target,) = rank_one(self)
+    (moved,) = rank_one(moved)
     return jnp.reshape(_added(target, (*[slice(None)] * dim, places), moved), self.shape)
 
 
@@ -237,7 +237,7 @@ def gather(self, dim, index, *, sparse_grad=False):
     dim = _check_gathered("gather", self, dim, index)
     if not index.size:
         return jnp.zeros(index.shape, self.dtype)
-    source, places = _rank_one(self, index)
+    source, places = rank_one(self, index)
     found = jnp.take_along_axis(_corner(source, places.shape, dim), places, dim, mode="fill")
     return jnp.reshape(found, index.shape)
 
@@ -273,7 +273,7 @@ def _check_gathered(name, self, dim, index):
 
 def _check_gathered_range(self, dim, index, *_):
     dim = shapes.wrap_dim(dim, self.ndim)
-    _check_range(index, dim, self.shape[dim] if self.ndim else 1)
+    check_range(index, dim, self.shape[dim] if self.ndim else 1)
 
 
 gather.precondition = _check_gathered_range
@@ -286,7 +286,7 @@ def gather_backward(grad, sizes, dim, index):
 def scatter_add(self, dim, index, src):
     """`self` with the elements of `src` added at places of a dimension, as often as named."""
     dim, places, source = _scattered("scatter_add", self, dim, index, src)
-    (target,) = _rank_one(self)
+    (target,) = rank_one(self)
     return (
         jnp.reshape(_added(target, _mesh(places, dim), source), self.shape) if index.size else self
     )
@@ -304,7 +304,7 @@ def scatter(self, dim, index, src):
     if not hasattr(src, "shape") or getattr(src, "weak_type", False):
         src = jnp.broadcast_to(promotion.cast(src, _dtype(self)), index.shape)
     dim, places, source = _scattered("scatter", self, dim, index, src)
-    (target,) = _rank_one(self)
+    (target,) = rank_one(self)
     return (
         jnp.reshape(target.at[_mesh(places, dim)].set(source, mode="drop"), self.shape)
         if index.size
@@ -323,7 +323,7 @@ def _scattered(name, self, dim, index, src):
             f"{name}(): Expected self.dtype to be equal to src.dtype, but they are {_dtype(self)} "
             f"and {_dtype(src)}"
         )
-    places, source = _rank_one(index, src)
+    places, source = rank_one(index, src)
     if index.size and (
         places.ndim != source.ndim or any(map(int.__gt__, places.shape, source.shape))
     ):
@@ -349,7 +349,7 @@ def scatter_src_backward(grad, dim, index, sizes):
     found = op.gather(grad, dim, index)
     if not len(sizes):
         return jnp.reshape(found, ())
-    (found,) = _rank_one(found)
+    (found,) = rank_one(found)
     padding = [(0, extent - read, 0) for extent, read in zip(sizes, found.shape, strict=True)]
     return lax.pad(found, jnp.zeros((), grad.dtype), padding)
 
@@ -368,7 +368,7 @@ def take(self, index):
 
 def _check_taken(self, index):
     try:
-        _check_range(index, 0, self.size, negative=True)
+        check_range(index, 0, self.size, negative=True)
     except IndexError as error:
         raise IndexError(
             f"out of range: take() of a tensor of {self.size} elements: {error}"

@@ -403,13 +403,17 @@ def _two_dims(dim1, dim2, ndim):
 
 def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
     """Zeros of shape `input_sizes` with `grad_output` on the diagonal."""
-    first, second = _two_dims(dim1, dim2, len(input_sizes))
-    rest = [extent for dim, extent in enumerate(input_sizes) if dim not in (first, second)]
-    zeros = jnp.zeros((*rest, input_sizes[first], input_sizes[second]), grad_output.dtype)
-    along = jnp.arange(grad_output.shape[-1])
+    return with_diagonal(jnp.zeros(input_sizes, grad_output.dtype), grad_output, offset, dim1, dim2)
+
+
+def with_diagonal(tensor, diagonal, offset, dim1, dim2):
+    """`tensor` with `diagonal` in the place of its own."""
+    dims = _two_dims(dim1, dim2, tensor.ndim)
+    along = jnp.arange(diagonal.shape[-1])
     rows, columns = along + max(-offset, 0), along + max(offset, 0)
-    filled = zeros.at[..., rows, columns].set(grad_output, unique_indices=True)
-    return jnp.moveaxis(filled, (-2, -1), (first, second))
+    moved = jnp.moveaxis(tensor, dims, (-2, -1))
+    filled = moved.at[..., rows, columns].set(diagonal, unique_indices=True)
+    return jnp.moveaxis(filled, (-2, -1), dims)
 
 
 def diag_embed(self, offset=0, dim1=-2, dim2=-1):

@@ -209,8 +209,28 @@ class Sample:
         return find(module, self.name)(*args, **kwargs)
 
 
+def _in_place(name):
+    return lambda self, *args, **kwargs: getattr(self.clone(), name)(*args, **kwargs)
+
+
+def _as_strided_scatter(self, src, *args, **kwargs):
+    written = self.clone()
+    written.as_strided(*args, **kwargs).copy_(src)
+    return written
+
+
+# Of these PyTorch has right derivatives of the in-place variant only.
+STAND_INS = {
+    "as_strided_scatter": _as_strided_scatter,
+    "ops.copy": _in_place("copy_"),
+    "ops._fill_diagonal": _in_place("fill_diagonal_"),
+}
+
+
 def find(module, name):
     """What `name` means in torch or jaxgrad."""
+    if module.__name__ == "torch" and name in STAND_INS:
+        return STAND_INS[name]
     if module.__name__ == "torch" and name.startswith("ops."):
         name = f"ops.aten.{name.removeprefix('ops.')}"
     return reduce(getattr, name.split("."), module)

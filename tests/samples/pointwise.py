@@ -133,6 +133,12 @@ SAMPLES = [
     *each("angle conj", Int(3, low=-3)),
     S("angle", T(values=[0.0, 1.0, -1.0]), complex=True, kink=True),
     S("angle", T(values=[NAN, -0.0]), kink=True),
+    S("view_as_real", T(2, 3), complex="only"),
+    S("view_as_real", T(), complex="only"),
+    S("view_as_real", T(0, 3, constant=True), complex="only"),
+    S("view_as_complex", T(3, 2)),
+    S("view_as_complex", T(2)),
+    S("view_as_complex", T(2, 1, 2)),
     # copies
     *each("clone detach", T(2, 3), complex=True),
     *each("clone detach", Int(3)),

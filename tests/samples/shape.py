@@ -136,4 +136,27 @@ DIAGONALS = [
     S("diag", T(3, 2), diagonal=1),
 ]
 
-SAMPLES = [*RESHAPES, *EXPANSIONS, *ORDERS, *JOINTS, *PIECES, *DIAGONALS]
+STRIDES = [
+    S("Tensor.unfold", T(2, 5), 1, 3, 1, complex=True),
+    S("Tensor.unfold", T(7, 2), 0, 2, 3, complex=True),
+    S("Tensor.unfold", T(6), 0, 2, 2),
+    S("Tensor.unfold", T(2, 3, 2), dimension=-2, size=2, step=2),
+    S("Tensor.unfold", T(2, 3), 1, 0, 1),
+    S("Tensor.unfold", T(0, 3), 1, 2, 1),
+    S("Tensor.unfold", T(), 0, 1, 1),
+    S("Tensor.unfold", T(), -1, 0, 2),
+    S("Tensor.unfold", Int(5), 0, 3, 2),
+    S("ops.unfold_backward", T(2, 3, 3), (2, 5), 1, 3, 1, complex=True),
+    S("ops.unfold_backward", T(2, 2, 2), (2, 7), -1, 2, 3, complex=True),
+    S("ops.unfold_backward", T(1), (), 0, 1, 1),
+    S("as_strided", T(2, 3), (2, 2), (1, 2), complex=True),
+    S("as_strided", T(2, 3), (3, 3), (1, 1), 1, complex=True),
+    S("as_strided", T(2, 3), (2, 2), (2, 1), 2),
+    S("as_strided", T(2, 3), size=(2, 1, 3), stride=(0, 7, 1)),
+    S("as_strided", T(2, 3), (), (), 4),
+    S("as_strided", T(2, 3), (0, 2), (9, 9), 100),
+    S("as_strided", T(), (2,), (0,)),
+    S("as_strided", Int(6), (2, 2), (3, 1), storage_offset=1),
+]
+
+SAMPLES = [*RESHAPES, *EXPANSIONS, *ORDERS, *JOINTS, *PIECES, *DIAGONALS, *STRIDES]
