@@ -135,43 +135,59 @@ def _numbers(first, second):
 def watch(call):
     """Have the results of a view operator's call share memory with its input."""
     if views.is_view(call) and call.attach is None:
-        call.attach = _detach if views.is_detached(call) else _Attach(call)
+        several = _attach_several if views.is_several(call) else _attach_one
+        call.attach = _detach if views.is_detached(call) else several(views.alone(call))
     return call
 
 
-class _Attach:
-    """What follows a call of a view operator."""
+def _attach_one(call):
+    def attach(leaves, results):
+        source, (made,) = leaves[0], results
+        alias = source._alias or begin(source)
+        root = alias if alias.root is None else alias.root
+        base = source if alias.base is None else alias.base
+        how = alias.made
+        if not how and mode.get() is not RECORD:
+            how = _outside_of_grad_mode(source, results, USUAL)
+        numbers = _data(leaves) if len(leaves) > 1 else ()
+        made._alias = Alias(alias.storage, root, base, Step(call, numbers, alias.steps), how)
+        made._counter = source._counter
 
-    def __init__(self, call):
-        several, call = views.is_several(call), views.alone(call)
-        self.pieces = [views.piece(call, call.outputs, i) for i in range(len(call.outputs))]
-        self.made = ONE_OF_SEVERAL if several else USUAL
+    return attach
 
-    def __call__(self, leaves, results):
+
+def _attach_several(call):
+    pieces = [views.piece(call, call.outputs, i) for i in range(len(call.outputs))]
+
+    def attach(leaves, results):
         source = leaves[0]
         alias = source._alias or begin(source)
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
-        made = alias.made or self.made
-        if mode.get() is not RECORD and not alias.made:
-            made = self.outside_of_grad_mode(source, results)
-        for tensor, (call, numbers) in zip(results, self.pieces, strict=True):
-            step = Step(call, _data(leaves) if numbers is None else numbers, alias.steps)
-            tensor._alias = Alias(alias.storage, root, base, step, made)
-            tensor._counter = source._counter
+        how = alias.made or ONE_OF_SEVERAL
+        if not alias.made and mode.get() is not RECORD:
+            how = _outside_of_grad_mode(source, results, ONE_OF_SEVERAL)
+        for made, (each, numbers) in zip(results, pieces, strict=True):
+            step = Step(each, numbers, alias.steps)
+            made._alias = Alias(alias.storage, root, base, step, how)
+            made._counter = source._counter
 
-    def outside_of_grad_mode(self, source, results):
-        if mode.get() < INFERENCE:
-            return NO_GRAD
-        if source._node is INFERENCE_TENSOR:
-            return self.made
-        for tensor in results:
-            tensor._node = None  # a view of a usual tensor is one
-        return INFERENCE_MODE
+    return attach
+
+
+def _outside_of_grad_mode(source, results, usual):
+    """How a view that is not recorded came to be."""
+    if mode.get() < INFERENCE:
+        return NO_GRAD
+    if source._node is INFERENCE_TENSOR:
+        return usual
+    for made in results:
+        made._node = None  # a view of a usual tensor is one
+    return INFERENCE_MODE
 
 
 def _data(leaves):
-    return [leaf for leaf in leaves[1:] if type(leaf) is not Tensor] if len(leaves) > 1 else ()
+    return [leaf for leaf in leaves[1:] if type(leaf) is not Tensor]
 
 
 def begin(tensor: Tensor) -> Alias:
@@ -351,16 +367,22 @@ def _steps(place):
 def _cut_anew(tensor, alias, root):
     """A view's value and history from those of its root."""
     untold = alias.made in (NO_GRAD, INFERENCE_MODE)
-    made = current(root)
     before = switch(PLAIN if untold else RECORD)
     try:
-        for call, numbers in _steps(alias.steps):
-            made = apply(execution.prepare(call), [made, *numbers])
+        made = cut(alias, alias.steps)
     finally:
         switch(before)
     take(tensor, made, not untold)
     if untold and root._alias.followed > alias.followed:
         tensor._tracked, tensor._leaf = True, _Severed(alias.made)
+
+
+def cut(alias: Alias, steps: Step | None) -> Tensor:
+    """What some of the steps lead to, from the root of a view's alias on."""
+    made = current(root_of(alias))
+    for call, numbers in _steps(steps):
+        made = apply(execution.prepare(call), [made, *numbers])
+    return made
 
 
 class _Severed(LeafState):

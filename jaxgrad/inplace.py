@@ -9,7 +9,7 @@ from __future__ import annotations
 from .aliasing import assign
 from .dispatch import Operator
 from .modes import RECORD, mode
-from .overwriting import fits, overwrite, permit
+from .overwriting import fits, overlaps, overwrite, permit, unexpanded
 from .recording import finish
 from .tensor import Tensor
 
@@ -20,7 +20,7 @@ NAMES = frozenset([
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clamp",
     "clamp_max", "clamp_min", "copy", "copysign", "cos", "cosh", "cumprod", "cumsum",
     "deg2rad", "digamma", "div", "elu", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1",
-    "fill", "float_power", "floor", "floor_divide", "fmod", "frac", "gcd", "ge", "gt",
+    "fill", "fill_diagonal", "float_power", "floor", "floor_divide", "fmod", "frac", "gcd", "ge", "gt",
     "hardtanh", "heaviside", "hypot", "i0", "index_add", "index_copy", "index_fill",
     "index_put", "index_reduce", "lcm", "ldexp", "le", "leaky_relu", "lerp", "lgamma", "log",
     "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor",
@@ -30,6 +30,10 @@ NAMES = frozenset([
     "silu", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "threshold",
     "tril", "triu", "trunc", "xlogy", "zero",
 ])  # fmt: skip
+
+
+# of all elements alike, so that several places may share one
+FILLING = frozenset(["fill_", "zero_"])
 
 
 def inplace_operator(name: str, functional: str, find):
@@ -83,8 +87,13 @@ class InPlace(Operator):
                 f"{self.written_as}() writes to its first argument, which must be Tensor, not "
                 f"{type(args[0]).__name__ if args else 'missing'}"
             )
-        call, leaves = self.bind(args, kwargs)
         target = args[0]
+        if self.written_as in FILLING and target._aval.strides and overlaps(target._aval):
+            whole = unexpanded(target)
+            if whole is not None:
+                self.general_call((whole, *args[1:]), kwargs)
+                return target
+        call, leaves = self.bind(args, kwargs)
         overwrite(self.written_as, call, leaves, target)
         if (
             len(leaves) == len(args) == 2

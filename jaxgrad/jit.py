@@ -97,6 +97,7 @@ class Trace:
         self.required = [
             leaves[i]._requires_grad if _is_tensor(leaves[i]) else None for i in self.positions
         ]
+        self.strides = {i: leaves[i]._aval.strides for i in self.positions if _is_tensor(leaves[i])}
         self.program = jax.jit(self.run, donate_argnums=self.donated())
         self.results = None
 
@@ -124,14 +125,29 @@ class Trace:
         """
         leaves = list(self.constants)
         for position, array, required in zip(self.positions, arrays, self.required, strict=True):
-            leaves[position] = array if required is None else wrap(array, requires_grad=required)
+            leaves[position] = array if required is None else self.argument(position, array)
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
         with bare():
             outputs, structure = jax.tree.flatten(
                 self.jitted.function(*args, **kwargs), is_leaf=_is_tensor
             )
+        for position in self.positions:
+            self.refuse_written(leaves[position])
         self.results = structure, [_Result(output) for output in outputs]
         return [_array(output) for output in outputs if _is_data(output)]
+
+    def argument(self, position, array):
+        """A tensor argument as the function gets it: a leaf that shows the strides of the given."""
+        made = wrap(array, requires_grad=self.required[self.positions.index(position)])
+        made._aval = avals.with_strides(made._aval, self.strides[position])
+        return made
+
+    def refuse_written(self, argument):
+        if _is_tensor(argument) and argument._counter is not None and argument._version:
+            raise RuntimeError(
+                f"{self.jitted.__name__}: an argument of shape {list(argument.shape)} is written "
+                "to in place, which its owner would not see: write to its clone() and return that"
+            )
 
     def rebuild(self, arrays, leaves):
         structure, results = self.results
@@ -148,7 +164,8 @@ class _Result:
         self.data, self.tensor = _is_data(output), _is_tensor(output)
         self.constant = None if self.data else output
         if self.tensor:
-            self.aval = avals.aval(tuple(output.shape), output.dtype)
+            shown = output._aval
+            self.aval = avals.aval(tuple(shown.shape), shown.dtype, strides=shown.strides)
             self.requires_grad, self.leaf = output._requires_grad, output.is_leaf
 
     def rebuild(self, supply, leaves, trace):

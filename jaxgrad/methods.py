@@ -32,10 +32,14 @@ CONVERTING = (
 )
 
 
+# tensors have these in place alone
+NO_METHODS = frozenset(["copy", "fill", "zero"])
+
+
 def install():
     """Give `Tensor` the methods of this module and those of the shipped table."""
     for name in ops.library.methods:
-        if not name.startswith("_") and not hasattr(Tensor, name):
+        if not name.startswith("_") and name not in NO_METHODS and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, name))
     for name in [f"{name}_" for name in (*inplace.NAMES, *ops.ALIASES)]:
         if hasattr(ops, name) and not hasattr(Tensor, name):

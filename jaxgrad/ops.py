@@ -66,11 +66,12 @@ class Library:
         """The entry that an in-place operator is made of: its own, or that without the underscore;
         None for a name that is no in-place operator.
         """
-        base = name[:-1]
         if not name.endswith("_") or name in self.names:
             return name if name.endswith("_") else None
-        eligible = base in self.names and (self.parent is not None or base in INPLACE)
-        return base if eligible else None
+        base = name[:-1]
+        if self.parent is None and base not in INPLACE:
+            return None
+        return next((each for each in (base, f"_{base}") if each in self.names), None)
 
     def find(self, name: str) -> Overloads:
         """The operator of that name on JAX values; its entry is read when it is called. Raises

@@ -18,7 +18,9 @@ from .aliasing import (
     Alias,
     assign,
     begin,
+    cut,
     lock,
+    root_of,
     settle,
     snapshot,
     take,
@@ -113,6 +115,21 @@ def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
 @functools.lru_cache(maxsize=1024)
 def overlaps(shown: avals.Aval) -> bool:
     return layouts.overlaps(shown.shape, shown.strides)
+
+
+def unexpanded(target: Tensor) -> Tensor | None:
+    """What an expanded tensor was expanded from: to fill the one is to fill the other.
+
+    None where only a part of it is shown.
+    """
+    alias = current(target)._alias
+    steps = None if alias is None else alias.steps
+    while steps is not None and steps.call.primitive.rule.write is None:
+        steps = steps.before
+        shown = root_of(alias)._aval if steps is None else steps.call.outputs[0]
+        if shown.strides is None or not overlaps(shown):
+            return cut(alias, steps)
+    return None
 
 
 def _permit_view(name, target, alias):

@@ -6,6 +6,8 @@ PyTorch code sees, and how a value written through the view changes what it was 
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+
 from . import avals, layouts
 from .programs import sum_to_shape
 from .table import NON_DIFFERENTIABLE
@@ -28,8 +30,9 @@ def compact(given):
 def arranged(call, outputs) -> tuple[avals.Aval, ...]:
     """The outputs of a call, with the strides that PyTorch's would have."""
     if is_view(call):
-        found = [layout(piece(call, outputs, i)[0])[0] for i in range(len(outputs))]
-        return tuple(map(avals.with_strides, map(compact, outputs), found))
+        several = is_several(call)
+        each = [piece(call, outputs, i)[0] if several else call for i in range(len(outputs))]
+        return tuple(map(avals.with_strides, outputs, [layout(view)[0] for view in each]))
     if call.compact is call:
         return outputs
     strides = [None] * len(outputs)
@@ -94,11 +97,9 @@ def alone(call):
 
 
 def piece(call, outputs, position: int):
-    """One of a call's results as a view of its own: a call with one result, and the numbers that
-    are its data; None for those of the call itself.
+    """One of a call's several results as a view of its own: a call with one result, and the numbers
+    that are its data.
     """
-    if not is_several(call):
-        return call, None
     slot, scope = call.structure[0], call.primitive.scope
     dim = call.structure[call.primitive.argument_names.index("dim")] % call.inputs[0].ndim
     if outputs[position].ndim < call.inputs[0].ndim:
@@ -115,8 +116,19 @@ def _call(operator, structure, source):
 def written(call, array, value, numbers):
     """`array` with `value` in the place of what the view `call` shows of it."""
     rule = call.primitive.rule
-    formula = rule.write or rule.gradient(call.primitive.argument_names[0])
+    name = call.primitive.argument_names[0]
+    if rule.write is None and _parts(array) != _parts(value):
+        raise NotImplementedError(
+            f"{rule.schema.full_name} ({rule.path}:{rule.line}): a view of a part of {name!r} can "
+            "be written through only where its entry has `write:`"
+        )
     arguments = call.arguments((array, *numbers))
     scope = dict(zip(call.primitive.argument_names, arguments, strict=True))
+    formula = rule.write or rule.gradient(name)
     result = call.primitive.evaluate_formula(formula, scope | {"value": value, "grad": value})
     return sum_to_shape(result, tuple(array.shape))
+
+
+def _parts(array):
+    """How many real numbers there are."""
+    return array.size * (2 if jnp.iscomplexobj(array) else 1)

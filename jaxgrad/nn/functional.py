@@ -22,11 +22,9 @@ gelu = ops.gelu
 logsigmoid = ops.log_sigmoid
 
 
-def _refuse_inplace(name, inplace):
-    if inplace:
-        raise NotImplementedError(
-            f"{name}(inplace=True): no operator overwrites its input yet; leave it out"
-        )
+def _activated(name, inplace, input, *args):
+    """An activation, or with `inplace` the one that overwrites its input."""
+    return getattr(ops, f"{name}_" if inplace else name)(input, *args)
 
 
 def relu(input, inplace: bool = False):
@@ -35,8 +33,32 @@ def relu(input, inplace: bool = False):
     >>> F.relu(jaxgrad.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    _refuse_inplace("relu", inplace)
-    return ops.relu(input)
+    return _activated("relu", inplace, input)
+
+
+def relu_(input):
+    """`relu` that overwrites its input."""
+    return relu(input, inplace=True)
+
+
+def leaky_relu_(input, negative_slope: float = 0.01):
+    """`leaky_relu` that overwrites its input."""
+    return leaky_relu(input, negative_slope, inplace=True)
+
+
+def elu_(input, alpha: float = 1.0):
+    """`elu` that overwrites its input."""
+    return elu(input, alpha, inplace=True)
+
+
+def hardtanh_(input, min_val: float = -1.0, max_val: float = 1.0):
+    """`hardtanh` that overwrites its input."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def threshold_(input, threshold: float, value: float):
+    """`threshold` that overwrites its input."""
+    return _activated("threshold", True, input, threshold, value)
 
 
 def threshold(input, threshold: float, value: float, inplace: bool = False):
@@ -45,8 +67,7 @@ def threshold(input, threshold: float, value: float, inplace: bool = False):
     >>> F.threshold(jaxgrad.tensor([-1.0, 2.0]), 0.5, 7.0)
     tensor([7., 2.])
     """
-    _refuse_inplace("threshold", inplace)
-    return ops.threshold(input, threshold, value)
+    return _activated("threshold", inplace, input, threshold, value)
 
 
 def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
@@ -55,8 +76,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
     >>> F.leaky_relu(jaxgrad.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    _refuse_inplace("leaky_relu", inplace)
-    return ops.leaky_relu(input, negative_slope)
+    return _activated("leaky_relu", inplace, input, negative_slope)
 
 
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
@@ -67,10 +87,9 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     >>> F.hardtanh(jaxgrad.tensor([-3.0, 0.5]))
     tensor([-1.0000,  0.5000])
     """
-    _refuse_inplace("hardtanh", inplace)
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val: {min_val} > {max_val}")
-    return ops.hardtanh(input, min_val, max_val)
+    return _activated("hardtanh", inplace, input, min_val, max_val)
 
 
 def relu6(input, inplace: bool = False):
@@ -88,8 +107,7 @@ def silu(input, inplace: bool = False):
     >>> F.silu(jaxgrad.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """
-    _refuse_inplace("silu", inplace)
-    return ops.silu(input)
+    return _activated("silu", inplace, input)
 
 
 def elu(input, alpha: float = 1.0, inplace: bool = False):
@@ -98,8 +116,7 @@ def elu(input, alpha: float = 1.0, inplace: bool = False):
     >>> F.elu(jaxgrad.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    _refuse_inplace("elu", inplace)
-    return ops.elu(input, alpha)
+    return _activated("elu", inplace, input, alpha)
 
 
 # with these, outputs of mean 0 and variance 1 stay so through a layer of independent weights
@@ -112,8 +129,7 @@ def selu(input, inplace: bool = False):
     >>> F.selu(jaxgrad.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
-    _refuse_inplace("selu", inplace)
-    return ops.elu(input, _SELU_ALPHA, _SELU_SCALE)
+    return _activated("elu", inplace, input, _SELU_ALPHA, _SELU_SCALE)
 
 
 def celu(input, alpha: float = 1.0, inplace: bool = False):
@@ -122,10 +138,9 @@ def celu(input, alpha: float = 1.0, inplace: bool = False):
     >>> F.celu(jaxgrad.tensor([-1.0, 2.0]), alpha=2.0)
     tensor([-0.7869,  2.0000])
     """
-    _refuse_inplace("celu", inplace)
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return ops.elu(input, alpha, 1, 1 / alpha)
+    return _activated("elu", inplace, input, alpha, 1, 1 / alpha)
 
 
 def softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):

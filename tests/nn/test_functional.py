@@ -154,7 +154,6 @@ REFUSED = [
     (F.gelu, (LONG,), {}, NotImplementedError, "not implemented for 'Long'"),
     (F.gelu, (ones(3),), {"approximate": "sine"}, RuntimeError, "must be either none or tanh"),
     (F.relu, (ones(3, dtype="bool"),), {}, RuntimeError, "not implemented for 'Bool'"),
-    (F.relu, (ones(3),), {"inplace": True}, NotImplementedError, "leave it out"),
     (F.hardtanh, (ones(3), 2, 1), {}, ValueError, "min_val cannot be greater than max_val"),
     (F.celu, (ones(3), 0), {}, RuntimeError, "alpha cannot be 0 for CELU"),
     (F.softmax, (LONG, 0), {}, NotImplementedError, "not implemented for 'Long'"),
