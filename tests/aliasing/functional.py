@@ -68,13 +68,10 @@ class Handle:
         return self.history.requires_grad
 
 
-def laid_out(value, like, requires_grad=True):
-    """A new tensor with the numbers of `value`, in memory in the order of the array `like`."""
-    strides = numpy.copy(like, order="K").strides
-    memory = Memory(value.size)
-    places = numpy.ndarray(value.shape, int, memory.places, strides=strides)
-    order = numpy.argsort(places, axis=None)
-    return Handle(History(memory, value.reshape(-1)[order], requires_grad), places)
+def laid_out(value, dims, requires_grad=True):
+    """A new tensor whose dimensions are in memory in the order `dims`."""
+    handle = contiguous(value.transpose(dims), requires_grad)
+    return dataclasses.replace(handle, places=handle.places.transpose(numpy.argsort(dims)))
 
 
 def contiguous(value, requires_grad=True):

@@ -1,0 +1,74 @@
+"""Compares what a random program comes to with what it comes to without in-place."""
+
+import importlib
+
+import jax
+import numpy
+from aliasing import programs
+
+import jaxgrad
+
+# What PyTorch says of programs that it alone refuses.
+REFUSALS = (
+    "has been modified by an inplace operation",  # a number that was saved
+    "its base or another view of its base has been modified",  # one of several views is read
+    "a leaf Variable that requires grad is being used",  # a view, older than its base's history
+)
+
+
+def check(draws, backwards, with_torch):
+    with jax.enable_x64(True):
+        expected = programs.interpret(draws)
+        expected_numbers = arrays(expected)
+    outcome, handles = programs.run(jaxgrad, expected, backwards)
+    same(expected, expected_numbers, outcome, "jaxgrad")
+    if with_torch:
+        check_torch(expected, expected_numbers, backwards, handles)
+
+
+def arrays(outcome):
+    gradients = zip(("gradient of a", "gradient of b"), outcome.gradients, strict=True)
+    numbers = {**outcome.values, **dict(gradients)}
+    return {name: numpy.asarray(value) for name, value in numbers.items()}
+
+
+def same(expected, numbers, outcome, module):
+    """Fails where an outcome is not the expected one."""
+    where = f"{module} in\n{expected}\n"
+    assert outcome.errors == expected.errors, f"{where}{outcome.errors}"
+    assert outcome.strides == expected.strides, f"{where}{outcome.strides}, {expected.strides}"
+    for name, found in arrays(outcome).items():
+        wanted = numbers[name]
+        assert found.shape == wanted.shape, f"{where}{name}: {found.shape} for {wanted.shape}"
+        scale = max(1.0, float(numpy.abs(wanted).max()))
+        wrong = float(numpy.abs(found - wanted).max())
+        assert wrong <= 1e-12 * scale, f"{where}{name}: {found} for {wanted}"
+
+
+def check_torch(expected, numbers, backwards, handles):
+    torch = importlib.import_module("torch")
+    try:
+        outcome, theirs = programs.run(torch, expected, backwards)
+    except RuntimeError as error:
+        assert any(words in str(error) for words in REFUSALS), f"{expected}\n{error}"
+        return
+    kinds = {step.kind for step in expected.steps}
+    if "data" in kinds:
+        return  # its gradients may be those of other numbers, without an error
+    same(expected, numbers, outcome, "PyTorch")
+    if any(expected.errors) or not all(step.grad_mode for step in expected.steps):
+        return
+    for position, pair in enumerate(zip(handles, theirs, strict=True)):
+        ours, their = map(observed, pair)
+        assert ours == their, f"h{position} is {ours} for {their} in\n{expected}"
+
+
+def observed(tensor):
+    """What else can be seen of a tensor."""
+    return {
+        "requires_grad": tensor.requires_grad,
+        "version": tensor._version,
+        "is_view": tensor._is_view(),
+        "is_leaf": tensor.is_leaf,
+        "offset": tensor.storage_offset(),
+    }

@@ -1,0 +1,37 @@
+"""2,000 random programs of views and in-place writes, against the installed PyTorch too.
+
+make oracle     (SEED=17 repeats a run: a failure names its seed)
+"""
+
+import os
+import secrets
+
+import checks
+import hypothesis
+import pytest
+from aliasing import programs
+from aliasing.compare import check
+from hypothesis import HealthCheck
+
+SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
+PARTS = 20
+PROGRAMS = 2000
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_programs(part):
+    @hypothesis.seed(SEED * PARTS + part)
+    @hypothesis.settings(
+        max_examples=PROGRAMS // PARTS,
+        derandomize=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(draws=programs.drawn_steps, backwards=hypothesis.strategies.booleans())
+    def run(draws, backwards):
+        check(draws, backwards, with_torch=True)
+        checks.count("aliasing")
+
+    try:
+        run()
+    except AssertionError as error:
+        raise AssertionError(f"SEED={SEED}\n{error}") from None
