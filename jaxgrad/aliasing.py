@@ -24,7 +24,7 @@ from .nodes import Node
 from .recording import apply
 from .tensor import INFERENCE_TENSOR, LeafState, Tensor, current, wrap
 from .versions import counter_of
-from .writing import Write, chain
+from .writing import Step, Write, after, chain, in_order, same
 
 # How a view came to be, which decides whether grad mode lets it be written to.
 USUAL, NO_GRAD, INFERENCE_MODE, ONE_OF_SEVERAL = range(4)
@@ -103,30 +103,6 @@ def root_of(alias: Alias) -> Tensor:
     while tensor._alias is not alias.root:
         tensor = tensor._alias.before
     return tensor
-
-
-class Step:
-    """A call of a view operator, with the numbers that are its data, after those before it."""
-
-    __slots__ = ("before", "call", "numbers")
-
-    def __init__(self, call, numbers, before):
-        self.call, self.numbers, self.before = call, numbers, before
-
-
-def _same(first: Step | None, second: Step | None) -> bool:
-    """Whether two chains lead to the same place."""
-    while first is not second:
-        if first is None or second is None or first.call is not second.call:
-            return False
-        if any(a is not b and (type(a) is not int or a != b) for a, b in _numbers(first, second)):
-            return False
-        first, second = first.before, second.before
-    return True
-
-
-def _numbers(first, second):
-    return zip(first.numbers, second.numbers, strict=True)
 
 
 # how aliases come to be
@@ -214,14 +190,7 @@ def _detach(leaves, results):
     place = alias.place if alias.root is None else alias.root.place
     tensor._raw, tensor._counter = source._raw, source._counter
     tensor._alias = Alias(alias.storage)
-    tensor._alias.place = _after(place, alias.steps)
-
-
-def _after(place, steps):
-    """One chain after another."""
-    if place is None or steps is None:
-        return place or steps
-    return Step(steps.call, steps.numbers, _after(place, steps.before))
+    tensor._alias.place = after(place, alias.steps)
 
 
 # writing
@@ -268,7 +237,7 @@ def _assign_alias(target, alias, made, follow):
     storage, pending = alias.storage, alias.storage.pending
     root = target if alias.root is None else root_of(alias)
     carried = follow
-    if pending is not None and pending.root() is root and _same(pending.steps, alias.steps):
+    if pending is not None and pending.root() is root and same(pending.steps, alias.steps):
         carried = follow or pending.follow
     else:
         settle(storage)
@@ -317,7 +286,7 @@ def settle(storage: Storage):
         return
     root, value = pending.root(), pending.value
     if root is None:
-        storage.array = _carried(storage, _after(pending.place, pending.steps), value)
+        storage.array = _carried(storage, after(pending.place, pending.steps), value)
     else:
         if pending.steps is not None:
             _carry_into(root, pending)
@@ -351,17 +320,9 @@ def _carried(storage, place, value):
 def _look(storage, place):
     """What is at a place of a storage."""
     array = storage.array
-    for call, numbers in _steps(place):
+    for call, numbers in in_order(place):
         array = execution.prepare(call).kernel(array, *numbers)
     return array
-
-
-def _steps(place):
-    found = []
-    while place is not None:
-        found.append((place.call, place.numbers))
-        place = place.before
-    return reversed(found)
 
 
 def _cut_anew(tensor, alias, root):
@@ -380,7 +341,7 @@ def _cut_anew(tensor, alias, root):
 def cut(alias: Alias, steps: Step | None) -> Tensor:
     """What some of the steps lead to, from the root of a view's alias on."""
     made = current(root_of(alias))
-    for call, numbers in _steps(steps):
+    for call, numbers in in_order(steps):
         made = apply(execution.prepare(call), [made, *numbers])
     return made
 

@@ -12,9 +12,10 @@ from typing import Unpack
 
 import numpy as np
 
-from . import devices, dtypes, promotion
+from . import avals, devices, dtypes, layouts, promotion
 from .creation import build, finish
 from .options import Options, check_options, dtype_of, number_of, shape_of, size_of
+from .overwriting import give
 from .tensor import Tensor
 
 
@@ -22,8 +23,18 @@ def made(name, function, shape, dtype, options, *numbers) -> Tensor:
     """The tensor that `function(shape, dtype, module, *numbers)` fills, with the rest of a
     factory's options."""
     check_options(name, options)
-    array = build(function, numbers, shape, dtype, options.get("device"))
-    return finish(array, options.get("requires_grad", False))
+    return delivered(name, build(function, numbers, shape, dtype, options.get("device")), options)
+
+
+def delivered(name: str, array, options: Options) -> Tensor:
+    """The tensor of a new array, in the memory format and the `out` that the options ask for."""
+    result = finish(array, options.get("requires_grad", False))
+    asked, out = options.get("memory_format"), options.get("out")
+    if asked is devices.channels_last:
+        asked = layouts.channels_last(result.shape)
+    if isinstance(asked, tuple):
+        result._aval = avals.with_strides(result._aval, asked)
+    return result if out is None else give(name, result, out)
 
 
 def _kind_of(*given) -> dtypes.dtype:
@@ -253,6 +264,9 @@ def like(name: str, input: Tensor, options: Options) -> Options:
         options["dtype"] = input.dtype
     if options.get("device") is None and input.device != devices.default_device():
         options["device"] = input.device
+    keeps = options.get("memory_format") in (None, devices.preserve_format)
+    if keeps and name.endswith("_like") and input._aval.strides is not None:
+        options["memory_format"] = layouts.like(input.shape, input._aval.strides)
     return options
 
 

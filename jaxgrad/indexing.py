@@ -274,7 +274,8 @@ def setitem(tensor: Tensor, index, value):
         value = _fitted(value, tensor, _index_shape(target, walk))
         ops.index_put_(target, walk.index_list(), value)
     elif isinstance(value, Tensor):
-        ops.copy_(target, _without_leading_ones(value, target.ndim))
+        value = _without_leading_ones(value, target.ndim)
+        ops.copy_(target, value if value.shape == target.shape else value.expand(target.shape))
     else:
         ops.fill_(target, value)
 

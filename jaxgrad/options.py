@@ -16,15 +16,16 @@ class Options(TypedDict, total=False):
     """What every factory takes by keyword; None means the default.
 
     dtype, device: of the tensor; requires_grad: whether operators on it are recorded, also under
-    `no_grad`; layout, memory_format: there is one, `strided`; pin_memory, out: refused, they come
-    in a later version.
+    `no_grad`; layout: there is one, `strided`; memory_format: the strides to show, a tuple of them
+    included; out: a tensor to put the numbers into; pin_memory: refused, it comes in a later
+    version.
     """
 
     dtype: dtypes.dtype | None
     device: devices.device | str | int | None
     requires_grad: bool
     layout: devices.layout | None
-    memory_format: devices.memory_format | None
+    memory_format: devices.memory_format | tuple[int, ...] | None
     pin_memory: bool
     out: Tensor | None
 
@@ -41,19 +42,28 @@ def check_options(name: str, options: Options):
     unknown = sorted(options.keys() - _NAMES)
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument '{unknown[0]}'")
-    for option in ("out", "pin_memory"):
-        if options.get(option):
-            raise RuntimeError(
-                f"{name}(): {option}= comes in a later version of jaxgrad; call it without"
-            )
+    if options.get("pin_memory"):
+        raise RuntimeError(
+            f"{name}(): pin_memory= comes in a later version of jaxgrad; call it without"
+        )
+    out = options.get("out")
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if options.get("layout") not in (None, devices.strided):
         raise RuntimeError(f"{name}(): layout must be torch.strided, not {options['layout']!r}")
 
 
 def dtype_of(options: Options, default: dtypes.dtype) -> dtypes.dtype:
     """The dtype that is asked for."""
-    asked = options.get("dtype")
-    return default if asked is None else dtypes.as_dtype(asked)
+    asked, out = options.get("dtype"), options.get("out")
+    if out is None:
+        return default if asked is None else dtypes.as_dtype(asked)
+    if asked is not None and dtypes.as_dtype(asked) is not out.dtype:
+        raise RuntimeError(
+            f"dtype {dtypes.as_dtype(asked).scalar_type} does not match dtype of out tensor "
+            f"({out.dtype.scalar_type}): leave out one of the two"
+        )
+    return out.dtype
 
 
 def size_of(name: str, arguments, options) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from .aliasing import (
 )
 from .modes import INFERENCE, RECORD, mode
 from .nodes import Node
+from .primitive import ARRAY
 from .recording import apply
 from .tensor import INFERENCE_TENSOR, Tensor, current
 from .versions import counter_of
@@ -39,6 +40,10 @@ SEVERAL = (
 OVERLAPPING = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."
+)
+RESIZED = (
+    "{}(): An output with one or more elements was resized since it had shape {}, which does not "
+    "match the required output shape {}. Give an empty one, or one of that shape"
 )
 NOT_DIFFERENTIABLE = (
     "functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -82,10 +87,17 @@ def fits(call, target: Tensor) -> bool:
 
 def _copied(call, target, made):
     """The result in the target's dtype, and in its history, where all of it is overwritten."""
-    slot = call.structure[0]
     copy = call.primitive.scope["copy"].primitives[0]
-    program = copy.call((slot, slot, False), (target._aval, made._aval))
+    program = copy.call((ARRAY, ARRAY, False), (target._aval, made._aval))
     return apply(execution.prepare(program), [target, made])
+
+
+def _cast(call, made, dtype):
+    if made.dtype is dtype:
+        return made
+    to = call.primitive.scope["to"].primitives[0]
+    program = to.call((ARRAY, dtype, False, False), (made._aval,))
+    return apply(execution.prepare(program), [made])
 
 
 def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
@@ -169,27 +181,20 @@ def write_into(name: str, call, leaves, out):
         if not promotion.can_cast(output.dtype, target.dtype):
             check_fit(name, avals.with_shape(output, target.shape), target)
     made = apply(call, leaves)
-    made = [made] if isinstance(made, Tensor) else list(made)
-    for result, target in zip(made, targets, strict=True):
-        _give(name, call, result, target)
+    for result, target in zip([made] if isinstance(made, Tensor) else made, targets, strict=True):
+        give(name, _cast(call, result, target.dtype), target)
     return out if isinstance(out, Tensor) else call.primitive.pack(targets)
 
 
-def _give(name, call, made, target):
+def give(name: str, made: Tensor, target: Tensor) -> Tensor:
+    """Put the numbers of one tensor into another, which takes its shape."""
+    permit(name, target, target.requires_grad)
     if made.shape != target.shape:
         if target.numel():
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape "
-                f"{list(target.shape)}, which does not match the required output shape "
-                f"{list(made.shape)}: {name} resizes out= only where it is empty, from the next "
-                "version of PyTorch on",
-                UserWarning,
-                stacklevel=5,
-            )
+            warnings.warn(RESIZED.format(name, list(target.shape), list(made.shape)), stacklevel=5)
         move(target, made)
-    elif made.dtype is not target.dtype:
-        made = _copied(call, target, made)
     assign(target, made, False)
+    return target
 
 
 # tensors that come to show something else

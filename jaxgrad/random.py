@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import dtypes
-from .creation import compiled, finish, from_host, is_frequent, on_device
-from .factories import like
+from .creation import compiled, from_host, is_frequent, on_device
+from .factories import delivered, like
 from .generator import Generator
 from .options import Options, check_options, dtype_of, number_of, shape_of, size_of
 from .tensor import Tensor
@@ -153,7 +153,7 @@ def _drawn(name, distribution, shape, dtype, options, *numbers) -> Tensor:
     generator = _generator_of(name, options)
     check_options(name, options)
     array = _draw(distribution, shape, dtype.numpy, generator, options.get("device"), *numbers)
-    return finish(array, options.get("requires_grad", False))
+    return delivered(name, array, options)
 
 
 def _real_or_complex(name, distributions, shape, options, default, kernel) -> Tensor:
@@ -302,7 +302,7 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
     # of 64 random bits each, two are equal once in 2**63 draws of a pair
     keys = np.asarray(_draw(_bits, (count,), np.dtype(np.uint64), generator, None))
     order = np.argsort(keys, kind="stable").astype(dtype.numpy)
-    return finish(from_host(order, options.get("device")), options.get("requires_grad", False))
+    return delivered("randperm", from_host(order, options.get("device")), options)
 
 
 def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Tensor:

@@ -1,7 +1,8 @@
-"""A write through a view as a program: what the view was cut from, with the new value in its place.
+"""The way from a tensor to a view of it, and a write through the view as a program: what the view
+was cut from, with the new value in its place.
 
-It is linear in both, and its reverse needs neither: the gradient of the one is cleared where it was
-overwritten, that of the other is cut out. So a chain of writes keeps no arrays for its backward
+That is linear in both, and its reverse needs neither: the gradient of the one is cleared where it
+was overwritten, that of the other is cut out. So a chain of writes keeps no arrays for its backward
 pass.
 """
 
@@ -15,14 +16,52 @@ from . import views
 from .programs import Program, Reverse, is_bare
 
 
+class Step:
+    """A call of a view operator, with the numbers that are its data, after those before it."""
+
+    __slots__ = ("before", "call", "numbers")
+
+    def __init__(self, call, numbers, before):
+        self.call, self.numbers, self.before = call, numbers, before
+
+
+def same(first: Step | None, second: Step | None) -> bool:
+    """Whether two chains lead to the same place."""
+    while first is not second:
+        if first is None or second is None or first.call is not second.call:
+            return False
+        if any(a is not b and (type(a) is not int or a != b) for a, b in _numbers(first, second)):
+            return False
+        first, second = first.before, second.before
+    return True
+
+
+def _numbers(first, second):
+    return zip(first.numbers, second.numbers, strict=True)
+
+
+def after(place, steps):
+    """One chain after another."""
+    if place is None:
+        return steps
+    for call, numbers in in_order(steps):
+        place = Step(call, numbers, place)
+    return place
+
+
+def in_order(place):
+    """The calls of a chain in order, each with its numbers."""
+    found = []
+    while place is not None:
+        found.append((place.call, place.numbers))
+        place = place.before
+    return reversed(found)
+
+
 def chain(step):
-    """The calls of a chain of steps, in order, and the numbers of all of them."""
-    calls, numbers = [], []
-    while step is not None:
-        calls.append(step.call)
-        numbers[:0] = step.numbers
-        step = step.before
-    return tuple(calls[::-1]), numbers
+    """The calls of a chain in order, and the numbers of all of them."""
+    found = list(in_order(step))
+    return tuple([call for call, _ in found]), [n for _, numbers in found for n in numbers]
 
 
 class Write(Program):
