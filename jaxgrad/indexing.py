@@ -271,7 +271,10 @@ def setitem(tensor: Tensor, index, value):
     walk = _Walk(tensor, _parts(index), writes=True)
     target = walk.walked()
     if walk.indices:
-        value = _fitted(value, tensor, _index_shape(target, walk))
+        if isinstance(value, Tensor):
+            value = _without_leading_ones(value, _indexed_ndim(target, walk))
+        else:
+            value = tensor.new_tensor(value)
         ops.index_put_(target, walk.index_list(), value)
     elif isinstance(value, Tensor):
         value = _without_leading_ones(value, target.ndim)
@@ -297,17 +300,10 @@ def _fill_mask(tensor, mask, value):
     ops.masked_fill_(tensor, mask, value)
 
 
-def _index_shape(target, walk):
-    """The shape of what index tensors name."""
+def _indexed_ndim(target, walk):
+    """How many dimensions what index tensors name has."""
     call, _ = _index.operator.bind((target, walk.index_list()), {})
-    return call.outputs[0].shape
-
-
-def _fitted(value, tensor, shape):
-    """A value in the dtype of the tensor and without dimensions that the target has not."""
-    if not isinstance(value, Tensor):
-        return tensor.new_tensor(value)
-    return _without_leading_ones(value, len(shape)).to(tensor.dtype)
+    return call.outputs[0].ndim
 
 
 def _without_leading_ones(value, ndim):
