@@ -102,6 +102,10 @@ from .random import randn_like as randn_like
 from .random import randperm as randperm
 from .random import seed as seed
 from .random import set_rng_state as set_rng_state
+from .storage import as_strided as as_strided
+from .storage import is_conj as is_conj
+from .storage import resolve_conj as resolve_conj
+from .storage import resolve_neg as resolve_neg
 from .tensor import Tensor as Tensor
 
 methods.install()

@@ -27,7 +27,7 @@ from .versions import counter_of
 from .writing import Step, Write, after, chain, in_order, same
 
 # How a view came to be, which decides whether grad mode lets it be written to.
-USUAL, NO_GRAD, INFERENCE_MODE, ONE_OF_SEVERAL = range(4)
+USUAL, ONE_OF_SEVERAL, NO_GRAD, NO_GRAD_SEVERAL, INFERENCE_MODE = range(5)
 
 # Reading brings pending writes in, which threads must not do to one storage at once.
 lock = threading.RLock()
@@ -154,7 +154,7 @@ def _attach_several(call):
 def _outside_of_grad_mode(source, results, usual):
     """How a view that is not recorded came to be."""
     if mode.get() < INFERENCE:
-        return NO_GRAD
+        return NO_GRAD if usual == USUAL else NO_GRAD_SEVERAL
     if source._node is INFERENCE_TENSOR:
         return usual
     for made in results:
@@ -327,7 +327,7 @@ def _look(storage, place):
 
 def _cut_anew(tensor, alias, root):
     """A view's value and history from those of its root."""
-    untold = alias.made in (NO_GRAD, INFERENCE_MODE)
+    untold = alias.made >= NO_GRAD
     before = switch(PLAIN if untold else RECORD)
     try:
         made = cut(alias, alias.steps)
@@ -361,7 +361,7 @@ class _Severed(LeafState):
         )
 
 
-WHERE = {NO_GRAD: "no_grad", INFERENCE_MODE: "inference"}
+WHERE = {NO_GRAD: "no_grad", NO_GRAD_SEVERAL: "no_grad", INFERENCE_MODE: "inference"}
 AMBIGUOUS = (
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
     "code by moving both the view and the inplace either both inside the no_grad block (if you "

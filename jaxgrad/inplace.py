@@ -6,10 +6,11 @@ entry of its own for one, `add_(Tensor(a!) self, ...)`.
 
 from __future__ import annotations
 
+from . import views
 from .aliasing import assign
 from .dispatch import Operator
 from .modes import RECORD, mode
-from .overwriting import fits, overlaps, overwrite, permit, unexpanded
+from .overwriting import fits, overwrite, permit, unexpanded
 from .recording import finish
 from .tensor import Tensor
 
@@ -88,7 +89,7 @@ class InPlace(Operator):
                 f"{type(args[0]).__name__ if args else 'missing'}"
             )
         target = args[0]
-        if self.written_as in FILLING and target._aval.strides and overlaps(target._aval):
+        if self.written_as in FILLING and views.overlaps(target._aval):
             whole = unexpanded(target)
             if whole is not None:
                 self.general_call((whole, *args[1:]), kwargs)

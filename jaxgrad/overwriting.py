@@ -5,14 +5,14 @@ What PyTorch forbids is refused before anything is computed.
 
 from __future__ import annotations
 
-import functools
 import warnings
 
-from . import avals, execution, layouts, promotion
+from . import avals, execution, promotion, views
 from .aliasing import (
     AMBIGUOUS,
     INFERENCE_MODE,
     NO_GRAD,
+    NO_GRAD_SEVERAL,
     ONE_OF_SEVERAL,
     WHERE,
     Alias,
@@ -112,21 +112,17 @@ def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
             "Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
             f"a clone to get a normal tensor before doing inplace update, here {name}"
         )
-    if tracked and mode.get() is RECORD:
-        if alias is not None and alias.base is not None:
+    is_view = alias is not None and alias.base is not None
+    if mode.get() is RECORD and (tracked or (is_view and alias.base.requires_grad)):
+        if is_view:
             _permit_view(name, target, alias)
         if target._tracked and target._node is None:
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation. "
                 f"{name} on a leaf of shape {list(target.shape)} goes into no_grad()"
             )
-    if target._aval.strides is not None and not overlapping and overlaps(target._aval):
+    if target._aval.strides is not None and not overlapping and views.overlaps(target._aval):
         raise RuntimeError(f"{OVERLAPPING} {name} got one of shape {list(target.shape)}")
-
-
-@functools.lru_cache(maxsize=1024)
-def overlaps(shown: avals.Aval) -> bool:
-    return layouts.overlaps(shown.shape, shown.strides)
 
 
 def unexpanded(target: Tensor) -> Tensor | None:
@@ -139,18 +135,18 @@ def unexpanded(target: Tensor) -> Tensor | None:
     while steps is not None and steps.call.primitive.rule.write is None:
         steps = steps.before
         shown = root_of(alias)._aval if steps is None else steps.call.outputs[0]
-        if shown.strides is None or not overlaps(shown):
+        if not views.overlaps(shown):
             return cut(alias, steps)
     return None
 
 
 def _permit_view(name, target, alias):
-    if alias.made in (NO_GRAD, INFERENCE_MODE):
-        kind = "normal mode" if alias.made == INFERENCE_MODE else "with grad mode enabled"
-        kind = f"in {kind}" if alias.made == INFERENCE_MODE else kind
+    if alias.made >= NO_GRAD:
+        now = "in normal mode" if alias.made == INFERENCE_MODE else "with grad mode enabled"
+        why = SEVERAL if alias.made == NO_GRAD_SEVERAL else AMBIGUOUS
         raise RuntimeError(
-            f"A view was created in {WHERE[alias.made]} mode and is being modified inplace {kind}. "
-            f"{AMBIGUOUS}"
+            f"A view was created in {WHERE[alias.made]} mode and is being modified inplace {now}. "
+            f"{why}"
         )
     if alias.made == ONE_OF_SEVERAL:
         node = target._node

@@ -77,6 +77,30 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     return ops.as_strided(whole, size, stride, offset - offset_of(whole))
 
 
+def is_conj(input: Tensor) -> bool:
+    """Whether the tensor is the conjugate of the memory that it shows."""
+    count, step = 0, None if input._alias is None else input._alias.steps
+    while step is not None:
+        count += step.call.primitive.name == "conj" and input.dtype.is_complex
+        step = step.before
+    return count % 2 == 1
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor, with memory of its own where it shows the conjugate of another's.
+
+    >>> z = jaxgrad.tensor([1 + 2j])
+    >>> jaxgrad.resolve_conj(z) is z, jaxgrad.resolve_conj(z.conj())._is_view()
+    (True, False)
+    """
+    return input.clone() if is_conj(input) else input
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: none shows the negative of its memory."""
+    return input
+
+
 def _in_memory_format(input, memory_format, keep):
     """The strides that a memory format asks for; None for the usual ones."""
     shape, strides = input.shape, avals.strides_of(input._aval)
@@ -242,7 +266,8 @@ class Methods:
         """`resize_` to the size of another tensor."""
         return self.resize_(tuple(other.shape))
 
-    as_strided = as_strided
+    as_strided, is_conj = as_strided, is_conj
+    resolve_conj, resolve_neg = resolve_conj, resolve_neg
     t_ = _turning("t_", ops.t)
     transpose_ = _turning("transpose_", ops.transpose)
     swapaxes_ = _turning("swapaxes_", ops.swapaxes)

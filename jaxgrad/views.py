@@ -6,6 +6,8 @@ PyTorch code sees, and how a value written through the view changes what it was 
 
 from __future__ import annotations
 
+import functools
+
 import jax.numpy as jnp
 
 from . import avals, layouts
@@ -41,6 +43,12 @@ def arranged(call, outputs) -> tuple[avals.Aval, ...]:
         operands = [(i.shape, avals.strides_of(i)) for i in arrays]
         strides = [layouts.pointwise(output.shape, operands) for output in outputs]
     return tuple(map(avals.with_strides, outputs, strides))
+
+
+@functools.lru_cache(maxsize=4096)
+def overlaps(shown: avals.Aval) -> bool:
+    """Whether two places of an array share an element, by the strides that it shows."""
+    return shown.strides is not None and layouts.overlaps(shown.shape, shown.strides)
 
 
 def is_view(call) -> bool:

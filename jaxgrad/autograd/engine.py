@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 import jax
 
-from .. import avals, execution
+from .. import avals, execution, layouts
 from ..aliasing import assign
 from ..modes import switch, with_grad
 from ..nodes import FREED, SECOND_TIME, AccumulateGrad, leaf_lock
@@ -120,11 +120,12 @@ class Pass:
         """A `.grad`, None or a tensor, with a gradient added: a tensor that nobody else has."""
         if self.create_graph:
             return gradient.clone() if before is None else before + gradient
-        return wrap(
-            gradient
-            if before is None
-            else execution.add(before._array, gradient, tensor._aval.wide)
-        )
+        if before is not None:
+            return wrap(execution.add(before._array, gradient, tensor._aval.wide))
+        made, strides = wrap(gradient), tensor._aval.strides
+        if strides is not None and layouts.is_dense(tensor.shape, strides):
+            made._aval = avals.with_strides(made._aval, strides)
+        return made
 
     def fill_retained(self, node, gradients):
         for output_nr, kept in node.retained.items():
