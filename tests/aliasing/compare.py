@@ -13,6 +13,7 @@ REFUSALS = (
     "has been modified by an inplace operation",  # a number that was saved
     "its base or another view of its base has been modified",  # one of several views is read
     "a leaf Variable that requires grad is being used",  # a view, older than its base's history
+    "more than one element of the written-to tensor",  # the derivative of filling an expanded one
 )
 
 

@@ -93,13 +93,17 @@ def square(torch, tensor):
     return part(torch, (tensor * tensor).sum())
 
 
+def tensors(torch, leaf, make_view):
+    base = leaf * 1.0
+    return {"base": base, "view": make_view(torch, base), "sibling": base[1:4]}
+
+
 def run(torch, program, leaf, other, make_view, fresh=lambda tensor: tensor):
     """Base, view and sibling after the program, and the gradients of leaf and other.
 
     fresh: what is done to tensors before they are used.
     """
-    base = leaf * 1.0
-    now = {"base": base, "view": make_view(torch, base), "sibling": base[1:4]}
+    now = tensors(torch, leaf, make_view)
 
     def use():
         return sum(square(torch, fresh(tensor)) for tensor in now.values())

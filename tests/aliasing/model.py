@@ -99,12 +99,15 @@ def check_write(handle, grad_mode, *sources):
     return needs
 
 
-def write(handle, value, bound, grad_mode, *sources):
-    """Writes an array that was computed from the sources."""
+def write(handle, value, bound, grad_mode, *sources, uniform=False):
+    """Writes an array that was computed from the sources.
+
+    uniform: one number everywhere, which may be written over an expanded dimension too.
+    """
     if bound > LARGEST:
         raise Skipped
     needs = check_write(handle, grad_mode, *sources)
-    if functional.overlaps_itself(handle):
+    if functional.overlaps_itself(handle) and not uniform:
         raise Forbidden
     functional.write(handle, value, grad_mode)
     handle.history.requires_grad |= needs

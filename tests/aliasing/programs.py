@@ -292,7 +292,7 @@ def unaliased(torch, target, source):
     return source if apart or together else source.clone()
 
 
-def write_kind(call, function, bound, choose=lambda handle, b, c: (), partner=None):
+def write_kind(call, function, bound, choose=lambda handle, b, c: (), partner=None, uniform=False):
     """A write of `function`, of the target's content and the source's, or of parameters."""
     compiled = jax.jit(function)
 
@@ -300,7 +300,7 @@ def write_kind(call, function, bound, choose=lambda handle, b, c: (), partner=No
         value = compiled(functional.read(target), *map(content, operands))
         sources = [h for h in operands if isinstance(h, functional.Handle)]
         limit = bound(target.bound, *map(size, operands))
-        model.write(target, value, limit, grad_mode, *sources)
+        model.write(target, value, limit, grad_mode, *sources, uniform=uniform)
 
     def called(torch, target, *operands):
         if partner is not None:
@@ -390,8 +390,9 @@ WRITES = {
         lambda x, y: jnp.full(x.shape, y, x.dtype),
         lambda x, y: y,
         a_number,
+        uniform=True,
     ),
-    "zero_": write_kind(lambda torch, x: x.zero_(), jnp.zeros_like, lambda x: 0.0),
+    "zero_": write_kind(lambda torch, x: x.zero_(), jnp.zeros_like, lambda x: 0.0, uniform=True),
     "sin_": write_kind(lambda torch, x: x.sin_(), jnp.sin, lambda x: 1.0),
     "clamp_": write_kind(
         lambda torch, x: x.clamp_(-0.4, 0.6),

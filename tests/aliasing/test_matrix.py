@@ -60,7 +60,8 @@ def differences(program, found, told):
     if isinstance(told[0], str):
         kind, words = told
         right = type(found).__name__ == kind and words in str(found)
-        return [] if right else [f"{program}: {found!r} for {kind}: {words}"]
+        instead = repr(found) if isinstance(found, Exception) else "no error"
+        return [] if right else [f"{program}: {instead} for {kind}: {words}"]
     if isinstance(found, Exception):
         return [f"{program}: {found!r}"]
     with jax.enable_x64(True):

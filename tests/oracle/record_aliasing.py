@@ -28,14 +28,15 @@ from aliasing import matrix, views, writes  # noqa: E402
 
 RECORDING = TESTS / "oracle" / "aliasing.json"
 
-# What PyTorch says, and how the program is then recorded; the others are errors of the write.
+# What PyTorch says where it reads or differentiates, and how the program is then recorded.
 NOTES = {
     "has been modified by an inplace operation": "saved",
     "its base or another view of its base has been modified": "sibling",
     "returned an invalid gradient": "refused",
+    "more than one element of the written-to tensor": "refused",
 }
 
-# The words of an error that jaxgrad's must have, too.
+# The words of an error of the write that jaxgrad's must have, too.
 WORDS = (
     "functions with out=... arguments don't support automatic differentiation",
     "more than one element of the written-to tensor refers to a single memory location",
@@ -48,21 +49,38 @@ def as_numpy(tensor):
     return (torch.view_as_real(plain) if plain.is_complex() else plain).numpy()
 
 
+def leaves(program):
+    return (
+        matrix.tensor(torch, program.leaf(), program.view.is_complex),
+        matrix.tensor(torch, program.other(), program.other_is_complex),
+    )
+
+
 def answer(program, make_view, fresh):
-    leaf = matrix.tensor(torch, program.leaf(), program.view.is_complex)
-    other = matrix.tensor(torch, program.other(), program.other_is_complex)
-    found = matrix.run(torch, program, leaf, other, make_view, fresh)
+    found = matrix.run(torch, program, *leaves(program), make_view, fresh)
     return [as_numpy(tensor) for tensor in found]
 
 
+def refusal(program):
+    """The error of the write itself: its type and words; None where there is none."""
+    leaf, other = leaves(program)
+    target = matrix.tensors(torch, leaf, program.view.call)[program.target]
+    try:
+        program.write.call(torch, target, other)
+    except RuntimeError as error:
+        return [type(error).__name__, next(words for words in WORDS if words in str(error))]
+    return None
+
+
 def recorded(program):
+    refused = refusal(program)
+    if refused:
+        return refused
     note = ""
     try:
         found = answer(program, program.view.call, fresh=lambda tensor: tensor)
     except RuntimeError as error:
-        note = next((note for words, note in NOTES.items() if words in str(error)), None)
-        if note is None:
-            return [type(error).__name__, next(words for words in WORDS if words in str(error))]
+        note = next(note for words, note in NOTES.items() if words in str(error))
     expected = matrix.interpret(program)
     if note == "refused":
         found = expected

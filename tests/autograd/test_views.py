@@ -1,0 +1,450 @@
+"""Views, detach, data, strides and versions of tensors, row by row of PyTorch's behaviour."""
+
+import numpy
+import pytest
+from as_torch import as_torch, error, leaf
+
+import jaxgrad
+
+
+def vector(torch):
+    return leaf(torch, 1.0, 2.0, 3.0, dtype=torch.float64)
+
+
+def matrix(torch, **options):
+    return torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float64, **options)
+
+
+def assign_data(tensor, value):
+    tensor.data = value
+
+
+def shares(one, other):
+    """Whether two tensors share their memory."""
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
+def geometry(tensor):
+    return list(tensor.shape), tensor.stride(), tensor.storage_offset(), tensor.is_contiguous()
+
+
+# Calls that give views, and what else they are called with.
+VIEWS = {
+    "select": lambda torch, x: x.select(1, 2),
+    "int": lambda torch, x: x[1],
+    "slice": lambda torch, x: x[:, 1:],
+    "slice with step": lambda torch, x: x[:, ::2],
+    "none": lambda torch, x: x[None],
+    "ellipsis": lambda torch, x: x[..., 0],
+    "tuple": lambda torch, x: x[1, 1:, None],
+    "narrow": lambda torch, x: x.narrow(1, 1, 2),
+    "transpose": lambda torch, x: x.transpose(0, 1),
+    "swapaxes": lambda torch, x: x.swapaxes(0, 1),
+    "permute": lambda torch, x: x.permute(1, 0),
+    "movedim": lambda torch, x: x.movedim(0, 1),
+    "t": lambda torch, x: x.t(),
+    "T": lambda torch, x: x.T,
+    "mT": lambda torch, x: x.mT,
+    "mH": lambda torch, x: x.mH,
+    "squeeze": lambda torch, x: x[:1].squeeze(),
+    "squeeze dim": lambda torch, x: x[:1].squeeze(0),
+    "unsqueeze": lambda torch, x: x.unsqueeze(1),
+    "expand": lambda torch, x: x.expand(2, 2, 3),
+    "expand_as": lambda torch, x: x[:1].expand_as(x),
+    "view": lambda torch, x: x.view(3, 2),
+    "view of a view": lambda torch, x: x.view(6).view(-1),
+    "view_as": lambda torch, x: x.view_as(torch.zeros(6)),
+    "reshape": lambda torch, x: x.reshape(-1),
+    "flatten": lambda torch, x: x.flatten(),
+    "ravel": lambda torch, x: x.ravel(),
+    "unflatten": lambda torch, x: x.unflatten(1, (3, 1)),
+    "unfold": lambda torch, x: x.unfold(1, 2, 1),
+    "diagonal": lambda torch, x: x.diagonal(),
+    "as_strided": lambda torch, x: x.as_strided((2, 2), (1, 2), 1),
+    "split": lambda torch, x: x.split(2, 1)[1],
+    "chunk": lambda torch, x: x.chunk(2)[0],
+    "unbind": lambda torch, x: x.unbind(1)[1],
+    "detach": lambda torch, x: x.detach(),
+    "data": lambda torch, x: x.data,
+    "real": lambda torch, x: x.real,
+}
+
+SEVERAL = ("split", "chunk", "unbind")  # not read after a write
+
+COPIES = {
+    "reshape of a transpose": lambda torch, x: x.t().reshape(-1),
+    "flatten of a transpose": lambda torch, x: x.t().flatten(),
+    "contiguous of a transpose": lambda torch, x: x.t().contiguous(),
+    "clone": lambda torch, x: x.clone(),
+    "index": lambda torch, x: x[[0, 1]],
+    "mask": lambda torch, x: x[x > 2],
+    "times one": lambda torch, x: x * 1,
+    "repeat": lambda torch, x: x.repeat(1, 1),
+}
+
+
+def observed(torch, make):
+    x = matrix(torch)
+    v = make(torch, x)
+    plain = geometry(v), v._is_view(), v._base is x, shares(v, x)
+    x.mul_(2)
+    return plain, v
+
+
+@as_torch
+def test_D20_every_kind_of_view(torch):
+    return {name: observed(torch, make) for name, make in VIEWS.items()}
+
+
+@as_torch
+def test_D20_what_copies(torch):
+    return {name: observed(torch, make) for name, make in COPIES.items()}
+
+
+@as_torch
+def test_D20_views_of_a_tensor_with_a_history(torch):
+    found = {}
+    for name in VIEWS.keys() - set(SEVERAL):
+        x = matrix(torch, requires_grad=True)
+        b = x * 1
+        v = VIEWS[name](torch, b)
+        b.mul_(b.detach().clone())
+        (v.sum() * 2 + b.sum()).backward()
+        found[name] = v, v._is_view(), v._base is b, x.grad
+    return found
+
+
+@as_torch
+def test_D20_the_base_of_a_view_of_a_view(torch):
+    x = matrix(torch)
+    v = x[0]
+    w = v[1:]
+    return (
+        [t._is_view() for t in (x, v, w)],
+        x._base is None,
+        v._base is x,
+        w._base is x,
+        x.view_as(x)._base is x,
+        (x * 1)._base is None,
+        x.contiguous() is x,
+        x.t().contiguous()._is_view(),
+    )
+
+
+@as_torch
+def test_D20_complex_views(torch):
+    values = [[1 + 2j, 3 - 1j], [0.5j, -2 + 1j]]
+    x = torch.tensor(values, dtype=torch.complex128, requires_grad=True)
+    b = x * 1
+    b.real.mul_(2)
+    b.imag[0] = b.imag[1].clone()
+    pairs = torch.view_as_real(b)
+    pairs[1, 1, 0] = 7
+    b.conj()[0].mul_(1j)
+    b.mH[0, 0] += 1
+    (b * b.conj()).real.sum().backward()
+    return torch.view_as_real(b.resolve_conj()), torch.view_as_real(x.grad), geometry(pairs)
+
+
+@as_torch
+def test_D20_real_pairs_as_complex_numbers(torch):
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64, requires_grad=True)
+    b = x * 1
+    z = torch.view_as_complex(b)
+    z.mul_(1j)
+    b[0, 0] = 3
+    (z * z.conj()).real.sum().backward()
+    return b, torch.view_as_real(z), x.grad, z._base is b
+
+
+@as_torch
+def test_D20_conj_of_what_is_resolved(torch):
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    return z.resolve_conj().tolist(), z.conj().resolve_conj().tolist()
+
+
+# ---- strides
+
+
+@as_torch
+def test_edge_33_strides(torch):
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    tensors = [
+        x,
+        x.t() if x.dim() < 3 else x.transpose(0, 2),
+        x.permute(1, 2, 0) * 2,
+        x[:, 1:, ::2],
+        x[:, 1:, ::2] + 1,
+        x.expand(2, 2, 3, 4),
+        x.permute(2, 0, 1).clone(),
+        x.permute(2, 0, 1).contiguous(),
+        x[0, 0, :0],
+        x[0, 0, 0],
+    ]
+    return [geometry(tensor) for tensor in tensors]
+
+
+@as_torch
+def test_edge_33_view_refuses_what_strides_do_not_allow(torch):
+    x = matrix(torch)
+    words = "view size is not compatible with input tensor's size and stride"
+    calls = (x.t().view, -1), (x[:, :2].view, 4), (x.expand(2, 2, 3).view, 12)
+    fine = x.t().view(3, 2, 1), x[:, :2].view(2, 2, 1), x[:1].expand(2, 3).view(2, 3, 1)
+    return [error(*call, words=words) for call in calls], [geometry(v) for v in fine]
+
+
+@as_torch
+def test_edge_33_a_write_to_what_reshape_copied(torch):
+    x = matrix(torch)
+    copied, viewed = x.t().reshape(-1), x.reshape(-1)
+    copied.zero_()
+    viewed[0] = 9
+    x.t().flatten()[1] = 100
+    x.t().contiguous().add_(1)
+    x.contiguous().add_(1)
+    return x, copied, viewed, copied._version, x._version
+
+
+@as_torch
+def test_edge_33_in_place_functions_that_move_dimensions(torch):
+    x = matrix(torch, requires_grad=True)
+    b = x * 1
+    row = b[0]
+    b.t_()
+    b.unsqueeze_(1)
+    b.squeeze_()
+    b.transpose_(0, 1)
+    b.swapaxes_(0, 1)
+    b[0] = row[:2] + 1
+    (b * torch.tensor([1.0, 2.0])).sum().backward()
+    return b, geometry(b), b._version, row._version, x.grad
+
+
+@as_torch
+def test_edge_33_a_transposed_tensor_in_place(torch):
+    x = matrix(torch, requires_grad=True)
+    b = (x * 1).t()
+    b.mul_(3)
+    b[1:] += b[:2].clone()
+    (b * b).sum().backward()
+    return b, b.stride(), x.grad
+
+
+# ---- detach and data
+
+
+@as_torch
+def test_D15_detach(torch):
+    x = vector(torch)
+    y = x * 1
+    d = y.detach()
+    found = d.requires_grad, d.grad_fn, d.is_leaf, shares(d, y), d._is_view(), d._version
+    y.add_(1)
+    seen = d._version, d
+    with torch.no_grad():
+        d.mul_(2)
+    y.sum().backward()
+    return found, seen, y, y._version, x.grad
+
+
+@as_torch
+def test_D15_a_detached_tensor_with_a_history_of_its_own(torch):
+    x, w = vector(torch), vector(torch)
+    y = x * 1
+    d = y.detach()
+    part = d[1:]
+    d.mul_(w)
+    found = d.requires_grad, part.requires_grad, y.requires_grad, d.is_leaf
+    (part.sum() + (y * 3).sum()).backward()
+    return found, y, d, x.grad, w.grad
+
+
+@as_torch
+def test_D15_a_leaf_through_detach(torch):
+    x = vector(torch)
+    x.detach()[0] = 5
+    x.detach().requires_grad_().sum().backward()
+    (x * x).sum().backward()
+    return x, x._version, x.grad, x.is_leaf
+
+
+@as_torch
+def test_D16_detach_in_place(torch):
+    x = vector(torch)
+    y = x * 2
+    returned = y.detach_()
+    found = returned is y, y.requires_grad, y.grad_fn, y.is_leaf
+    y.requires_grad_()
+    y.sum().backward()
+    b = x * 1
+    return found, y.grad, x.grad, error(b[0].detach_)
+
+
+@as_torch
+def test_D17_data(torch):
+    x = vector(torch)
+    d = x.data
+    found = d.requires_grad, d.is_leaf, shares(d, x), d is x.data
+    d.mul_(2)
+    x.data[0] = 7
+    (x * x).sum().backward()
+    return found, x, x.is_leaf, x.grad
+
+
+def test_D17_a_write_through_data_after_the_value_was_saved():
+    x = vector(jaxgrad)
+    y = (x * x).sum()
+    x.data.zero_()
+    y.backward()
+    assert x.grad.tolist() == [2.0, 4.0, 6.0]
+    assert x.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_D17_data_shares_the_version_counter():
+    x = vector(jaxgrad)
+    x.data.add_(1)
+    assert x._version == 1
+    assert x.data._version == 1
+
+
+@as_torch
+def test_D18_setting_data(torch):
+    x = vector(torch)
+    (x * 2).sum().backward()
+    value = torch.tensor([5.0, 6.0, 7.0], dtype=torch.float64)
+    x.data = value
+    value.add_(1)
+    found = x, x.requires_grad, x.is_leaf, x.grad, shares(x, value)
+    x.data = torch.zeros(2, 2, dtype=torch.float64)
+    return found, x, error(assign_data, x, torch.tensor([1, 2]))
+
+
+@as_torch
+def test_D18_setting_data_of_an_optimizer_step(torch):
+    x = vector(torch)
+    for _ in range(3):
+        x.grad = None
+        (x**3).sum().backward()
+        x.data = x.data - 0.05 * x.grad.data
+    return x, x.is_leaf
+
+
+@as_torch
+def test_D18_data_that_is_no_tensor(torch):
+    return error(assign_data, vector(torch), 3.0, words=None)["error"]
+
+
+# ---- versions
+
+
+@as_torch
+def test_D19_versions(torch):
+    x = torch.zeros(2, 3)
+    v, d = x[0], x.detach()
+    found = [x._version]
+    for write in (
+        lambda: x.add_(1),
+        lambda: v.mul_(2),
+        lambda: d.zero_(),
+        lambda: x[1].fill_(3),
+        lambda: x.__setitem__(0, 1.0),
+        lambda: x.t().copy_(torch.ones(3, 2)),
+        lambda: x.clone().add_(1),
+        lambda: x + 1,
+        lambda: x.requires_grad_(False),
+        lambda: torch.add(x, 1, out=x),
+        lambda: x.unsqueeze_(0),
+    ):
+        write()
+        found.append((x._version, v._version, d._version))
+    return found, x.clone()._version, x[0]._version, x.reshape(-1)._version
+
+
+@as_torch
+def test_D19_versions_of_leaves_and_gradients(torch):
+    x = vector(torch)
+    for _ in range(3):
+        (x * x).sum().backward()
+    return x._version, x.grad
+
+
+@as_torch
+def test_D19_it_cannot_be_set(torch):
+    def assign():
+        torch.zeros(2)._version = 3
+
+    return error(assign)["error"]
+
+
+# ---- numpy
+
+
+@as_torch
+def test_D22_numpy_of_what_requires_grad(torch):
+    x = vector(torch)
+    with torch.no_grad():
+        inside = error(x.numpy)["error"], error((x * 1).numpy)["error"]
+    return error(x.numpy), error((x * 1).numpy), error(numpy.asarray, x), inside
+
+
+def test_D22_numpy_is_read_only():
+    x = vector(jaxgrad)
+    array = x.detach().numpy()
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 5.0
+    assert x.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_D22_an_array_keeps_its_numbers():
+    x = jaxgrad.tensor([1.0, 2.0, 3.0])
+    array = x.numpy()
+    view = x[1:]
+    x.add_(1)
+    assert array.tolist() == [1.0, 2.0, 3.0]
+    assert view.numpy().tolist() == [3.0, 4.0]
+
+
+# ---- out= and resizing
+
+
+@as_torch
+def test_D27_out_of_what_requires_grad(torch):
+    x, y = vector(torch), torch.zeros(3, dtype=torch.float64)
+    words = "functions with out=... arguments don't support automatic differentiation, but one of"
+    refused = [
+        error(lambda: torch.add(x, 1, out=y), words=words),
+        error(lambda: torch.add(y, 1, out=x * 1), words=words),
+        error(lambda: torch.sin(x, out=y), words=words),
+        error(lambda: torch.matmul(x, x, out=torch.zeros((), dtype=torch.float64)), words=words),
+    ]
+    return refused, y
+
+
+@as_torch
+def test_D27_out_under_no_grad(torch):
+    x, y = vector(torch), torch.zeros(3, dtype=torch.float64)
+    base = torch.zeros(2, 3, dtype=torch.float64)
+    row = base[1]
+    with torch.no_grad():
+        returned = torch.mul(x, 2, out=y)
+        torch.sin(x, out=row)
+    return returned is y, y, base, y._version, base._version, y.requires_grad
+
+
+@as_torch
+def test_D27_out_of_plain_tensors(torch):
+    x, y = torch.ones(2, 3), torch.zeros(2, 3)
+    v = y[0]
+    torch.add(x, x, out=y)
+    torch.exp(torch.zeros(3), out=v)
+    torch.sum(x, 0, out=v)
+    refused = error(lambda: torch.add(x, 1.5, out=torch.zeros(2, 3, dtype=torch.int64)))
+    return y, v, y._version, refused
+
+
+@as_torch
+def test_D28_resizing_what_requires_grad(torch):
+    x = vector(torch)
+    y = x * 1
+    words = "cannot resize variables that require grad"
+    return error(x.resize_, 2, words=words), error(y.resize_, 2, words=words), x
