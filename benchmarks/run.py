@@ -1,5 +1,5 @@
 """Prints what users wait for, side by side in one process: `make bench`, or `python
-benchmarks/run.py [eager|step|import]`.
+benchmarks/run.py [eager|step|import|writes]`.
 
 Times are the least of many repetitions, in microseconds unless said otherwise; on a shared machine
 only ratios mean anything.
@@ -228,6 +228,64 @@ def compile_time(lowered):
     return (time.perf_counter() - begun) * 1e6
 
 
+# (d) writing in place, and views
+
+
+def writes():
+    jaxgrad.manual_seed(0)
+    x, y, z = (jaxgrad.randn(8, 8) for _ in range(3))
+    tracked = jaxgrad.randn(8, 8).requires_grad_() * 1
+    chain_end = [tracked * 1]
+    view = jaxgrad.randn(2, 8, 8)[1]
+    copied = view.clone()
+    buffer = jaxgrad.zeros(8, 8)
+
+    def tracked_write():
+        chain_end[0].add_(y)
+
+    def seen_from_the_base():
+        view.add_(z)
+        return view._base._array
+
+    calls = {
+        "x + y": lambda: x + y,
+        "x.add_(y)": lambda: x.add_(y),
+        "x + y, recorded": lambda: tracked + y,
+        "x.add_(y), recorded": tracked_write,
+        "copy + z, the copy of a view": lambda: copied + z,
+        "view + z, the view untouched": lambda: view + z,
+        "view.add_(z), nobody looks": lambda: view.add_(z),
+        "view.add_(z), and its base is read": seen_from_the_base,
+        "x[1]": lambda: x[1],
+        "x.detach()": lambda: x.detach(),
+        "buffer[3] = z[3]": lambda: buffer.__setitem__(3, z[3]),
+    }
+    print("(d) writing in place and views, 8x8 float32")
+    times = least_of([repeated(call) for call in calls.values()], rounds=9, repetitions=20)
+    found = dict(zip(calls, times, strict=True))
+    for name, duration in found.items():
+        print(f"    {name:<38}{duration / 100:8.2f} us")
+    ratios = [
+        found["x.add_(y)"] / found["x + y"],
+        found["x.add_(y), recorded"] / found["x + y, recorded"],
+        found["view + z, the view untouched"] / found["copy + z, the copy of a view"],
+    ]
+    print(
+        f"    add_ to +: {ratios[0]:.2f}, recorded {ratios[1]:.2f}; a view read to a copy read: "
+        f"{ratios[2]:.3f}"
+    )
+
+
+def repeated(call):
+    """A hundred calls as one."""
+
+    def many():
+        for _ in range(100):
+            call()
+
+    return many
+
+
 # (c) import
 
 
@@ -250,7 +308,7 @@ def imports():
     print(f"(c) import: jax {plain:.0f} ms, with jaxgrad {ours:.0f} ms: {ours - plain:.0f} ms more")
 
 
-PARTS = {"eager": eager, "step": step, "import": imports}
+PARTS = {"eager": eager, "step": step, "import": imports, "writes": writes}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])

@@ -113,7 +113,8 @@ def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
             f"a clone to get a normal tensor before doing inplace update, here {name}"
         )
     is_view = alias is not None and alias.base is not None
-    if mode.get() is RECORD and (tracked or (is_view and alias.base.requires_grad)):
+    untold = is_view and alias.made >= NO_GRAD
+    if mode.get() is RECORD and (tracked or (untold and alias.base.requires_grad)):
         if is_view:
             _permit_view(name, target, alias)
         if target._tracked and target._node is None:
@@ -154,7 +155,8 @@ def _permit_view(name, target, alias):
             f"Output {target._nr} of {node.name()}" if isinstance(node, Node) else "One of several"
         )
         raise RuntimeError(f"{what} is a view and is being modified inplace. {SEVERAL}")
-    if target._tracked and alias.base.is_leaf:
+    # as the base was at its last reading: to read it now would bring in what is pending
+    if alias.base._tracked and alias.base._node is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. "
             f"{name} on a view of a leaf of shape {list(alias.base.shape)} goes into no_grad()"
