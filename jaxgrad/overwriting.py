@@ -113,6 +113,8 @@ def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
             f"a clone to get a normal tensor before doing inplace update, here {name}"
         )
     is_view = alias is not None and alias.base is not None
+    if is_view:
+        _check_steps(alias.steps)
     untold = is_view and alias.made >= NO_GRAD
     if mode.get() is RECORD and (tracked or (untold and alias.base.requires_grad)):
         if is_view:
@@ -124,6 +126,17 @@ def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
             )
     if target._aval.strides is not None and not overlapping and views.overlaps(target._aval):
         raise RuntimeError(f"{OVERLAPPING} {name} got one of shape {list(target.shape)}")
+
+
+def _check_steps(step):
+    while step is not None:
+        rule = step.call.primitive.rule
+        if not step.call.writable:
+            raise NotImplementedError(
+                f"{rule.schema.full_name} ({rule.path}:{rule.line}) is a view of a part of its "
+                "input: it can be written through only where its entry has `write:`"
+            )
+        step = step.before
 
 
 def unexpanded(target: Tensor) -> Tensor | None:

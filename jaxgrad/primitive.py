@@ -275,6 +275,11 @@ class Call(Program):
         return found
 
     @functools.cached_property
+    def writable(self) -> bool:
+        """Whether a value can be written through the call, which is a view."""
+        return views.is_writable(self)
+
+    @functools.cached_property
     def reverses(self):
         return {} if self.compact is self else self.compact.reverses
 

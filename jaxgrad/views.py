@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 
-import jax.numpy as jnp
-
 from . import avals, layouts
 from .programs import sum_to_shape
 from .table import NON_DIFFERENTIABLE
@@ -124,19 +122,23 @@ def _call(operator, structure, source):
 def written(call, array, value, numbers):
     """`array` with `value` in the place of what the view `call` shows of it."""
     rule = call.primitive.rule
-    name = call.primitive.argument_names[0]
-    if rule.write is None and _parts(array) != _parts(value):
-        raise NotImplementedError(
-            f"{rule.schema.full_name} ({rule.path}:{rule.line}): a view of a part of {name!r} can "
-            "be written through only where its entry has `write:`"
-        )
     arguments = call.arguments((array, *numbers))
     scope = dict(zip(call.primitive.argument_names, arguments, strict=True))
-    formula = rule.write or rule.gradient(name)
+    formula = rule.write or rule.gradient(call.primitive.argument_names[0])
     result = call.primitive.evaluate_formula(formula, scope | {"value": value, "grad": value})
     return sum_to_shape(result, tuple(array.shape))
 
 
-def _parts(array):
+def is_writable(call) -> bool:
+    """Whether a value can be written through a view: the entry says how, or nothing is left out.
+
+    What is expanded is written to by places, so that it need not say.
+    """
+    if call.primitive.rule.write is not None or overlaps(call.outputs[0]):
+        return True
+    return _parts(call.inputs[0]) == _parts(call.outputs[0])
+
+
+def _parts(shown):
     """How many real numbers there are."""
-    return array.size * (2 if jnp.iscomplexobj(array) else 1)
+    return shown.shape.numel() * (2 if shown.dtype.is_complex else 1)

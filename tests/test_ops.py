@@ -158,3 +158,79 @@ def test_no_two_families_define_a_function_of_one_name():
     """One would hide the other from every formula."""
     names = [name for family in rules.FAMILIES for name in ops.public_functions(family)]
     assert sorted(names) == sorted(set(names))
+
+
+# views and in-place operators of a table of one's own
+
+EVENS = """
+- name: evens(Tensor(a) self) -> Tensor(a)
+  {}
+  self: spread_evens(grad, self.shape)
+"""
+
+
+def evens(self):
+    return self[::2]
+
+
+def spread_evens(grad, shape):
+    return jnp.zeros(shape, grad.dtype).at[::2].set(grad)
+
+
+def set_evens(self, value):
+    return self.at[::2].set(value)
+
+
+EVENS_FUNCTIONS = {"evens": evens, "spread_evens": spread_evens, "set_evens": set_evens}
+
+
+def test_a_view_of_ones_own_is_written_through(tmp_path):
+    table = write(tmp_path, EVENS.format("write: set_evens(self, value)"))
+    loaded = ops.load(table, namespace="views", functions=EVENS_FUNCTIONS)
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1
+    view = loaded.evens(y)
+    view.mul_(y.detach()[1])
+    assert y.tolist() == [2, 2, 6] and view._base is y
+    (y * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert x.grad.tolist() == [2, 10, 200]
+
+
+def test_a_view_of_a_part_without_write_refuses_writes(tmp_path):
+    table = write(tmp_path, EVENS.format("result: auto_linear"))
+    loaded = ops.load(table, namespace="unwritten", functions=EVENS_FUNCTIONS)
+    x = torch.zeros(4)
+    with pytest.raises(NotImplementedError, match=r"evens .*write:"):
+        loaded.evens(x).add_(1)
+    assert x.tolist() == [0, 0, 0, 0]
+
+
+def test_an_in_place_form_of_ones_own_operator(tmp_path):
+    loaded = ops.load(write(tmp_path, CUBE), namespace="placed", functions={"cube": cube})
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    assert loaded.cube_(y, scale=2.0) is y and y.tolist() == [2, 16]
+    y.sum().backward()
+    assert x.grad.tolist() == [6, 24]
+
+
+def test_an_in_place_entry_of_its_own(tmp_path):
+    text = CUBE + (
+        "- name: root(Tensor self) -> Tensor\n  forward: self.sqrt()\n  self: grad * 100\n"
+        "- name: root_(Tensor(a!) self) -> Tensor(a!)\n  forward: self.sqrt()\n"
+        "  self: grad / (2 * result)\n"
+    )
+    loaded = ops.load(write(tmp_path, text), namespace="roots", functions={"cube": cube})
+    x = torch.tensor([4.0, 16.0], requires_grad=True)
+    y = x * 1
+    loaded.root_(y).sum().backward()
+    assert y.tolist() == [2, 4] and x.grad.tolist() == [0.25, 0.125]
+    loaded.root(x).sum().backward()
+    assert x.grad.tolist() == [100.25, 100.125]
+
+
+def test_what_has_no_in_place_form():
+    for name in ("sum_", "matmul_", "view_", "nothing_"):
+        assert not hasattr(torch.zeros(2), name)
+        with pytest.raises(AttributeError):
+            getattr(ops, name)

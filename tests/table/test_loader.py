@@ -228,6 +228,7 @@ def test_known_operators_may_be_called():
 ONE = "op(Tensor self) -> Tensor"
 TWO = "op(Tensor self) -> (Tensor a, Tensor b)"
 OLD = "op(Tensor self)"
+VIEW = "op(Tensor(a) self) -> Tensor(a)"
 INPLACE = "op_(Tensor(a!) self) -> Tensor(a!)"
 LIST = "op(Tensor self) -> Tensor[]"
 
@@ -258,6 +259,21 @@ LIST = "op(Tensor self) -> Tensor[]"
         ("op(Tensor result) -> Tensor", ["result: f(grad)"], "an argument is called 'result'"),
         ("op(Tensor a, int a_t) -> Tensor", ["a: f(grad)"], "an argument is called 'a_t'"),
         ("op(Tensor a) -> (Tensor a, Tensor b)", ["a: f(grads[0], grads[1])"], "an output are"),
+        # views
+        (ONE, ["self: f(grad)", "write: f(value)"], "`write:`, and it is no view"),
+        (VIEW, ["self: f(grad)", "write: f(valeu)"], "'valeu'"),
+        (VIEW, ["self: f(grad)", "write: f(value) +"], "in the formula of 'write'"),
+        (VIEW, ["self: auto"], "a view without a gradient formula and without `write:`"),
+        (
+            "op(Tensor(a) self, int value) -> Tensor(a)",
+            ["self: f(grad)", "write: f(value)"],
+            "an argument called 'value'",
+        ),
+        (
+            "op(Tensor self, int write) -> Tensor",
+            ["self: f(grad)"],
+            "an argument is called 'write'",
+        ),
         # which gradient
         (TWO, ["self: grad * grads[1]"], "mix 'grad' and 'grads'; write grads[0] for grad"),
         (TWO, ["self: f(grads[0])"], "read no gradient but 'grads[0]'; write grad if"),
