@@ -21,6 +21,7 @@ from . import (
     moves,
     ops,
     printing,
+    random,
     storage,
 )
 from .modes import is_grad_enabled
@@ -47,7 +48,7 @@ def install():
     for name, operator in ops.ALIASES.items():
         if hasattr(Tensor, operator) and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, operator))
-    rooms = (factories, conversion, moves, indexing, storage)
+    rooms = (factories, conversion, moves, indexing, storage, random)
     for source in (*(room.Methods for room in rooms), _Methods):
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):

@@ -19,11 +19,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import dtypes
+from . import dtypes, ops
+from .autograd.grad_mode import no_grad
 from .creation import compiled, from_host, is_frequent, on_device
 from .factories import delivered, like
 from .generator import Generator
 from .options import Options, check_options, dtype_of, number_of, shape_of, size_of
+from .overwriting import permit
 from .tensor import Tensor
 
 _ALGORITHM = "threefry2x32"
@@ -331,3 +333,55 @@ def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Te
         options = like("normal", tensors[0], options)
     made = _randn("normal", shape_of("normal", size), options) * std + mean
     return made.requires_grad_(requires_grad)
+
+
+def _filled(name, tensor, generator, draw):
+    """The tensor, overwritten with a draw of its shape and dtype."""
+    permit(name, tensor, tensor.requires_grad)
+    options = {"dtype": tensor.dtype, "device": tensor.device, "generator": generator}
+    with no_grad():
+        made = draw(tuple(tensor.shape), options)
+    return ops.copy_(tensor, made)
+
+
+class Methods:
+    """Methods of `Tensor` that overwrite it with random numbers; its gradient ends there."""
+
+    def normal_(self, mean=0.0, std=1.0, *, generator=None) -> Tensor:
+        """Numbers of the normal distribution.
+
+        >>> jaxgrad.zeros(3).normal_(1.0, 0.0)
+        tensor([1., 1., 1.])
+        """
+        return _filled(
+            "normal_", self, generator, lambda shape, options: normal(mean, std, shape, **options)
+        )
+
+    def uniform_(self, *bounds, generator=None, **named) -> Tensor:
+        """`uniform_(from, to)`: numbers drawn evenly from the one bound, else 0, to the other, else
+        1. Raises RuntimeError where the second is less than the first.
+        """
+        given = dict(zip(("from", "to"), bounds, strict=False)) | named
+        low, high = given.pop("from", 0.0), given.pop("to", 1.0)
+        if given or len(bounds) > 2:
+            raise TypeError("uniform_() takes two bounds, `from` and `to`, and a generator")
+        if low > high:
+            raise RuntimeError(
+                f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
+            )
+        return _filled(
+            "uniform_",
+            self,
+            generator,
+            lambda shape, options: rand(*shape, **options) * (high - low) + low,
+        )
+
+    def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
+        """1 with probability `p`, a number or a tensor that broadcasts, else 0."""
+        drawn = {"dtype": dtypes.float32}
+        return _filled(
+            "bernoulli_",
+            self,
+            generator,
+            lambda shape, options: rand(*shape, **(options | drawn)) < p,
+        )

@@ -305,3 +305,36 @@ def test_gradients_flow_through_scaled_noise():
     noise = jaxgrad.randn(5)
     (scale * noise).sum().backward()
     assert scale.grad.item() == pytest.approx(float(noise.numpy().sum()), rel=1e-5)
+
+
+def test_overwriting_with_random_numbers():
+    x = jaxgrad.zeros(COUNT)
+    normal = wide(x.normal_(5, 2)).copy()
+    assert_mean(normal, 5, 2)
+    assert_mean((normal - 5) ** 2, 4, 4 * math.sqrt(2))
+    even = wide(x.uniform_(-1, 3)).copy()
+    assert even.min() >= -1 and even.max() < 3
+    assert_mean(even, 1, 4 / math.sqrt(12))
+    assert_mean(wide(x.uniform_(to=2)), 1, 2 / math.sqrt(12))
+    assert_mean(wide(x.bernoulli_(0.3)), 0.3, math.sqrt(0.21))
+    assert x._version == 4 and set(x.tolist()) == {0, 1}
+
+
+def test_random_numbers_in_a_view_end_its_gradient():
+    x = jaxgrad.ones(4, requires_grad=True)
+    y = x * 2
+    y[1:3].normal_()
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 0, 0, 2]
+    assert y[0].item() == 2 and y[1].item() != 2
+
+
+def test_random_numbers_are_not_drawn_for_what_must_not_be_written():
+    state = jaxgrad.get_rng_state().tolist()
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        jaxgrad.ones(2, requires_grad=True).normal_()
+    with pytest.raises(RuntimeError, match="found from=2 > to=1"):
+        jaxgrad.ones(2).uniform_(2, 1)
+    with pytest.raises(TypeError, match="two bounds"):
+        jaxgrad.ones(2).uniform_(low=1)
+    assert jaxgrad.get_rng_state().tolist() == state
