@@ -14,17 +14,16 @@ root of its own, with a history of its own, and shares values alone.
 from __future__ import annotations
 
 import threading
-import weakref
 
 import jax
 
 from . import avals, execution, versions, views
-from .modes import INFERENCE, PLAIN, RECORD, mode, switch
+from .modes import INFERENCE, RECORD, mode, switch
 from .nodes import Node
 from .recording import apply
-from .tensor import INFERENCE_TENSOR, LeafState, Tensor, current, wrap
+from .tensor import INFERENCE_TENSOR, LeafState, Tensor, current, edge_of, wrap
 from .versions import counter_of
-from .writing import Step, Write, after, chain, in_order, same
+from .writing import Step, Write, chain, in_order, same
 
 # How a view came to be, which decides whether grad mode lets it be written to.
 USUAL, ONE_OF_SEVERAL, NO_GRAD, NO_GRAD_SEVERAL, INFERENCE_MODE = range(5)
@@ -36,8 +35,9 @@ lock = threading.RLock()
 class Storage:
     """What aliases share.
 
-    `array`, `aval`: the value of the owner, the tensor that was there first, before the `pending`
-    write; `epoch`: the number of the last write.
+    `array`, `aval`: the value of the owner, the tensor that was there first; `pending`: a write
+    that it does not have yet, the place, its new array and what that shows; `epoch`: the number of
+    the last write.
     """
 
     __slots__ = ("_address", "array", "aval", "epoch", "pending")
@@ -68,9 +68,9 @@ class Alias:
     """A tensor's place among those that share its memory.
 
     root: the alias of the tensor that it was cut from and shares its history with, None where it is
-    a root itself; base: PyTorch's `_base`; steps: from the root to it; place: of a root, the steps
-    from the storage's owner to it; seen: the write up to which it has read; made: how; followed: of
-    a root the last write that was recorded, of a view that of its root when it was made; before: a
+    a root itself; base: PyTorch's `_base`; steps: from the root to it; place: from the storage's
+    owner to it; seen: the write up to which it has read; made: how; followed: of a root the last
+    write that was recorded, of a view that of its root up to which it has followed; before: a
     tensor that took over what the handle was, before `t_` or `data` made it something else.
     """
 
@@ -78,11 +78,11 @@ class Alias:
         "base", "before", "followed", "made", "place", "root", "seen", "steps", "storage",
     )  # fmt: skip
 
-    def __init__(self, storage, root=None, base=None, steps=None, made=USUAL):
-        self.storage, self.root, self.base, self.steps, self.made = storage, root, base, steps, made
+    def __init__(self, storage, place=None, root=None, base=None, steps=None, made=USUAL):
+        self.storage, self.place, self.root, self.base = storage, place, root, base
+        self.steps, self.made, self.before = steps, made, None
         self.seen = storage.epoch
         self.followed = 0 if root is None else root.followed
-        self.place = self.before = None
 
     def refresh(self, tensor):
         """Bring into a tensor, which has this alias, what was written to others."""
@@ -90,10 +90,9 @@ class Alias:
             settle(self.storage)
             if self.seen == self.storage.epoch:
                 return
-            if self.root is not None:
-                _cut_anew(tensor, self, root_of(self))
-            else:
-                _put(tensor, _look(self.storage, self.place))
+            if self.root is not None and self.root.followed > self.followed:
+                _follow_root(tensor, self)
+            _put(tensor, _look(self.storage, self.place))
             self.seen = self.storage.epoch
 
 
@@ -126,7 +125,7 @@ def _attach_one(call):
         if not how and mode.get() is not RECORD:
             how = _outside_of_grad_mode(source, results, USUAL)
         numbers = _data(leaves) if len(leaves) > 1 else ()
-        made._alias = Alias(alias.storage, root, base, Step(call, numbers, alias.steps), how)
+        made._alias = _further(alias, call, numbers, root, base, how)
         made._counter = source._counter
 
     return attach
@@ -144,11 +143,18 @@ def _attach_several(call):
         if not alias.made and mode.get() is not RECORD:
             how = _outside_of_grad_mode(source, results, ONE_OF_SEVERAL)
         for made, (each, numbers) in zip(results, pieces, strict=True):
-            step = Step(each, numbers, alias.steps)
-            made._alias = Alias(alias.storage, root, base, step, how)
+            made._alias = _further(alias, each, numbers, root, base, how)
             made._counter = source._counter
 
     return attach
+
+
+def _further(alias, call, numbers, root, base, how):
+    """The alias of what a call cuts out of a tensor."""
+    steps = place = Step(call, numbers, alias.steps)
+    if alias.place is not alias.steps:
+        place = Step(call, numbers, alias.place)
+    return Alias(alias.storage, place, root, base, steps, how)
 
 
 def _outside_of_grad_mode(source, results, usual):
@@ -187,27 +193,11 @@ def detached(tensor: Tensor) -> Tensor:
 def _detach(leaves, results):
     (source,), (tensor,) = leaves, results
     alias = source._alias or begin(source)
-    place = alias.place if alias.root is None else alias.root.place
     tensor._raw, tensor._counter = source._raw, source._counter
-    tensor._alias = Alias(alias.storage)
-    tensor._alias.place = after(place, alias.steps)
+    tensor._alias = Alias(alias.storage, alias.place)
 
 
 # writing
-
-
-class Pending:
-    """A write that its root, held weakly, has not seen yet.
-
-    `place`: of the root in the storage; `steps`: from the root to what was written, whose new value
-    is `value`, a tensor that nobody else has; `follow`: whether the graph follows it.
-    """
-
-    __slots__ = ("follow", "place", "root", "steps", "value")
-
-    def __init__(self, root, steps, value, follow):
-        self.root, self.place = weakref.ref(root), root._alias.place
-        self.steps, self.value, self.follow = steps, value, follow
 
 
 def assign(target: Tensor, made: Tensor, follow: bool):
@@ -235,21 +225,19 @@ def _refuse_leak(target):
 
 def _assign_alias(target, alias, made, follow):
     storage, pending = alias.storage, alias.storage.pending
-    root = target if alias.root is None else root_of(alias)
-    carried = follow
-    if pending is not None and pending.root() is root and same(pending.steps, alias.steps):
-        carried = follow or pending.follow
-    else:
+    if pending is not None and not same(pending[0], alias.place):
         settle(storage)
-    take(target, made, follow)
+    take(target, made, follow and alias.root is None)
     storage.epoch += 1
     alias.seen = storage.epoch
-    if follow and target._tracked:
-        root._alias.followed = storage.epoch
-    if alias.steps is None and alias.place is None:
+    if alias.place is None:
         storage.array, storage.pending = target._raw, None
     else:
-        storage.pending = Pending(root, alias.steps, snapshot(target), carried)
+        storage.pending = (alias.place, target._raw, target._aval)
+    if follow and alias.root is not None:
+        _lead_through_root(target, alias, made)
+    elif follow and target._tracked:
+        alias.followed = storage.epoch
 
 
 def snapshot(tensor: Tensor) -> Tensor:
@@ -258,17 +246,64 @@ def snapshot(tensor: Tensor) -> Tensor:
 
 
 def take(target: Tensor, made: Tensor, follow: bool):
-    """A tensor's new array; if `follow` its new history too, along which a kept gradient goes."""
+    """A tensor's new array, and its new history if `follow`."""
     _put(target, made._raw)
-    if not follow:
+    if follow:
+        _follow(target, made._node, made._nr, made._tracked)
+
+
+def _follow(target, node, output_nr, tracked):
+    """A tensor's new place in the graph, where a gradient that it keeps is kept from now on."""
+    before, number = target._node, target._nr
+    if isinstance(before, Node) and before.retained is not None and isinstance(node, Node):
+        kept = before.retained.get(number)
+        if kept is not None and kept() is target:
+            before.retained = {k: v for k, v in before.retained.items() if k != number}
+            node.retain(output_nr, target)
+    target._node, target._nr, target._tracked = node, output_nr, tracked
+
+
+def _lead_through_root(target, alias, made):
+    """The new history of a view that was written to, and of its root: a write, and a cut from it.
+
+    Nodes without a kernel: neither a write nor, as a rule, a cut keeps arrays.
+    """
+    root = root_of(alias)
+    if not made._tracked and not root._tracked:
         return
-    before, output_nr = target._node, target._nr
-    if isinstance(before, Node) and before.retained is not None:
-        kept = before.retained.get(output_nr)
-        if kept is not None and kept() is target and isinstance(made._node, Node):
-            before.retained = {k: v for k, v in before.retained.items() if k != output_nr}
-            made._node.retain(made._nr, target)
-    target._node, target._nr, target._tracked = made._node, made._nr, made._tracked
+    calls, numbers = chain(alias.steps)
+    program = execution.prepare(Write.of(root._aval, target._aval, calls))
+    mask = (root._tracked, made._tracked, *[False] * len(numbers))
+    edges = [edge_of(tensor) for tensor in (root, made) if tensor._tracked]
+    _follow(root, Node(program.reverse(mask), numbers, edges), 0, True)
+    alias.root.followed = alias.storage.epoch
+    _follow_root(target, alias)
+
+
+def _follow_root(target, alias):
+    """A view's place in the graph after its root's has changed."""
+    root = root_of(alias)
+    alias.followed = alias.root.followed
+    if alias.made >= NO_GRAD:
+        target._tracked, target._leaf = True, _Severed(alias.made)
+        return
+    edge = edge_of(root)
+    for call, numbers in in_order(alias.steps):
+        reverse = call.reverse((True, *[False] * len(numbers)))
+        if 0 in reverse.saved_inputs or reverse.saved_outputs:
+            edge = _recorded(alias)
+            break
+        edge = (Node(reverse, [numbers[i - 1] for i in reverse.saved_inputs], [edge]), 0)
+    _follow(target, *edge, True)
+
+
+def _recorded(alias):
+    """The edge of a view whose gradient reads arrays, which are computed."""
+    before = switch(RECORD)
+    try:
+        return edge_of(cut(alias, alias.steps))
+    finally:
+        switch(before)
 
 
 def _put(tensor, array):
@@ -280,38 +315,14 @@ def _put(tensor, array):
 
 
 def settle(storage: Storage):
-    """Carry the pending write into its root and into the storage."""
-    pending = storage.pending
-    if pending is None:
+    """Carry the pending write into the storage."""
+    if storage.pending is None:
         return
-    root, value = pending.root(), pending.value
-    if root is None:
-        storage.array = _carried(storage, after(pending.place, pending.steps), value)
-    else:
-        if pending.steps is not None:
-            _carry_into(root, pending)
-            root._alias.seen = storage.epoch
-        place = root._alias.place
-        storage.array = root._raw if place is None else _carried(storage, place, root)
-    storage.pending = None
-
-
-def _carry_into(root, pending):
-    calls, numbers = chain(pending.steps)
-    inputs = [snapshot(root), pending.value, *numbers]
-    program = Write.of(root._aval, pending.value._aval, calls)
-    before = switch(RECORD if pending.follow else PLAIN)
-    try:
-        take(root, apply(execution.prepare(program), inputs), pending.follow)
-    finally:
-        switch(before)
-
-
-def _carried(storage, place, value):
-    """The storage's array with the value of a tensor at a place."""
+    place, value, shown = storage.pending
     calls, numbers = chain(place)
-    program = Write.of(storage.aval, value._aval, calls)
-    return execution.prepare(program).kernel(storage.array, value._raw, *numbers)
+    program = execution.prepare(Write.of(storage.aval, shown, calls))
+    storage.array = program.kernel(storage.array, value, *numbers)
+    storage.pending = None
 
 
 # reading
@@ -323,19 +334,6 @@ def _look(storage, place):
     for call, numbers in in_order(place):
         array = execution.prepare(call).kernel(array, *numbers)
     return array
-
-
-def _cut_anew(tensor, alias, root):
-    """A view's value and history from those of its root."""
-    untold = alias.made >= NO_GRAD
-    before = switch(PLAIN if untold else RECORD)
-    try:
-        made = cut(alias, alias.steps)
-    finally:
-        switch(before)
-    take(tensor, made, not untold)
-    if untold and root._alias.followed > alias.followed:
-        tensor._tracked, tensor._leaf = True, _Severed(alias.made)
 
 
 def cut(alias: Alias, steps: Step | None) -> Tensor:

@@ -21,7 +21,6 @@ from .aliasing import (
     cut,
     lock,
     root_of,
-    settle,
     snapshot,
     take,
 )
@@ -227,15 +226,17 @@ def turn(target: Tensor, view_of, follow: bool):
     """Make a tensor a view of itself, as `t_` does; `view_of` gives the view."""
     alone = target._alias is None
     made = view_of(target)
-    cut = made._alias
+    shown = made._alias
     if alone:
         target._alias = None
-    elif cut.base is not target:
-        target._alias = Alias(cut.storage, cut.root, cut.base, cut.steps, cut.made)
+    elif shown.base is not target:
+        target._alias = Alias(
+            shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.made
+        )
     else:
         with lock:
             before = _stand_in(target)
-            target._alias = Alias(cut.storage, cut.root, None, cut.steps)
+            target._alias = Alias(shown.storage, shown.place, shown.root, None, shown.steps)
             target._alias.before = before
     target._aval = made._aval
     take(target, made, follow)
@@ -249,7 +250,6 @@ def _stand_in(target):
         return None
     if alias.root is not None:
         return alias.before
-    settle(alias.storage)
     made = snapshot(target)
     made._alias, made._counter = alias, target._counter
     return made

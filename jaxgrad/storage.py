@@ -48,16 +48,12 @@ def _storage_of(tensor) -> aliasing.Storage:
 
 def offset_of(tensor: Tensor) -> int:
     """How many elements a tensor begins behind its storage."""
-    alias, bytes_behind = tensor._alias, 0
-    if alias is None:
-        return 0
-    place = alias.place if alias.root is None else alias.root.place
-    for steps in (place, None if alias.root is None else alias.steps):
-        while steps is not None:
-            _, behind = views.layout(steps.call, steps.numbers)
-            bytes_behind += behind * steps.call.outputs[0].dtype.itemsize
-            steps = steps.before
-    return bytes_behind // tensor.dtype.itemsize
+    step, behind = None if tensor._alias is None else tensor._alias.place, 0
+    while step is not None:
+        _, elements = views.layout(step.call, step.numbers)
+        behind += elements * step.call.outputs[0].dtype.itemsize
+        step = step.before
+    return behind // tensor.dtype.itemsize
 
 
 def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:

@@ -40,15 +40,6 @@ def _numbers(first, second):
     return zip(first.numbers, second.numbers, strict=True)
 
 
-def after(place, steps):
-    """One chain after another."""
-    if place is None:
-        return steps
-    for call, numbers in in_order(steps):
-        place = Step(call, numbers, place)
-    return place
-
-
 def in_order(place):
     """The calls of a chain in order, each with its numbers."""
     found = []
