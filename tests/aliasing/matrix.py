@@ -125,21 +125,29 @@ def handles(view, values):
 
 def interpret(program):
     """What `run` gives, as arrays; complex ones end in a dimension of real and imaginary part."""
+    values, *gradients = _interpreted(program.view, program.write, program.target)
+    return values + gradients[ORDERS.index(program.order)]
 
-    def loss(leaf, other):
-        now = handles(program.view, leaf)
-        other = as_complex(other) if program.other_is_complex else other
-        used = sum(map(square_of, now)) if program.order == "before" else 0
-        program.write(now[TARGETS.index(program.target)], other)
-        used = used if program.order == "before" else sum(map(square_of, now))
+
+@functools.lru_cache(1)
+def _interpreted(view, write, target):
+    """The values, and the gradients of the program with the use before the write and after it."""
+
+    def losses(leaf, other):
+        now = handles(view, leaf)
+        before = sum(map(square_of, now))
+        write(now[TARGETS.index(target)], as_complex(other) if is_complex else other)
         values = [functional.read(handle) for handle in now]
-        return used + sum(map(total_of, values)), [
-            as_real(v) if jnp.iscomplexobj(v) else v for v in values
-        ]
+        rest = sum(map(total_of, values))
+        reals = [as_real(value) if jnp.iscomplexobj(value) else value for value in values]
+        return (before + rest, sum(map(square_of, now)) + rest), reals
 
-    leaf, other = jnp.asarray(program.leaf()), jnp.asarray(program.other())
-    gradients, values = jax.grad(loss, (0, 1), has_aux=True)(leaf, other)
-    return [numpy.asarray(value) for value in [*values, *gradients]]
+    is_complex = kinds(view)[target][1]
+    program = Program(view, write, target, ORDERS[0])
+    leaves = jnp.asarray(program.leaf()), jnp.asarray(program.other())
+    _, gradients, values = jax.vjp(losses, *leaves, has_aux=True)
+    arrays = [values, gradients((1.0, 0.0)), gradients((0.0, 1.0))]
+    return [[numpy.asarray(array) for array in part] for part in arrays]
 
 
 @jax.jit

@@ -497,26 +497,35 @@ def chosen(draw, handles):
 def interpret(draws):
     """What the steps that were drawn are and come to, by JAX alone."""
     found = {}
-
-    def loss(a, b):
-        c = functional.contiguous(jnp.asarray(numbers("c")), requires_grad=False)
-        handles = [functional.contiguous(a), functional.contiguous(b), c]
-        handles = [model.tracked(handle) for handle in handles]
-        taken = [taken_step(draw, handles) for draw in draws]
-        taken = [step_and_error for step_and_error in taken if step_and_error is not None]
-        found["steps"] = tuple(step for step, error in taken)
-        found["errors"] = tuple(error for step, error in taken)
-        readable = {i: handle for i, handle in enumerate(handles) if handle.is_readable}
-        found["strides"] = {
-            f"h{i}": significant(handle.shape, handle.strides) for i, handle in readable.items()
-        }
-        values = {i: functional.read(handle) for i, handle in readable.items()}
-        total = sum(weighted(i, value) for i, value in values.items())
-        return total, {f"h{i}": value for i, value in values.items()}
-
-    leaves = jnp.asarray(numbers("a")), jnp.asarray(numbers("b"))
-    gradients, values = jax.grad(loss, (0, 1), has_aux=True)(*leaves)
+    gradients, values = jax.grad(_loss, (0, 1), has_aux=True)(*_leaves(), draws, found)
     return Outcome(values=values, gradients=gradients, **found)
+
+
+def interpret_twice(draws):
+    """The gradients of the sum of the squares of the gradients."""
+
+    def steepness(a, b):
+        gradients, _ = jax.grad(_loss, (0, 1), has_aux=True)(a, b, draws, {})
+        return sum(jnp.sum(gradient * gradient) for gradient in gradients)
+
+    return jax.grad(steepness, (0, 1))(*_leaves())
+
+
+def _leaves():
+    return jnp.asarray(numbers("a")), jnp.asarray(numbers("b"))
+
+
+def _loss(a, b, draws, found):
+    """The sum of all that may be read after the steps, each with weights; and its terms."""
+    c = functional.contiguous(jnp.asarray(numbers("c")), requires_grad=False)
+    handles = [model.tracked(h) for h in (functional.contiguous(a), functional.contiguous(b), c)]
+    taken = list(filter(None, [taken_step(draw, handles) for draw in draws]))
+    readable = {f"h{i}": handle for i, handle in enumerate(handles) if handle.is_readable}
+    found["steps"] = tuple(step for step, error in taken)
+    found["errors"] = tuple(error for step, error in taken)
+    found["strides"] = {name: significant(h.shape, h.strides) for name, h in readable.items()}
+    values = {name: functional.read(handle) for name, handle in readable.items()}
+    return sum(weighted(int(name[1:]), value) for name, value in values.items()), values
 
 
 def weighted(position, value):
@@ -563,29 +572,54 @@ def refuses(torch, step, handles):
     return None
 
 
-def run(torch, program, backwards=False):
-    """What the steps of an interpreted program come to with a module, and its handles."""
-    leaves = [
-        torch.tensor(numbers(name).tolist(), dtype=torch.float64, requires_grad=name != "c")
-        for name in SHAPES
+def leaves(torch):
+    """The leaves a and b."""
+    return [
+        torch.tensor(numbers(name).tolist(), dtype=torch.float64, requires_grad=True)
+        for name in ("a", "b")
     ]
-    handles = [leaves[0] * 1.0, leaves[1] * 1.0, leaves[2]]
-    errors = [
+
+
+def taken(torch, program, a, b):
+    """The handles after the steps of an interpreted program, and the errors of the steps."""
+    c = torch.tensor(numbers("c").tolist(), dtype=torch.float64)
+    handles = [a * 1.0, b * 1.0, c]
+    errors = tuple(
         (refuses if error else take)(torch, step, handles)
         for step, error in zip(program.steps, program.errors, strict=True)
-    ]
+    )
+    return handles, errors
+
+
+def read(torch, program, handles, backwards=False):
+    """The handles that may be read, by name, and the sum of all that they hold, with weights."""
     order = sorted(program.values, key=lambda name: int(name[1:]), reverse=backwards)
     readable = {name: handles[int(name[1:])] for name in order}
-    loss = sum(total(torch, int(name[1:]), tensor) for name, tensor in readable.items())
-    gradients = gradients_of(torch, loss, leaves[:2])
+    return readable, sum(total(torch, int(name[1:]), tensor) for name, tensor in readable.items())
+
+
+def run(torch, program, backwards=False):
+    """What the steps of an interpreted program come to with a module, and its handles."""
+    inputs = leaves(torch)
+    handles, errors = taken(torch, program, *inputs)
+    readable, loss = read(torch, program, handles, backwards)
     outcome = Outcome(
         program.steps,
-        tuple(errors),
+        errors,
         {name: tensor.detach().numpy() for name, tensor in readable.items()},
-        tuple(gradient.numpy() for gradient in gradients),
+        tuple(gradient.numpy() for gradient in gradients_of(torch, loss, inputs)),
         {name: significant(t.shape, t.stride()) for name, t in readable.items()},
     )
     return outcome, handles
+
+
+def run_twice(torch, program):
+    """The gradients of the sum of the squares of the gradients."""
+    inputs = leaves(torch)
+    handles, _ = taken(torch, program, *inputs)
+    _, loss = read(torch, program, handles)
+    steepness = sum((g * g).sum() for g in gradients_of(torch, loss, inputs, create_graph=True))
+    return [gradient.numpy() for gradient in gradients_of(torch, steepness, inputs)]
 
 
 def total(torch, position, tensor):
@@ -593,7 +627,7 @@ def total(torch, position, tensor):
     return (tensor * torch.tensor(factors, dtype=torch.float64)).sum()
 
 
-def gradients_of(torch, loss, leaves):
+def gradients_of(torch, loss, inputs, create_graph=False):
     if not loss.requires_grad:
-        return [torch.zeros_like(leaf) for leaf in leaves]
-    return torch.autograd.grad(loss, leaves, materialize_grads=True)
+        return [torch.zeros_like(tensor) for tensor in inputs]
+    return torch.autograd.grad(loss, inputs, create_graph=create_graph, materialize_grads=True)

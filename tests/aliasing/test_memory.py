@@ -1,4 +1,4 @@
-"""What in-place code keeps alive: one array under no_grad, and no cycle that needs the collector."""
+"""What in-place code keeps alive: one array under no_grad, and nothing until a collection."""
 
 import gc
 import weakref

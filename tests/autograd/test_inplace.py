@@ -565,7 +565,8 @@ def test_E13_a_view_that_was_made_under_no_grad(torch):
     with torch.no_grad():
         v = y[0]
     calls = (v.mul_, 2.0), (v[1:].add_, 1.0), (set_item, v, 0, 1.0)
-    refused = [error(*call) for call in calls]
+    words = "created in no_grad mode and is being modified inplace with grad mode enabled"
+    refused = [error(*call, words=words) for call in calls]
     with torch.no_grad():
         v.mul_(2)
     return refused, y
