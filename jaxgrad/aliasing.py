@@ -21,7 +21,7 @@ from . import avals, execution, versions, views
 from .modes import INFERENCE, RECORD, mode, switch
 from .nodes import Node
 from .recording import apply
-from .tensor import INFERENCE_TENSOR, LeafState, Tensor, current, edge_of, wrap
+from .tensor import INFERENCE_TENSOR, LeafState, Tensor, current, edge_of, known_edge_of, wrap
 from .versions import counter_of
 from .writing import Step, Write, chain, in_order, same
 
@@ -274,7 +274,7 @@ def _lead_through_root(target, alias, made):
     calls, numbers = chain(alias.steps)
     program = execution.prepare(Write.of(root._aval, target._aval, calls))
     mask = (root._tracked, made._tracked, *[False] * len(numbers))
-    edges = [edge_of(tensor) for tensor in (root, made) if tensor._tracked]
+    edges = [known_edge_of(tensor) for tensor in (root, made) if tensor._tracked]
     _follow(root, Node(program.reverse(mask), numbers, edges), 0, True)
     alias.root.followed = alias.storage.epoch
     _follow_root(target, alias)
@@ -287,7 +287,7 @@ def _follow_root(target, alias):
     if alias.made >= NO_GRAD:
         target._tracked, target._leaf = True, _Severed(alias.made)
         return
-    edge = edge_of(root)
+    edge = known_edge_of(root)
     for call, numbers in in_order(alias.steps):
         reverse = call.reverse((True, *[False] * len(numbers)))
         if 0 in reverse.saved_inputs or reverse.saved_outputs:

@@ -246,7 +246,12 @@ def edge_of(tensor: Tensor):
     """Where a tensor's gradient goes: the node that made it, or its own `AccumulateGrad`, and the
     output's number.
     """
-    if tensor._grad_fn is not None:
+    return known_edge_of(current(tensor))
+
+
+def known_edge_of(tensor: Tensor):
+    """`edge_of` a tensor whose place in the graph is known, be its array out of date."""
+    if tensor._node is not None:
         return tensor._node, tensor._nr
     state = leaf_state(tensor)
     node = state.node()
