@@ -112,7 +112,8 @@ methods.install()
 
 
 def __getattr__(name):
-    """Every operator of the table is a function here."""
-    if name.startswith("_") or name not in ops.library.names | ops.ALIASES.keys():
+    """Every operator of the table is a function here, and its in-place form."""
+    plain = name.removesuffix("_")
+    if name.startswith("_") or plain not in ops.library.names | ops.ALIASES.keys():
         raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")
     return getattr(ops, name)

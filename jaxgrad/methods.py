@@ -33,8 +33,10 @@ CONVERTING = (
 )
 
 
-# tensors have these in place alone
-NO_METHODS = frozenset(["copy", "fill", "zero"])
+# of the first tensors have the in-place form alone, of the rest nn.functional has it
+NO_METHODS = frozenset(
+    ["copy", "fill", "zero", "elu_", "hardtanh_", "leaky_relu_", "silu_", "threshold_"]
+)
 
 
 def install():
@@ -43,7 +45,7 @@ def install():
         if not name.startswith("_") and name not in NO_METHODS and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, name))
     for name in [f"{name}_" for name in (*inplace.NAMES, *ops.ALIASES)]:
-        if hasattr(ops, name) and not hasattr(Tensor, name):
+        if name not in NO_METHODS and hasattr(ops, name) and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, name))
     for name, operator in ops.ALIASES.items():
         if hasattr(Tensor, operator) and not hasattr(Tensor, name):

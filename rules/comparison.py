@@ -7,9 +7,9 @@ from jax import lax
 
 from jaxgrad import dtypes, promotion
 
-
 # results show the strides of their operands, as PyTorch's elementwise operators do
 POINTWISE = True
+
 
 def _order(function):
     @functools.wraps(function)

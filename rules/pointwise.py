@@ -23,6 +23,9 @@ def conj(self):
     return lax.conj(self) if jnp.iscomplexobj(self) else self
 
 
+conj_physical = conj
+
+
 def with_real(self, value):
     """`self` with another real part."""
     return lax.complex(value, lax.imag(self)) if jnp.iscomplexobj(self) else value

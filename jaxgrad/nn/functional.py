@@ -56,6 +56,16 @@ def hardtanh_(input, min_val: float = -1.0, max_val: float = 1.0):
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
+def selu_(input):
+    """`selu` that overwrites its input."""
+    return selu(input, inplace=True)
+
+
+def celu_(input, alpha: float = 1.0):
+    """`celu` that overwrites its input."""
+    return celu(input, alpha, inplace=True)
+
+
 def threshold_(input, threshold: float, value: float):
     """`threshold` that overwrites its input."""
     return _activated("threshold", True, input, threshold, value)

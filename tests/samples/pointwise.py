@@ -128,8 +128,8 @@ SAMPLES = [
     S("where", Mask(0), T(), T(1)),
     S("where", Mask(values=[True, False]), T(values=[NAN, 1.0]), T(values=[1.0, INF]), kink=True),
     # complex numbers
-    *each("real imag conj angle", T(2, 3), complex="only"),
-    *each("real conj angle", T(3)),
+    *each("real imag conj conj_physical angle", T(2, 3), complex="only"),
+    *each("real conj conj_physical angle", T(3)),
     *each("angle conj", Int(3, low=-3)),
     S("angle", T(values=[0.0, 1.0, -1.0]), complex=True, kink=True),
     S("angle", T(values=[NAN, -0.0]), kink=True),
