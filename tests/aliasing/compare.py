@@ -8,9 +8,11 @@ from aliasing import programs
 
 import jaxgrad
 
+OVERWRITTEN = "has been modified by an inplace operation"  # a number that was saved
+
 # What PyTorch says of programs that it alone refuses.
 REFUSALS = (
-    "has been modified by an inplace operation",  # a number that was saved
+    OVERWRITTEN,
     "its base or another view of its base has been modified",  # one of several views is read
     "a leaf Variable that requires grad is being used",  # a view, older than its base's history
     "more than one element of the written-to tensor",  # the derivative of filling an expanded one
@@ -87,16 +89,37 @@ def check_torch(expected, numbers, backwards, handles):
         outcome, theirs = programs.run(torch, expected, backwards)
     except RuntimeError as error:
         assert any(words in str(error) for words in REFUSALS), f"{expected}\n{error}"
+        if OVERWRITTEN in str(error):
+            check_strict(expected, backwards, handles, refuses=True)
         return
-    kinds = {step.kind for step in expected.steps}
-    if "data" in kinds:
+    if any(step.kind == "data" for step in expected.steps):
         return  # its gradients may be those of other numbers, without an error
     same(expected, numbers, outcome, "PyTorch")
+    check_strict(expected, backwards, handles, refuses=False)
     if any(expected.errors) or not all(step.grad_mode for step in expected.steps):
         return
     for position, pair in enumerate(zip(handles, theirs, strict=True)):
         ours, their = map(observed, pair)
         assert ours == their, f"h{position} is {ours} for {their} in\n{expected}"
+
+
+def multiplies_itself(step, handles):
+    memories = {handles[i].untyped_storage().data_ptr() for i in step.operands}
+    return step.kind == "mul_" and len(memories) == 1
+
+
+def check_strict(program, backwards, handles, refuses):
+    """Under strict_versions jaxgrad refuses what PyTorch refuses."""
+    if any(multiplies_itself(step, handles) for step in program.steps):
+        return  # PyTorch refuses every `x.mul_(x)`
+    try:
+        with jaxgrad.autograd.graph.strict_versions():
+            programs.run(jaxgrad, program, backwards)
+    except RuntimeError as error:
+        assert refuses, f"jaxgrad alone refuses\n{program}\n{error}"
+        assert OVERWRITTEN in str(error), f"{program}\n{error}"
+    else:
+        assert not refuses, f"PyTorch alone refuses\n{program}"
 
 
 def observed(tensor):

@@ -62,6 +62,17 @@ def tracked(handle, **options):
     return Tracked(**(fields | options))
 
 
+def tracks(grad_mode, *sources):
+    """Whether what is computed from the sources requires grad.
+
+    Of a view that was made under no_grad PyTorch says that it requires grad if its base does; it
+    is constant all the same. Nothing is promised of that, so programs compute nothing from one.
+    """
+    if grad_mode and any(h.needs_gradient and not h.requires_grad for h in sources):
+        raise Skipped
+    return grad_mode and any(h.requires_grad for h in sources)
+
+
 def new(value, dims, bound, requires_grad):
     """A new tensor, its dimensions in memory in the order `dims` (None: their own)."""
     if bound > LARGEST or value.ndim > MOST_DIMENSIONS or value.size > MOST_ELEMENTS:
@@ -93,7 +104,7 @@ def detached(handle):
 
 def check_write(handle, grad_mode, *sources):
     """Raises what PyTorch raises; False for a write without derivatives."""
-    needs = grad_mode and any(h.needs_gradient for h in (handle, *sources))
+    needs = tracks(grad_mode, *sources) or (grad_mode and handle.needs_gradient)
     if needs and handle.made:
         raise Forbidden
     return needs

@@ -115,7 +115,7 @@ def reshaped(grad_mode, handle, *shape):
         return model.view(handle, lambda p: p.reshape(shape), grad_mode)
     except Forbidden:
         value = functional.read(handle).reshape(shape)
-        return model.new(value, None, handle.bound, grad_mode and handle.requires_grad)
+        return model.new(value, None, handle.bound, model.tracks(grad_mode, handle))
 
 
 VIEWS = {
@@ -179,7 +179,7 @@ def pointwise(function, bound):
         handles = [h for h in operands if isinstance(h, functional.Handle)]
         value = compiled(*map(content, operands))
         dims = layout(value.shape, [h.places for h in handles])
-        requires_grad = grad_mode and any(h.needs_gradient for h in handles)
+        requires_grad = model.tracks(grad_mode, *handles)
         return model.new(value, dims, bound(*map(size, operands)), requires_grad)
 
     return interpret
@@ -227,13 +227,13 @@ def size(operand):
 
 def summed(grad_mode, handle, dim):
     value = functional.read(handle).sum(dim)
-    requires_grad = grad_mode and handle.needs_gradient
+    requires_grad = model.tracks(grad_mode, handle)
     return model.new(value, None, handle.bound * handle.shape[dim], requires_grad)
 
 
 def multiplied(grad_mode, one, other):
     value = functional.read(one) @ functional.read(other)
-    requires_grad = grad_mode and (one.needs_gradient or other.needs_gradient)
+    requires_grad = model.tracks(grad_mode, one, other)
     return model.new(value, None, one.bound * other.bound * one.shape[1], requires_grad)
 
 
@@ -241,7 +241,7 @@ def made_contiguous(grad_mode, handle):
     if handle.places.flags.c_contiguous:
         raise Skipped  # it is the tensor itself
     value = functional.read(handle)
-    return model.new(value, None, handle.bound, grad_mode and handle.needs_gradient)
+    return model.new(value, None, handle.bound, model.tracks(grad_mode, handle))
 
 
 def a_number(handle, b, c):

@@ -3,7 +3,7 @@
 33 views x 33 writes x 3 targets x the other use before the write or after it: 6,480 programs where
 the write applies to the shape. Each is compared with the same program without in-place (values
 and gradients, by JAX) and with what PyTorch 2.13 came to (tests/oracle/aliasing.json). `make quick`
-runs eleven pairs of them; one program in six is run under jit too.
+runs eleven pairs of them; one program in twelve is run under jit too.
 """
 
 import json
@@ -92,11 +92,12 @@ def test_eager(view, write):
 
 
 def sampled(view):
-    """One program of each kind of write; which one goes through the six of them."""
+    """One program of every other kind of write; which one goes through the six of them."""
     start = views.VIEWS.index(view)
-    for position, write in enumerate(writes.ALL):
+    for position in range(start % 2, len(writes.ALL), 2):
+        write = writes.ALL[position]
         every = told(view, write) if matrix.programs(view, write) else []
-        yield from every[(start + position) % 6 :][:1]
+        yield from every[(start + position // 2) % 6 :][:1]
 
 
 @pytest.mark.slow
