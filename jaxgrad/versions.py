@@ -63,28 +63,30 @@ class CheckedNode(Node):
         self.noted = []
         super().__init__(reverse, saved, edges, output_count)
         for position in reverse.saved_inputs:
-            if hasattr(leaves[position], "_counter"):
-                self.note(leaves[position], leaves[position]._node, leaves[position]._nr)
+            leaf = leaves[position]
+            if hasattr(leaf, "_counter"):
+                source = leaf._node.name() if isinstance(leaf._node, Node) else None
+                self.note(leaf, source, leaf._nr, position)
 
-    def note(self, tensor, source, output_nr):
+    def note(self, tensor, source, output_nr, position=None):
+        """Note a tensor that was saved; `position`: where among the inputs, None for a result."""
         counter = counter_of(tensor)
         counter.places = [] if counter.places is None else counter.places
-        name = None if source is None else (source if type(source) is str else source.name())
-        what = (tensor._aval, name, output_nr)
-        self.noted.append((counter, counter.value, len(counter.places), what))
+        what = (tensor._aval, source, output_nr)
+        self.noted.append((counter, counter.value, len(counter.places), what, position))
 
     def note_results(self, tensors):
         for position in self.reverse.saved_outputs:
             self.note(tensors[position], self.name(), position)
 
     def written(self, made, target):
-        """What it computed is now the value of a tensor that is no longer what went in."""
-        results = [entry[3] for entry in self.noted if entry[0] is made._counter]
-        gone = (made._counter, target._counter)
-        self.noted = [entry for entry in self.noted if entry[0] not in gone]
-        for what in results:
-            places = target._counter.places = target._counter.places or []
-            self.noted.append((target._counter, target._counter.value, len(places), what))
+        """What it computed is now the value of its first input, whose old one PyTorch keeps."""
+        results = [what for counter, _, _, what, _ in self.noted if counter is made._counter]
+        self.noted = [
+            entry for entry in self.noted if entry[0] is not made._counter and entry[4] != 0
+        ]
+        for _, source, output_nr in results:
+            self.note(target, source, output_nr)
 
     @property
     def saved(self):
@@ -104,17 +106,17 @@ class CheckedNode(Node):
             )
         if self.inside is not None or not strict.get():
             return
-        for counter, version, position, what in self.noted:
+        for counter, version, write, what, _ in self.noted:
             if counter.value != version:
-                raise RuntimeError(self.refusal(counter, version, position, *what))
+                raise RuntimeError(self.refusal(counter, version, write, *what))
 
-    def refusal(self, counter, version, position, aval, source, output_nr):
+    def refusal(self, counter, version, write, aval, source, output_nr):
         origin = "" if source is None else f", which is output {output_nr} of {source},"
         return (
             "one of the variables needed for gradient computation has been modified by an inplace "
             f"operation: [torch.{aval.dtype.scalar_type}Tensor {list(aval.shape)}]{origin} is at "
             f"version {counter.value}; expected version {version} instead. {self.name()} saved it "
-            f"at {self.place}; it was written to at {counter.places[position]}. "
+            f"at {self.place}; it was written to at {counter.places[write]}. "
             "Clone it before one of the two, or leave strict_versions: then the gradient is that "
             "of the value that was saved"
         )

@@ -136,7 +136,7 @@ def is_writable(call) -> bool:
     """
     if call.primitive.rule.write is not None or overlaps(call.outputs[0]):
         return True
-    return _parts(call.inputs[0]) == _parts(call.outputs[0])
+    return _parts(call.outputs[0]) in (0, _parts(call.inputs[0]))
 
 
 def _parts(shown):

@@ -86,6 +86,8 @@ class Write(Program):
         return found
 
     def write(self, base, value, numbers):
+        if not value.size:
+            return base
         if self.overlapping:
             # part of something expanded: each call's inverse would not know which copy is newer
             places = self.cut(jnp.arange(base.size).reshape(base.shape), numbers)[-1]
