@@ -2,9 +2,10 @@
 
 Tensors that alias one another share a `Storage`: the value of its owner, and the number of the last
 write. Each has an `Alias`, which says where in the storage it lies and up to which write it has
-read. A write gives one tensor a new array and a new place in the graph, and is left pending; when
-another alias is read, it is carried into the tensor that both were cut from, by a recorded program,
-and the reader is cut anew. So values and gradients are those of the same program without writes.
+read. A write gives one tensor a new array, left pending: when another alias is read, it is
+carried into the storage, and the reader is cut anew. The graph follows at once, as its nodes need
+no arrays: what a view was cut from gets the node of a write, and the view that of a cut from there.
+So values and gradients are those of the same program without writes.
 
 Where a tensor lies is a chain of `Step`s, each a call of a view operator. There are two kinds of
 chain: a view is cut from its root, with which it shares values and history; a detached tensor is a
@@ -202,8 +203,7 @@ def _detach(leaves, results):
 
 def assign(target: Tensor, made: Tensor, follow: bool):
     """Give a tensor, which is current, the value of another, and its history if `follow`."""
-    if target._aval.mode == avals.IMMEDIATE and isinstance(made._raw, jax.core.Tracer):
-        _refuse_leak(target)
+    refuse_leak(target, made)
     alias = target._alias
     if alias is None:
         take(target, made, follow)
@@ -215,8 +215,10 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         made._node.written(made, target)
 
 
-def _refuse_leak(target):
-    if execution.is_traced():
+def refuse_leak(target: Tensor, made: Tensor):
+    """Raises RuntimeError where a tensor from outside of a trace would get a value of the trace."""
+    leaks = target._aval.mode == avals.IMMEDIATE and isinstance(made._raw, jax.core.Tracer)
+    if leaks and execution.is_traced():
         raise RuntimeError(
             f"a tensor of shape {list(target.shape)} from outside of the function that is being "
             "compiled would be written to: pass it as an argument and return its new value"
@@ -286,6 +288,9 @@ def _follow_root(target, alias):
     alias.followed = alias.root.followed
     if alias.made >= NO_GRAD:
         target._tracked, target._leaf = True, _Severed(alias.made)
+        return
+    if not root._tracked:  # it was taken out of the graph since
+        _follow(target, None, 0, False)
         return
     edge = known_edge_of(root)
     for call, numbers in in_order(alias.steps):

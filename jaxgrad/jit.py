@@ -131,8 +131,8 @@ class Trace:
             outputs, structure = jax.tree.flatten(
                 self.jitted.function(*args, **kwargs), is_leaf=_is_tensor
             )
-        for position in self.positions:
-            self.refuse_written(leaves[position])
+        for position, array in zip(self.positions, arrays, strict=True):
+            self.refuse_written(leaves[position], array)
         self.results = structure, [_Result(output) for output in outputs]
         return [_array(output) for output in outputs if _is_data(output)]
 
@@ -142,8 +142,8 @@ class Trace:
         made._aval = avals.with_strides(made._aval, self.strides[position])
         return made
 
-    def refuse_written(self, argument):
-        if _is_tensor(argument) and argument._counter is not None and argument._version:
+    def refuse_written(self, argument, array):
+        if _is_tensor(argument) and (argument._array is not array or argument._version):
             raise RuntimeError(
                 f"{self.jitted.__name__}: an argument of shape {list(argument.shape)} is written "
                 "to in place, which its owner would not see: write to its clone() and return that"

@@ -20,6 +20,7 @@ from .aliasing import (
     begin,
     cut,
     lock,
+    refuse_leak,
     root_of,
     snapshot,
     take,
@@ -215,6 +216,7 @@ def move(target: Tensor, made: Tensor):
 
     What it shared memory with stays as it was.
     """
+    refuse_leak(target, made)
     with lock:
         before = _stand_in(target)
         target._raw, target._aval, target._alias = made._raw, made._aval, made._alias
@@ -228,19 +230,23 @@ def turn(target: Tensor, view_of, follow: bool):
     made = view_of(target)
     shown = made._alias
     if alone:
-        target._alias = None
-    elif shown.base is not target:
-        target._alias = Alias(
-            shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.made
-        )
-    else:
-        with lock:
-            before = _stand_in(target)
-            target._alias = Alias(shown.storage, shown.place, shown.root, None, shown.steps)
-            target._alias.before = before
+        target._alias = None  # the view shares its memory, and is not kept
+    refuse_leak(target, made)
+    if not alone:
+        target._alias = _turned(target, shown)
     target._aval = made._aval
     take(target, made, follow)
     counter_of(target).count()
+
+
+def _turned(target, shown):
+    """The alias of a tensor that becomes the view of itself whose alias is `shown`."""
+    if shown.base is not target:
+        return Alias(shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.made)
+    with lock:
+        alias = Alias(shown.storage, shown.place, shown.root, None, shown.steps)
+        alias.before = _stand_in(target)
+    return alias
 
 
 def _stand_in(target):

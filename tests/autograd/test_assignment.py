@@ -330,7 +330,17 @@ def test_a_compiled_function_reads_strides():
 
 def test_a_compiled_function_must_not_write_to_its_arguments():
     x = jaxgrad.zeros(2)
-    for write in (lambda x: x.add_(1), lambda x: x[:1].add_(1), lambda x: x.detach().add_(1)):
+
+    def replaced(x):
+        x.data = x * 2
+
+    for write in (
+        lambda x: x.add_(1),
+        lambda x: x[:1].add_(1),
+        lambda x: x.detach().add_(1),
+        lambda x: x.unsqueeze_(0),
+        replaced,
+    ):
         with pytest.raises(RuntimeError, match="written to in place"):
             jaxgrad.jit(write)(x)
     assert x.tolist() == [0, 0] and x._version == 0
@@ -338,9 +348,30 @@ def test_a_compiled_function_must_not_write_to_its_arguments():
 
 def test_a_compiled_function_must_not_write_to_what_is_outside():
     outside = jaxgrad.zeros(2)
-    with pytest.raises(RuntimeError, match="from outside of the function"):
-        jaxgrad.jit(lambda x: outside.add_(x))(jaxgrad.ones(2))
+    view = outside[:1]
+
+    def replaced(x):
+        outside.data = x * 2
+
+    for write in (
+        lambda x: outside.add_(x),
+        lambda x: view.add_(x[:1]),
+        lambda x: outside.unsqueeze_(0),
+        replaced,
+    ):
+        with pytest.raises(RuntimeError, match="from outside of the function"):
+            jaxgrad.jit(write)(jaxgrad.ones(2))
     assert outside.tolist() == [0, 0] and outside._version == 0
+    assert view.add_(1)._base.tolist() == [1, 0]
+
+
+def test_a_view_of_what_was_taken_out_of_the_graph():
+    x = jaxgrad.ones(2, requires_grad=True)
+    y = x * 2
+    view = y[0]
+    y.mul_(3)
+    y.detach_()
+    assert not view.requires_grad and view.item() == 6
 
 
 def test_writes_under_vmap_and_grad_of_jax():
