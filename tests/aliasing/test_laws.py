@@ -27,7 +27,7 @@ def views(problem, base):
     with jaxgrad.no_grad():
         tensors = [to_tensor(array) for array in problem.arrays]
     tensors[0] = base
-    return [view for view in problem.outputs(tensors) if isinstance(view._base, jaxgrad.Tensor)]
+    return problem.outputs(tensors)
 
 
 def whole(problem):
@@ -50,7 +50,9 @@ def places(problem):
 def each_view(problem):
     """Base, leaf and one view of it, for each view; all new, since the next is to see no write."""
     base, _ = whole(problem)
-    for position in range(len(views(problem, base))):
+    shown = views(problem, base)
+    assert all(view._base is base for view in shown)
+    for position in range(len(shown)):
         base, leaf = whole(problem)
         yield position, base, leaf, views(problem, base)[position]
 
@@ -61,10 +63,10 @@ def is_one_of_several(problem):
 
 
 def gives_views(problem):
-    if not problem.moving or problem.moving[0] != 0:
-        return False
-    base, _ = whole(problem)
-    return any(view._base is base for view in views(problem, base))
+    """Whether the entry says so, and its first argument is a tensor that moves."""
+    library, name = jaxgrad.ops.library, problem.sample.name.rpartition(".")[2]
+    entry = name in library.names and any(rule.is_view for rule in library.table.rules(name))
+    return entry and 0 in problem.moving
 
 
 CASES = {
@@ -73,13 +75,20 @@ CASES = {
 
 
 def cases(*, real=False, alone=False):
-    found = [
-        pytest.param(family, problem, id=f"{family}-{problem.sample}-{problem.field}")
-        for family, list_of in CASES.items()
-        for problem in list_of
-        if not (real and (problem.field == "complex" or "complex" in problem.sample.name))
-        if not (alone and is_one_of_several(problem))
-    ]
+    """The samples as parameters; `make quick` takes one of every third operator."""
+    found, seen = [], []
+    for family, problem in (
+        (name, problem) for name, all_of in CASES.items() for problem in all_of
+    ):
+        if real and (problem.field == "complex" or "complex" in problem.sample.name):
+            continue
+        if alone and is_one_of_several(problem):
+            continue
+        quick = problem.sample.name not in seen and len(set(seen)) % 3 == 0
+        seen.append(problem.sample.name)
+        name = f"{family}-{problem.sample}-{problem.field}"
+        marks = () if quick else pytest.mark.slow
+        found.append(pytest.param(family, problem, id=name, marks=marks))
     return pytest.mark.parametrize(("family", "problem"), found)
 
 
