@@ -23,7 +23,8 @@ lint: .venv/installed
 	$(python) -m ruff check .
 
 oracle: .venv/torch  # compare with the installed PyTorch instead of its recorded answers
-	$(pytest) tests/oracle/live.py tests/oracle/live_programs.py $(ARGUMENTS)
+	$(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
+	    tests/oracle/live_matrix.py $(ARGUMENTS)
 
 mutate: .venv/installed  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))

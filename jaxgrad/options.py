@@ -56,7 +56,7 @@ def check_options(name: str, options: Options):
 def dtype_of(options: Options, default: dtypes.dtype) -> dtypes.dtype:
     """The dtype that is asked for."""
     asked, out = options.get("dtype"), options.get("out")
-    if out is None:
+    if not isinstance(out, Tensor):
         return default if asked is None else dtypes.as_dtype(asked)
     if asked is not None and dtypes.as_dtype(asked) is not out.dtype:
         raise RuntimeError(

@@ -81,11 +81,19 @@ def test_signs_of_zero_are_kept():
     assert [math.copysign(1, value) for value in zeros] == [-1, -1, 1, 1]
 
 
-@pytest.mark.parametrize("option", [{"out": "a tensor"}, {"pin_memory": True}])
-def test_what_comes_later_is_refused(option):
-    (name,) = option
-    with pytest.raises(RuntimeError, match=rf"zeros\(\): {name}= comes in a later version"):
-        jaxgrad.zeros(2, **option)
+def test_what_comes_later_is_refused():
+    with pytest.raises(RuntimeError, match=r"zeros\(\): pin_memory= comes in a later version"):
+        jaxgrad.zeros(2, pin_memory=True)
+
+
+def test_out_is_a_tensor_of_the_dtype():
+    out = jaxgrad.zeros(0, dtype=jaxgrad.int32)
+    assert jaxgrad.ones(2, 3, out=out) is out
+    assert out.tolist() == [[1, 1, 1], [1, 1, 1]] and out.dtype is jaxgrad.int32
+    with pytest.raises(TypeError, match="argument 'out' must be Tensor, not str"):
+        jaxgrad.zeros(2, out="a tensor")
+    with pytest.raises(RuntimeError, match="does not match dtype of out tensor"):
+        jaxgrad.zeros(2, 3, dtype=jaxgrad.float64, out=out)
 
 
 def test_the_usual_layout_and_memory_format_are_taken():

@@ -1,0 +1,14 @@
+"""All programs of the matrix of views and writes (tests/aliasing/test_matrix.py) under jit.
+
+make oracle
+"""
+
+import pytest
+from aliasing import test_matrix, views
+
+pytestmark = test_matrix.pytestmark
+
+
+@pytest.mark.parametrize("view", views.VIEWS, ids=str)
+def test_compiled(view):
+    test_matrix.check_compiled(test_matrix.every_program(view))
