@@ -123,8 +123,8 @@ def _attach_one(call):
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
         how = alias.made
-        if not how and mode.get() is not RECORD:
-            how = _outside_of_grad_mode(source, results, USUAL)
+        if how < NO_GRAD and mode.get() is not RECORD:
+            how = _outside_of_grad_mode(source, results, how)
         numbers = _data(leaves) if len(leaves) > 1 else ()
         made._alias = _further(alias, call, numbers, root, base, how)
         made._counter = source._counter
@@ -141,7 +141,7 @@ def _attach_several(call):
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
         how = alias.made or ONE_OF_SEVERAL
-        if not alias.made and mode.get() is not RECORD:
+        if how < NO_GRAD and mode.get() is not RECORD:
             how = _outside_of_grad_mode(source, results, ONE_OF_SEVERAL)
         for made, (each, numbers) in zip(results, pieces, strict=True):
             made._alias = _further(alias, each, numbers, root, base, how)

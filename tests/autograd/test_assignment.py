@@ -284,6 +284,16 @@ def test_activations_in_place(torch):
     return result is y, y, x.grad, z, functional.elu(torch.tensor([-1.0]), inplace=True)
 
 
+@as_torch
+def test_a_view_made_under_no_grad_of_one_of_several(torch):
+    base = torch.ones(2, 2, requires_grad=True) * 1
+    piece = base.chunk(2)[0]
+    with torch.no_grad():
+        row = piece[0]
+    words = "A view was created in no_grad mode and is being modified inplace with grad mode"
+    return error(row.fill_, 2.0, words=words), base
+
+
 # inside a compiled function, where PyTorch is no oracle
 
 
