@@ -17,25 +17,31 @@ from hypothesis import HealthCheck
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
-@pytest.mark.slow
-@hypothesis.settings(max_examples=150, suppress_health_check=list(HealthCheck))
-@hypothesis.given(draws=programs.drawn_steps, backwards=hypothesis.strategies.booleans())
+def programs_of(number, **strategies):
+    """Runs a function on this many random programs; one check, since some may be drawn twice."""
+    settings = hypothesis.settings(max_examples=number, suppress_health_check=list(HealthCheck))
+
+    def decorate(function):
+        def test():
+            settings(hypothesis.given(draws=programs.drawn_steps, **strategies)(function))()
+            checks.count("aliasing")
+
+        test.__name__ = function.__name__
+        return pytest.mark.slow(test)
+
+    return decorate
+
+
+@programs_of(150, backwards=hypothesis.strategies.booleans())
 def test_programs(draws, backwards):
     check(draws, backwards, HAS_TORCH)
-    checks.count("aliasing")
 
 
-@pytest.mark.slow
-@hypothesis.settings(max_examples=40, suppress_health_check=list(HealthCheck))
-@hypothesis.given(draws=programs.drawn_steps)
+@programs_of(40)
 def test_second_derivatives(draws):
     check_twice(draws)
-    checks.count("aliasing")
 
 
-@pytest.mark.slow
-@hypothesis.settings(max_examples=25, suppress_health_check=list(HealthCheck))
-@hypothesis.given(draws=programs.drawn_steps)
+@programs_of(25)
 def test_compiled(draws):
     check_compiled(draws)
-    checks.count("aliasing")
