@@ -125,7 +125,9 @@ class Trace:
         """
         leaves = list(self.constants)
         for position, array, required in zip(self.positions, arrays, self.required, strict=True):
-            leaves[position] = array if required is None else self.argument(position, array)
+            leaves[position] = (
+                array if required is None else self.argument(array, required, position)
+            )
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
         with bare():
             outputs, structure = jax.tree.flatten(
@@ -136,11 +138,10 @@ class Trace:
         self.results = structure, [_Result(output) for output in outputs]
         return [_array(output) for output in outputs if _is_data(output)]
 
-    def argument(self, position, array):
+    def argument(self, array, required, position):
         """A tensor argument as the function gets it: a leaf that shows the strides of the given."""
-        made = wrap(array, requires_grad=self.required[self.positions.index(position)])
-        made._aval = avals.with_strides(made._aval, self.strides[position])
-        return made
+        shown = avals.with_strides(avals.aval_of(array), self.strides[position])
+        return wrap(array, shown, required)
 
     def refuse_written(self, argument, array):
         if _is_tensor(argument) and (argument._array is not array or argument._version):

@@ -59,7 +59,7 @@ def offset_of(tensor: Tensor) -> int:
 def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """A view of the memory of a tensor, with any strides.
 
-    Raises RuntimeError where it would reach beyond the memory of the tensor's base.
+    Raises RuntimeError where it would reach beyond what the tensor's base shows of its memory.
 
     >>> jaxgrad.as_strided(jaxgrad.arange(6.0), (2, 2), (3, 1), 1)
     tensor([[1., 2.],
@@ -67,9 +67,13 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     """
     offset = offset_of(input) if storage_offset is None else storage_offset
     whole = input if input._base is None else input._base
-    order = sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim))
     if whole._aval.strides is not None:
-        whole = whole.permute(order)
+        whole = whole.permute(sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim)))
+    if not whole.is_contiguous():
+        raise RuntimeError(
+            f"as_strided: a base of shape {list(whole.shape)} with strides {whole.stride()} has "
+            "gaps in memory that it does not show: take it of the tensor that shows all"
+        )
     return ops.as_strided(whole, size, stride, offset - offset_of(whole))
 
 
@@ -95,16 +99,6 @@ def resolve_conj(input: Tensor) -> Tensor:
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: none shows the negative of its memory."""
     return input
-
-
-def _in_memory_format(input, memory_format, keep):
-    """The strides that a memory format asks for; None for the usual ones."""
-    shape, strides = input.shape, avals.strides_of(input._aval)
-    if memory_format is devices.channels_last:
-        return layouts.channels_last(shape)
-    if memory_format is devices.preserve_format or (memory_format is None and keep):
-        return layouts.like(shape, strides)
-    return None
 
 
 def _turning(name, functional):
@@ -185,7 +179,8 @@ class Methods:
         """
         made = ops.clone(self)
         if memory_format is not devices.preserve_format:
-            strides = _in_memory_format(self, memory_format, False)
+            last = memory_format is devices.channels_last
+            strides = layouts.channels_last(self.shape) if last else None
             made._aval = avals.with_strides(made._aval, strides)
         return made
 

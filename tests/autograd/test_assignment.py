@@ -375,6 +375,17 @@ def test_a_compiled_function_must_not_write_to_what_is_outside():
     assert view.add_(1)._base.tolist() == [1, 0]
 
 
+def test_as_strided_of_what_does_not_show_its_memory():
+    x = jaxgrad.arange(6.0)
+    gaps, tail = x[::2].detach(), x[2:].detach()
+    with pytest.raises(RuntimeError, match="gaps in memory"):
+        gaps.as_strided((2,), (1,))
+    with pytest.raises(RuntimeError):
+        tail.as_strided((2,), (1,), 0)
+    assert tail.as_strided((2,), (2,)).tolist() == [2, 4]
+    assert x.reshape(2, 3).t().as_strided((2,), (1,), 1).tolist() == [1, 2]
+
+
 def test_a_view_of_what_was_taken_out_of_the_graph():
     x = jaxgrad.ones(2, requires_grad=True)
     y = x * 2
