@@ -25,20 +25,24 @@ from .arguments import (
     outputs_of,
 )
 from .engine import Pass, PassTo
+from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
+from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import enable_grad as enable_grad
+from .grad_mode import enforce_grad_layout_policy as enforce_grad_layout_policy
 from .grad_mode import inference_mode as inference_mode
 from .grad_mode import is_multithreading_enabled as is_multithreading_enabled
+from .grad_mode import is_view_replay_enabled as is_view_replay_enabled
 from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .graph import GradientEdge
-from .graph import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .variable import Variable as Variable
 
 __all__ = [
     "Variable",
     "backward",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "grad",
     "grad_mode",
     "inference_mode",

@@ -12,7 +12,9 @@ import functools
 import inspect
 import warnings
 
+from .. import versions
 from ..modes import INFERENCE, RECORD, switch, with_grad
+from ..tensor import Tensor
 
 # In this context: the object that was entered last, what it found, and the same of the one before.
 _entered = contextvars.ContextVar("jaxgrad.entered_modes", default=None)
@@ -62,6 +64,8 @@ class _Mode:
             return self._of_generator(function)
         if inspect.iscoroutinefunction(function):
             return self._of_coroutine(function)
+        if inspect.isasyncgenfunction(function):
+            return self._of_async_generator(function)
 
         @functools.wraps(function)
         def call(*args, **kwargs):
@@ -77,6 +81,28 @@ class _Mode:
                 return await function(*args, **kwargs)
 
         return run
+
+    def _of_async_generator(self, function):
+        @functools.wraps(function)
+        async def generate(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            advance, value = generator.asend, None
+            while True:
+                try:
+                    with self.clone():
+                        item = await advance(value)
+                except StopAsyncIteration:
+                    return
+                try:
+                    advance, value = generator.asend, (yield item)
+                except GeneratorExit:
+                    with self.clone():
+                        await generator.aclose()
+                    raise
+                except BaseException as error:
+                    advance, value = generator.athrow, error
+
+        return generate
 
     def _of_generator(self, function):
         @functools.wraps(function)
@@ -216,15 +242,21 @@ class inference_mode(_Mode):
         return switch(INFERENCE if self.mode else RECORD)
 
 
-_multithreading = contextvars.ContextVar("jaxgrad.multithreading", default=True)
+class _Kept(_Setting):
+    """A setting that is remembered, here and now, for whoever asks: `kept` is where."""
+
+    kept: contextvars.ContextVar
+
+    def set(self):
+        before = self.kept.get()
+        self.kept.set(self.mode)
+        return before
+
+    def reset(self, before):
+        self.kept.set(before)
 
 
-def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` was set to."""
-    return _multithreading.get()
-
-
-class set_multithreading_enabled(_Setting):
+class set_multithreading_enabled(_Kept):
     """Whether a backward pass may use other threads: kept for PyTorch's code.
 
     A backward pass of ours always runs in the thread that calls it.
@@ -234,10 +266,77 @@ class set_multithreading_enabled(_Setting):
     False
     """
 
+    kept = contextvars.ContextVar("jaxgrad.multithreading", default=True)
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` was set to."""
+    return set_multithreading_enabled.kept.get()
+
+
+class enforce_grad_layout_policy(_Kept):
+    """Whether a leaf's `.grad` must have the strides of the leaf: kept for PyTorch's code.
+
+    It always has those of a dense leaf, and is contiguous otherwise; XLA lays it out as it likes.
+
+    >>> x = jaxgrad.ones(2, 3).t().requires_grad_()
+    >>> with jaxgrad.autograd.enforce_grad_layout_policy(False):
+    ...     x.sum().backward()
+    >>> x.grad.stride()
+    (1, 3)
+    """
+
+    kept = contextvars.ContextVar("jaxgrad.grad_layout", default=True)
+
+    def __init__(self, enable: bool = True):
+        super().__init__(enable)
+
+
+class _force_original_view_tracking(_Kept):
+    """Whether a view that was written to is always cut anew by the calls that it came from: kept
+    for PyTorch's code. Ours always is.
+
+    >>> with jaxgrad.autograd._force_original_view_tracking(True):
+    ...     jaxgrad.autograd.is_view_replay_enabled()
+    True
+    """
+
+    kept = contextvars.ContextVar("jaxgrad.view_replay", default=False)
+
+
+def is_view_replay_enabled() -> bool:
+    """What `_force_original_view_tracking` was set to."""
+    return _force_original_view_tracking.kept.get()
+
+
+class _unsafe_preserve_version_counter(_Mode):
+    """Hide writes to these tensors, made within, from their versions.
+
+    tensors: a tensor or a tuple of them. Raises AssertionError for anything else.
+
+    >>> x = jaxgrad.zeros(2)
+    >>> with jaxgrad.autograd._unsafe_preserve_version_counter(x):
+    ...     _ = x.add_(1)
+    >>> x._version
+    0
+    """
+
+    def __init__(self, tensors: Tensor | tuple[Tensor, ...]):
+        self.tensors = (tensors,) if isinstance(tensors, Tensor) else tensors
+        if not isinstance(self.tensors, tuple):
+            kind = type(tensors).__name__
+            raise AssertionError(f"Expected tensors to be a tuple or one tensor, not {kind}")
+        for tensor in self.tensors:
+            if not isinstance(tensor, Tensor):
+                kind = type(tensor).__name__
+                raise TypeError(f"preserve_version_counter takes tensors, not {kind}")
+
+    def clone(self):
+        return type(self)(self.tensors)
+
     def set(self):
-        before = _multithreading.get()
-        _multithreading.set(self.mode)
-        return before
+        return [tensor._version for tensor in self.tensors]
 
     def reset(self, before):
-        _multithreading.set(before)
+        for tensor, value in zip(self.tensors, before, strict=True):
+            versions.counter_of(tensor).value = value

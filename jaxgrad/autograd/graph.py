@@ -95,14 +95,6 @@ def allow_mutation_on_saved_tensors():
         versions.mutation.reset(token)
 
 
-def _tensors(tensors, name):
-    found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    for tensor in found:
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name} takes tensors, not {type(tensor).__name__}")
-    return [tensor for tensor in found if not tensor.is_inference()]
-
-
 def increment_version(tensor: Tensor | Iterable[Tensor]):
     """Raise the version of a tensor, or of each of several, as if it had been written to.
 
@@ -111,17 +103,10 @@ def increment_version(tensor: Tensor | Iterable[Tensor]):
     >>> x._version
     1
     """
-    for each in _tensors(tensor, "increment_version"):
-        versions.counter_of(each).count()
-
-
-@contextmanager
-def _unsafe_preserve_version_counter(tensors: Tensor | Iterable[Tensor]):
-    """Hide writes to these tensors, made within, from their versions."""
-    counters = [versions.counter_of(each) for each in _tensors(tensors, "preserve_version_counter")]
-    before = [counter.value for counter in counters]
-    try:
-        yield
-    finally:
-        for counter, value in zip(counters, before, strict=True):
-            counter.value = value
+    found = [tensor] if isinstance(tensor, Tensor) else list(tensor)
+    for each in found:
+        if not isinstance(each, Tensor):
+            raise TypeError(f"increment_version takes tensors, not {type(each).__name__}")
+    for each in found:
+        if not each.is_inference():
+            versions.counter_of(each).count()
