@@ -18,9 +18,9 @@ import threading
 
 import jax
 
-from . import avals, execution, versions, views
+from . import avals, execution, noting, versions, views
 from .modes import INFERENCE, RECORD, mode, switch
-from .nodes import Node
+from .nodes import Node, ProgramNode
 from .recording import apply
 from .tensor import INFERENCE_TENSOR, LeafState, Tensor, current, edge_of, known_edge_of, wrap
 from .versions import counter_of
@@ -257,10 +257,10 @@ def take(target: Tensor, made: Tensor, follow: bool):
 def _follow(target, node, output_nr, tracked):
     """A tensor's new place in the graph, where a gradient that it keeps is kept from now on."""
     before, number = target._node, target._nr
-    if isinstance(before, Node) and before.retained is not None and isinstance(node, Node):
-        kept = before.retained.get(number)
-        if kept is not None and kept() is target:
-            before.retained = {k: v for k, v in before.retained.items() if k != number}
+    if isinstance(before, Node) and isinstance(node, Node):
+        if before.retained_at(number) is target:
+            retained = before.extras.retained
+            before.extras.retained = {k: v for k, v in retained.items() if k != number}
             node.retain(output_nr, target)
     target._node, target._nr, target._tracked = node, output_nr, tracked
 
@@ -277,7 +277,7 @@ def _lead_through_root(target, alias, made):
     program = execution.prepare(Write.of(root._aval, target._aval, calls))
     mask = (root._tracked, made._tracked, *[False] * len(numbers))
     edges = [known_edge_of(tensor) for tensor in (root, made) if tensor._tracked]
-    _follow(root, Node(program.reverse(mask), numbers, edges), 0, True)
+    _follow(root, noting.note(ProgramNode(program.reverse(mask), numbers, edges)), 0, True)
     alias.root.followed = alias.storage.epoch
     _follow_root(target, alias)
 
@@ -298,7 +298,8 @@ def _follow_root(target, alias):
         if 0 in reverse.saved_inputs or reverse.saved_outputs:
             edge = _recorded(alias)
             break
-        edge = (Node(reverse, [numbers[i - 1] for i in reverse.saved_inputs], [edge]), 0)
+        kept = [numbers[i - 1] for i in reverse.saved_inputs]
+        edge = (noting.note(ProgramNode(reverse, kept, [edge])), 0)
     _follow(target, *edge, True)
 
 
@@ -355,7 +356,8 @@ class _Severed(LeafState):
     __slots__ = ("made",)
 
     def __init__(self, made):
-        self.made, self.grad = made, None
+        self.made = made
+        self.grad = self.hooks = self.post_hooks = self.tangents = None
 
     def node(self):
         raise RuntimeError(

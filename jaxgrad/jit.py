@@ -15,7 +15,7 @@ import jax
 
 from . import avals, dtypes
 from .modes import mode
-from .nodes import Node
+from .nodes import ProgramNode
 from .programs import Reverse, bare
 from .tensor import Tensor, edge_of, wrap
 
@@ -184,7 +184,10 @@ class _Result:
         ]
         reverse = _Inside(trace.jitted.__name__, self.aval, len(sources))
         return wrap(
-            array, self.aval, True, Node(reverse, (), [edge_of(source) for source in sources])
+            array,
+            self.aval,
+            True,
+            ProgramNode(reverse, (), [edge_of(source) for source in sources]),
         )
 
 

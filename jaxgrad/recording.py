@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import jax
 
-from . import avals, versions
+from . import avals, noting, versions
 from .modes import INFERENCE, RECORD, mode
-from .nodes import Node
+from .nodes import ProgramNode
 from .programs import Program
 from .tensor import INFERENCE_TENSOR, Tensor, edge_of, wrap
 
@@ -67,7 +67,7 @@ def finish(program: Program, leaves, arrays, mask):
     return program.result(several)
 
 
-def _record(reverse, leaves, arrays, results) -> Node:
+def _record(reverse, leaves, arrays, results) -> ProgramNode:
     if reverse.constants:
         _refuse_inference(reverse, leaves)
     # loops and no comprehensions: before Python 3.12 each of those is a call
@@ -81,9 +81,9 @@ def _record(reverse, leaves, arrays, results) -> Node:
         node = leaf._node
         edges.append(edge_of(leaf) if node is None else (node, leaf._nr))
     count = 1 if reverse.program.single else len(results)
-    if versions.watching:
-        return versions.new_node(reverse, saved, edges, count, leaves)
-    return Node(reverse, saved, edges, count)
+    if noting.active:
+        return noting.new_node(reverse, saved, edges, count, leaves)
+    return ProgramNode(reverse, saved, edges, count)
 
 
 def _wrap_all(program, results, requires_grad, node):

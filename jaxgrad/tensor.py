@@ -175,8 +175,7 @@ class Tensor:
     def retains_grad(self) -> bool:
         """Whether `retain_grad` was called on this tensor, which is not a leaf."""
         node = self.grad_fn
-        kept = (node.retained or {}).get(self._output_nr) if node is not None else None
-        return kept is not None and kept() is self
+        return node is not None and node.retained_at(self._output_nr) is self
 
     def retain_grad(self):
         """Have `.grad` filled although the tensor is not a leaf. Raises RuntimeError where no
@@ -200,15 +199,16 @@ class Tensor:
 
 
 class LeafState:
-    """What few tensors have: a gradient, and a leaf's node.
+    """What few tensors have: a gradient, a leaf's node, the hooks of a leaf and those for what was
+    accumulated in it, tangents.
 
     The leaf holds its node weakly, as the node holds the leaf: whoever has an edge keeps both.
     """
 
-    __slots__ = ("grad", "node")
+    __slots__ = ("grad", "hooks", "node", "post_hooks", "tangents")
 
     def __init__(self):
-        self.grad = None
+        self.grad = self.hooks = self.post_hooks = self.tangents = None
         self.node = lambda: None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextvars
 import sys
 
-from .nodes import FREED, Node
+from .nodes import FREED, Node, ProgramNode
 
 # whether nodes note versions and check them, here and now
 strict = contextvars.ContextVar("jaxgrad.strict_versions", default=False)
@@ -53,7 +53,7 @@ def place_of_caller() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-class CheckedNode(Node):
+class CheckedNode(ProgramNode):
     """A node that notes the versions of what it has saved, and refuses where they have risen."""
 
     __slots__ = ("inside", "kept", "noted", "place")
@@ -122,8 +122,8 @@ class CheckedNode(Node):
         )
 
 
-def new_node(reverse, saved, edges, output_count, leaves) -> Node:
+def new_node(reverse, saved, edges, output_count, leaves) -> ProgramNode:
     """A node that checks versions, where that is asked for."""
     if strict.get() or mutation.get() is not None:
         return CheckedNode(reverse, saved, edges, output_count, leaves)
-    return Node(reverse, saved, edges, output_count)
+    return ProgramNode(reverse, saved, edges, output_count)

@@ -11,10 +11,10 @@ import jax
 
 from .. import execution, ops
 from ..modes import transforms
-from ..nodes import AccumulateGrad
 from ..tensor import Tensor, wrap
 from . import grad_mode as grad_mode
 from . import graph as graph
+from . import tensor_hooks
 from . import variable as variable
 from .arguments import (
     batches_of,
@@ -110,17 +110,15 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
     roots = edges_of_outputs(outputs)
     retain_graph = create_graph if retain_graph is None else retain_graph
     if wanted is None:
-        Pass(retain_graph, create_graph).run(roots, _carried(gradients, create_graph))
+        run = Pass(retain_graph, create_graph)
+        run.run(roots, [run.carried(gradient) for gradient in gradients])
         return
     ends = edges_of_inputs(wanted, "can't retain_grad on Tensor that has requires_grad=False")
     for tensor in wanted:
         if isinstance(tensor, Tensor):
             tensor.retain_grad()
-    run = PassTo(retain_graph, create_graph, ends)
-    run.run(roots, _carried(gradients, create_graph))
-    for node in {node for node, _ in ends if isinstance(node, AccumulateGrad)}:
-        if (node.sequence, 0) in run.captured:
-            run.accumulate(node.variable, run.captured[node.sequence, 0])
+    run = PassTo(retain_graph, create_graph, ends, accumulate=True)
+    run.run(roots, [run.carried(gradient) for gradient in gradients])
 
 
 def grad(
@@ -183,9 +181,9 @@ def _captured(outputs, wanted, gradients, retain_graph, create_graph):
     roots = edges_of_outputs(outputs)
     ends = edges_of_inputs(wanted, "One of the differentiated Tensors does not require grad")
     run = PassTo(retain_graph, create_graph, ends)
-    run.run(roots, _carried(gradients, create_graph))
+    run.run(roots, [run.carried(gradient) for gradient in gradients])
     found = [run.captured.get((node.sequence, output_nr)) for node, output_nr in ends]
-    return [item if item is None or isinstance(item, Tensor) else wrap(item) for item in found]
+    return list(map(run.as_tensor, found))
 
 
 def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):
@@ -211,11 +209,6 @@ def _recorded_rows(outputs, wanted, batches, retain_graph):
     ]
     columns = zip(*rows, strict=True)
     return [None if column[0] is None else ops.stack(column) for column in columns]
-
-
-def _carried(gradients, create_graph):
-    """Gradients as the engine carries them: tensors when the pass is recorded, else arrays."""
-    return gradients if create_graph else [gradient._array for gradient in gradients]
 
 
 def _check_used(gradients, allow_unused):
@@ -253,3 +246,4 @@ class _Methods:
 
 
 Tensor.backward = _Methods.backward
+tensor_hooks.install()

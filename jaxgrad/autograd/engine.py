@@ -3,34 +3,63 @@
 A node's gradients go to nodes recorded before it, whose numbers are lower. So in descending order
 every gradient of a node has arrived when its turn comes, and a heap of the nodes that have received
 one is all the state there is: no recursion, no counting of dependencies. Gradients are arrays, or
-under `create_graph` tensors, so that a backward pass is recorded too.
+where the pass is itself recorded or has tangents, tensors. A gradient that a user's rule leaves
+undefined is None, and goes on as None.
 """
 
 from __future__ import annotations
 
+import contextvars
+import logging
+import threading
 from heapq import heappop, heappush
 
 import jax
 
-from .. import avals, execution, layouts
+from .. import avals, execution, layouts, noting
 from ..aliasing import assign
-from ..modes import switch, with_grad
-from ..nodes import FREED, SECOND_TIME, AccumulateGrad, leaf_lock
+from ..modes import is_grad_enabled, switch, with_grad
+from ..nodes import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
 from ..recording import apply
 from ..tensor import Tensor, leaf_state, wrap
+from . import calling
+
+logger = logging.getLogger("torch.autograd.graph")
+
+# the pass that is under way around this place
+current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
+
+# so many passes, each begun inside the one before, one thread's stack has room for
+DEPTH_OF_A_THREAD = 20
 
 
 class Pass:
-    """One run of the engine, which accumulates into every leaf that it reaches."""
+    """One run of the engine, which accumulates into every leaf that it reaches.
+
+    `tensors`: whether gradients travel as tensors; `callbacks`: what is called once it has run;
+    `ending`: what is called at its end, be it by an exception.
+    """
 
     def __init__(self, retain_graph: bool, create_graph: bool):
         self.retain_graph, self.create_graph = retain_graph, create_graph
+        self.tensors = create_graph
+        self.logs = logger.isEnabledFor(logging.DEBUG)
         self.arrived: dict[int, list] = {}
         self.heap: list[tuple] = []
+        self.callbacks, self.ending = [], []
+        around = current.get()
+        self.depth = 0 if around is None else around.depth + 1
 
     def run(self, roots, gradients):
         """Send each gradient to its root, an edge, and run all that follows."""
-        before = switch(with_grad(self.create_graph))
+        if self.depth % DEPTH_OF_A_THREAD or not self.depth or execution.is_traced():
+            self.run_here(roots, gradients)
+        else:
+            _elsewhere(lambda: self.run_here(roots, gradients))
+
+    def run_here(self, roots, gradients):
+        self.roots = roots
+        before, around = switch(with_grad(self.create_graph)), current.set(self)
         try:
             for (node, output_nr), gradient in zip(roots, gradients, strict=True):
                 self.arrive(node, output_nr, gradient)
@@ -38,8 +67,13 @@ class Pass:
             while heap:
                 node = heappop(heap)[1]
                 visit(node, arrived.pop(node.sequence))
+            for callback in self.callbacks:
+                callback()
         finally:
+            current.reset(around)
             switch(before)
+            for end in self.ending:
+                end()
 
     def arrive(self, node, output_nr, gradient):
         """Add a gradient to those that wait for a node."""
@@ -54,37 +88,36 @@ class Pass:
         waiting[output_nr] = gradient
 
     def sum(self, first, second, aval):
-        return first + second if self.create_graph else execution.add(first, second, aval.wide)
+        if second is None:
+            return first
+        return first + second if self.tensors else execution.add(first, second, aval.wide)
 
     def visit(self, node, gradients):
         """Do with a node what is to be done once all its gradients have arrived."""
         if type(node) is AccumulateGrad:
-            self.accumulate(node.variable, gradients[0])
+            self.visit_leaf(node, calling.at_leaf(self, node.variable, gradients[0]))
             return
-        if node.retained:
-            self.fill_retained(node, gradients)
+        if node.extras is not None:
+            gradients = calling.at_outputs(self, node, gradients)
         self.step(node, gradients)
+
+    def visit_leaf(self, node, gradient):
+        leaf, (gradient,) = node.variable, calling.before(self, node, [gradient])
+        if gradient is not None:
+            self.accumulate(leaf, gradient)
+        calling.after(self, node, (), [gradient])
+        if gradient is not None:
+            calling.accumulated(leaf)
 
     def step(self, node, gradients):
         """Run a node and send its gradients along its edges."""
-        saved, reverse = node.saved, node.reverse
-        if saved is FREED:
-            raise RuntimeError(SECOND_TIME)
-        if saved and not self.retain_graph:
-            # before it runs: of two threads that come to it, one gets no further
-            node.saved = FREED
-        try:
-            if reverse.kernel is None:
-                execution.prepare(reverse)
-            if not reverse.program.single:
-                gradients = self.filled(reverse.program, gradients)
-            if self.create_graph:
-                results = apply(reverse, [*gradients, *_saved_tensors(node, saved)])
-            else:
-                results = reverse.kernel(*gradients, *saved)
-        except BaseException:
-            node.saved = saved
-            raise
+        if self.logs:
+            _log(node, gradients)
+        if node.extras is None:
+            results = self.execute(node, gradients)
+        else:
+            gradients = calling.before(self, node, gradients)
+            results = calling.after(self, node, self.execute(node, gradients), gradients)
         edges = node.edges
         if len(edges) == 1:
             target, output_nr = edges[0]
@@ -92,6 +125,37 @@ class Pass:
             return
         for (target, output_nr), gradient in zip(edges, results, strict=True):
             self.arrive(target, output_nr, gradient)
+
+    def execute(self, node, gradients):
+        """The gradients that a node gives: one for each edge, and not in a list where there is one
+        edge.
+        """
+        saved, reverse = node.saved, node.reverse
+        if reverse is None:
+            return node.run(self, gradients)
+        if saved is FREED:
+            raise RuntimeError(SECOND_TIME)
+        if saved and not self.retain_graph:
+            # before it runs: of two threads that come to it, one gets no further
+            node.saved = FREED
+        try:
+            if gradients[0] is None and all(gradient is None for gradient in gradients):
+                return None if len(node.edges) == 1 else [None] * len(node.edges)
+            return self.computed(node, reverse, gradients, saved)
+        except BaseException:
+            node.saved = saved
+            raise
+
+    def computed(self, node, reverse, gradients, saved):
+        if reverse.kernel is None:
+            execution.prepare(reverse)
+        if not reverse.program.single:
+            gradients = self.filled(reverse.program, gradients)
+        if node.extras is not None and node.extras.packed:
+            saved = noting.unpacked(node, saved)
+        if self.tensors:
+            return apply(reverse, [*gradients, *saved_tensors(node, saved)])
+        return reverse.kernel(*gradients, *saved)
 
     def filled(self, program, gradients):
         """The gradients of the differentiable outputs, zeros for those that did not arrive."""
@@ -103,7 +167,17 @@ class Pass:
 
     def zeros(self, aval):
         array = execution.filled(aval, 0)
-        return wrap(array) if self.create_graph else array
+        return wrap(array) if self.tensors else array
+
+    def as_tensor(self, gradient) -> Tensor | None:
+        """A gradient as users see it."""
+        if gradient is None or self.tensors:
+            return gradient
+        return wrap(gradient)
+
+    def carried(self, gradient: Tensor | None):
+        """A gradient as the pass carries it."""
+        return gradient if gradient is None or self.tensors else gradient._array
 
     def accumulate(self, leaf: Tensor, gradient):
         """Add to the `.grad` of a leaf: in place, or under `create_graph` by a new tensor."""
@@ -113,12 +187,12 @@ class Pass:
             if before is None or self.create_graph:
                 leaf._leaf.grad = self.total(before, gradient, leaf)
             else:
-                total = execution.add(before._array, gradient, leaf._aval.wide)
-                assign(before, wrap(total, before._aval), False)
+                total = self.sum(self.carried(before), gradient, leaf._aval)
+                assign(before, total if self.tensors else wrap(total, before._aval), False)
 
     def total(self, before, gradient, tensor) -> Tensor:
         """A `.grad`, None or a tensor, with a gradient added: a tensor that nobody else has."""
-        if self.create_graph:
+        if self.tensors:
             return gradient.clone() if before is None else before + gradient
         if before is not None:
             return wrap(execution.add(before._array, gradient, tensor._aval.wide))
@@ -127,20 +201,32 @@ class Pass:
             made._aval = avals.with_strides(made._aval, strides)
         return made
 
-    def fill_retained(self, node, gradients):
-        for output_nr, kept in node.retained.items():
-            tensor, gradient = kept(), gradients[output_nr]
-            if tensor is not None and gradient is not None:
-                with leaf_lock:
-                    state = leaf_state(tensor)
-                    state.grad = self.total(state.grad, gradient, tensor)
+    def will_run(self, node) -> bool:
+        """Whether a gradient is going to arrive at a node, or has."""
+        return node.sequence in self.reachable()
+
+    def reachable(self) -> set[int]:
+        """The numbers of all nodes that the roots lead to."""
+        if not hasattr(self, "_reachable"):
+            self._reachable, stack = set(), [node for node, _ in self.roots]
+            while stack:
+                node = stack.pop()
+                if node.sequence not in self._reachable:
+                    self._reachable.add(node.sequence)
+                    stack.extend([edge[0] for edge in node.edges])
+        return self._reachable
 
 
 class PassTo(Pass):
-    """A run of the nodes that lead to `ends`, edges; what arrives there is left in `captured`."""
+    """A run of the nodes that lead to `ends`, edges.
 
-    def __init__(self, retain_graph, create_graph, ends):
+    What arrives there is left in `captured`; with `accumulate` the ends are run as well, and so
+    fill the `.grad` of leaves.
+    """
+
+    def __init__(self, retain_graph, create_graph, ends, accumulate=False):
         super().__init__(retain_graph, create_graph)
+        self.accumulates = accumulate
         self.captured: dict[tuple, object] = {}
         self.ends: dict[int, list[int]] = {}
         for node, output_nr in ends:
@@ -148,17 +234,27 @@ class PassTo(Pass):
 
     def run(self, roots, gradients):
         self.needed = leading_to(self.ends, roots)
+        if self.accumulates:
+            self.needed |= self.ends.keys()
         super().run(roots, gradients)
 
     def visit(self, node, gradients):
         sequence = node.sequence
         ends = self.ends.get(sequence, ())
+        if sequence not in self.needed and not ends:
+            return
+        is_leaf = type(node) is AccumulateGrad
+        if is_leaf:
+            gradients = [calling.at_leaf(self, node.variable, gradients[0])]
+        elif node.extras is not None:
+            gradients = calling.at_outputs(self, node, gradients)
         for output_nr in ends:
             self.captured[sequence, output_nr] = gradients[output_nr]
         if sequence in self.needed:
-            super().visit(node, gradients)
-        elif ends and node.retained:
-            self.fill_retained(node, gradients)
+            self.visit_leaf(node, gradients[0]) if is_leaf else self.step(node, gradients)
+
+    def will_run(self, node):
+        return node.sequence in self.needed or node.sequence in self.ends
 
 
 def leading_to(ends, roots) -> set[int]:
@@ -178,8 +274,62 @@ def leading_to(ends, roots) -> set[int]:
     return needed
 
 
+def queue_callback(callback):
+    """Call `callback()` at the end of the backward pass that is under way. Raises RuntimeError
+    outside of one.
+    """
+    if current.get() is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    current.get().callbacks.append(callback)
+
+
+def call(node: Node, *gradients: Tensor | None):
+    """What a node gives for gradients of its outputs, for each of its `next_functions`."""
+    run = Pass(retain_graph=True, create_graph=is_grad_enabled())
+    results = run.execute(node, [run.carried(gradient) for gradient in gradients])
+    results = [results] if len(node.edges) == 1 else results
+    found = calling.for_each_input(node, [run.as_tensor(result) for result in results])
+    return found[0] if len(found) == 1 else found
+
+
+Node.__call__ = call
+
+
+def _elsewhere(function):
+    """Run a function in a thread of its own, whose stack is empty, with the modes that hold here.
+
+    Nobody goes on before it has ended, be it that this thread is interrupted.
+    """
+    raised = []
+
+    def run():
+        try:
+            context.run(function)
+        except BaseException as error:
+            raised.append(error)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    finally:
+        thread.join()
+    if raised:
+        raise raised[0]
+
+
+def _log(node, gradients):
+    shown = [
+        None if gradient is None else f"{avals.aval_of(getattr(gradient, '_array', gradient))!r}"
+        for gradient in gradients
+    ]
+    logger.debug("Executing: %r with grad_outputs: [%s]", node, ", ".join(map(str, shown)))
+
+
 def _refuse_leak(leaf, gradient):
-    if leaf._aval.mode == avals.IMMEDIATE and isinstance(gradient, jax.core.Tracer):
+    array = gradient._array if isinstance(gradient, Tensor) else gradient
+    if leaf._aval.mode == avals.IMMEDIATE and isinstance(array, jax.core.Tracer):
         raise RuntimeError(
             f"the gradient of a tensor of shape {list(leaf.shape)} was traced, but the tensor was "
             "not: pass the tensor to the compiled function as an argument instead of reaching it "
@@ -187,7 +337,7 @@ def _refuse_leak(leaf, gradient):
         )
 
 
-def _saved_tensors(node, saved):
+def saved_tensors(node, saved) -> list:
     """A node's saved arrays as tensors with their history.
 
     What went in has it by the node's edges; what came out, by the node.

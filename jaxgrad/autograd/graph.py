@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from .. import versions
+from .. import noting, versions
 from ..nodes import Node as Node
 from ..tensor import Tensor, edge_of
 from .grad_mode import _Setting
+from .tensor_hooks import register_multi_grad_hook as register_multi_grad_hook
 
 
 class GradientEdge(NamedTuple):
@@ -62,6 +63,7 @@ class strict_versions(_Setting):
 
     def set(self):
         versions.watching = True
+        noting.activate()
         before = versions.strict.get()
         versions.strict.set(self.mode)
         return before
@@ -88,6 +90,7 @@ def allow_mutation_on_saved_tensors():
     if versions.mutation.get() is not None:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     versions.watching = True
+    noting.activate()
     token = versions.mutation.set(object())
     try:
         yield

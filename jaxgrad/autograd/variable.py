@@ -7,11 +7,18 @@ import types
 import warnings
 
 from ..tensor import Tensor
+from .engine import queue_callback
 
 
 class _Kind(type):
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor)
+
+
+class _Engine:
+    """What code asks of PyTorch's engine by name."""
+
+    queue_callback = staticmethod(queue_callback)
 
 
 class Variable(metaclass=_Kind):
@@ -22,6 +29,8 @@ class Variable(metaclass=_Kind):
     >>> jaxgrad.autograd.Variable(jaxgrad.ones(2), requires_grad=True)
     tensor([1., 1.], requires_grad=True)
     """
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: bool = False):
         if not isinstance(data, Tensor):

@@ -1,0 +1,173 @@
+"""Hooks of tensors: on the gradient of one, after its accumulation, on those of several."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from ..hooks import Hooks, RemovableHandle, register
+from ..tensor import Tensor, edge_of, leaf_state
+from . import engine
+
+
+class Methods:
+    """Methods of `Tensor`."""
+
+    def register_hook(self, hook) -> RemovableHandle:
+        """Call `hook(grad)` when the gradient of this tensor is known, once in a backward pass.
+
+        A tensor that it returns, of the same shape and dtype, takes the gradient's place. Hooks run
+        in the order in which they were registered. Under `jaxgrad.jit` they run when the program is
+        traced. Raises RuntimeError for a tensor that does not require grad, TypeError for what
+        cannot be called.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> x.sum().backward()
+        >>> x.grad
+        tensor([10., 10.])
+        >>> handle.remove()
+        """
+        if not self.requires_grad:
+            raise RuntimeError(
+                "cannot register a hook on a tensor that doesn't require gradient: one of shape "
+                f"{list(self.shape)}"
+            )
+        return register(hooks_of(self), hook)
+
+    def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
+        """Call `hook(tensor)` whenever the `.grad` of this leaf has been added to.
+
+        Raises RuntimeError for a tensor that does not require grad or is no leaf.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad))
+        >>> x.sum().backward()
+        tensor([1., 1.])
+        """
+        if not self.requires_grad:
+            raise RuntimeError(
+                "cannot register a hook on a tensor that doesn't require gradient: one of shape "
+                f"{list(self.shape)}"
+            )
+        if self.grad_fn is not None:
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors: this one "
+                f"comes from {self.grad_fn.name()}; register_hook does that"
+            )
+        state = leaf_state(self)
+        state.post_hooks = Hooks() if state.post_hooks is None else state.post_hooks
+        return register(state.post_hooks, hook)
+
+    @property
+    def _backward_hooks(self) -> Hooks | None:
+        return known_hooks(self)
+
+    @property
+    def _post_accumulate_grad_hooks(self) -> Hooks | None:
+        return None if self._leaf is None else self._leaf.post_hooks
+
+
+def hooks_of(tensor: Tensor) -> Hooks:
+    """The hooks of a tensor: those of a leaf are its own, others are their node's."""
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn.hooks_of(tensor.output_nr)
+    state = leaf_state(tensor)
+    state.hooks = Hooks() if state.hooks is None else state.hooks
+    return state.hooks
+
+
+def known_hooks(tensor: Tensor) -> Hooks | None:
+    """The hooks of a tensor, None where it never had one."""
+    node = tensor.grad_fn
+    if node is None:
+        return None if tensor._leaf is None else tensor._leaf.hooks
+    return node.extras and (node.extras.tensor_hooks or {}).get(tensor.output_nr)
+
+
+class MultiHandle:
+    """Takes away what `register_multi_grad_hook` registered."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]):
+        self.handles = tuple(handles)
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn, *, mode: str = "all") -> MultiHandle:
+    """Call a function when the gradients of several tensors are known, once in a backward pass.
+
+    mode: "all": `fn(grads)` with all of them, when the last is known, None for each that the pass
+    does not compute; "any": `fn(grad)` with the first. Raises ValueError for another mode,
+    AssertionError for a tensor that does not require grad.
+
+    >>> x, y = jaxgrad.ones(2, requires_grad=True), jaxgrad.ones(2, requires_grad=True)
+    >>> handle = jaxgrad.autograd.graph.register_multi_grad_hook((x, y), print)
+    >>> (x * 2 + y * 3).sum().backward()
+    [tensor([2., 2.]), tensor([3., 3.])]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tensors = tuple(tensors)
+    assert all(tensor.requires_grad for tensor in tensors), "Expected gradient function to be set"
+    gathering = (_All if mode == "all" else _First)(tensors, fn)
+    return MultiHandle(
+        [tensor.register_hook(gathering.hook(i)) for i, tensor in enumerate(tensors)]
+    )
+
+
+class _Gathering:
+    """What the hooks of several tensors share: for each pass under way what it has come to."""
+
+    def __init__(self, tensors, fn):
+        self.nodes = [edge_of(tensor)[0] for tensor in tensors]
+        self.fn, self.passes, self.lock = fn, {}, threading.Lock()
+
+    def hook(self, position):
+        def hook(gradient):
+            self.arrive(engine.current.get(), position, gradient)
+
+        return hook
+
+    def begin(self, run):
+        """Note a pass, to be forgotten at its end."""
+        run.ending.append(lambda: self.passes.pop(run, None))
+
+
+class _All(_Gathering):
+    def arrive(self, run, position, gradient):
+        with self.lock:
+            if run not in self.passes:
+                self.begin(run)
+                awaited = sum(map(run.will_run, self.nodes))
+                self.passes[run] = [awaited, [None] * len(self.nodes)]
+            state = self.passes[run]
+            state[0] -= 1
+            state[1][position] = gradient
+        if not state[0]:
+            self.fn(state[1])
+
+
+class _First(_Gathering):
+    def arrive(self, run, position, gradient):
+        with self.lock:
+            if run in self.passes:
+                return
+            self.begin(run)
+            self.passes[run] = True
+        self.fn(gradient)
+
+
+def install():
+    """Give `Tensor` its methods."""
+    for name, method in vars(Methods).items():
+        if not name.startswith("__"):
+            setattr(Tensor, name, method)

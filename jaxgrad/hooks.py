@@ -1,0 +1,57 @@
+"""Functions that users ask to be called: each list of them, and the handle that takes one out."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+
+_next_number = itertools.count().__next__
+
+
+class Hooks(dict):
+    """Hooks by their numbers, in the order in which they were registered."""
+
+    __slots__ = ("__weakref__",)
+
+
+class RemovableHandle:
+    """What takes a hook away: by `remove()`, or at the end of a `with` block.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> with x.register_hook(lambda grad: grad * 2):
+    ...     x.sum().backward()
+    >>> x.sum().backward()
+    >>> x.grad
+    tensor([3., 3.])
+    """
+
+    __slots__ = ("__weakref__", "hooks_ref", "id")
+
+    def __init__(self, hooks: Hooks):
+        self.hooks_ref = weakref.ref(hooks)
+        self.id = _next_number()
+
+    def remove(self):
+        hooks = self.hooks_ref()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.remove()
+
+
+def register(hooks: Hooks, hook) -> RemovableHandle:
+    """Add a hook to those that are there. Raises TypeError for what cannot be called."""
+    if not callable(hook):
+        raise TypeError(f"a hook is a function, but got {type(hook).__name__}")
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def name_of(hook) -> str:
+    """A hook as errors name it."""
+    return getattr(hook, "__name__", type(hook).__name__)

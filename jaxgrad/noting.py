@@ -1,0 +1,114 @@
+"""What nodes note beyond what gradients need: the source line that recorded them, the versions of
+what they save, and what saved-tensor hooks make of it.
+
+Nobody pays for it before somebody asks: `active` is all that an operator reads at every call.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Any, NamedTuple
+
+from . import versions
+from .nodes import FREED, SECOND_TIME, Node, ProgramNode
+from .tensor import Tensor, wrap
+
+# False until somebody first asks for something to be noted
+active = False
+
+# whether nodes note the source line that recorded them, here and now
+lines = contextvars.ContextVar("jaxgrad.lines", default=False)
+
+# the innermost saved_tensors_hooks that is entered here and now
+packing = contextvars.ContextVar("jaxgrad.saved_tensors_hooks", default=None)
+
+
+def activate():
+    """Have new nodes look for what they should note."""
+    global active
+    active = True
+
+
+class Pair(NamedTuple):
+    """What saved tensors go through: `pack` when they are saved, `unpack` when they are used."""
+
+    pack: Any
+    unpack: Any
+
+
+class Packed(NamedTuple):
+    """What a pack hook made of a saved tensor, and the hook that makes a tensor of it again."""
+
+    value: Any
+    unpack: Any
+
+    def tensor(self) -> Tensor:
+        made = self.unpack(self.value)
+        if not isinstance(made, Tensor):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
+                f"type {type(made).__name__}"
+            )
+        return made
+
+
+def pack(pair: Pair, tensor: Tensor) -> Packed:
+    """A tensor, which nobody else has, through a pack hook."""
+    array = tensor._raw
+    value = pair.pack(tensor)
+    if tensor._array is not array or tensor._version:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
+            "to a pack hook cannot be modified by it: write to a clone() and return that"
+        )
+    return Packed(value, pair.unpack)
+
+
+def new_node(reverse, saved, edges, output_count, leaves) -> Node:
+    """A node that notes what is asked for here and now."""
+    node = versions.new_node(reverse, saved, edges, output_count, leaves)
+    pair = packing.get()
+    if pair is not None:
+        for position in range(len(saved)):
+            if hasattr(saved[position], "shape"):
+                pack_at(node, position, pair)
+    return note(node)
+
+
+def note(node: Node) -> Node:
+    """Have a node note where it was recorded, if that is asked for."""
+    if lines.get():
+        node.metadata["place"] = versions.place_of_caller()
+    return node
+
+
+def pack_at(node: ProgramNode, position: int, pair: Pair):
+    """Put one of the arrays that a node has saved through a pair of hooks."""
+    reverse, saved = node.reverse, node.saved
+    shown = reverse.inputs[len(reverse.program.differentiable_outputs) + position]
+    packed = pack(pair, wrap(saved[position], _shown(saved[position], shown)))
+    extras = node.more()
+    extras.packed = {**(extras.packed or {}), position: packed}
+    saved[position] = None
+
+
+def _shown(array, aval):
+    made = wrap(array)._aval
+    return aval if made.mode == aval.mode else made
+
+
+def unpacked(node: ProgramNode, saved):
+    """What a node has saved, with what was packed made arrays again."""
+    found = list(saved)
+    for position, packed in node.extras.packed.items():
+        found[position] = packed.tensor()._array
+    return found
+
+
+def saved_of(node: ProgramNode):
+    """The arrays that a node has saved. Raises RuntimeError once they are freed."""
+    saved = node.saved
+    if saved is FREED:
+        raise RuntimeError(f"{SECOND_TIME} This is {node.name()}")
+    packed = node.extras is not None and node.extras.packed
+    return unpacked(node, saved) if packed else saved
