@@ -80,10 +80,12 @@ from .indexing import nonzero as nonzero
 from .jit import jit as jit
 from .methods import is_complex as is_complex
 from .methods import is_floating_point as is_floating_point
+from .methods import is_inference as is_inference
 from .methods import is_tensor as is_tensor
 from .methods import numel as numel
 from .modes import is_grad_enabled as is_grad_enabled
 from .modes import is_inference_mode_enabled as is_inference_mode_enabled
+from .numerical import gradient as gradient
 from .printing import set_printoptions as set_printoptions
 from .promotion import can_cast as can_cast
 from .promotion import promote_types as promote_types

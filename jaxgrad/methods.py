@@ -24,8 +24,9 @@ from . import (
     random,
     storage,
 )
+from .autograd import variable
 from .modes import is_grad_enabled
-from .tensor import Tensor, concrete, is_concrete, wrap
+from .tensor import Tensor, concrete, is_concrete, leaf_state, wrap
 
 CONVERTING = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
@@ -50,7 +51,7 @@ def install():
     for name, operator in ops.ALIASES.items():
         if hasattr(Tensor, operator) and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, operator))
-    rooms = (factories, conversion, moves, indexing, storage, random)
+    rooms = (factories, conversion, moves, indexing, storage, random, variable)
     for source in (*(room.Methods for room in rooms), _Methods):
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
@@ -274,9 +275,18 @@ class _Methods:
                 "Use tensor.detach().clone(), or clone() to stay in the graph."
             )
         made = memo[id(self)] = wrap(self._array, self._aval, self._requires_grad)
-        if self._leaf is not None and self._leaf.grad is not None:
-            made.grad = copy.deepcopy(self._leaf.grad, memo)
+        if self._leaf is not None:
+            state = leaf_state(made)
+            state.grad_dtype = self._leaf.grad_dtype
+            state.grad = copy.deepcopy(self._leaf.grad, memo)
         return made
+
+    def __getstate__(self):
+        raise TypeError(
+            f"a tensor of shape {list(self.shape)} cannot be pickled: loading such a file can run "
+            "any code. Save its numbers, with numpy.savez or as safetensors, and call "
+            "jaxgrad.tensor on what you load"
+        )
 
 
 for _name, _dtype in {
@@ -355,6 +365,11 @@ def is_tensor(obj) -> bool:
 def is_floating_point(input: Tensor) -> bool:
     """Whether a tensor's dtype is float16, bfloat16, float32 or float64."""
     return _of_tensor("is_floating_point", input).dtype.is_floating_point
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return _of_tensor("is_inference", input).is_inference()
 
 
 def is_complex(input: Tensor) -> bool:

@@ -11,7 +11,7 @@ import weakref
 
 import jax
 
-from . import avals, devices
+from . import avals, devices, dtypes
 from .modes import is_inference_mode_enabled
 from .nodes import AccumulateGrad, Node, leaf_lock
 
@@ -92,7 +92,9 @@ class Tensor:
         """
         if not isinstance(requires_grad, bool):
             kind = type(requires_grad).__name__
-            raise TypeError(f"requires_grad_(): argument 'requires_grad' must be bool, not {kind}")
+            raise TypeError(
+                f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}"
+            )
         if not requires_grad and self.grad_fn is not None:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a "
@@ -164,12 +166,53 @@ class Tensor:
                 f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the "
                 f"same size"
             )
-        if gradient.dtype != self.dtype:
+        wanted = _grad_dtype(self)
+        if wanted not in (None, gradient.dtype):
             raise RuntimeError(
                 f"attempting to assign a gradient with dtype '{gradient.dtype}' to a tensor with "
-                f"dtype '{self.dtype}'. "
-                "Please ensure that the gradient and the tensor have the same dtype"
+                f"grad_dtype '{wanted}'. Convert the gradient, or set the tensor's grad_dtype: to "
+                "that dtype, or to None for any"
             )
+
+    @property
+    def grad_dtype(self) -> dtypes.dtype | None:
+        """The dtype of this leaf's `.grad`, to which gradients are converted: the tensor's own
+        unless another was set; None where any may be assigned.
+
+        Raises RuntimeError for a tensor that was computed, for a dtype that cannot hold the
+        gradient, and where there is a `.grad` of another dtype than is set.
+
+        >>> x = jaxgrad.ones(2, dtype=jaxgrad.float16, requires_grad=True)
+        >>> x.grad_dtype = jaxgrad.float32
+        >>> (x * 3).sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
+        """
+        if self.grad_fn is not None:
+            raise RuntimeError(f"grad_dtype can only be accessed on leaf tensors. {self._origin()}")
+        return _grad_dtype(self)
+
+    @grad_dtype.setter
+    def grad_dtype(self, dtype: dtypes.dtype | None):
+        if dtype is not None and not isinstance(dtype, dtypes.dtype):
+            kind = type(dtype).__name__
+            raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {kind}")
+        if self.grad_fn is not None:
+            raise RuntimeError(f"grad_dtype can only be set on leaf tensors. {self._origin()}")
+        if dtype is not None and not _holds(dtype, self.dtype):
+            raise RuntimeError(
+                f"grad_dtype '{dtype}' cannot hold the gradient of a tensor of dtype '{self.dtype}'"
+            )
+        state = leaf_state(self)
+        if state.grad is not None and dtype not in (None, state.grad.dtype):
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{dtype}' because there is already a gradient with "
+                f"dtype '{state.grad.dtype}': set .grad to None first"
+            )
+        state.grad_dtype = dtype
+
+    def _origin(self) -> str:
+        return f"This one, of shape {list(self.shape)}, was computed by {self.grad_fn.name()}"
 
     @property
     def retains_grad(self) -> bool:
@@ -198,17 +241,22 @@ class Tensor:
         return devices.device_of(self._array)
 
 
+# in the place of a leaf's grad_dtype: that of the leaf
+OWN_DTYPE = object()
+
+
 class LeafState:
-    """What few tensors have: a gradient, a leaf's node, the hooks of a leaf and those for what was
-    accumulated in it, tangents.
+    """What few tensors have: a gradient, the dtype it is to have, a leaf's node, the hooks of a
+    leaf and those for what was accumulated in it, tangents.
 
     The leaf holds its node weakly, as the node holds the leaf: whoever has an edge keeps both.
     """
 
-    __slots__ = ("grad", "hooks", "node", "post_hooks", "tangents")
+    __slots__ = ("grad", "grad_dtype", "hooks", "node", "post_hooks", "tangents")
 
     def __init__(self):
         self.grad = self.hooks = self.post_hooks = self.tangents = None
+        self.grad_dtype = OWN_DTYPE
         self.node = lambda: None
 
 
@@ -217,6 +265,18 @@ def leaf_state(tensor: Tensor) -> LeafState:
         with leaf_lock:
             tensor._leaf = tensor._leaf or LeafState()
     return tensor._leaf
+
+
+def _grad_dtype(tensor: Tensor) -> dtypes.dtype | None:
+    asked = OWN_DTYPE if tensor._leaf is None else tensor._leaf.grad_dtype
+    return tensor.dtype if asked is OWN_DTYPE else asked
+
+
+def _holds(dtype, of) -> bool:
+    """Whether a gradient of `dtype` may stand for that of a tensor: real ones not for a complex."""
+    if of.is_complex or dtype.is_complex:
+        return dtype.is_complex
+    return dtype.is_floating_point or dtype is of
 
 
 def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tensor:

@@ -53,6 +53,7 @@ ROOMS = (
     "jaxgrad.generator",
     "jaxgrad.random",
     "jaxgrad.indexing",
+    "jaxgrad.numerical",
     "jaxgrad.storage",
     "jaxgrad.methods",
     "jaxgrad.jit",

@@ -9,15 +9,25 @@ from __future__ import annotations
 
 from ..hooks import name_of
 from ..nodes import leaf_lock
-from ..tensor import Tensor, leaf_state
+from ..tensor import OWN_DTYPE, Tensor, leaf_state
 
 
 def at_leaf(run, leaf: Tensor, gradient):
-    """A leaf's gradient after the leaf's hooks."""
+    """A leaf's gradient, of the dtype that the leaf wants, after the leaf's hooks."""
     state = leaf._leaf
-    if state is None or not state.hooks:
+    if state is None:
         return gradient
-    return _through(run, state.hooks, gradient)
+    if state.grad_dtype is not OWN_DTYPE:
+        gradient = in_dtype(run, gradient, state.grad_dtype)
+    return _through(run, state.hooks, gradient) if state.hooks else gradient
+
+
+def in_dtype(run, gradient, dtype):
+    """A gradient converted to a dtype, unless that is None."""
+    value = run.as_tensor(gradient)
+    if value is None or dtype is None or value.dtype is dtype:
+        return gradient
+    return run.carried(value.to(dtype))
 
 
 def at_outputs(run, node, gradients):

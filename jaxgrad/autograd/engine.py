@@ -184,10 +184,12 @@ class Pass:
         _refuse_leak(leaf, gradient)
         with leaf_lock:
             before = leaf_state(leaf).grad
+            if before is not None and leaf._leaf.grad_dtype is None:
+                gradient = calling.in_dtype(self, gradient, before.dtype)
             if before is None or self.create_graph:
                 leaf._leaf.grad = self.total(before, gradient, leaf)
             else:
-                total = self.sum(self.carried(before), gradient, leaf._aval)
+                total = self.sum(self.carried(before), gradient, before._aval)
                 assign(before, total if self.tensors else wrap(total, before._aval), False)
 
     def total(self, before, gradient, tensor) -> Tensor:

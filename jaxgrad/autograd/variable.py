@@ -9,6 +9,8 @@ import warnings
 from ..tensor import Tensor
 from .engine import queue_callback
 
+VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
+
 
 class _Kind(type):
     def __instancecheck__(cls, instance):
@@ -36,12 +38,31 @@ class Variable(metaclass=_Kind):
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         if volatile:
-            warnings.warn(
-                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn(VOLATILE, UserWarning, stacklevel=2)
         return data.detach().requires_grad_(requires_grad)
+
+
+class Methods:
+    """Methods of `Tensor` that old code may call; `methods.py` installs them."""
+
+    @property
+    def volatile(self) -> bool:
+        """False: what it said is now said by `no_grad`."""
+        warnings.warn(
+            "volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2
+        )
+        return False
+
+    @volatile.setter
+    def volatile(self, flag):
+        warnings.warn(VOLATILE, UserWarning, stacklevel=2)
+
+    def reinforce(self, reward):
+        """Removed, as from PyTorch. Raises RuntimeError."""
+        raise RuntimeError(
+            "reinforce() was removed. Compute the logarithm of the probability of the action that "
+            "was drawn, and call (-log_probability * reward).sum().backward()"
+        )
 
 
 class _Module(types.ModuleType):
