@@ -12,6 +12,7 @@ import jax
 from .. import execution, ops
 from ..modes import transforms
 from ..tensor import Tensor, wrap
+from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
 from . import tensor_hooks
