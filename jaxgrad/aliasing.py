@@ -22,12 +22,23 @@ from . import avals, execution, noting, versions, views
 from .modes import INFERENCE, RECORD, mode, switch
 from .nodes import Node, ProgramNode
 from .recording import apply
-from .tensor import INFERENCE_TENSOR, LeafState, Tensor, current, edge_of, known_edge_of, wrap
+from .tensor import (
+    DERIVED,
+    INFERENCE_TENSOR,
+    LeafState,
+    Tensor,
+    current,
+    edge_of,
+    known_edge_of,
+    wrap,
+)
 from .versions import counter_of
 from .writing import Step, Write, chain, in_order, same
 
 # How a view came to be, which decides whether grad mode lets it be written to.
+# From NO_GRAD on, what a tracked write to its base would make of its history is not known.
 USUAL, ONE_OF_SEVERAL, NO_GRAD, NO_GRAD_SEVERAL, INFERENCE_MODE = range(5)
+FUNCTION, FUNCTION_SEVERAL = 5, 6
 
 # Reading brings pending writes in, which threads must not do to one storage at once.
 lock = threading.RLock()
@@ -211,8 +222,18 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         with lock:
             _assign_alias(target, alias, made, follow)
     counter_of(target).count()
+    if made._node is DERIVED:
+        _mark(target)
     if versions.watching and follow and isinstance(made._node, versions.CheckedNode):
         made._node.written(made, target)
+
+
+def _mark(target):
+    """Note that a tensor, and what it was cut from, now holds what depends on something."""
+    root = target if target._alias is None or target._alias.root is None else root_of(target._alias)
+    for tensor in (target, root):
+        if tensor._node is None and not tensor._tracked:
+            tensor._node = DERIVED
 
 
 def refuse_leak(target: Tensor, made: Tensor):
@@ -257,11 +278,11 @@ def take(target: Tensor, made: Tensor, follow: bool):
 def _follow(target, node, output_nr, tracked):
     """A tensor's new place in the graph, where a gradient that it keeps is kept from now on."""
     before, number = target._node, target._nr
-    if isinstance(before, Node) and isinstance(node, Node):
-        if before.retained_at(number) is target:
-            retained = before.extras.retained
-            before.extras.retained = {k: v for k, v in retained.items() if k != number}
-            node.retain(output_nr, target)
+    nodes = isinstance(before, Node) and isinstance(node, Node)
+    if nodes and before.retained_at(number) is target:
+        retained = before.extras.retained
+        before.extras.retained = {k: v for k, v in retained.items() if k != number}
+        node.retain(output_nr, target)
     target._node, target._nr, target._tracked = node, output_nr, tracked
 
 
@@ -287,7 +308,7 @@ def _follow_root(target, alias):
     root = root_of(alias)
     alias.followed = alias.root.followed
     if alias.made >= NO_GRAD:
-        target._tracked, target._leaf = True, _Severed(alias.made)
+        target._node, target._tracked, target._leaf = None, True, Severed(alias)
         return
     if not root._tracked:  # it was taken out of the graph since
         _follow(target, None, 0, False)
@@ -350,22 +371,33 @@ def cut(alias: Alias, steps: Step | None) -> Tensor:
     return made
 
 
-class _Severed(LeafState):
+class Severed(LeafState):
     """In the place of a leaf's state, of a view of which nobody can say what its history is."""
 
     __slots__ = ("made",)
 
-    def __init__(self, made):
-        self.made = made
+    def __init__(self, alias):
+        self.made = alias.made
         self.grad = self.hooks = self.post_hooks = self.tangents = None
 
     def node(self):
+        if self.made >= FUNCTION:
+            raise RuntimeError(
+                "The output of a custom Function is a view and its base or another view of its "
+                f"base has been modified inplace. {IN_FUNCTION}"
+            )
         raise RuntimeError(
             f"A view was created in {WHERE[self.made]} mode and its base or another view of its "
             f"base has been modified inplace with grad mode enabled. {AMBIGUOUS}"
         )
 
 
+IN_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and "
+    "the autograd logic to handle view+inplace would override the custom backward associated with "
+    "the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+    "this by cloning the output of the custom Function."
+)
 WHERE = {NO_GRAD: "no_grad", NO_GRAD_SEVERAL: "no_grad", INFERENCE_MODE: "inference"}
 AMBIGUOUS = (
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "

@@ -8,10 +8,15 @@ from __future__ import annotations
 import contextvars
 
 # In inference mode results are marked, and nothing is recorded even where grad mode is on again.
-PLAIN, RECORD, INFERENCE, INFERENCE_WITH_GRAD = 0, 1, 2, 3
+# Inside the forward of a Function nothing is recorded either, but what depends on tensors that
+# require grad is marked, so that it is not taken for a constant when the Function has saved it.
+MARK, PLAIN, RECORD, INFERENCE, INFERENCE_WITH_GRAD = -1, 0, 1, 2, 3
 
-# the one of the four that holds: what an operator reads at every call
+# the one of the five that holds: what an operator reads at every call
 mode = contextvars.ContextVar("jaxgrad.mode", default=RECORD)
+
+# the mode that switching grad mode off leads to
+off = contextvars.ContextVar("jaxgrad.grad_mode_off", default=PLAIN)
 
 # how many of the functions of `jaxgrad.func` are running around this place
 transforms = contextvars.ContextVar("jaxgrad.transforms", default=0)
@@ -40,7 +45,7 @@ def with_grad(enabled: bool) -> int:
     """The mode that holds here once grad mode is switched on or off."""
     if mode.get() >= INFERENCE:
         return INFERENCE_WITH_GRAD if enabled else INFERENCE
-    return RECORD if enabled else PLAIN
+    return RECORD if enabled else off.get()
 
 
 def switch(wanted: int) -> int:

@@ -56,8 +56,13 @@ class Node:
 
     __slots__ = ("__weakref__", "edges", "extras", "output_count", "sequence")
 
-    reverse = None  # the program that a ProgramNode runs
+    reverse = None  # the program that a ProgramNode runs; others have `run(pass, gradients)`
     saved = ()
+
+    def __init__(self, edges, output_count):
+        self.extras = None
+        self.edges, self.output_count = edges, output_count
+        self.sequence = next_sequence_number()
 
     def name(self) -> str:
         """The node's name, in PyTorch's words.
@@ -172,12 +177,8 @@ class ProgramNode(Node):
 
     @property
     def next_functions(self):
-        edges = iter(self.edges)
-        return tuple(
-            next(edges) if wanted else (None, 0)
-            for wanted, array in zip(self.reverse.mask, self.reverse.program.inputs, strict=True)
-            if not isinstance(array, type)
-        )
+        edges = dict(zip(self.reverse.wanted, self.edges, strict=True))
+        return tuple(edges.get(position, (None, 0)) for position in self.reverse.shown)
 
     def outputs(self):
         return self.reverse.program.outputs

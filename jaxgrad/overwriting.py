@@ -10,6 +10,8 @@ import warnings
 from . import avals, execution, promotion, views
 from .aliasing import (
     AMBIGUOUS,
+    FUNCTION,
+    IN_FUNCTION,
     INFERENCE_MODE,
     NO_GRAD,
     NO_GRAD_SEVERAL,
@@ -155,6 +157,9 @@ def unexpanded(target: Tensor) -> Tensor | None:
 
 
 def _permit_view(name, target, alias):
+    if alias.made >= FUNCTION:
+        why = IN_FUNCTION if alias.made == FUNCTION else SEVERAL
+        raise RuntimeError(f"{_origin(target)} is a view and is being modified inplace. {why}")
     if alias.made >= NO_GRAD:
         now = "in normal mode" if alias.made == INFERENCE_MODE else "with grad mode enabled"
         why = SEVERAL if alias.made == NO_GRAD_SEVERAL else AMBIGUOUS
@@ -163,17 +168,20 @@ def _permit_view(name, target, alias):
             f"{why}"
         )
     if alias.made == ONE_OF_SEVERAL:
-        node = target._node
-        what = (
-            f"Output {target._nr} of {node.name()}" if isinstance(node, Node) else "One of several"
-        )
-        raise RuntimeError(f"{what} is a view and is being modified inplace. {SEVERAL}")
+        raise RuntimeError(f"{_origin(target)} is a view and is being modified inplace. {SEVERAL}")
     # as the base was at its last reading: to read it now would bring in what is pending
     if alias.base._tracked and alias.base._node is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. "
             f"{name} on a view of a leaf of shape {list(alias.base.shape)} goes into no_grad()"
         )
+
+
+def _origin(target) -> str:
+    node = target._node
+    if not isinstance(node, Node):
+        return "One of several"
+    return f"Output {target._nr} of {node.name().removesuffix('Backward')}"
 
 
 def write_into(name: str, call, leaves, out):

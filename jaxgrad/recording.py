@@ -8,10 +8,10 @@ from __future__ import annotations
 import jax
 
 from . import avals, noting, versions
-from .modes import INFERENCE, RECORD, mode
+from .modes import INFERENCE, MARK, RECORD, mode
 from .nodes import ProgramNode
 from .programs import Program
-from .tensor import INFERENCE_TENSOR, Tensor, edge_of, wrap
+from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, wrap
 
 _new = object.__new__
 _Tracer = jax.core.Tracer
@@ -42,6 +42,8 @@ def finish(program: Program, leaves, arrays, mask):
                 node, requires_grad = _record(reverse, leaves, arrays, results), True
     elif current >= INFERENCE:
         node = INFERENCE_TENSOR
+    elif current == MARK and _is_derived(program, leaves, mask):
+        node = DERIVED
     if program.single:
         # as `_wrap`, without its call
         aval = program.outputs[0]
@@ -87,13 +89,21 @@ def _record(reverse, leaves, arrays, results) -> ProgramNode:
 
 
 def _wrap_all(program, results, requires_grad, node):
-    differentiable = program.differentiable_outputs if requires_grad else ()
+    differentiable = () if node is INFERENCE_TENSOR else program.differentiable_outputs
     plain = INFERENCE_TENSOR if node is INFERENCE_TENSOR else None
     for i, (result, aval) in enumerate(zip(results, program.outputs, strict=True)):
         if i in differentiable:
-            yield _wrap(result, aval, True, node, i)
+            yield _wrap(result, aval, requires_grad, node, i)
         else:
             yield _wrap(result, aval, False, plain, 0)
+
+
+def _is_derived(program, leaves, mask) -> bool:
+    """Whether results depend on something that requires grad, by a derivative."""
+    return bool(program.differentiable_outputs) and any(
+        tracked and (required or getattr(leaf, "_node", None) is DERIVED)
+        for leaf, required, tracked in zip(leaves, mask, program.tracked, strict=True)
+    )
 
 
 def _wrap(array, aval, requires_grad, node, output_nr):

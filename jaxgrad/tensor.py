@@ -18,6 +18,9 @@ from .nodes import AccumulateGrad, Node, leaf_lock
 # marks, in the place of a node, a tensor made in inference mode
 INFERENCE_TENSOR = object()
 
+# likewise one that a Function's forward computed from something that requires grad
+DERIVED = object()
+
 NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
     "attribute won't be populated "
@@ -113,6 +116,8 @@ class Tensor:
                     "allowed: use its clone()"
                 )
             self._node = None  # from now on a leaf like others
+        if requires_grad and self._node is DERIVED:
+            self._node = None
         current(self)._tracked = requires_grad
         return self
 

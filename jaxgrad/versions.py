@@ -53,20 +53,14 @@ def place_of_caller() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-class CheckedNode(ProgramNode):
-    """A node that notes the versions of what it has saved, and refuses where they have risen."""
+class Checks:
+    """The versions of what a node has saved, and the refusal where one has risen since."""
 
-    __slots__ = ("inside", "kept", "noted", "place")
+    __slots__ = ("inside", "noted", "place")
 
-    def __init__(self, reverse, saved, edges, output_count, leaves):
+    def __init__(self):
         self.inside, self.place = mutation.get(), place_of_caller()
         self.noted = []
-        super().__init__(reverse, saved, edges, output_count)
-        for position in reverse.saved_inputs:
-            leaf = leaves[position]
-            if hasattr(leaf, "_counter"):
-                source = leaf._node.name() if isinstance(leaf._node, Node) else None
-                self.note(leaf, source, leaf._nr, position)
 
     def note(self, tensor, source, output_nr, position=None):
         """Note a tensor that was saved; `position`: where among the inputs, None for a result."""
@@ -75,51 +69,72 @@ class CheckedNode(ProgramNode):
         what = (tensor._aval, source, output_nr)
         self.noted.append((counter, counter.value, len(counter.places), what, position))
 
-    def note_results(self, tensors):
-        for position in self.reverse.saved_outputs:
-            self.note(tensors[position], self.name(), position)
-
-    def written(self, made, target):
-        """What it computed is now the value of its first input, whose old one PyTorch keeps."""
-        results = [what for counter, _, _, what, _ in self.noted if counter is made._counter]
-        self.noted = [
-            entry for entry in self.noted if entry[0] is not made._counter and entry[4] != 0
-        ]
-        for _, source, output_nr in results:
-            self.note(target, source, output_nr)
-
-    @property
-    def saved(self):
-        if self.kept is not FREED and len(self.kept):
-            self.check()
-        return self.kept
-
-    @saved.setter
-    def saved(self, saved):
-        self.kept = saved
-
-    def check(self):
+    def check(self, name: str):
+        """Raises RuntimeError where a version has risen, AssertionError outside of the
+        `allow_mutation_on_saved_tensors` in which it was noted. `name`: the node's."""
         if self.inside is not None and mutation.get() is not self.inside:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
-                f"which the graph was originally recorded: {self.name()}, at {self.place}"
+                f"which the graph was originally recorded: {name}, at {self.place}"
             )
         if self.inside is not None or not strict.get():
             return
         for counter, version, write, what, _ in self.noted:
             if counter.value != version:
-                raise RuntimeError(self.refusal(counter, version, write, *what))
+                raise RuntimeError(self.refusal(name, counter, version, write, *what))
 
-    def refusal(self, counter, version, write, aval, source, output_nr):
+    def refusal(self, name, counter, version, write, aval, source, output_nr):
         origin = "" if source is None else f", which is output {output_nr} of {source},"
         return (
             "one of the variables needed for gradient computation has been modified by an inplace "
             f"operation: [torch.{aval.dtype.scalar_type}Tensor {list(aval.shape)}]{origin} is at "
-            f"version {counter.value}; expected version {version} instead. {self.name()} saved it "
+            f"version {counter.value}; expected version {version} instead. {name} saved it "
             f"at {self.place}; it was written to at {counter.places[write]}. "
             "Clone it before one of the two, or leave strict_versions: then the gradient is that "
             "of the value that was saved"
         )
+
+
+def source_of(tensor) -> str | None:
+    """The name of the node that a tensor comes from."""
+    return tensor._node.name() if isinstance(tensor._node, Node) else None
+
+
+class CheckedNode(ProgramNode):
+    """A node that checks the versions of what it has saved."""
+
+    __slots__ = ("checks", "kept")
+
+    def __init__(self, reverse, saved, edges, output_count, leaves):
+        self.checks = Checks()
+        super().__init__(reverse, saved, edges, output_count)
+        for position in reverse.saved_inputs:
+            leaf = leaves[position]
+            if hasattr(leaf, "_counter"):
+                self.checks.note(leaf, source_of(leaf), leaf._nr, position)
+
+    def note_results(self, tensors):
+        for position in self.reverse.saved_outputs:
+            self.checks.note(tensors[position], self.name(), position)
+
+    def written(self, made, target):
+        """What it computed is now the value of its first input, whose old one PyTorch keeps."""
+        results = [what for counter, _, _, what, _ in self.checks.noted if counter is made._counter]
+        self.checks.noted = [
+            entry for entry in self.checks.noted if entry[0] is not made._counter and entry[4] != 0
+        ]
+        for _, source, output_nr in results:
+            self.checks.note(target, source, output_nr)
+
+    @property
+    def saved(self):
+        if self.kept is not FREED and len(self.kept):
+            self.checks.check(self.name())
+        return self.kept
+
+    @saved.setter
+    def saved(self, saved):
+        self.kept = saved
 
 
 def new_node(reverse, saved, edges, output_count, leaves) -> ProgramNode:

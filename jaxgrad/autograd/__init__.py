@@ -26,6 +26,8 @@ from .arguments import (
     outputs_of,
 )
 from .engine import Pass, PassTo
+from .function import Function as Function
+from .function import NestedIOFunction as NestedIOFunction
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import enable_grad as enable_grad

@@ -1,0 +1,269 @@
+"""A Function under JAX's own transformations: the author's rules for `jax.grad`, `jax.jvp`,
+`jax.vmap` and their nestings.
+
+As every operator (`primitive.py`), a call is a `jax.custom_jvp` whose tangent map is one linear
+primitive: evaluated, it is the author's `jvp`, transposed, the author's `backward`. Its residuals
+are the inputs and the outputs; `forward` is traced again on them, and what it saves of its inputs
+and outputs is theirs, so that a second derivative goes by the author's rules too.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import avals, linear
+from ..aliasing import assign
+from ..modes import PLAIN, switch
+from ..programs import conjugate, is_bare
+from ..tensor import Tensor, wrap
+from . import function_call
+from .saving import Saved, SavedOutput
+
+
+class VmapInfo(NamedTuple):
+    """What `vmap` of a Function is told: how large the batch is, and how random numbers differ."""
+
+    batch_size: int
+    randomness: str
+
+
+def concerns(args) -> bool:
+    """Whether JAX may differentiate or batch a call with these arguments."""
+    for argument in args:
+        if isinstance(argument, jax.Array):
+            return True
+        if isinstance(argument, Tensor) and argument._aval.mode != avals.IMMEDIATE:
+            return not is_bare()
+    return False
+
+
+def apply(cls, args, kwargs):
+    """Call a Function on tensors of tracers, or on JAX arrays: then the results are arrays too."""
+    plain = not any(isinstance(argument, Tensor) for argument in args)
+    given = tuple(wrap(_strong(a)) if isinstance(a, jax.Array) else a for a in args)
+    call = Call(cls, given, kwargs)
+    arrays = call.function(*[a._array for a in given if isinstance(a, Tensor)])
+    output, ctx = function_call.begin(cls, given, kwargs)
+    outputs = output if isinstance(output, tuple) else (output,)
+    tensors = [value for value in outputs if isinstance(value, Tensor)]
+    for value, array in zip(tensors, arrays, strict=True):
+        if value._alias is None:
+            value._raw = array
+        else:
+            assign(value, wrap(array, value._aval), False)
+    for saved in ctx._saved:
+        if isinstance(saved, SavedOutput) and saved.packed is None:
+            saved.array = outputs[saved.number]._array
+    if plain:
+        outputs = tuple(v._array if isinstance(v, Tensor) else v for v in outputs)
+    return outputs if isinstance(output, tuple) else outputs[0]
+
+
+def _strong(array):
+    """An array of its dtype, where JAX made it of a Python number."""
+    return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
+
+
+class Call:
+    """A Function with all of its arguments but the arrays: a function of arrays."""
+
+    def __init__(self, cls, args, kwargs):
+        self.cls, self.kwargs = cls, kwargs
+        self.arguments = tuple(None if isinstance(a, Tensor) else a for a in args)
+        self.positions = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+        self.avals = tuple(args[i]._aval for i in self.positions)
+        self.differentiable = ()
+
+    def run(self, arrays, mask, results=None):
+        """The outputs of `forward` on these arrays, and its `ctx`.
+
+        mask: which of them have a gradient; results: the arrays that the outputs are known to be.
+        """
+        args, needs = list(self.arguments), [False] * len(self.arguments)
+        for position, array, needed in zip(self.positions, arrays, mask, strict=True):
+            args[position], needs[position] = wrap(array, None, needed), needed
+        ctx = self.cls._backward_cls()
+        ctx.needs_input_grad, ctx._tensors = tuple(needs), self.tensors
+        ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
+        ctx._args = tuple(args)
+        output = function_call.run_forward(self.cls, ctx, ctx._args, self.kwargs, PLAIN, PLAIN)
+        outputs = output if isinstance(output, tuple) else (output,)
+        ctx._avals = tuple(v._aval if isinstance(v, Tensor) else None for v in outputs)
+        if results is not None:
+            supply = iter(results)
+            numbers = {id(v): next(supply) for v in outputs if isinstance(v, Tensor)}
+            ctx._saved = tuple(_saved(tensor, numbers) for tensor in ctx.to_save or ())
+            if ctx.saved_for_forward is not None:
+                ctx.saved_for_forward = tuple(
+                    None if t is None else _saved(t, numbers).source for t in ctx.saved_for_forward
+                )
+        return outputs, ctx
+
+    @functools.cached_property
+    def tensors(self):
+        return tuple(i in self.positions for i in range(len(self.arguments)))
+
+    def value(self, *arrays):
+        outputs, ctx = self.run(arrays, [aval.differentiable for aval in self.avals])
+        constant = {id(tensor) for tensor in ctx.non_differentiable or ()}
+        tensors = [value for value in outputs if isinstance(value, Tensor)]
+        self.differentiable = tuple(
+            i
+            for i, value in enumerate(tensors)
+            if id(value) not in constant and value._aval.differentiable
+        )
+        self.outputs = tuple(value._aval.struct for value in tensors)
+        self.numbers = tuple(i for i, value in enumerate(outputs) if isinstance(value, Tensor))
+        return tuple(value._array for value in tensors)
+
+    @functools.cached_property
+    def function(self):
+        """The value with the author's rules, for JAX to differentiate and to batch."""
+        value = self.value
+        if function_call.has_vmap(self.cls):
+            value = jax.custom_batching.custom_vmap(value)
+            value.def_vmap(self.batched)
+        function = jax.custom_jvp(value)
+        function.defjvp(self.jvp, symbolic_zeros=True)
+        return function
+
+    def batched(self, axis_size, in_batched, *arrays):
+        """The author's `vmap`, as JAX calls it: batches come first."""
+        args, dims = list(self.arguments), [None] * len(self.arguments)
+        for position, array, flag in zip(self.positions, arrays, in_batched, strict=True):
+            args[position], dims[position] = wrap(array), 0 if flag else None
+        found = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
+        if not isinstance(found, tuple) or len(found) != 2:
+            count = f"{len(found)} returns" if isinstance(found, tuple) else type(found).__name__
+            raise RuntimeError(
+                f"Expected the vmap staticmethod to have two returns, an output and out_dims with "
+                f"the same structure as the output, but that of {self.cls.__name__} gave {count}"
+            )
+        output, out_dims = found
+        outputs = output if isinstance(output, tuple) else (output,)
+        out_dims = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(outputs)
+        pairs = [p for p in zip(outputs, out_dims, strict=True) if isinstance(p[0], Tensor)]
+        moved = [t._array if d is None else jnp.moveaxis(t._array, d, 0) for t, d in pairs]
+        return tuple(moved), tuple(dim is not None for _, dim in pairs)
+
+    def jvp(self, primals, tangents):
+        """The rule JAX calls: outputs, and their tangents as one linear map of those that move."""
+        outputs = self.function(*primals)
+        mask = tuple(
+            aval.differentiable and not isinstance(t, jax.custom_derivatives.SymbolicZero)
+            for aval, t in zip(self.avals, tangents, strict=True)
+        )
+        found = [_zero_tangent(output) for output in outputs]
+        if any(mask) and self.differentiable:
+            moving = [t for t, flag in zip(tangents, mask, strict=True) if flag]
+            results = linear.apply_tangent_map(_Map(self, mask), primals, outputs, moving)
+            for position, tangent in zip(self.differentiable, results, strict=True):
+                found[position] = tangent
+        return outputs, tuple(found)
+
+
+def _saved(tensor, numbers):
+    """An entry of `saved_tensors`: an output is the array that is known to be its own."""
+    if tensor is None:
+        return None
+    array = numbers.get(id(tensor))
+    return Saved(tensor if array is None else wrap(array, tensor._aval))
+
+
+def _zero_tangent(output):
+    if jnp.issubdtype(output.dtype, jnp.inexact):
+        return jnp.zeros_like(output)
+    return np.zeros(output.shape, jax.dtypes.float0)
+
+
+class _Map:
+    """The derivative of a call as a linear map, from tangents of the inputs that `mask` names; see
+    `linear.py`.
+    """
+
+    def __init__(self, call: Call, mask):
+        self.call, self.mask = call, mask
+        self.positions, self.numbers = call.differentiable, call.numbers
+        self.outputs = [call.outputs[i] for i in self.positions]
+        self.count = len(mask)
+
+    def select(self, primals, outputs):
+        return (*primals, *outputs)
+
+    def context(self, saved):
+        return self.call.run(saved[: self.count], self.mask, saved[self.count :])[1]
+
+    def forward(self, saved, tangents):
+        if not function_call.has_jvp(self.call.cls):
+            return self.derived(saved, tangents)
+        ctx, supply = self.context(saved), iter(tangents)
+        given = [None] * len(self.call.arguments)
+        for position, flag in zip(self.call.positions, self.mask, strict=True):
+            given[position] = wrap(next(supply)) if flag else None
+        before = switch(PLAIN)
+        try:
+            found = function_call.tangents_of(ctx, given)
+        finally:
+            switch(before)
+        found = [found[self.numbers[i]] for i in self.positions]
+        return tuple(
+            jnp.zeros(struct.shape, struct.dtype) if tangent is None else tangent._array
+            for tangent, struct in zip(found, self.outputs, strict=True)
+        )
+
+    def derived(self, saved, tangents):
+        """The tangents that `backward` implies: it is linear in its gradients, and transposed."""
+        zeros = [jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs]
+        return jax.vjp(lambda *given: self.transpose(saved, given), *zeros)[1](tuple(tangents))
+
+    def transpose(self, saved, cotangents):
+        if not function_call.is_once_differentiable(self.call.cls):
+            return self.backward(saved, cotangents)
+        # what was saved must not move; the results are as linear in the gradients as ever
+        still = tuple(map(jax.lax.stop_gradient, saved))
+        return _once(self.call.cls.__name__)(tuple(saved), self.backward(still, cotangents))
+
+    def backward(self, saved, cotangents):
+        ctx = self.context(saved)
+        given = [None] * len(ctx._avals)
+        for position, cotangent in zip(self.positions, cotangents, strict=True):
+            given[self.numbers[position]] = wrap(conjugate(cotangent))
+        before = switch(PLAIN)
+        try:
+            results = function_call.gradients_of(ctx, given)
+        finally:
+            switch(before)
+        return tuple(
+            jnp.zeros(aval.shape, aval.dtype.numpy) if g is None else conjugate(g._array)
+            for g, aval in zip(results, ctx._inputs, strict=True)
+        )
+
+
+def _once(name):
+    """The identity of its second argument, which refuses to be differentiated in its first."""
+
+    @jax.custom_jvp
+    def guarded(saved, results):
+        return results
+
+    def refuse(primals, tangents):
+        moving = jax.tree.leaves(tangents[0], is_leaf=_is_symbolic_zero)
+        if not all(map(_is_symbolic_zero, moving)):
+            raise RuntimeError(f"{function_call.TWICE}: the gradient that {name}Backward gave")
+        return primals[1], jax.tree.map(_instantiated, tangents[1], is_leaf=_is_symbolic_zero)
+
+    guarded.defjvp(refuse, symbolic_zeros=True)
+    return guarded
+
+
+def _is_symbolic_zero(value) -> bool:
+    return isinstance(value, jax.custom_derivatives.SymbolicZero)
+
+
+def _instantiated(tangent):
+    return jnp.zeros(tangent.shape, tangent.dtype) if _is_symbolic_zero(tangent) else tangent

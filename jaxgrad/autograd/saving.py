@@ -1,0 +1,88 @@
+"""What a Function's call keeps for its `backward`, and how it is brought back with its history."""
+
+from __future__ import annotations
+
+from .. import noting
+from ..tensor import DERIVED, LeafState, Tensor, current, known_edge_of, wrap
+
+
+class Saved:
+    """A tensor that was saved: an input, or any other with a history of its own.
+
+    `derived`: whether it was computed from the inputs on the way, and so has a history that nobody
+    recorded.
+    """
+
+    __slots__ = ("array", "aval", "derived", "edge", "packed", "source")
+
+    def __init__(self, tensor: Tensor):
+        self.source, self.packed = current(tensor), None
+        self.array, self.aval = tensor._raw, tensor._aval
+        self.derived = tensor._node is DERIVED
+        self.edge = known_edge_of(tensor) if tensor._tracked else None
+
+    def pack(self, pair):
+        """Put it through saved-tensor hooks, and keep what they make of it."""
+        self.packed = noting.pack(pair, wrap(self.array, self.aval))
+        self.source = self.array = None
+
+    def tensor(self, ctx) -> Tensor:
+        """The tensor that was saved: itself if it still holds the value, else another that does."""
+        if self.packed is not None:
+            return self.with_history(self.packed.tensor()._array, ctx)
+        source = current(self.source)
+        same_place = not source._tracked or self.edge == known_edge_of(source)
+        if source._raw is self.array and source._tracked == (self.edge is not None) and same_place:
+            return source
+        return self.with_history(self.array, ctx)
+
+    def with_history(self, array, ctx):
+        if self.edge is None:
+            return wrap(array, self.aval)
+        return wrap(array, self.aval, True, *self.edge)
+
+
+class SavedOutput(Saved):
+    """An output that was saved. It has the call for its history, which must not hold it."""
+
+    __slots__ = ("number", "tracked")
+
+    def __init__(self, tensor: Tensor, number: int):
+        self.source, self.packed, self.edge, self.derived = None, None, None, False
+        self.array, self.aval = tensor._array, tensor._aval
+        self.number, self.tracked = number, tensor._tracked
+
+    def tensor(self, ctx):
+        array = self.array if self.packed is None else self.packed.tensor()._array
+        return self.with_history(array, ctx)
+
+    def with_history(self, array, ctx):
+        if not self.tracked:
+            return wrap(array, self.aval)
+        return wrap(array, self.aval, True, ctx, self.number)
+
+
+def sever(ctx):
+    """Have the intermediate results that a call keeps as attributes refuse to be differentiated."""
+    for name, value in vars(ctx).items():
+        for tensor in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(tensor, Tensor) and tensor._node is DERIVED:
+                tensor._node, tensor._tracked = None, True
+                tensor._leaf = _WithoutHistory(ctx.name(), name)
+
+
+class _WithoutHistory(LeafState):
+    """In the place of a leaf's state, of an intermediate result whose history is not known."""
+
+    __slots__ = ("attribute", "owner")
+
+    def __init__(self, owner, attribute):
+        self.owner, self.attribute = owner, attribute
+        self.grad = self.hooks = self.post_hooks = self.tangents = None
+
+    def node(self):
+        raise RuntimeError(
+            f"{self.owner} keeps an intermediate result of its forward as ctx.{self.attribute}, "
+            "and its history is not known: the second derivative would be wrong. Give it to "
+            "ctx.save_for_backward instead"
+        )
