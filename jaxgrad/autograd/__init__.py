@@ -15,7 +15,7 @@ from ..tensor import Tensor, wrap
 from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
-from . import tensor_hooks
+from . import overrides, tensor_hooks
 from . import variable as variable
 from .arguments import (
     batches_of,
@@ -39,6 +39,11 @@ from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .graph import GradientEdge
+from .natives import _get_sequence_nr as _get_sequence_nr
+from .natives import _is_checkpoint_valid as _is_checkpoint_valid
+from .natives import (
+    _register_py_tensor_class_for_device as _register_py_tensor_class_for_device,
+)
 from .variable import Variable as Variable
 
 __all__ = [
@@ -96,7 +101,7 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    _backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
+    return _backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
 
 
 def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
@@ -107,6 +112,15 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
         )
     outputs = outputs_of(tensors)
     wanted = None if inputs is None else inputs_of(inputs, "backward")[1]
+    relevant = (*outputs, *(wanted or ()))
+    if any(map(overrides.stands_for_tensor, relevant)):
+        options = {
+            "grad_tensors": grad_tensors,
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "inputs": wanted,
+        }
+        return overrides.handle(backward, relevant, (outputs,), options)
     gradients = gradients_of(outputs, grad_tensors)
     if create_graph:
         warnings.warn(CREATES_CYCLE, UserWarning, stacklevel=3)
@@ -153,15 +167,43 @@ def grad(
             "but got: allow_unused=False."
         )
     allow_unused = materialize_grads if allow_unused is None else allow_unused
+    names, wanted = inputs_of(inputs, "grad")
+    outputs = outputs_of(outputs)
+    options = {
+        "grad_outputs": grad_outputs,
+        "retain_graph": retain_graph,
+        "create_graph": create_graph,
+        "only_inputs": only_inputs,
+        "allow_unused": allow_unused,
+        "is_grads_batched": is_grads_batched,
+        "materialize_grads": materialize_grads,
+    }
+    if any(map(overrides.stands_for_tensor, (*outputs, *wanted))):
+        results = overrides.handle(grad, (*outputs, *wanted), (outputs, wanted), options)
+    else:
+        results = _grad(outputs, wanted, **options)
+    return results if names is None else dict(zip(names, results, strict=True))
+
+
+def _grad(
+    outputs,
+    wanted,
+    *,
+    grad_outputs,
+    retain_graph,
+    create_graph,
+    only_inputs,
+    allow_unused,
+    is_grads_batched,
+    materialize_grads,
+) -> tuple:
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To "
             "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    names, wanted = inputs_of(inputs, "grad")
-    outputs = outputs_of(outputs)
     retain_graph = create_graph if retain_graph is None else retain_graph
     compute = _batched if is_grads_batched else _single
     results = compute(outputs, wanted, grad_outputs, retain_graph, create_graph)
@@ -171,7 +213,7 @@ def grad(
             _zeros(tensor, create_graph) if gradient is None else gradient
             for tensor, gradient in zip(wanted, results, strict=True)
         ]
-    return tuple(results) if names is None else dict(zip(names, results, strict=True))
+    return tuple(results)
 
 
 def _single(outputs, wanted, grad_outputs, retain_graph, create_graph):
@@ -245,7 +287,15 @@ class _Methods:
         >>> x.grad
         tensor(6.)
         """
-        _backward(self, gradient, retain_graph, create_graph, inputs)
+        if overrides.stands_for_tensor(self):
+            options = {
+                "gradient": gradient,
+                "retain_graph": retain_graph,
+                "create_graph": create_graph,
+                "inputs": inputs,
+            }
+            return overrides.handle(Tensor.backward, (self,), (self,), options)
+        return _backward(self, gradient, retain_graph, create_graph, inputs)
 
 
 Tensor.backward = _Methods.backward

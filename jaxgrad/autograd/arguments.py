@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from .. import execution
 from ..tensor import Tensor, edge_of, wrap
 from .graph import GradientEdge
+from .overrides import stands_for_tensor
 
 
 def outputs_of(tensors) -> tuple:
     """The tensors and edges that gradients start from, as a tuple."""
     outputs = sequence(tensors)
     for output in outputs:
-        if not isinstance(output, Tensor | GradientEdge):
+        if not _is_place(output):
             raise TypeError(
                 f"Expected output to be a torch.Tensor or a GradientEdge, but got {_kind(output)}"
             )
@@ -32,15 +33,19 @@ def inputs_of(inputs, function: str):
     if not wanted:
         raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
     for tensor in wanted:
-        if not isinstance(tensor, Tensor | GradientEdge):
+        if not _is_place(tensor):
             raise RuntimeError(
                 f"all inputs have to be Tensors or GradientEdges, but got {_kind(tensor)}"
             )
     return names, wanted
 
 
+def _is_place(value) -> bool:
+    return isinstance(value, Tensor | GradientEdge) or stands_for_tensor(value)
+
+
 def sequence(tensors) -> tuple:
-    if isinstance(tensors, Tensor | GradientEdge):
+    if _is_place(tensors):
         return (tensors,)
     if not hasattr(tensors, "__iter__"):
         raise TypeError(f"expected a tensor or a sequence of tensors, but got {_kind(tensors)}")

@@ -37,7 +37,8 @@ class Pass:
     """One run of the engine, which accumulates into every leaf that it reaches.
 
     `tensors`: whether gradients travel as tensors; `callbacks`: what is called once it has run;
-    `ending`: what is called at its end, be it by an exception.
+    `ending`: what is called at its end, be it by an exception; `is_to_all`: whether neither it nor
+    a pass that it is inside of is one to chosen inputs.
     """
 
     def __init__(self, retain_graph: bool, create_graph: bool):
@@ -49,6 +50,7 @@ class Pass:
         self.callbacks, self.ending = [], []
         around = current.get()
         self.depth = 0 if around is None else around.depth + 1
+        self.is_to_all = around is None or around.is_to_all
 
     def run(self, roots, gradients):
         """Send each gradient to its root, an edge, and run all that follows."""
@@ -228,7 +230,7 @@ class PassTo(Pass):
 
     def __init__(self, retain_graph, create_graph, ends, accumulate=False):
         super().__init__(retain_graph, create_graph)
-        self.accumulates = accumulate
+        self.accumulates, self.is_to_all = accumulate, False
         self.captured: dict[tuple, object] = {}
         self.ends: dict[int, list[int]] = {}
         for node, output_nr in ends:

@@ -8,6 +8,7 @@ import warnings
 
 from ..tensor import Tensor
 from .engine import queue_callback
+from .natives import _is_checkpoint_valid
 
 VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
 
@@ -21,6 +22,7 @@ class _Engine:
     """What code asks of PyTorch's engine by name."""
 
     queue_callback = staticmethod(queue_callback)
+    is_checkpoint_valid = staticmethod(_is_checkpoint_valid)
 
 
 class Variable(metaclass=_Kind):
