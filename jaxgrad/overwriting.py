@@ -9,14 +9,6 @@ import warnings
 
 from . import avals, execution, promotion, views
 from .aliasing import (
-    AMBIGUOUS,
-    FUNCTION,
-    IN_FUNCTION,
-    INFERENCE_MODE,
-    NO_GRAD,
-    NO_GRAD_SEVERAL,
-    ONE_OF_SEVERAL,
-    WHERE,
     Alias,
     assign,
     begin,
@@ -29,6 +21,16 @@ from .aliasing import (
 )
 from .modes import INFERENCE, RECORD, mode
 from .nodes import Node
+from .origins import (
+    AMBIGUOUS,
+    FUNCTION,
+    IN_FUNCTION,
+    INFERENCE_MODE,
+    NO_GRAD,
+    NO_GRAD_SEVERAL,
+    ONE_OF_SEVERAL,
+    WHERE,
+)
 from .primitive import ARRAY
 from .recording import apply
 from .tensor import INFERENCE_TENSOR, Tensor, current

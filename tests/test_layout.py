@@ -38,6 +38,7 @@ ROOMS = (
     "jaxgrad.versions",
     "jaxgrad.noting",
     "jaxgrad.recording",
+    "jaxgrad.origins",
     "jaxgrad.writing",
     "jaxgrad.aliasing",
     "jaxgrad.overwriting",

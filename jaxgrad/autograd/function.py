@@ -13,7 +13,8 @@ from ..modes import is_grad_enabled
 from ..nodes import Node
 from ..ops import alias
 from ..tensor import Tensor, edge_of
-from . import function_call, function_jax
+from . import function_call, function_jax, function_rules
+from .function_outputs import permit_dirty
 from .grad_mode import no_grad
 
 
@@ -52,7 +53,7 @@ class FunctionCtx:
                     "mark_dirty can only accept variables, but argument is of type "
                     f"{type(tensor).__name__}"
                 )
-        function_call.permit_dirty(self, args)
+        permit_dirty(self, args)
         self.dirty_tensors = args
 
     def mark_non_differentiable(self, *args: Tensor):
@@ -92,11 +93,11 @@ class BackwardCFunction(function_call.FunctionNode, FunctionCtx):
 
     def apply(self, *grads):
         """The Function's `backward` of these gradients, as the engine calls it."""
-        return function_call.user_backward(self._forward_cls)(self, *grads)
+        return function_rules.user_backward(self._forward_cls)(self, *grads)
 
     def apply_boxed(self, grads: list):
         """As `apply`, with a list of gradients, which `backward` may empty."""
-        return function_call.user_backward(self._forward_cls)(self, grads)
+        return function_rules.user_backward(self._forward_cls)(self, grads)
 
     def apply_jvp(self, *tangents):
         """The Function's `jvp` of these tangents."""
@@ -202,7 +203,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         return call(cls, args, kwargs)
 
 
-function_call.BASE = Function
+function_rules.BASE = Function
 
 
 class InplaceFunction(Function):
@@ -272,4 +273,4 @@ class DelayedError(Node):
         return self.avals
 
     def run(self, run, gradients):
-        raise RuntimeError(f"{function_call.TWICE}: the gradient that {self.what} gave")
+        raise RuntimeError(f"{function_rules.TWICE}: the gradient that {self.what} gave")

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 
 import jax
 
-from .. import execution, noting, ops, overwriting, versions
-from ..aliasing import FUNCTION, FUNCTION_SEVERAL, assign
+from .. import noting, ops, versions
 from ..modes import INFERENCE, MARK, PLAIN, RECORD, is_grad_enabled, mode, off, switch
 from ..nodes import FREED, SECOND_TIME, Node, next_sequence_number
-from ..tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, wrap
+from ..tensor import Tensor, edge_of
+from .function_outputs import Outputs
+from .function_rules import gradients_of, has_setup
 from .saving import Saved, SavedOutput, sever
 
 CONSUMED = object()
-
-BASE = None  # the class Function, once it is made
 
 
 class FunctionNode(Node):
@@ -143,98 +141,6 @@ class FunctionNode(Node):
         return gradient if gradient.dtype is aval.dtype else gradient.to(aval.dtype)
 
 
-def gradients_of(ctx, given) -> list:
-    """For each edge of a call the gradient that the author's `backward` gives, or None.
-
-    given: for each output its gradient, None where none has arrived.
-    """
-    cls = ctx._forward_cls
-    backward = user_backward(cls)
-    for position, aval in enumerate(ctx._avals):
-        if given[position] is None and ctx.materialize_grads and aval is not None:
-            given[position] = wrap(execution.filled(aval, 0))
-    return ctx._checked(backward(ctx, given) if cls.boxed_grads_call else backward(ctx, *given))
-
-
-def tangents_of(ctx, given) -> list:
-    """For each output of a call the tangent that the author's `jvp` gives, or None.
-
-    given: for each argument its tangent, None where it does not move. Raises RuntimeError for what
-    cannot be a tangent of the output.
-    """
-    for position, is_tensor in enumerate(ctx._tensors):
-        if is_tensor and given[position] is None and ctx.materialize_grads:
-            aval = ctx._args[position]._aval
-            given[position] = wrap(execution.filled(aval, 0)) if aval.differentiable else None
-    saved = ctx._saved
-    if ctx.saved_for_forward is not None:
-        ctx._saved = tuple(None if t is None else Saved(t) for t in ctx.saved_for_forward)
-    try:
-        found = ctx._forward_cls.jvp(ctx, *given)
-    finally:
-        ctx._saved = saved
-    found = found if isinstance(found, tuple) else (found,)
-    if len(found) != len(ctx._avals):
-        raise RuntimeError(
-            f"Function's jvp returned an invalid number of forward gradients (expected "
-            f"{len(ctx._avals)} but got {len(found)}): {ctx._forward_cls.__name__}"
-        )
-    return [_tangent(*item) for item in zip(found, ctx._avals, range(len(found)), strict=True)]
-
-
-def _tangent(found, aval, number):
-    if found is None or aval is None or not aval.differentiable:
-        return None
-    if not isinstance(found, Tensor):
-        raise RuntimeError(
-            f"expected Variable or None (got {type(found).__name__}) for grad output {number}."
-        )
-    if found.shape != aval.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original "
-            f"Tensor, this is not supported. Tensor is of size {list(aval.shape)} while the given "
-            f"forward gradient is of size {list(found.shape)}."
-        )
-    return found if found.dtype is aval.dtype else found.to(aval.dtype)
-
-
-def has_jvp(cls) -> bool:
-    return cls.jvp is not BASE.jvp
-
-
-def has_vmap(cls) -> bool:
-    """Whether a Function says itself how it is batched. Raises RuntimeError where it also asks for
-    a rule to be made.
-    """
-    own = cls.vmap is not BASE.vmap
-    if own and cls.generate_vmap_rule:
-        raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and "
-            "an overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
-            "overridden vmap staticmethod to avoid ambiguity."
-        )
-    return own
-
-
-def is_once_differentiable(cls) -> bool:
-    return getattr(user_backward(cls), "is_once_differentiable", False)
-
-
-TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
-
-
-def user_backward(cls):
-    """The `backward` of a Function, or its `vjp`. Raises RuntimeError where it has both."""
-    if cls.vjp is BASE.vjp:
-        return cls.backward
-    if cls.backward is not BASE.backward:
-        raise RuntimeError(
-            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
-            f"should only implement one of them: {cls.__name__}"
-        )
-    return cls.vjp
-
-
 @functools.lru_cache(maxsize=1024)
 def _defaults(cls):
     """How many arguments a `forward` takes by position, their defaults, and its signature."""
@@ -242,11 +148,6 @@ def _defaults(cls):
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     named = [p for p in signature.parameters.values() if p.kind in kinds]
     return tuple(p.default for p in named), signature
-
-
-def has_setup(cls) -> bool:
-    """Whether what is kept for `backward` is told by `setup_context`."""
-    return cls.setup_context is not BASE.setup_context
 
 
 def bound(cls, args, kwargs):
@@ -282,7 +183,7 @@ def begin(cls, args, kwargs):
     ctx._tensors = tuple([isinstance(argument, Tensor) for argument in args])
     output = forward(cls, ctx, args, kwargs, recorded)
     several = isinstance(output, tuple)
-    outputs = _Outputs(ctx, args, output if several else (output,), recorded)
+    outputs = Outputs(ctx, args, output if several else (output,), recorded)
     made = outputs.finished()
     if recorded:
         ctx.edges = edges
@@ -371,103 +272,3 @@ def keep(ctx, values, made, kwargs):
     if any(each is not None and each.derived for each in saved):
         arguments = [Saved(a) if isinstance(a, Tensor) else a for a in ctx._args]
         ctx._again = arguments, kwargs
-
-
-def permit_dirty(ctx, tensors):
-    """Raises RuntimeError for a leaf that requires grad and is to be written to."""
-    recorded = mode.get() == MARK or is_grad_enabled()
-    for tensor in tensors:
-        if recorded and tensor._requires_grad and tensor.is_leaf:
-            raise RuntimeError(
-                "a leaf Variable that requires grad has been used in an in-place operation. "
-                f"{ctx.name()} writes to a leaf of shape {list(tensor.shape)}"
-            )
-
-
-class _Outputs:
-    """The outputs of a call as its caller gets them."""
-
-    def __init__(self, ctx, args, values, recorded):
-        self.ctx, self.values, self.recorded = ctx, values, recorded
-        self.args = {id(argument) for argument in args if isinstance(argument, Tensor)}
-        self.dirty = {id(tensor) for tensor in ctx.dirty_tensors or ()}
-        self.constant = {id(tensor) for tensor in ctx.non_differentiable or ()}
-        self.count = sum(isinstance(value, Tensor) for value in values)
-        self.seen = set()
-        if self.dirty:
-            self.check_dirty(args)
-
-    def check_dirty(self, args):
-        if self.dirty - {id(value) for value in self.values}:
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as "
-                "output. The inputs that are modified inplace must all be outputs of the Function."
-            )
-        if self.dirty - self.args:
-            warnings.warn(
-                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
-                "have been mutated should be passed to ctx.mark_dirty().",
-                UserWarning,
-                stacklevel=5,
-            )
-        for argument in args:
-            is_view = id(argument) in self.dirty and argument._base is not None
-            if is_view and self.count > 1 and self.recorded:
-                raise RuntimeError(
-                    "If your Function modifies inplace an input that is a view of another Tensor, "
-                    "your Function cannot return more than one Tensor. This is not supported by "
-                    "the current autograd engine. You should either make sure the input is not a "
-                    "view (using .clone() for example) or make your Function only return one "
-                    "Tensor: "
-                    f"{self.ctx.name()} returns {self.count}"
-                )
-
-    def finished(self):
-        values = [value if isinstance(value, Tensor) else None for value in self.values]
-        self.ctx._avals = tuple([None if value is None else value._aval for value in values])
-        self.ctx.output_count = len(values)
-        return tuple([self.output(number) for number in range(len(values))])
-
-    def output(self, number):
-        value = self.values[number]
-        if not isinstance(value, Tensor):
-            return value
-        constant = id(value) in self.constant or not value._aval.differentiable
-        if id(value) in self.args and id(value) in self.dirty:
-            return self.written(value, number, constant)
-        if id(value) in self.args or id(value) in self.seen:
-            value = self.shown_again(value, constant)
-        self.seen.add(id(value))
-        if self.recorded:
-            self.give_history(value, number, constant)
-        elif value._node is DERIVED and mode.get() != MARK:
-            value._node = None
-        return value
-
-    def written(self, value, number, constant):
-        """An input that `forward` wrote to: the same tensor, with a new history."""
-        if self.recorded:
-            permit_dirty(self.ctx, [value])
-            overwriting.permit(self.ctx.name(), value, True)
-            made = wrap(value._array, value._aval, not constant, self.ctx, number)
-            assign(value, made, True)
-        else:
-            versions.counter_of(value).count()
-        return value
-
-    def shown_again(self, value, constant):
-        """Another tensor for an input that was returned as it is."""
-        before = switch(mode.get() if mode.get() >= INFERENCE else PLAIN)
-        try:
-            return value.detach() if constant else ops.alias(value)
-        finally:
-            switch(before)
-
-    def give_history(self, value, number, constant):
-        if value._node is INFERENCE_TENSOR:
-            return
-        value._tracked = not constant
-        value._node, value._nr = (None, 0) if constant else (self.ctx, number)
-        alias = value._alias
-        if alias is not None and alias.base is not None:
-            alias.made = FUNCTION if self.count == 1 else FUNCTION_SEVERAL

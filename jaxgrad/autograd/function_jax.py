@@ -21,7 +21,7 @@ from ..aliasing import assign
 from ..modes import PLAIN, switch
 from ..programs import conjugate, is_bare
 from ..tensor import Tensor, wrap
-from . import function_call
+from . import function_call, function_rules
 from .saving import Saved, SavedOutput
 
 
@@ -125,7 +125,7 @@ class Call:
     def function(self):
         """The value with the author's rules, for JAX to differentiate and to batch."""
         value = self.value
-        if function_call.has_vmap(self.cls):
+        if function_rules.has_vmap(self.cls):
             value = jax.custom_batching.custom_vmap(value)
             value.def_vmap(self.batched)
         function = jax.custom_jvp(value)
@@ -199,7 +199,7 @@ class _Map:
         return self.call.run(saved[: self.count], self.mask, saved[self.count :])[1]
 
     def forward(self, saved, tangents):
-        if not function_call.has_jvp(self.call.cls):
+        if not function_rules.has_jvp(self.call.cls):
             return self.derived(saved, tangents)
         ctx, supply = self.context(saved), iter(tangents)
         given = [None] * len(self.call.arguments)
@@ -207,7 +207,7 @@ class _Map:
             given[position] = wrap(next(supply)) if flag else None
         before = switch(PLAIN)
         try:
-            found = function_call.tangents_of(ctx, given)
+            found = function_rules.tangents_of(ctx, given)
         finally:
             switch(before)
         found = [found[self.numbers[i]] for i in self.positions]
@@ -222,7 +222,7 @@ class _Map:
         return jax.vjp(lambda *given: self.transpose(saved, given), *zeros)[1](tuple(tangents))
 
     def transpose(self, saved, cotangents):
-        if not function_call.is_once_differentiable(self.call.cls):
+        if not function_rules.is_once_differentiable(self.call.cls):
             return self.backward(saved, cotangents)
         # what was saved must not move; the results are as linear in the gradients as ever
         still = tuple(map(jax.lax.stop_gradient, saved))
@@ -235,7 +235,7 @@ class _Map:
             given[self.numbers[position]] = wrap(conjugate(cotangent))
         before = switch(PLAIN)
         try:
-            results = function_call.gradients_of(ctx, given)
+            results = function_rules.gradients_of(ctx, given)
         finally:
             switch(before)
         return tuple(
@@ -254,7 +254,7 @@ def _once(name):
     def refuse(primals, tangents):
         moving = jax.tree.leaves(tangents[0], is_leaf=_is_symbolic_zero)
         if not all(map(_is_symbolic_zero, moving)):
-            raise RuntimeError(f"{function_call.TWICE}: the gradient that {name}Backward gave")
+            raise RuntimeError(f"{function_rules.TWICE}: the gradient that {name}Backward gave")
         return primals[1], jax.tree.map(_instantiated, tangents[1], is_leaf=_is_symbolic_zero)
 
     guarded.defjvp(refuse, symbolic_zeros=True)
