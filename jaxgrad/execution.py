@@ -8,6 +8,8 @@ to the trace that is under way. `prepare` chooses by the program's mode and leav
 from __future__ import annotations
 
 import functools
+import threading
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -21,11 +23,15 @@ def prepare(program: Program) -> Program:
     """Give the program its kernel: from arrays to one array, or to a tuple of arrays where it has
     several outputs.
     """
-    if program.kernel is None and program.compact is not program:
-        program.kernel = prepare(program.compact).kernel
     if program.kernel is None:
-        program.kernel = immediate(program) if program.mode == avals.IMMEDIATE else inline(program)
+        adopt(program, _kernel_of(program))
     return program
+
+
+def _kernel_of(program: Program):
+    if program.compact is not program:
+        return prepare(program.compact).unobserved
+    return immediate(program) if program.mode == avals.IMMEDIATE else inline(program)
 
 
 def immediate(program: Program):
@@ -73,26 +79,93 @@ def with_wide_types(function):
     return call
 
 
-_add = jax.jit(jnp.add)
-_wide_add = with_wide_types(_add)
+class Step:
+    """What is computed beside programs, as observers see it: a name and a kernel."""
+
+    mode = avals.IMMEDIATE
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+_lock = threading.RLock()
+_prepared: weakref.WeakSet = weakref.WeakSet()  # all that has a kernel that computes here and now
+
+# who sees every run of a kernel; the first stands next to the kernel
+observers: tuple = ()
+
+
+def adopt(program, kernel):
+    """Give a program, or a step, its kernel. Gives the program."""
+    with _lock:
+        program.unobserved = kernel
+        if program.mode == avals.IMMEDIATE:
+            _prepared.add(program)
+            kernel = observed(program, kernel)
+        program.kernel = kernel
+    return program
+
+
+def observed(program, kernel):
+    """`kernel` as those who observe have it run."""
+    for observer in observers:
+        kernel = functools.partial(observer, program, kernel)
+    return kernel
+
+
+def observe(observer, nearest=False):
+    """Have every kernel run as `observer(program, kernel, *arrays)`, in all threads, until
+    `unobserve`. Nobody pays for it before or after.
+
+    nearest: stand between the kernel and those who observe already, not around them.
+    """
+    global observers
+    with _lock:
+        observers = (observer, *observers) if nearest else (*observers, observer)
+        _follow_observers()
+
+
+def unobserve(observer):
+    """Have an observer see no more."""
+    global observers
+    with _lock:
+        observers = tuple(each for each in observers if each is not observer)
+        _follow_observers()
+
+
+def _follow_observers():
+    for program in list(_prepared):
+        program.kernel = observed(program, program.unobserved)
+
+
+def run(name: str, function, *args):
+    """`function(*args)`, an array that no program computes; observers see it by its name."""
+    if not observers:
+        return function(*args)
+    return observed(Step(name), function)(*args)
+
+
+_add = adopt(Step("add"), jax.jit(jnp.add))
+_wide_add = adopt(Step("add"), with_wide_types(_add.kernel))
 
 
 def add(first, second, wide: bool):
     """The sum of two arrays of one shape and dtype, which is `wide` when it has 64 bits."""
     if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
         return first + second
-    return _wide_add(first, second) if wide else _add(first, second)
+    return _wide_add.kernel(first, second) if wide else _add.kernel(first, second)
 
 
 @functools.lru_cache(maxsize=1024)
-def _filler(aval: avals.Aval, value):
-    return with_wide_types(jax.jit(lambda: jnp.full(aval.shape, value, aval.dtype.numpy)))
+def _filler(aval: avals.Aval, value) -> Step:
+    kernel = with_wide_types(jax.jit(lambda: jnp.full(aval.shape, value, aval.dtype.numpy)))
+    return adopt(Step("full"), kernel)
 
 
 def filled(aval: avals.Aval, value):
     """A new array of one value. Never a shared one, which somebody might donate."""
     if aval.mode == avals.IMMEDIATE:
-        return _filler(aval, value)()
+        return _filler(aval, value).kernel()
     return jnp.full(aval.shape, value, aval.dtype.numpy)
 
 

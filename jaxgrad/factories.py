@@ -14,6 +14,7 @@ import numpy as np
 
 from . import avals, devices, dtypes, layouts, promotion
 from .creation import build, finish
+from .execution import run
 from .options import Options, check_options, dtype_of, number_of, shape_of, size_of
 from .overwriting import give
 from .tensor import Tensor
@@ -23,7 +24,8 @@ def made(name, function, shape, dtype, options, *numbers) -> Tensor:
     """The tensor that `function(shape, dtype, module, *numbers)` fills, with the rest of a
     factory's options."""
     check_options(name, options)
-    return delivered(name, build(function, numbers, shape, dtype, options.get("device")), options)
+    array = run(name, build, function, numbers, shape, dtype, options.get("device"))
+    return delivered(name, array, options)
 
 
 def delivered(name: str, array, options: Options) -> Tensor:

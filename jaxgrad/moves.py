@@ -7,7 +7,7 @@ import functools
 
 import jax
 
-from . import avals, devices, dtypes, ops
+from . import avals, devices, dtypes, execution, ops
 from .creation import placed
 from .devices import as_device
 from .programs import Program, Reverse
@@ -24,7 +24,7 @@ class Move(Program):
         self.inputs = self.outputs = (aval,)
         self.mode = aval.mode
         self.source, self.target = source, target
-        self.kernel = functools.partial(_put, target)
+        execution.adopt(self, functools.partial(_put, target))
 
     def function(self, array):
         return (array,)
@@ -41,7 +41,7 @@ class MoveBack(Reverse):
     def __init__(self, program, mask):
         super().__init__(program, mask)
         self.source, self.target = program.target, program.source
-        self.kernel = functools.partial(_put, self.target)
+        execution.adopt(self, functools.partial(_put, self.target))
 
     def function(self, array):
         return (array,)

@@ -22,6 +22,7 @@ import numpy as np
 from . import dtypes, ops
 from .autograd.grad_mode import no_grad
 from .creation import compiled, from_host, is_frequent, on_device
+from .execution import run
 from .factories import delivered, like
 from .generator import Generator
 from .options import Options, check_options, dtype_of, number_of, shape_of, size_of
@@ -154,7 +155,8 @@ def _drawn(name, distribution, shape, dtype, options, *numbers) -> Tensor:
     """The tensor of a draw, with the rest of a factory's options."""
     generator = _generator_of(name, options)
     check_options(name, options)
-    array = _draw(distribution, shape, dtype.numpy, generator, options.get("device"), *numbers)
+    where = generator, options.get("device")
+    array = run(name, _draw, distribution, shape, dtype.numpy, *where, *numbers)
     return delivered(name, array, options)
 
 
@@ -302,7 +304,8 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
     generator = _generator_of("randperm", options)
     check_options("randperm", options)
     # of 64 random bits each, two are equal once in 2**63 draws of a pair
-    keys = np.asarray(_draw(_bits, (count,), np.dtype(np.uint64), generator, None))
+    draw = _draw, _bits, (count,), np.dtype(np.uint64), generator, None
+    keys = np.asarray(run("randperm", *draw))
     order = np.argsort(keys, kind="stable").astype(dtype.numpy)
     return delivered("randperm", from_host(order, options.get("device")), options)
 
