@@ -7,14 +7,21 @@ Nobody pays for it before somebody asks: `active` is all that an operator reads 
 from __future__ import annotations
 
 import contextvars
+import threading
 from typing import Any, NamedTuple
 
 from . import versions
 from .nodes import FREED, SECOND_TIME, Node, ProgramNode
 from .tensor import Tensor, wrap
 
-# False until somebody first asks for something to be noted
+# whether new nodes look for what they should note
 active = False
+_asked = False  # whether somebody has asked for something that stays
+
+_lock = threading.Lock()
+
+# who is shown every new node
+observers: tuple = ()
 
 # whether nodes note the source line that recorded them, here and now
 lines = contextvars.ContextVar("jaxgrad.lines", default=False)
@@ -25,8 +32,23 @@ packing = contextvars.ContextVar("jaxgrad.saved_tensors_hooks", default=None)
 
 def activate():
     """Have new nodes look for what they should note."""
-    global active
-    active = True
+    global active, _asked
+    active = _asked = True
+
+
+def observe(observer):
+    """Have every new node shown to `observer(node)`, in all threads, until `unobserve`."""
+    global observers, active
+    with _lock:
+        observers, active = (*observers, observer), True
+
+
+def unobserve(observer):
+    """Have an observer see no more."""
+    global observers, active
+    with _lock:
+        observers = tuple(each for each in observers if each is not observer)
+        active = _asked or bool(observers)
 
 
 class Pair(NamedTuple):
@@ -76,9 +98,11 @@ def new_node(reverse, saved, edges, output_count, leaves) -> Node:
 
 
 def note(node: Node) -> Node:
-    """Have a node note where it was recorded, if that is asked for."""
+    """Have a node note where it was recorded, if that is asked for, and show it."""
     if lines.get():
         node.metadata["place"] = versions.place_of_caller()
+    for observer in observers:
+        observer(node)
     return node
 
 

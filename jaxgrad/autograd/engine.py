@@ -22,7 +22,7 @@ from ..modes import is_grad_enabled, switch, with_grad
 from ..nodes import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
 from ..recording import apply
 from ..tensor import Tensor, leaf_state, wrap
-from . import calling
+from . import calling, watching
 
 logger = logging.getLogger("torch.autograd.graph")
 
@@ -51,6 +51,7 @@ class Pass:
         around = current.get()
         self.depth = 0 if around is None else around.depth + 1
         self.is_to_all = around is None or around.is_to_all
+        self.watchers = watching.watch(self)
 
     def run(self, roots, gradients):
         """Send each gradient to its root, an edge, and run all that follows."""
@@ -65,7 +66,8 @@ class Pass:
         try:
             for (node, output_nr), gradient in zip(roots, gradients, strict=True):
                 self.arrive(node, output_nr, gradient)
-            heap, arrived, visit = self.heap, self.arrived, self.visit
+            heap, arrived = self.heap, self.arrived
+            visit = watching.visit(self) if self.watchers else self.visit
             while heap:
                 node = heappop(heap)[1]
                 visit(node, arrived.pop(node.sequence))
@@ -86,7 +88,10 @@ class Pass:
             heappush(self.heap, (-sequence, node))
         before = waiting[output_nr]
         if before is not None:
-            gradient = self.sum(before, gradient, node.outputs()[output_nr])
+            total = self.sum(before, gradient, node.outputs()[output_nr])
+            if self.watchers:
+                watching.summed(self, node, before, gradient, total)
+            gradient = total
         waiting[output_nr] = gradient
 
     def sum(self, first, second, aval):
@@ -120,6 +125,8 @@ class Pass:
         else:
             gradients = calling.before(self, node, gradients)
             results = calling.after(self, node, self.execute(node, gradients), gradients)
+        if self.watchers:
+            watching.results(self, node, results)
         edges = node.edges
         if len(edges) == 1:
             target, output_nr = edges[0]
@@ -192,6 +199,8 @@ class Pass:
                 leaf._leaf.grad = self.total(before, gradient, leaf)
             else:
                 total = self.sum(self.carried(before), gradient, before._aval)
+                if self.watchers:
+                    watching.summed(self, leaf._leaf.node(), before, gradient, total)
                 assign(before, total if self.tensors else wrap(total, before._aval), False)
 
     def total(self, before, gradient, tensor) -> Tensor:
