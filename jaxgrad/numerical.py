@@ -55,7 +55,7 @@ def _steps(input, spacing, dims, given):
     """For each dimension the distance of points, or their coordinates."""
     if spacing is None or _is_number(spacing):
         return [1 if spacing is None else spacing] * len(dims)
-    if isinstance(spacing, Tensor) or not hasattr(spacing, "__iter__"):
+    if not isinstance(spacing, tuple | list):
         raise TypeError(
             "gradient(): spacing is a number, or a list with a number or a tensor of coordinates "
             f"for each dimension, not {type(spacing).__name__}"

@@ -29,6 +29,8 @@ NON_LEAF_GRAD = (
     ".retain_grad() on the non-leaf Tensor."
 )
 
+LEAVES_ONLY = "you can only change requires_grad flags of leaf variables."
+
 
 class Tensor:
     """A multi-dimensional array with a gradient. Made by `jaxgrad.tensor` and every operator.
@@ -82,6 +84,8 @@ class Tensor:
     def requires_grad(self, flag: bool):
         if not isinstance(flag, bool):
             raise RuntimeError(f"requires_grad must be a bool, not {type(flag).__name__}")
+        if flag and self.grad_fn is not None:
+            raise RuntimeError(f"{LEAVES_ONLY} {self._origin()}, and requires grad by that")
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True):
@@ -100,9 +104,8 @@ class Tensor:
             )
         if not requires_grad and self.grad_fn is not None:
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                f"{LEAVES_ONLY} If you want to use a computed variable in a subgraph that doesn't "
+                "require differentiation use var_no_grad = var.detach()."
             )
         if requires_grad and not self._aval.differentiable:
             raise RuntimeError(

@@ -1,0 +1,503 @@
+"""Attributes and methods of tensors that gradients need, row by row of PyTorch's behaviour."""
+
+import copy
+import io
+import pickle
+
+import jax
+import numpy as np
+import pytest
+from as_torch import as_torch, error, leaf, warned
+
+import jaxgrad
+
+
+def vector(torch, **options):
+    return leaf(torch, 1.0, 2.0, 3.0, dtype=torch.float64, **options)
+
+
+def state(tensor):
+    kind = None if tensor.grad_fn is None else tensor.grad_fn.name()
+    return tensor.requires_grad, tensor.is_leaf, kind, tensor.output_nr
+
+
+# ---- whether a tensor requires grad
+
+
+@as_torch
+def test_D01_requires_grad(torch):
+    x = torch.ones(2)
+    found = [x.requires_grad]
+    x.requires_grad = True
+    found += [x.requires_grad, (x * 2).requires_grad]
+    x.requires_grad = False
+    found += [x.requires_grad, (x * 2).requires_grad]
+    wrong = [error(setattr, x, "requires_grad", flag, words="must be a bool") for flag in (1, None)]
+    return found, wrong
+
+
+@as_torch
+def test_D02_requires_grad_in_place(torch):
+    x = torch.ones(2)
+    same = x.requires_grad_() is x, x.requires_grad
+    off = x.requires_grad_(False) is x, x.requires_grad
+    x.requires_grad_(requires_grad=True)
+    y = x * 2
+    node = y.grad_fn
+    again = y.requires_grad_() is y, y.grad_fn is node
+    words = "argument 'requires_grad' (position 1) must be bool, not int"
+    return same, off, again, error(x.requires_grad_, 1, words=words)
+
+
+@as_torch
+def test_D03_a_computed_tensor_cannot_be_switched_off(torch):
+    y = vector(torch) * 2
+    found = [error(setattr, y, "requires_grad", flag) for flag in (False, True)]
+    found.append(error(y.requires_grad_, False))
+    with torch.no_grad():
+        found.append(error(y.requires_grad_, False))
+    return found, state(y)
+
+
+@as_torch
+def test_D04_integers_and_bools(torch):
+    words = "can require gradients"
+    found = []
+    for dtype in (torch.int64, torch.uint8, torch.bool):
+        x = torch.ones(2, dtype=dtype)
+        found += [
+            error(setattr, x, "requires_grad", True, words=words),
+            error(x.requires_grad_, words=words),
+            error(lambda dtype=dtype: torch.ones(2, dtype=dtype, requires_grad=True), words=words),
+            error(lambda x=x: torch.tensor(x.tolist(), requires_grad=True), words=words),
+            x.requires_grad_(False).requires_grad,
+        ]
+    kinds = (torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.complex128)
+    return found, [torch.ones(2, dtype=dtype).requires_grad_().requires_grad for dtype in kinds]
+
+
+@as_torch
+def test_D05_what_was_recorded_before_is_not_tracked(torch):
+    x = torch.ones(2)
+    early = x * 3
+    x.requires_grad_()
+    late = x * 5
+    (early + late).sum().backward()
+    return early.requires_grad, late.requires_grad, x.grad
+
+
+@as_torch
+def test_D06_leaves(torch):
+    x = vector(torch)
+    with torch.no_grad():
+        computed = x * 2
+    kinds = [x, torch.ones(2), x * 2, computed, x.detach(), (x * 2).detach().requires_grad_()]
+    return [state(kind) for kind in kinds], error(setattr, x, "is_leaf", True, words="is_leaf")
+
+
+# ---- .grad
+
+
+@as_torch
+def test_D07_grad(torch):
+    x = vector(torch)
+    found = [x.grad, torch.ones(2).grad]
+    (x * x).sum().backward()
+    found += [x.grad, x.grad.is_leaf]
+    given = torch.full((3,), 7.0, dtype=torch.float64)
+    x.grad = given
+    found.append(x.grad is given)
+    (x * x).sum().backward()
+    found += [given, x.grad is given]
+    x.grad = None
+    found.append(x.grad)
+    plain = torch.ones(2)
+    plain.grad = torch.zeros(2)
+    return found, plain.grad
+
+
+@as_torch
+def test_D08_grad_of_a_computed_tensor_warns(torch):
+    y = vector(torch) * 2
+    found = warned(lambda: y.grad)
+    y.sum().backward()
+    after = warned(lambda: y.grad)
+    z = vector(torch) * 2
+    z.retain_grad()
+    return found, after, warned(lambda: z.grad), warned(lambda: y.detach().grad)
+
+
+@as_torch
+def test_D09_checks_of_the_setter(torch):
+    x, scalar, y = vector(torch), leaf(torch, 2.0), vector(torch) * 2
+    dtype = "attempting to assign a gradient with dtype"
+    found = [
+        error(setattr, x, "grad", 3),
+        error(setattr, x, "grad", [1.0, 2.0, 3.0]),
+        error(setattr, scalar, "grad", torch.ones(3)),
+        error(setattr, x, "grad", torch.ones(1, 3, dtype=torch.float64)),
+        error(setattr, x, "grad", torch.ones(3), words=dtype),
+        error(setattr, y, "grad", torch.ones(3), words=dtype),
+        error(setattr, x, "grad", x),
+    ]
+    x.grad = torch.ones(3, dtype=torch.float64)
+    del x.grad
+    empty = x.grad
+    del x.grad
+    y.grad = torch.ones(3, dtype=torch.float64)
+    return found, empty, x.grad, y.grad
+
+
+def test_D09_the_setter_names_both_dtypes():
+    x = vector(jaxgrad)
+    words = "dtype 'torch.float32' to a tensor with grad_dtype 'torch.float64'"
+    with pytest.raises(RuntimeError, match=words):
+        x.grad = jaxgrad.ones(3)
+
+
+@as_torch
+def test_D10_grad_dtype(torch):
+    x = leaf(torch, 1.0, 2.0)
+    found = [str(x.grad_dtype), str(torch.ones(2, dtype=torch.int64).grad_dtype)]
+    x.grad_dtype = torch.float64
+    (x * x).sum().backward()
+    found += [str(x.grad_dtype), x.grad, torch.autograd.grad((x * x).sum(), x)]
+    g = x.grad
+    (x * x).sum().backward()
+    (x * x).sum().backward(inputs=[x])
+    seen = []
+    x.register_hook(lambda gradient: seen.append(str(gradient.dtype)))
+    x.backward(torch.ones(2))
+    return found, x.grad, x.grad is g, seen
+
+
+@as_torch
+def test_D10_a_lower_one(torch):
+    x = leaf(torch, 1.0, 2.0)
+    x.grad_dtype = torch.bfloat16
+    for _ in range(3):
+        (x * 3.01).sum().backward()
+    return x.grad
+
+
+@as_torch
+def test_D10_any(torch):
+    x = leaf(torch, 1.0, 2.0)
+    x.grad_dtype = None
+    (x * x).sum().backward()
+    found = [x.grad_dtype, x.grad]
+    for dtype in (torch.float64, torch.float16):
+        x.grad = given = torch.ones(2, dtype=dtype)
+        (x * x).sum().backward()
+        found += [x.grad, x.grad is given]
+    return found
+
+
+@as_torch
+def test_D10_under_create_graph(torch):
+    x = leaf(torch, 1.0, 2.0)
+    x.grad_dtype = torch.float64
+    (first,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    return first, second
+
+
+@as_torch
+def test_D10_errors(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    found = [
+        error(lambda: y.grad_dtype),
+        error(setattr, y, "grad_dtype", torch.float64),
+        error(setattr, x, "grad_dtype", "float64"),
+    ]
+    x.grad = torch.ones(2)
+    words = "because there is already a gradient with dtype"
+    found.append(error(setattr, x, "grad_dtype", torch.float64, words=words))
+    x.grad_dtype = torch.float32
+    x.grad_dtype = None
+    return found
+
+
+def test_D10_what_cannot_hold_the_gradient_is_refused_at_once():
+    """PyTorch drops imaginary parts with a warning, and fails in the pass for integers."""
+    z, x = jaxgrad.ones(2, dtype=jaxgrad.complex64), leaf(jaxgrad, 1.0, 2.0)
+    for tensor, dtype in ((z, jaxgrad.float32), (x, jaxgrad.int64)):
+        with pytest.raises(RuntimeError, match="cannot hold the gradient"):
+            tensor.grad_dtype = dtype
+
+
+def test_D10_under_jit():
+    @jaxgrad.jit
+    def gradient(x):
+        x = x.detach().requires_grad_()
+        x.grad_dtype = jaxgrad.float16
+        (x * x).sum().backward()
+        return x.grad
+
+    found = gradient(jaxgrad.tensor([1.0, 2.0]))
+    assert found.dtype == jaxgrad.float16 and found.tolist() == [2, 4]
+
+
+# ---- the place in the graph
+
+
+@as_torch
+def test_D11_grad_fn(torch):
+    x = vector(torch)
+    made = [x, x * 2, x.detach(), x.clone(), x.view(3, 1), torch.ones(2)]
+    words = "grad_fn"
+    return [state(each) for each in made], error(setattr, x, "grad_fn", None, words=words)
+
+
+@as_torch
+def test_D12_output_nr(torch):
+    x = vector(torch)
+    parts = x.unbind(0)
+    found = [part.output_nr for part in parts], [part.grad_fn is parts[0].grad_fn for part in parts]
+    numbers = x.output_nr, (x * 2).output_nr, x.view(3, 1).max(0).values.output_nr
+    return found, numbers, error(setattr, x, "output_nr", 1, words="output_nr")
+
+
+@as_torch
+def test_D13_retain_grad(torch):
+    x = vector(torch)
+    y = x * 2
+    z = y * y
+    for tensor in (x, y, z):
+        tensor.retain_grad()
+        tensor.retain_grad()
+    z.sum().backward(retain_graph=True)
+    found = x.grad, y.grad, z.grad
+    z.sum().backward()
+    return found, x.grad, y.grad, z.grad, error(torch.ones(2).retain_grad)
+
+
+@as_torch
+def test_D14_retains_grad(torch):
+    x = vector(torch)
+    y = x * 2
+    found = [x.retains_grad, y.retains_grad, torch.ones(2).retains_grad]
+    x.retain_grad()
+    y.retain_grad()
+    found += [x.retains_grad, y.retains_grad, (y * 1).retains_grad, y.detach().retains_grad]
+    return found, error(setattr, y, "retains_grad", True, words="retains_grad")
+
+
+# ---- reading
+
+
+@as_torch
+def test_D21_reading(torch):
+    x = leaf(torch, 2.5, dtype=torch.float64)
+    y = vector(torch)
+    read = x.item(), bool(x), int(x), complex(x), y.tolist(), f"{x:.2f}", (x > 2).item()
+    refused = (
+        error(y.item),
+        error(bool, y, words="Boolean value of Tensor with more than one value is ambiguous"),
+        error(
+            float, y.detach(), words="only one element tensors can be converted to Python scalars"
+        ),
+        error(range, x),
+    )
+    return read, refused
+
+
+@as_torch
+def test_D21_a_float_of_what_requires_grad_warns(torch):
+    words = (
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior"
+    )
+    found = warned(lambda: float(leaf(torch, 2.5)))
+    told = [(each["error"], words in each["says"]) for each in found["warnings"]]
+    return told, found["result"], warned(lambda: float(torch.tensor(2.5)))
+
+
+def test_D21_reading_inside_grad_leaves_the_gradient_alone():
+    def function(x):
+        found = x.item(), repr(x), x.tolist(), bool(x)
+        return x * x * (1 if found[0] > 0 else -1)
+
+    x = jaxgrad.tensor(3.0)
+    assert jaxgrad.func.grad(function)(x).item() == 6
+
+
+@as_torch
+def test_D22_asarray_of_what_requires_grad(torch):
+    x = vector(torch)
+    refused = error(np.asarray, x), error(x.numpy), error((x * 2).numpy)
+    with torch.no_grad():
+        allowed = x.numpy().tolist(), np.asarray(x).tolist()
+    return refused, allowed, x.numpy(force=True).tolist(), x.detach().numpy().tolist()
+
+
+@as_torch
+def test_D23_deepcopy(torch):
+    x = vector(torch)
+    (x * x).sum().backward()
+    made = copy.deepcopy(x)
+    (made * 3).sum().backward()
+    twice = copy.deepcopy([x, x])
+    words = (
+        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol"
+    )
+    return (
+        (made, made.grad, made.is_leaf, x.grad, made.grad is x.grad),
+        (twice[0] is twice[1], twice[0] is x, twice[0].grad),
+        error(copy.deepcopy, x * 2, words=words),
+        copy.deepcopy((x * 2).detach()),
+        (copy.copy(x).grad, copy.copy(x), copy.copy(x).is_leaf),
+    )
+
+
+def test_D23_deepcopy_keeps_the_dtype_of_the_gradient():
+    """PyTorch forgets it, and then its own copy of `.grad` would not be accepted."""
+    x = leaf(jaxgrad, 1.0, 2.0)
+    x.grad_dtype = jaxgrad.float64
+    (x * x).sum().backward()
+    made = copy.deepcopy(x)
+    assert made.grad_dtype is jaxgrad.float64 and made.grad.dtype is jaxgrad.float64
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_D24_tensors_are_not_pickled(protocol):
+    """A file of that kind runs whatever its author wrote into it; numpy and safetensors do not."""
+    for tensor in (jaxgrad.ones(2), leaf(jaxgrad, 1.0), {"weight": vector(jaxgrad) * 2}):
+        with pytest.raises(TypeError, match=r"cannot be pickled.*numpy\.savez or as safetensors"):
+            pickle.dumps(tensor, protocol)
+
+
+def test_D24_the_advice_of_the_error():
+    x, file = vector(jaxgrad), io.BytesIO()
+    np.savez(file, weight=x.detach().numpy())
+    file.seek(0)
+    made = jaxgrad.tensor(np.load(file)["weight"], requires_grad=True)
+    assert made.tolist() == x.tolist() and made.dtype is x.dtype and made.is_leaf
+
+
+@as_torch
+def test_D25_repr(torch):
+    x = leaf(torch, 2.0)
+    y = leaf(torch, 1.0, 2.0)
+    made = [
+        x, x * x, x + 1, y, y.sum(), y.view(2, 1), y.detach(), y[0], y.exp(),
+        torch.tensor([1, 2]), y.clone().requires_grad_(), torch.zeros(0, requires_grad=True),
+    ]  # fmt: skip
+    return [repr(each) for each in made], [str(each) for each in made]
+
+
+@as_torch
+def test_D26_iteration(torch):
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    rows = list(x)
+    kinds = [(row.grad_fn.name(), row.output_nr) for row in rows]
+    first, second = x
+    (first * second).sum().backward()
+    return rows, kinds, x.grad, len(x), error(iter, torch.tensor(1.0)), [*torch.arange(3)]
+
+
+# ---- what is left of older versions, and names of the module
+
+
+@as_torch
+def test_D30_volatile(torch):
+    x = vector(torch)
+    found = [warned(lambda: x.volatile), warned(lambda: (x * 2).volatile)]
+    return found, warned(setattr, x, "volatile", True), x.requires_grad
+
+
+@as_torch
+def test_D30_reinforce(torch):
+    words = "reinforce() was removed"
+    x = vector(torch)
+    return error(x.reinforce, 1.0, words=words), error((x * 2).reinforce, 1.0, words=words)
+
+
+@as_torch
+def test_D31_names_of_the_module(torch):
+    names = (
+        *("is_grad_enabled", "set_grad_enabled", "no_grad", "enable_grad", "inference_mode"),
+        *("is_inference_mode_enabled", "is_inference", "gradient"),
+    )
+    with torch.inference_mode():
+        made = torch.ones(2)
+    kinds = torch.is_inference(made), torch.is_inference(torch.ones(2))
+    return [hasattr(torch, name) for name in names], kinds
+
+
+def fourth_powers(torch):
+    return torch.tensor([[1.0, 16.0, 81.0], [2.0, 7.0, 5.0], [3.0, 3.0, 0.5]], dtype=torch.float64)
+
+
+@as_torch
+def test_D31_gradient(torch):
+    t, m = torch.tensor([1.0, 4.0, 9.0, 16.0, 25.0]), fourth_powers(torch)
+    places = torch.tensor([0.0, 1.0, 3.0, 4.0, 6.0])
+    rows, columns = torch.tensor([0.0, 1.0, 3.0]), torch.tensor([0.0, 2.0, 3.0])
+    return (
+        [torch.gradient(t), torch.gradient(t, spacing=2.0), torch.gradient(t, spacing=[4])],
+        [torch.gradient(m), torch.gradient(m, dim=-1), torch.gradient(m, dim=[1, 0], spacing=2)],
+        [torch.gradient(m, spacing=(1, 2.0)), torch.gradient(m, edge_order=2)],
+        [torch.gradient(t, spacing=[places], edge_order=order) for order in (1, 2)],
+        [torch.gradient(m.float(), spacing=(rows, columns), edge_order=2)],
+        [torch.gradient(t.long()), torch.gradient(torch.tensor([1 + 1j, 4.0, 9.0]))],
+        [torch.gradient(torch.tensor(1.0)), torch.gradient(t, dim=()), torch.gradient(t[:2])],
+        [torch.gradient(m, spacing=torch.tensor(2.0)), torch.gradient(m, spacing=1j, dim=0)],
+    )
+
+
+@as_torch
+def test_D31_gradient_is_differentiable(torch):
+    x = fourth_powers(torch).requires_grad_()
+    places = torch.tensor([0.0, 1.0, 3.0], dtype=torch.float64, requires_grad=True)
+    even, uneven = torch.gradient(x, spacing=0.5), torch.gradient(x, spacing=[places], dim=0)
+    total = sum((part * part).sum() for part in (*even, *uneven))
+    return torch.autograd.grad(total, [x, places])
+
+
+@as_torch
+def test_D31_gradient_errors(torch):
+    t, m, g = torch.arange(5.0), fourth_powers(torch), torch.gradient
+    short = "torch.gradient expected each dimension size to be at least edge_order+1"
+    order = "torch.gradient only supports edge_order=1 and edge_order=2"
+    unfit = "torch.gradient expected spacing to be unspecified, a scalar"
+    return (
+        error(lambda: g(t, edge_order=3), words=order),
+        error(lambda: g(t[:1]), words=short),
+        error(lambda: g(t[:2], edge_order=2), words=short),
+        error(lambda: g(m, dim=(0, 0))),
+        error(lambda: g(m, dim=3)),
+        error(lambda: g(m, spacing=(1.0, 2.0, 3.0)), words=unfit),
+        error(lambda: g(m, spacing=(1.0,), dim=(0, 1)), words=unfit),
+        error(lambda: g(t, spacing=[m]), words="each element of spacing to have one dimension"),
+        error(lambda: g(t, spacing=t), words="gradient()"),
+        error(lambda: g(t, spacing="wide"), words="gradient()"),
+        error(lambda: g(t, dim="all"), words="gradient()"),
+        error(lambda: g([1.0, 2.0])),
+        error(lambda: g(t > 1), words="Subtraction, the `-` operator, with two bool tensors"),
+    )
+
+
+def test_D31_gradient_of_unequal_steps_equals_numpys():
+    """PyTorch takes coordinates of another number than the points, and gives as many results."""
+    values = np.random.default_rng(0).normal(size=(4, 5))
+    places = [np.array([0.0, 0.5, 2.0, 2.25]), np.array([1.0, 2.0, 4.0, 4.5, 7.0])]
+    for order in (1, 2):
+        ours = jaxgrad.gradient(
+            jaxgrad.tensor(values), spacing=list(map(jaxgrad.tensor, places)), edge_order=order
+        )
+        for mine, theirs in zip(ours, np.gradient(values, *places, edge_order=order), strict=True):
+            np.testing.assert_allclose(mine.numpy(), theirs, rtol=1e-13, atol=1e-13)
+    with pytest.raises(RuntimeError, match="4 coordinates for dimension 0, which has size 5"):
+        jaxgrad.gradient(jaxgrad.ones(5), spacing=[jaxgrad.arange(4.0)])
+
+
+def test_D31_gradient_under_jit():
+    x = jaxgrad.tensor([1.0, 4.0, 9.0])
+    compiled = jaxgrad.jit(lambda x: jaxgrad.gradient(x, edge_order=2))(x)
+    assert [t.tolist() for t in compiled] == [[2, 4, 6]]
+    with jax.enable_x64(True):
+        assert (
+            jax.grad(lambda a: jaxgrad.gradient(jaxgrad.tensor(a))[0].sum()._array)(x._array).sum()
+            == 0
+        )
