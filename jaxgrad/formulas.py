@@ -90,12 +90,17 @@ class CallReverse(Reverse):
 
     def __init__(self, call, mask):
         super().__init__(call, mask)
+        self.node_name = call.primitive.rule.node or self.node_name
         owners = {call.owners[i] for i in self.wanted}
         gradients = call.primitive.rule.gradients
         self.formulas = [(names, formula) for names, formula in gradients if owners & set(names)]
         reads = [_gradient_reads(call, formula) for _, formula in self.formulas]
         self.saved = Saved(call, set().union(*reads), _outputs_among(call, set().union(*reads)))
         self.saved_inputs, self.saved_outputs = self.saved.inputs, self.saved.outputs
+
+    @functools.cached_property
+    def shown(self):
+        return self.program.slots
 
     def function(self, *arrays):
         call, count = self.program, len(self.program.differentiable_outputs)

@@ -124,6 +124,7 @@ class Primitive:
 
     def call(self, structure, inputs) -> Call:
         """The one `Call` of this structure and these inputs."""
+        inputs = tuple(map(views.plain, inputs))
         key = (*map(_typed, structure), *inputs)
         found = self.calls.get(key)
         if found is None:
@@ -222,6 +223,24 @@ class Call(Program):
             i for i, output in outputs if output.differentiable and flags[min(i, len(flags) - 1)]
         )
 
+    @functools.cached_property
+    def slots(self) -> tuple[int | None, ...]:
+        """For each tensor that has a gradient the position of its array, None where there is none.
+
+        Where another overload's node has the same name, PyTorch makes a tensor of a number.
+        """
+        rule, found, position = self.primitive.rule, [], 0
+        overloads = [p.rule for p in self.primitive.scope[rule.schema.name].primitives]
+        names = {name for r in overloads if r.node == rule.node for name in r.differentiable_inputs}
+        for name, part in zip(self.primitive.argument_names, self.structure, strict=True):
+            for item in part if isinstance(part, tuple) else (part,):
+                is_array = item is ARRAY
+                if name in names:
+                    tensor = is_array and isinstance(self.inputs[position], avals.Aval)
+                    found.append(position if tensor else None)
+                position += is_array
+        return tuple(found)
+
     def arguments(self, leaves):
         """The bound arguments with `leaves` for arrays."""
         return unflatten(self.structure, leaves)
@@ -306,9 +325,9 @@ def _zero_tangent(output):
 
 def _node_name(operator: str) -> str:
     """The name PyTorch gives a node of this operator, less the word Backward: `log_softmax` becomes
-    `LogSoftmax`.
+    `LogSoftmax`, and `log1p` `Log1P`.
     """
-    return "".join(word[:1].upper() + word[1:] for word in operator.strip("_").split("_"))
+    return "".join(word.title() for word in operator.split("_"))
 
 
 class Overloads:

@@ -119,6 +119,8 @@ class Program:
     mode: int
     kernel = None  # what `execution` runs, once prepared
     attach = None  # called with inputs and results where these share memory
+    extends = False  # whether it is the extension of another
+    extension = None  # the same program, which computes tangents too (tangents.py)
     precondition = None  # called first, with the same arrays: a check of indices, say
 
     def function(self, *arrays) -> tuple:
@@ -180,6 +182,11 @@ class Program:
     def reverses(self) -> dict[tuple[bool, ...], Reverse]:
         return {}
 
+    @functools.cached_property
+    def tangents(self) -> dict[tuple[bool, ...], Program]:
+        """The programs of its tangents, by which inputs move."""
+        return {}
+
     def reverse(self, mask: tuple[bool, ...]) -> Reverse:
         """The program of the gradients of the inputs that `mask` names, one flag an input."""
         found = self.reverses.get(mask)
@@ -213,6 +220,11 @@ class Reverse(Program):
     def constants(self) -> tuple[int, ...]:
         """The saved inputs that no gradient is wanted of."""
         return tuple(i for i in self.saved_inputs if i not in self.wanted)
+
+    @functools.cached_property
+    def shown(self) -> tuple[int | None, ...]:
+        """For each edge that users see the position of the input, None for what is no tensor."""
+        return tuple(i for i, a in enumerate(self.program.inputs) if not isinstance(a, type))
 
     @functools.cached_property
     def inputs(self):

@@ -19,13 +19,14 @@ from jaxgrad.table.reader import Collection, Scalar
 from jaxgrad.table.schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
-OWN_KEYS = ("forward", "write", "output_differentiability")
+OWN_KEYS = ("forward", "write", "node", "output_differentiability")
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )
 INTEGRAL = re.compile(
     r"(.*_)?(indices|index|mask)|count|pivots|info|is_.*"
 )  # outputs that are no floats, by name: a schema says no dtypes
+NODE = re.compile(r"[A-Z]\w*", re.ASCII)
 NUMBERED = re.compile(r"\bresult(\d{1,2})\b|\bgrads\[(\d{1,2})\]")
 GRAD = re.compile(r"\bgrad\b")
 BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
@@ -47,6 +48,7 @@ class Rule:
     outputs: tuple[str, ...]
     places: dict[str, tuple[int, int]]
     write: Formula | None = None
+    node: str | None = None
 
     @cached_property
     def tensor_arguments(self):
@@ -135,7 +137,7 @@ class RuleBuilder:
         places = self.places({**inputs, **outputs})
         return Rule(
             self.schema, forward, tuple(gradients), tangents, flags,
-            self.path, self.entry.name.line, self.outputs, places, write,
+            self.path, self.entry.name.line, self.outputs, places, write, self.read_node(),
         )  # fmt: skip
 
     # the schema and its names
@@ -288,6 +290,14 @@ class RuleBuilder:
             self.mistake(self.keys["write"].place(), cause, cure)
         scope = self.scope((*self.schema.names, "value"))
         return self.read_value("write", None, scope, ("write",))
+
+    def read_node(self):
+        """The name of its node where that is not the operator's own, else None."""
+        value = self.values.get("node")
+        name = getattr(value, "text", "")
+        if value is not None and not NODE.fullmatch(name):
+            self.mistake(value.place(), f"{shown(name)} is no name of a node", "NameBackward1, say")
+        return name or None
 
     def read_gradients(self, keys):
         outputs = self.output_values()

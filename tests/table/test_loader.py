@@ -263,6 +263,10 @@ LIST = "op(Tensor self) -> Tensor[]"
         (ONE, ["self: f(grad)", "write: f(value)"], "`write:`, and it is no view"),
         (VIEW, ["self: f(grad)", "write: f(valeu)"], "'valeu'"),
         (VIEW, ["self: f(grad)", "write: f(value) +"], "in the formula of 'write'"),
+        (ONE, ["self: f(grad)", "node: sum"], "'sum' is no name of a node"),
+        (ONE, ["self: f(grad)", "node: Sum Backward"], "'Sum Backward' is no name of a node"),
+        (ONE, ["self: f(grad)", "node: [Sum]"], "'' is no name of a node"),
+        (ONE, ["output_differentiability: [False]", "node: Sum"], "it is never recorded"),
         (VIEW, ["self: auto"], "a view without a gradient formula and without `write:`"),
         (
             "op(Tensor(a) self, int value) -> Tensor(a)",

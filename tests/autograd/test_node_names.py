@@ -1,0 +1,178 @@
+"""The names of nodes are PyTorch's, for every sample of every operator, and so are their edges.
+
+tests/oracle/node_names.json says what PyTorch answered (record_node_names.py beside it).
+"""
+
+import functools
+import json
+from pathlib import Path
+
+import checks
+import jax
+import numpy
+import pytest
+from as_torch import as_torch, leaf
+from samples import families
+
+import jaxgrad
+from jaxgrad.tensor import wrap
+
+RECORDING = Path(__file__).parents[1] / "oracle" / "node_names.json"
+RECORDED = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
+
+COMPOSITE = "PyTorch composes it of several nodes, of which the last depends on the arguments"
+LAST = "PyTorch has another node before the last, whose name ours bears"
+ITSELF = "PyTorch gives the argument itself, and ours is a node that copies"
+MORE = "ours has gradients for weights, PyTorch's has not"
+
+# Operators whose nodes have other names than PyTorch's for some arguments.
+OTHER_NAMES = {
+    **dict.fromkeys(["matmul", "Tensor.matmul", "ops.linalg_matmul"], COMPOSITE),
+    **dict.fromkeys(["nn.functional.linear", "nn.functional.cross_entropy"], COMPOSITE),
+    **dict.fromkeys(["nn.functional.l1_loss", "ops.l1_loss"], COMPOSITE),
+    **dict.fromkeys(["nn.functional.kl_div", "ops.kl_div"], COMPOSITE),
+    **dict.fromkeys(["nn.functional.nll_loss", "diag", "movedim", "chunk"], COMPOSITE),
+    **dict.fromkeys(["positive", "real", "conj", "conj_physical"], ITSELF),
+    "nn.functional.smooth_l1_loss": "with beta=0 it is l1_loss",
+    "nn.functional.celu": "elu with a scale",
+    "masked_select": "ours looks the mask up and is an index",
+    "ops._fill_diagonal": "PyTorch has it in place only, where it is a write through a view",
+}
+
+# Those whose nodes have the names and other `next_functions`.
+OTHER_EDGES = {
+    **dict.fromkeys(["nn.functional.cross_entropy", "ops.cross_entropy_loss"], LAST),
+    **dict.fromkeys(
+        ["take_along_dim", "outer", "ger", "nn.functional.linear", "hstack", "vstack"], LAST
+    ),
+    **dict.fromkeys(["real", "imag", "nn.functional.kl_div", "nn.functional.mse_loss"], LAST),
+    **dict.fromkeys(["nn.functional.nll_loss", "ops.nll_loss"], MORE),
+    **dict.fromkeys(["ops.nll_loss_forward", "ops.nll_loss_backward"], MORE),
+    **dict.fromkeys(["ops.nll_loss2d", "ops.nll_loss2d_forward", "ops.nll_loss2d_backward"], MORE),
+    **dict.fromkeys(["nn.functional.binary_cross_entropy_with_logits"], MORE),
+    **dict.fromkeys(["ops.binary_cross_entropy_with_logits"], MORE),
+    "ops.copy": "PyTorch has it in place only, here on a clone",
+}
+
+
+def named(node):
+    """A node's name, without the namespace that PyTorch has before some."""
+    return None if node is None else node.name().split("::")[-1]
+
+
+def described(outputs):
+    """For each output the name of its node, and those of the nodes its gradients go to."""
+    return [
+        None
+        if output.grad_fn is None
+        else [named(output.grad_fn), [named(node) for node, _ in output.grad_fn.next_functions]]
+        for output in outputs
+    ]
+
+
+def answer(sample, field):
+    """What ours are called. Nothing is computed where no indices or masks are given."""
+    told, arrays = [], sample.draw(field)
+
+    def run(*arrays):
+        tensors = [
+            jaxgrad.from_numpy(array) if isinstance(array, numpy.ndarray) else wrap(array)
+            for array in arrays
+        ]
+        for tensor, flag in zip(tensors, sample.differentiated, strict=True):
+            tensor.requires_grad_(flag)
+        made = sample.call(jaxgrad, tensors)
+        told.extend(described([made] if isinstance(made, jaxgrad.Tensor) else made))
+
+    if all(array.dtype.kind in "fc" for array in arrays):
+        with jax.enable_x64(True):
+            jax.eval_shape(run, *arrays)
+    else:
+        run(*arrays)
+    return told
+
+
+@functools.cache
+def answers(family):
+    """What PyTorch's nodes and ours are called, for each sample and field."""
+    return [
+        (sample, f"{sample.id} over the {field} numbers", theirs, answer(sample, field))
+        for sample in families()[family]
+        for field, theirs in RECORDED[sample.id].items()
+    ]
+
+
+def compare(family, agree, exceptions):
+    """Fails where two answers do not agree, and where an exception is none."""
+    found, excused = [], set()
+    for sample, where, theirs, ours in answers(family):
+        checks.count("node names")
+        if not agree(theirs, ours) and sample.name in exceptions:
+            excused.add(sample.name)
+        elif not agree(theirs, ours):
+            found.append(f"{where}: {ours} for {theirs}")
+    assert not found, "\n".join(found)
+    assert excused == exceptions.keys() & {sample.name for sample in families()[family]}
+
+
+def is_named(theirs, ours):
+    return [told and told[0] for told in theirs] == [told and told[0] for told in ours]
+
+
+@pytest.mark.parametrize("family", families())
+def test_H01_name_of_every_operator(family):
+    compare(family, is_named, OTHER_NAMES)
+
+
+def leads_on(theirs, ours):
+    return not is_named(theirs, ours) or theirs == ours
+
+
+@pytest.mark.parametrize("family", families())
+def test_H01_next_functions_of_every_operator(family):
+    compare(family, leads_on, OTHER_EDGES)
+
+
+@as_torch
+def test_H01_names_of_writes(torch):
+    names, x = [], leaf(torch, 1.0, 2.0)
+    y = x * 2
+    for write in (
+        lambda: y.add_(1),
+        lambda: y.clamp_(0, 9),
+        lambda: y.copy_(x),
+        lambda: y[0].mul_(2),
+        lambda: y.zero_(),
+    ):
+        write()
+        names.append(named(y.grad_fn))
+    return names
+
+
+@as_torch
+def test_H01_next_functions_of_numbers_and_what_is_absent(torch):
+    x, told = leaf(torch, 1.0, 2.0), []
+    three = torch.tensor(3.0)
+    for made in (
+        x * 2, 2 * x, x * 0.3, x * three, x + 1, 1 - x, x / 2, 2 / x, x**2, 2**x, x - three,
+        x.sum(0), x.clamp(min=three), torch.where(x > 1, x, 0.0), torch.cat([x, three[None], x]),
+    ):  # fmt: skip
+        told.append([named(made.grad_fn), [named(node) for node, _ in made.grad_fn.next_functions]])
+    return told
+
+
+@as_torch
+def test_F12_a_hook_sees_none_for_a_number(torch):
+    seen, x = [], leaf(torch, 1.0, 2.0)
+    y = x * 2
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append([inputs, outputs]))
+    y.sum().backward()
+    y = x * torch.tensor(3.0)
+    y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 10, None))
+    y.sum().backward()
+    return seen, x.grad
+
+
+def test_every_sample_is_recorded():
+    ids = {sample.id for samples in families().values() for sample in samples}
+    assert RECORDED.keys() == ids, "run python tests/oracle/record_node_names.py"
