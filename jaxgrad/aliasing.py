@@ -18,7 +18,7 @@ import threading
 
 import jax
 
-from . import avals, execution, noting, versions, views
+from . import avals, execution, noting, tangents, versions, views
 from .modes import INFERENCE, RECORD, mode, switch
 from .nodes import Node, ProgramNode
 from .origins import (
@@ -85,14 +85,17 @@ class Alias:
     a root itself; base: PyTorch's `_base`; steps: from the root to it; place: from the storage's
     owner to it; seen: the write up to which it has read; made: how; followed: of a root the last
     write that was recorded, of a view that of its root up to which it has followed; before: a
-    tensor that took over what the handle was, before `t_` or `data` made it something else.
+    tensor that took over what the handle was, before `t_` or `data` made it something else;
+    tangents: of a root its own, of a view those of a dual that it was cut from.
     """
 
     __slots__ = (
         "base", "before", "followed", "made", "place", "root", "seen", "steps", "storage",
+        "tangents",
     )  # fmt: skip
 
     def __init__(self, storage, place=None, root=None, base=None, steps=None, made=USUAL):
+        self.tangents = None
         self.storage, self.place, self.root, self.base = storage, place, root, base
         self.steps, self.made, self.before = steps, made, None
         self.seen = storage.epoch
@@ -108,6 +111,7 @@ class Alias:
                 _follow_root(tensor, self)
             _put(tensor, _look(self.storage, self.place))
             self.seen = self.storage.epoch
+            tangents.mark(tensor)
 
 
 def root_of(alias: Alias) -> Tensor:
@@ -168,7 +172,10 @@ def _further(alias, call, numbers, root, base, how):
     steps = place = Step(call, numbers, alias.steps)
     if alias.place is not alias.steps:
         place = Step(call, numbers, alias.place)
-    return Alias(alias.storage, place, root, base, steps, how)
+    made = Alias(alias.storage, place, root, base, steps, how)
+    if alias.root is not None:
+        made.tangents = alias.tangents
+    return made
 
 
 def _outside_of_grad_mode(source, results, usual):
@@ -191,13 +198,15 @@ def begin(tensor: Tensor) -> Alias:
     with lock:
         if tensor._alias is None:
             counter_of(tensor)
-            tensor._alias = Alias(Storage(tensor._raw, tensor._aval))
+            alias = Alias(Storage(tensor._raw, views.plain(tensor._aval)))
+            alias.tangents = None if tensor._leaf is None else tensor._leaf.tangents
+            tensor._alias = alias
     return tensor._alias
 
 
 def detached(tensor: Tensor) -> Tensor:
     """A tensor with the same memory and version and without history."""
-    made = wrap(current(tensor)._raw, tensor._aval)
+    made = wrap(current(tensor)._raw, views.plain(tensor._aval))
     if tensor._node is INFERENCE_TENSOR:
         made._node = INFERENCE_TENSOR
     _detach((tensor,), (made,))
@@ -224,6 +233,8 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         with lock:
             _assign_alias(target, alias, made, follow)
     counter_of(target).count()
+    if made._aval.dual or target._aval.dual:
+        tangents.assign(target, made)
     if made._node is DERIVED:
         _mark(target)
     if versions.watching and follow and isinstance(made._node, versions.CheckedNode):
@@ -340,7 +351,7 @@ def _put(tensor, array):
     shown = tensor._aval
     if shown.mode == avals.IMMEDIATE and isinstance(array, jax.core.Tracer):
         mode_now = avals.mode_of(array)
-        tensor._aval = avals.aval(shown.shape, shown.dtype, mode_now, shown.strides)
+        tensor._aval = avals.aval(shown.shape, shown.dtype, mode_now, shown.strides, shown.dual)
 
 
 def settle(storage: Storage):

@@ -45,16 +45,18 @@ class Aval:
     """Shape, dtype and executor of an array, and the strides that it shows to PyTorch code.
 
     `strides` is None where they are the usual ones, row by row: how the array really lies is XLA's
-    business. Made by `aval` only; compared by identity.
+    business. `dual`: whether the tensor may have tangents. Made by `aval` only; compared by
+    identity.
     """
 
-    __slots__ = ("differentiable", "dtype", "mode", "shape", "strides", "struct", "wide")
+    __slots__ = ("differentiable", "dtype", "dual", "mode", "shape", "strides", "struct", "wide")
 
-    def __init__(self, shape, dtype, mode, strides):
+    def __init__(self, shape, dtype, mode, strides, dual):
         self.shape = Size(shape)
         self.dtype = dtype
         self.mode = mode
         self.strides = strides
+        self.dual = dual
         self.struct = jax.ShapeDtypeStruct(shape, dtype.numpy)
         self.differentiable = dtype.is_floating_point or dtype.is_complex
         # 64 bits per real number: such a call runs with JAX's 64-bit types switched on
@@ -69,20 +71,27 @@ class Aval:
 _interned: dict[tuple, Aval] = {}
 
 
-def aval(shape, dtype, mode=IMMEDIATE, strides=None) -> Aval:
+def aval(shape, dtype, mode=IMMEDIATE, strides=None, dual=False) -> Aval:
     """The one `Aval` of a shape (tuple of ints), a jaxgrad dtype, an executor and strides."""
-    key = (shape, dtype, mode, strides)
+    key = (shape, dtype, mode, strides, dual)
     found = _interned.get(key)
     if found is None:
         if strides is not None and strides == layouts.contiguous(shape):
-            return aval(shape, dtype, mode)
-        found = _interned.setdefault(key, Aval(shape, dtype, mode, strides))
+            return aval(shape, dtype, mode, None, dual)
+        found = _interned.setdefault(key, Aval(shape, dtype, mode, strides, dual))
     return found
 
 
 def with_strides(found: Aval, strides) -> Aval:
     """The same array showing other strides; None for the usual ones."""
-    return aval(found.shape, found.dtype, found.mode, strides)
+    return aval(found.shape, found.dtype, found.mode, strides, found.dual)
+
+
+def with_dual(found: Aval, dual: bool) -> Aval:
+    """The same array, of a tensor that may have tangents or may not."""
+    if found.dual == dual:
+        return found
+    return aval(found.shape, found.dtype, found.mode, found.strides, dual)
 
 
 def with_shape(found: Aval, shape) -> Aval:

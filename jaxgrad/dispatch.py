@@ -14,11 +14,11 @@ import numbers
 import jax
 import numpy as np
 
-from . import aliasing, execution, overwriting
+from . import aliasing, execution, overwriting, tangents
 from .binding import resolve
 from .primitive import ARRAY, Overloads, flatten
 from .recording import apply, finish
-from .tensor import Tensor, is_concrete, wrap
+from .tensor import Tensor, current, is_concrete, wrap
 
 # A number is an input of the kernel, so that a new one compiles nothing. These few are part of it:
 # formulas and XLA
@@ -45,22 +45,22 @@ def operator(name: str, find):
             second = args[1]
             if type(second) is not Tensor or type(first) is not Tensor:
                 return general_call(args, kwargs)
+            alias = first._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(first)
+            alias = second._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(second)
             plan = plan_of((first._aval, second._aval))
             if plan is not None:
-                alias = first._alias
-                if alias is not None and alias.seen != alias.storage.epoch:
-                    alias.refresh(first)
-                alias = second._alias
-                if alias is not None and alias.seen != alias.storage.epoch:
-                    alias.refresh(second)
                 mask = (first._tracked, second._tracked)
                 return finish(plan.call, args, (first._raw, second._raw), mask)
         elif count and type(first) is Tensor:
+            alias = first._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(first)
             plan = plan_of((first._aval,))
             if plan is not None:
-                alias = first._alias
-                if alias is not None and alias.seen != alias.storage.epoch:
-                    alias.refresh(first)
                 return finish(plan.call, args, (first._raw,), (first._tracked,))
         return general_call(args, kwargs)
 
@@ -124,14 +124,17 @@ class Operator:
         """What of an argument a plan depends on."""
         kind = type(value)
         if kind is Tensor:
-            return value._aval
+            return current(value)._aval
         if kind is float or kind is int:
             return kind if value not in CONSTANTS and place in self.varying else (kind, value)
         if isinstance(value, Tensor):
-            return value._aval
+            return current(value)._aval
         if kind is list or kind is tuple:
             return tuple(
-                [item._aval if type(item) is Tensor else self.key_of(None, item) for item in value]
+                [
+                    current(item)._aval if type(item) is Tensor else self.key_of(None, item)
+                    for item in value
+                ]
             )
         return _Unhashable() if kind.__hash__ is None else (kind, value)
 
@@ -153,7 +156,7 @@ class Operator:
         call = primitive.call(structure, tuple([_input(leaf) for leaf in leaves]))
         places = _places(route, structure)
         values = (*args, *kwargs.values())
-        aliasing.watch(execution.prepare(call))
+        call = tangents.extended(aliasing.watch(execution.prepare(call)), leaves)
         if all(_pick(values, place) is leaf for place, leaf in zip(places, leaves, strict=True)):
             self.plans[key] = Plan(call, places)
         return call, leaves

@@ -46,6 +46,12 @@ def inplace_operator(name: str, functional: str, find):
         if len(args) == 2 and not kwargs:
             target, other = args
             if type(target) is Tensor and type(other) is Tensor:
+                alias = target._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(target)
+                alias = other._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(other)
                 program = call_of((target._aval, other._aval))
                 if program is not None:
                     return made.write(program, target, other, args)
@@ -68,12 +74,6 @@ class InPlace(Operator):
         self.fitting: dict[tuple, object] = {}
 
     def write(self, program, target, other, args):
-        alias = target._alias
-        if alias is not None and alias.seen != alias.storage.epoch:
-            alias.refresh(target)
-        alias = other._alias
-        if alias is not None and alias.seen != alias.storage.epoch:
-            alias.refresh(other)
         mask = (target._tracked, other._tracked)
         if True in mask or target._alias is not None or target._node is not None:
             permit(self.written_as, target, True in mask)

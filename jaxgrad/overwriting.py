@@ -33,7 +33,8 @@ from .origins import (
 )
 from .primitive import ARRAY
 from .recording import apply
-from .tensor import INFERENCE_TENSOR, Tensor, current
+from .tangents import kept
+from .tensor import INFERENCE_TENSOR, Tensor, current, leaf_state
 from .versions import counter_of
 
 SEVERAL = (
@@ -244,6 +245,8 @@ def turn(target: Tensor, view_of, follow: bool):
     refuse_leak(target, made)
     if not alone:
         target._alias = _turned(target, shown)
+    elif made._aval.dual:
+        leaf_state(target).tangents = kept(made)
     target._aval = made._aval
     take(target, made, follow)
     counter_of(target).count()
@@ -252,7 +255,9 @@ def turn(target: Tensor, view_of, follow: bool):
 def _turned(target, shown):
     """The alias of a tensor that becomes the view of itself whose alias is `shown`."""
     if shown.base is not target:
-        return Alias(shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.made)
+        alias = Alias(shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.made)
+        alias.tangents = shown.tangents
+        return alias
     with lock:
         alias = Alias(shown.storage, shown.place, shown.root, None, shown.steps)
         alias.before = _stand_in(target)

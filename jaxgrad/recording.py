@@ -13,6 +13,10 @@ from .nodes import ProgramNode
 from .programs import Program
 from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, wrap
 
+# the program that computes tangents too, where a leaf has some; None until somebody first asks for
+# forward mode (tangents.py)
+with_tangents = None
+
 _new = object.__new__
 _Tracer = jax.core.Tracer
 
@@ -21,6 +25,8 @@ def apply(program: Program, leaves: list):
     """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is
     on.
     """
+    if with_tangents is not None:
+        program = with_tangents(program, leaves)
     if program.only_arrays:
         arrays = [leaf._array for leaf in leaves]
         mask = tuple([leaf._tracked for leaf in leaves])
@@ -101,9 +107,13 @@ def _wrap_all(program, results, requires_grad, node):
 def _is_derived(program, leaves, mask) -> bool:
     """Whether results depend on something that requires grad, by a derivative."""
     return bool(program.differentiable_outputs) and any(
-        tracked and (required or getattr(leaf, "_node", None) is DERIVED)
+        tracked and (required or getattr(leaf, "_node", None) is DERIVED or _is_dual(leaf))
         for leaf, required, tracked in zip(leaves, mask, program.tracked, strict=True)
     )
+
+
+def _is_dual(leaf) -> bool:
+    return isinstance(leaf, Tensor) and leaf._aval.dual
 
 
 def _wrap(array, aval, requires_grad, node, output_nr):

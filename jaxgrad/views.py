@@ -27,6 +27,11 @@ def compact(given):
     return given if shown is None else avals.with_strides(given, None)
 
 
+def plain(given):
+    """The `Aval` of an array that has no tangents; what is no `Aval` as it is."""
+    return avals.with_dual(given, False) if getattr(given, "dual", False) else given
+
+
 def arranged(call, outputs) -> tuple[avals.Aval, ...]:
     """The outputs of a call, with the strides that PyTorch's would have."""
     if is_view(call):

@@ -71,7 +71,7 @@ class Write(Program):
     @functools.lru_cache(maxsize=4096)
     def of(base, value, calls) -> Write:
         """The one `Write` of these abstract values and calls."""
-        return Write(views.compact(base), views.compact(value), calls)
+        return Write(views.compact(views.plain(base)), views.compact(views.plain(value)), calls)
 
     def steps(self, numbers):
         supply = iter(numbers)

@@ -40,6 +40,7 @@ ROOMS = (
     "jaxgrad.recording",
     "jaxgrad.origins",
     "jaxgrad.writing",
+    "jaxgrad.tangents",
     "jaxgrad.aliasing",
     "jaxgrad.overwriting",
     "jaxgrad.dispatch",

@@ -12,11 +12,15 @@ import jax
 from .. import execution, ops
 from ..modes import transforms
 from ..tensor import Tensor, wrap
+from . import anomaly_mode as anomaly_mode
+from . import forward_ad as forward_ad
 from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
 from . import overrides, tensor_hooks
 from . import variable as variable
+from .anomaly_mode import detect_anomaly as detect_anomaly
+from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from .arguments import (
     batches_of,
     edges_of_inputs,
@@ -38,6 +42,8 @@ from .grad_mode import is_view_replay_enabled as is_view_replay_enabled
 from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
+from .gradcheck import gradcheck as gradcheck
+from .gradcheck import gradgradcheck as gradgradcheck
 from .graph import GradientEdge
 from .natives import _get_sequence_nr as _get_sequence_nr
 from .natives import _is_checkpoint_valid as _is_checkpoint_valid

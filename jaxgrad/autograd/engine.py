@@ -16,13 +16,13 @@ from heapq import heappop, heappush
 
 import jax
 
-from .. import avals, execution, layouts, noting
+from .. import avals, execution, layouts, noting, tangents
 from ..aliasing import assign
 from ..modes import is_grad_enabled, switch, with_grad
 from ..nodes import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
 from ..recording import apply
 from ..tensor import Tensor, leaf_state, wrap
-from . import calling, watching
+from . import calling, compiled, watching
 
 logger = logging.getLogger("torch.autograd.graph")
 
@@ -43,7 +43,7 @@ class Pass:
 
     def __init__(self, retain_graph: bool, create_graph: bool):
         self.retain_graph, self.create_graph = retain_graph, create_graph
-        self.tensors = create_graph
+        self.tensors = create_graph or bool(tangents.levels.get())
         self.logs = logger.isEnabledFor(logging.DEBUG)
         self.arrived: dict[int, list] = {}
         self.heap: list[tuple] = []
@@ -62,6 +62,8 @@ class Pass:
 
     def run_here(self, roots, gradients):
         self.roots = roots
+        if compiled.outside.get() is not None:
+            compiled.outside.get().note(roots)
         before, around = switch(with_grad(self.create_graph)), current.set(self)
         try:
             for (node, output_nr), gradient in zip(roots, gradients, strict=True):
@@ -112,9 +114,8 @@ class Pass:
         leaf, (gradient,) = node.variable, calling.before(self, node, [gradient])
         if gradient is not None:
             self.accumulate(leaf, gradient)
-        calling.after(self, node, (), [gradient])
-        if gradient is not None:
             calling.accumulated(leaf)
+        calling.after(self, node, (), [gradient])
 
     def step(self, node, gradients):
         """Run a node and send its gradients along its edges."""
@@ -363,7 +364,9 @@ def saved_tensors(node, saved) -> list:
         _tensor_at(next(saved), (node, i) if i in differentiable else None)
         for i in reverse.saved_outputs
     ]
-    return tensors + outputs
+    if node.extras is None or node.extras.tangents is None:
+        return tensors + outputs
+    return list(map(tangents.restore, tensors + outputs, node.extras.tangents))
 
 
 def _tensor_at(array, edge):

@@ -15,10 +15,12 @@ import jax
 from .. import noting, ops, versions
 from ..modes import INFERENCE, MARK, PLAIN, RECORD, is_grad_enabled, mode, off, switch
 from ..nodes import FREED, SECOND_TIME, Node, next_sequence_number
+from ..tangents import levels
 from ..tensor import Tensor, edge_of
 from .function_outputs import Outputs
 from .function_rules import gradients_of, has_setup
-from .saving import Saved, SavedOutput, sever
+from .function_tangents import move, moving
+from .saving import Saved, SavedOutput, refuse_attributes, sever
 
 CONSUMED = object()
 
@@ -35,6 +37,7 @@ class FunctionNode(Node):
     _saved = ()  # what `backward` finds in `saved_tensors`: `Saved` or None each
     _again = None  # the arguments, where `forward` must run again for a second derivative
     _avals = ()  # of each output the abstract value, None for what is no tensor
+    _moving = False  # whether an argument had a tangent
     _checks = None  # the versions of what is saved, where they are to be checked
 
     def __init__(self):
@@ -65,7 +68,8 @@ class FunctionNode(Node):
             )
         if self._checks is not None:
             self._checks.check(self.name())
-        derived = is_grad_enabled() and any(s is not None and s.derived for s in saved)
+        wanted = is_grad_enabled() or (self._moving and levels.get())
+        derived = wanted and any(s is not None and s.derived for s in saved)
         again = recomputed(self) if derived else [None] * len(saved)
         found = tuple(
             None if s is None else t if s.derived and derived else s.tensor(self)
@@ -81,6 +85,8 @@ class FunctionNode(Node):
         """The author's `backward`, as the engine runs it."""
         if run.create_graph:
             sever(self)
+        elif self._moving and levels.get():
+            refuse_attributes(self)
         results = list(map(run.carried, gradients_of(self, list(map(run.as_tensor, gradients)))))
         if not run.retain_graph and self._saved:
             self._saved, self._again = FREED, None
@@ -181,14 +187,18 @@ def begin(cls, args, kwargs):
         ctx._inputs = [a._aval for a, needed in zip(args, needs, strict=True) if needed]
         ctx.sequence = next_sequence_number()  # higher than those of the leaves' new nodes
     ctx._tensors = tuple([isinstance(argument, Tensor) for argument in args])
-    output = forward(cls, ctx, args, kwargs, recorded)
+    moved = moving(args) if levels.get() and mode.get() < INFERENCE else ()
+    ctx._moving = bool(moved)
+    output = forward(cls, ctx, args, kwargs, recorded or bool(moved))
     several = isinstance(output, tuple)
     outputs = Outputs(ctx, args, output if several else (output,), recorded)
     made = outputs.finished()
-    if recorded:
+    if recorded or moved:
         ctx.edges = edges
         keep(ctx, outputs.values, made, kwargs)
         noting.note(ctx)
+    if moved:
+        move(ctx, made, moved)
     ctx._args = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
     return (made if several else made[0]), ctx
 
@@ -202,7 +212,9 @@ def forward(cls, ctx, args, kwargs, recorded):
 
 def run_forward(cls, ctx, args, kwargs, within, turned_off):
     """`forward` in the mode `within`, in which switching grad mode off leads to `turned_off`."""
-    before, token = switch(within), off.set(turned_off)
+    before, token, entered = switch(within), off.set(turned_off), levels.get()
+    if entered and within != RECORD:
+        levels.set(())  # the tangents are the author's business
     try:
         if not has_setup(cls):
             return cls.forward(ctx, *args, **kwargs)
@@ -212,6 +224,7 @@ def run_forward(cls, ctx, args, kwargs, within, turned_off):
     finally:
         off.reset(token)
         switch(before)
+        levels.set(entered)
 
 
 def recomputed(ctx) -> list:

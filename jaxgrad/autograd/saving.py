@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from .. import noting
+from ..tangents import restore
 from ..tensor import DERIVED, LeafState, Tensor, current, known_edge_of, wrap
+from ..views import plain
 
 
 class Saved:
@@ -45,30 +47,50 @@ class Saved:
 class SavedOutput(Saved):
     """An output that was saved. It has the call for its history, which must not hold it."""
 
-    __slots__ = ("number", "tracked")
+    __slots__ = ("number", "tangents", "tracked")
 
     def __init__(self, tensor: Tensor, number: int):
         self.source, self.packed, self.edge, self.derived = None, None, None, False
         self.array, self.aval = tensor._array, tensor._aval
-        self.number, self.tracked = number, tensor._tracked
+        self.number, self.tracked, self.tangents = number, tensor._tracked, None
 
     def tensor(self, ctx):
         array = self.array if self.packed is None else self.packed.tensor()._array
         return self.with_history(array, ctx)
 
     def with_history(self, array, ctx):
-        if not self.tracked:
-            return wrap(array, self.aval)
-        return wrap(array, self.aval, True, ctx, self.number)
+        place = (True, ctx, self.number) if self.tracked else ()
+        return restore(wrap(array, plain(self.aval), *place), self.tangents)
 
 
 def sever(ctx):
     """Have the intermediate results that a call keeps as attributes refuse to be differentiated."""
-    for name, value in vars(ctx).items():
-        for tensor in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(tensor, Tensor) and tensor._node is DERIVED:
-                tensor._node, tensor._tracked = None, True
-                tensor._leaf = _WithoutHistory(ctx.name(), name)
+    for name, tensor in _intermediates(ctx):
+        tensor._node, tensor._tracked = None, True
+        tensor._leaf = _WithoutHistory(ctx.name(), name)
+
+
+def refuse_attributes(ctx):
+    """Raises RuntimeError where a call keeps intermediate results as attributes, whose tangents
+    nobody knows.
+    """
+    for name, _ in _intermediates(ctx):
+        raise RuntimeError(LOST.format(ctx.name(), name, "tangent"))
+
+
+def _intermediates(ctx):
+    return [
+        (name, tensor)
+        for name, value in vars(ctx).items()
+        for tensor in (value if isinstance(value, list | tuple) else (value,))
+        if isinstance(tensor, Tensor) and tensor._node is DERIVED
+    ]
+
+
+LOST = (
+    "{} keeps an intermediate result of its forward as ctx.{}, and its {} is not known: the second "
+    "derivative would be wrong. Give it to ctx.save_for_backward instead"
+)
 
 
 class _WithoutHistory(LeafState):
@@ -81,8 +103,4 @@ class _WithoutHistory(LeafState):
         self.grad = self.hooks = self.post_hooks = self.tangents = None
 
     def node(self):
-        raise RuntimeError(
-            f"{self.owner} keeps an intermediate result of its forward as ctx.{self.attribute}, "
-            "and its history is not known: the second derivative would be wrong. Give it to "
-            "ctx.save_for_backward instead"
-        )
+        raise RuntimeError(LOST.format(self.owner, self.attribute, "history"))
