@@ -129,7 +129,7 @@ def unobserve(observer):
     """Have an observer see no more."""
     global observers
     with _lock:
-        observers = tuple(each for each in observers if each is not observer)
+        observers = tuple(each for each in observers if each != observer)
         _follow_observers()
 
 
