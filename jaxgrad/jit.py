@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 
 import jax
 
-from . import avals, dtypes
+from . import avals, dtypes, execution, noting
+from .autograd import compiled
 from .modes import mode
 from .nodes import ProgramNode
 from .programs import Reverse, bare
@@ -22,12 +23,14 @@ from .tensor import Tensor, edge_of, wrap
 
 def jit(function: Callable | None = None, *, donate: int | str | Sequence[int | str] = ()):
     """`function`, compiled for each kind of arguments: shapes, dtypes, `requires_grad`, grad mode,
-    and the values of all that is no tensor.
+    hooks, and the values of all that is no tensor.
 
     Arguments and results are tensors, JAX arrays, or lists, tuples and dicts of them; anything else
     must be hashable and is part of the program. Within, a tensor argument is a leaf of its own: its
     `.grad` starts at None, and what the function computes is returned, not left behind. A tensor
-    reached from outside is a constant, as it was when the function was traced.
+    reached from outside is a constant, as it was when the function was traced. Hooks run while the
+    function is traced, and what they do to gradients is part of the program; to add one, or to take
+    one away, has the function traced anew.
 
     donate: positions or names of arguments whose memory the results may take; their tensors cannot
     be used afterwards. Raises TypeError for an argument that cannot be hashed, RuntimeError where
@@ -57,18 +60,26 @@ class Jitted:
 
     def __call__(self, *args, **kwargs):
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
-        key = (structure, mode.get(), dtypes.get_default_dtype(), *map(_key, leaves))
+        settings = mode.get(), dtypes.get_default_dtype(), noting.active and noting.settings()
+        key = (structure, settings, *map(_key, leaves))
         try:
             trace = self.traces.get(key)
         except TypeError as error:
             raise TypeError(
                 f"{self.__name__}: an argument is neither a tensor nor hashable: {error}"
             ) from None
-        if trace is None:
+        if trace is None or trace.outside.has_changed():
             if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
                 return self.function(*args, **kwargs)  # part of the trace that is under way
+            self.forget()
             trace = self.traces[key] = Trace(self, leaves, structure)
         return trace(leaves)
+
+    def forget(self):
+        """Drop the programs that cannot be called again, as hooks that they have were removed."""
+        for key, trace in list(self.traces.items()):
+            if trace.is_over():
+                self.traces.pop(key, None)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -98,8 +109,14 @@ class Trace:
             leaves[i]._requires_grad if _is_tensor(leaves[i]) else None for i in self.positions
         ]
         self.strides = {i: leaves[i]._aval.strides for i in self.positions if _is_tensor(leaves[i])}
-        self.program = jax.jit(self.run, donate_argnums=self.donated())
+        hooks = {i: compiled.OfArgument(leaves[i]) for i in self.strides}
+        self.hooks = {i: of_argument for i, of_argument in hooks.items() if of_argument.numbers}
+        self.outside = compiled.Outside()
+        self.donation = self.donated()
+        self.program = jax.jit(self.run, donate_argnums=self.donation)
         self.results = None
+        self.name, self.mode = jitted.__name__, avals.IMMEDIATE
+        execution.adopt(self, execution.with_wide_types(self.program))
 
     def donated(self):
         """The inputs of the program that belong to a donated argument."""
@@ -115,33 +132,62 @@ class Trace:
         return [_array(leaves[i]) for i in self.positions]
 
     def __call__(self, leaves):
-        with jax.enable_x64(True):
-            arrays = self.program(*self.inputs(leaves))
+        arrays = self.kernel(*self.inputs(leaves))
+        self.outside.pass_on()
         return self.rebuild(arrays, leaves)
+
+    def is_over(self) -> bool:
+        """Whether hooks that it has are gone."""
+        return any(hooks.is_over() for hooks in self.hooks.values())
 
     def run(self, *arrays):
         """What JAX traces: the function on tensors of tracers. What comes out besides arrays is
         kept in `results`.
         """
-        leaves = list(self.constants)
-        for position, array, required in zip(self.positions, arrays, self.required, strict=True):
-            leaves[position] = (
-                array if required is None else self.argument(array, required, position)
-            )
-        args, kwargs = jax.tree.unflatten(self.structure, leaves)
+        leaves = self.arguments(arrays)
         with bare():
-            outputs, structure = jax.tree.flatten(
-                self.jitted.function(*args, **kwargs), is_leaf=_is_tensor
-            )
+            outputs, structure = self.call(leaves)
         for position, array in zip(self.positions, arrays, strict=True):
             self.refuse_written(leaves[position], array)
         self.results = structure, [_Result(output) for output in outputs]
         return [_array(output) for output in outputs if _is_data(output)]
 
+    def arguments(self, arrays):
+        """The leaves that the function is called with, tensors of `arrays` among them."""
+        leaves, self.outside = list(self.constants), compiled.Outside()
+        for position, array, required in zip(self.positions, arrays, self.required, strict=True):
+            leaves[position] = (
+                array if required is None else self.argument(array, required, position)
+            )
+        return leaves
+
+    def call(self, leaves):
+        """What the function returns, flattened, and its structure."""
+        args, kwargs = jax.tree.unflatten(self.structure, leaves)
+        with self.outside.meeting():
+            outputs = self.jitted.function(*args, **kwargs)
+        return jax.tree.flatten(outputs, is_leaf=_is_tensor)
+
+    def kept(self, arrays):
+        """The inputs of a run as they can be used after it, those that are donated copied."""
+        with jax.enable_x64(True):
+            return [
+                jax.numpy.copy(array) if i in self.donation else array
+                for i, array in enumerate(arrays)
+            ]
+
+    def again(self, arrays):
+        """The arrays that come out where the function runs operator by operator, not compiled."""
+        outputs, _ = self.call(self.arguments(arrays))
+        return [_array(output) for output in outputs if _is_data(output)]
+
     def argument(self, array, required, position):
         """A tensor argument as the function gets it: a leaf that shows the strides of the given."""
         shown = avals.with_strides(avals.aval_of(array), self.strides[position])
-        return wrap(array, shown, required)
+        made = wrap(array, shown, required)
+        if position in self.hooks:
+            self.hooks[position].share(self.outside, made)
+        return made
 
     def refuse_written(self, argument, array):
         if _is_tensor(argument) and (argument._array is not array or argument._version):
@@ -234,7 +280,8 @@ def _array(value):
 def _key(leaf):
     """What of an argument decides which program serves."""
     if isinstance(leaf, Tensor):
-        return leaf._aval, leaf._requires_grad
+        hooks = None if leaf._leaf is leaf._node is None else compiled.numbers_of(leaf)
+        return (leaf._aval, leaf._requires_grad, *(hooks or ()))
     if isinstance(leaf, jax.Array):
         return avals.aval_of(leaf), leaf.weak_type
     return type(leaf), leaf

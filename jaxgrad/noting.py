@@ -47,8 +47,13 @@ def unobserve(observer):
     """Have an observer see no more."""
     global observers, active
     with _lock:
-        observers = tuple(each for each in observers if each is not observer)
+        observers = tuple(each for each in observers if each != observer)
         active = _asked or bool(observers)
+
+
+def settings() -> tuple:
+    """What of it decides what a program that is traced here and now does."""
+    return packing.get(), versions.strict.get()
 
 
 class Pair(NamedTuple):

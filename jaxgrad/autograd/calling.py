@@ -1,8 +1,8 @@
 """Where in a backward pass hooks are called, and what they may return.
 
 The order at a node: the hooks of the tensors that came out of it, the `.grad` of those that retain
-theirs, its own pre-hooks, the node, its post-hooks. At a leaf: its hooks, those of its node, the
-accumulation, the node's post-hooks, and the leaf's own for what was accumulated.
+theirs, its own pre-hooks, the node, its post-hooks. At a leaf: its hooks, the pre-hooks of its
+node, the accumulation, the leaf's hooks for what was accumulated, the node's post-hooks.
 """
 
 from __future__ import annotations
@@ -91,8 +91,12 @@ def accumulated(leaf: Tensor):
     """Call the hooks of a leaf whose `.grad` has just been added to."""
     for hook in list((leaf._leaf.post_hooks or {}).values()):
         found = hook(leaf)
-        if found is not None and not isinstance(found, Tensor):
-            raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+        if found is not None:
+            _check(hook, leaf, found)
+            raise RuntimeError(
+                "Tensor post accumulate grad hooks should return None. "
+                f"'{name_of(hook)}' returned a tensor"
+            )
 
 
 def _replaced(hook, values, found):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Sequence
 
 from ..hooks import Hooks, RemovableHandle, register
+from ..nodes import Node
 from ..tensor import Tensor, edge_of, leaf_state
-from . import engine
+from . import compiled, engine
 
 
 class Methods:
@@ -107,7 +109,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn, *, mode: str = "all"
 
     mode: "all": `fn(grads)` with all of them, when the last is known, None for each that the pass
     does not compute; "any": `fn(grad)` with the first. Raises ValueError for another mode,
-    AssertionError for a tensor that does not require grad.
+    AssertionError for "all" of a tensor that does not require grad; "any" leaves it out.
 
     >>> x, y = jaxgrad.ones(2, requires_grad=True), jaxgrad.ones(2, requires_grad=True)
     >>> handle = jaxgrad.autograd.graph.register_multi_grad_hook((x, y), print)
@@ -117,19 +119,26 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn, *, mode: str = "all"
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     tensors = tuple(tensors)
+    if mode == "any":
+        tensors = tuple(tensor for tensor in tensors if tensor.requires_grad)
     assert all(tensor.requires_grad for tensor in tensors), "Expected gradient function to be set"
-    gathering = (_All if mode == "all" else _First)(tensors, fn)
-    return MultiHandle(
-        [tensor.register_hook(gathering.hook(i)) for i, tensor in enumerate(tensors)]
-    )
+    gathering = (_All if mode == "all" else _First)(fn)
+    gathering.watch(tensors)
+    return MultiHandle(gathering.handles)
 
 
 class _Gathering:
     """What the hooks of several tensors share: for each pass under way what it has come to."""
 
-    def __init__(self, tensors, fn):
-        self.nodes = [edge_of(tensor)[0] for tensor in tensors]
+    def __init__(self, fn):
         self.fn, self.passes, self.lock = fn, {}, threading.Lock()
+        self.handles, self.places = [], []
+
+    def watch(self, tensors):
+        for position, tensor in enumerate(tensors):
+            self.handles.append(tensor.register_hook(self.hook(position)))
+            # neither a leaf nor a node is held, as each of them holds this
+            self.places.append(weakref.ref(tensor.grad_fn or tensor))
 
     def hook(self, position):
         def hook(gradient):
@@ -141,14 +150,27 @@ class _Gathering:
         """Note a pass, to be forgotten at its end."""
         run.ending.append(lambda: self.passes.pop(run, None))
 
+    def awaited(self, run) -> int:
+        """How many gradients a pass is going to bring."""
+        return sum(run.will_run(node) for node in self.nodes())
+
+    def nodes(self):
+        """The nodes of the tensors, or of the leaves that stand for them in a compiled function."""
+        outside = compiled.outside.get()
+        for handle, place in zip(self.handles, self.places, strict=True):
+            place = place()
+            if place is not None:
+                yield place if isinstance(place, Node) else edge_of(place)[0]
+            if outside is not None:
+                yield from outside.stand_ins.get(id(handle.hooks_ref()), ())
+
 
 class _All(_Gathering):
     def arrive(self, run, position, gradient):
         with self.lock:
             if run not in self.passes:
                 self.begin(run)
-                awaited = sum(map(run.will_run, self.nodes))
-                self.passes[run] = [awaited, [None] * len(self.nodes)]
+                self.passes[run] = [self.awaited(run), [None] * len(self.handles)]
             state = self.passes[run]
             state[0] -= 1
             state[1][position] = gradient

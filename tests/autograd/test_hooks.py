@@ -1,0 +1,874 @@
+"""Hooks, row by row of PyTorch's behaviour: on tensors, nodes, leaves, and several tensors."""
+
+import copy
+import weakref
+
+import pytest
+from as_torch import as_torch, error, leaf, warned
+
+import jaxgrad
+
+MULTI = "register_multi_grad_hook"
+
+
+def log(seen, name, factor=None):
+    """A hook that notes what it was given, and gives it times a factor."""
+
+    def hook(grad):
+        seen.append((name, None if grad is None else grad.tolist()))
+        return None if factor is None else grad * factor
+
+    return hook
+
+
+def numbers(values):
+    """The gradients that a node's hook was given."""
+    return [None if value is None else value.tolist() for value in values]
+
+
+# ---- on tensors
+
+
+@as_torch
+def test_F01_on_the_gradient_of_a_tensor(torch):
+    x = leaf(torch, 2.0)
+    seen = []
+    y = x * 3
+    handle = y.register_hook(log(seen, "y"))
+    (y * 5 + y * 7).backward()
+    return seen, x.grad, type(handle).__name__
+
+
+@as_torch
+def test_F01_its_result_takes_the_gradients_place(torch):
+    x = leaf(torch, 2.0)
+    y = x * 3
+    y.register_hook(lambda grad: grad * 10)
+    (y * 5 + y * 7).backward()
+    return x.grad
+
+
+@as_torch
+def test_F01_no_hook_without_a_gradient(torch):
+    x = torch.ones(2)
+    return [
+        error(x.register_hook, lambda grad: grad),
+        error(x.register_hook, 3),
+        error(x.detach().register_hook, lambda grad: grad),
+    ]
+
+
+@as_torch
+def test_F01_not_called_where_no_gradient_arrives(torch):
+    x, seen = leaf(torch, 2.0), []
+    y, z = x * 3, x * 4
+    y.register_hook(log(seen, "y"))
+    z.backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_F01_once_in_each_pass(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = x * x
+    y.register_hook(log(seen, "y"))
+    x.register_hook(log(seen, "x"))
+    for _ in range(3):
+        y.backward(retain_graph=True)
+    return seen, x.grad
+
+
+@as_torch
+def test_F01_on_the_outputs_of_one_operator(torch):
+    x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
+    parts = x.chunk(2)
+    parts[0].register_hook(log(seen, "first", 10))
+    parts[1].register_hook(log(seen, "second", 100))
+    (parts[0].sum() + 2 * parts[1].sum()).backward()
+    return sorted(seen), x.grad
+
+
+@as_torch
+def test_F01_on_an_output_that_gets_no_gradient(torch):
+    x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
+    parts = x.chunk(2)
+    parts[0].register_hook(lambda grad: seen.append(grad is None))
+    parts[1].register_hook(log(seen, "second", 100))
+    parts[1].sum().backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_F01_through_a_detached_handle(torch):
+    x = leaf(torch, 2.0)
+    y = (x * 3).register_hook(lambda grad: grad * 10)
+    del y
+    z = x * 3
+    z.register_hook(lambda grad: grad * 10)
+    z = z * 2
+    z.backward()
+    return x.grad
+
+
+@as_torch
+def test_F01_the_hooks_of_a_tensor_by_its_attribute(torch):
+    x = leaf(torch, 2.0)
+    before = x._backward_hooks
+    handle = x.register_hook(lambda grad: grad)
+    during = len(x._backward_hooks)
+    handle.remove()
+    return before, during, len(x._backward_hooks)
+
+
+@as_torch
+def test_F02_what_a_hook_may_return(torch):
+    def backward(result, number=1):
+        x = leaf(torch, 1.0, 2.0)
+        y = x * 2
+
+        def hook(grad):
+            return result
+
+        (x, y)[number].register_hook(hook)
+        y.sum().backward()
+        return x.grad
+
+    wrong = [3, "word", [torch.ones(2)], (torch.ones(2),), torch.ones(3), torch.ones(2, 1)]
+    wrong += [torch.ones(2, dtype=torch.float64), torch.ones(2, dtype=torch.int64)]
+    return (
+        [error(backward, each, number) for each in wrong for number in (0, 1)],
+        backward(torch.ones(2) * 4),
+        backward(None),
+    )
+
+
+@as_torch
+def test_F02_the_shape_of_a_gradient_that_was_broadcast(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    y.register_hook(lambda grad: torch.ones(1))
+    return error(y.sum().backward)
+
+
+@as_torch
+def test_F02_a_hook_without_a_name(torch):
+    class Hook:
+        def __call__(self, grad):
+            return grad.double()
+
+    x = leaf(torch, 1.0)
+    y = x * 2
+    y.register_hook(Hook())
+    return error(y.backward, words="has changed the type of value (was torch.FloatTensor got")
+
+
+@as_torch
+def test_F03_in_the_order_of_registration(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = x * 3
+    for name, factor in (("a", 2), ("b", None), ("c", 5), ("d", None)):
+        y.register_hook(log(seen, name, factor))
+    for name, factor in (("e", 7), ("f", None)):
+        x.register_hook(log(seen, name, factor))
+    y.backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_F04_the_order_of_all_kinds(torch):
+    """Edge case 14."""
+    a, seen = leaf(torch, 2.0), []
+    b = a * 2
+    b.register_hook(log(seen, "b1", 10))
+    b.retain_grad()
+    b.register_hook(lambda grad: seen.append(("b2", grad.item())) or grad + 1)
+    b.grad_fn.register_prehook(lambda grads: seen.append(("pre", numbers(grads))))
+    b.grad_fn.register_hook(lambda i, o: seen.append(("node", numbers(i), numbers(o))))
+    a.register_hook(log(seen, "a"))
+    a.register_post_accumulate_grad_hook(lambda a: seen.append(("post", a.grad.item())))
+    (b * 3).backward()
+    return seen, a.grad, b.grad
+
+
+@as_torch
+def test_F04_the_order_at_a_leaf(torch):
+    a, seen = leaf(torch, 2.0), []
+    b = a * 2
+    node = b.grad_fn.next_functions[0][0]
+    node.register_hook(lambda i, o: seen.append(("node", i, numbers(o), a.grad.item())))
+    node.register_prehook(lambda grads: seen.append(("pre", numbers(grads), a.grad)))
+    a.register_post_accumulate_grad_hook(lambda a: seen.append(("accumulated", a.grad.item())))
+    a.register_hook(log(seen, "a", 3))
+    b.backward()
+    return seen
+
+
+@as_torch
+def test_F05_a_retained_gradient_is_the_hooked_one(torch):
+    x = leaf(torch, 2.0)
+    before, after = x * 3, x * 3
+    before.retain_grad()
+    before.register_hook(lambda grad: grad * 10)
+    after.register_hook(lambda grad: grad * 10)
+    after.retain_grad()
+    (before * after).backward()
+    return before.grad, after.grad, x.grad
+
+
+@as_torch
+def test_F05_of_a_tensor_written_to(torch):
+    """Edge case 18."""
+    x, seen = leaf(torch, 1.0, 2.0), []
+    b = x * 2
+    b.retain_grad()
+    b.register_hook(log(seen, "old"))
+    b.mul_(3)
+    b.register_hook(log(seen, "new", 10))
+    b.sum().backward()
+    return b.grad, x.grad, seen
+
+
+@as_torch
+def test_F06_on_a_leaf_changes_its_grad_alone(torch):
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    x.register_hook(lambda grad: grad * 100)
+    (x * y).backward()
+    return x.grad, y.grad
+
+
+@as_torch
+def test_F06_on_a_leaf_registered_after_the_graph_was_made(torch):
+    x = leaf(torch, 2.0)
+    y = x * 3
+    x.register_hook(lambda grad: grad * 100)
+    y.backward()
+    return x.grad
+
+
+@as_torch
+def test_F06_on_a_leaf_under_grad_of_it(torch):
+    x, seen = leaf(torch, 2.0), []
+    x.register_hook(log(seen, "x", 100))
+    return torch.autograd.grad(x * 3, x), seen
+
+
+@as_torch
+def test_F07_a_hook_that_writes_to_its_gradient(torch):
+    x = leaf(torch, 2.0)
+    y = x * 3
+    y.register_hook(lambda grad: grad.mul_(2) and None)
+    y.backward()
+    return x.grad
+
+
+def test_F07_a_hook_that_writes_to_a_gradient_that_others_get_too():
+    """PyTorch forbids it: there the other operand may get the changed gradient as well."""
+    x, y = leaf(jaxgrad, 2.0), leaf(jaxgrad, 3.0)
+    a, b = x * 1, y * 1
+    a.register_hook(lambda grad: grad.mul_(2) and None)
+    (a + b).backward()
+    assert (x.grad.item(), y.grad.item()) == (2, 1)
+
+
+@as_torch
+def test_F08_removal(torch):
+    x, seen = leaf(torch, 2.0), []
+    first = x.register_hook(log(seen, "first"))
+    x.register_hook(log(seen, "second"))
+    (x * 1).backward()
+    first.remove()
+    first.remove()
+    (x * 1).backward()
+    return seen
+
+
+@as_torch
+def test_F08_removal_from_inside_a_hook(torch):
+    x, seen = leaf(torch, 2.0), []
+
+    def once(grad):
+        seen.append("once")
+        handle.remove()
+
+    handle = x.register_hook(once)
+    x.register_hook(lambda grad: seen.append("always"))
+    (x * 1).backward()
+    (x * 1).backward()
+    return seen
+
+
+@as_torch
+def test_F08_a_hook_that_removes_a_later_one(torch):
+    x, seen = leaf(torch, 2.0), []
+    x.register_hook(lambda grad: later.remove())
+    later = x.register_hook(lambda grad: seen.append("later"))
+    (x * 1).backward()
+    (x * 1).backward()
+    return seen
+
+
+@as_torch
+def test_F08_a_hook_that_adds_another(torch):
+    x, seen = leaf(torch, 2.0), []
+
+    def add(grad):
+        x.register_hook(lambda grad: seen.append("added"))
+
+    handle = x.register_hook(add)
+    (x * 1).backward()
+    first = list(seen)
+    handle.remove()
+    (x * 1).backward()
+    return first, seen
+
+
+@as_torch
+def test_F08_a_handle_as_context_manager(torch):
+    x = leaf(torch, 2.0)
+    with x.register_hook(lambda grad: grad * 10) as handle:
+        (x * 1).backward()
+        kind = type(handle).__name__
+    (x * 1).backward()
+    return x.grad, kind
+
+
+def test_F08_a_handle_does_not_keep_the_tensor():
+    x = leaf(jaxgrad, 2.0)
+    y = x * 2
+    handle = y.register_hook(lambda grad: grad)
+    gone = weakref.ref(y.grad_fn)
+    del y
+    assert gone() is None
+    handle.remove()
+
+
+@as_torch
+def test_F09_hooks_stay_with_the_value_before_a_write(torch):
+    """Edge case 15."""
+    x, seen = leaf(torch, 2.0), []
+    y = x * 3
+    y.register_hook(log(seen, "old"))
+    y.mul_(5)
+    y.register_hook(log(seen, "new"))
+    y.mul_(7)
+    y.backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_F09_hooks_that_change_the_gradient_before_and_after_a_write(torch):
+    x = leaf(torch, 2.0)
+    y = x * 3
+    y.register_hook(lambda grad: grad + 100)
+    y.mul_(5)
+    y.register_hook(lambda grad: grad * 11)
+    y.backward()
+    return x.grad
+
+
+def test_F09_hooks_of_a_view_and_of_its_base():
+    """PyTorch loses the hook that the view had before the write."""
+    x, seen = leaf(jaxgrad, 1.0, 2.0, 3.0), []
+    y = x * 1
+    view = y[:2]
+    y.register_hook(log(seen, "base, old"))
+    view.register_hook(log(seen, "view, old"))
+    view.mul_(5)
+    y.register_hook(log(seen, "base, new"))
+    view.register_hook(log(seen, "view, new"))
+    (y * 1).sum().backward(retain_graph=True)
+    through_base = [
+        ("base, new", [1, 1, 1]),
+        ("view, old", [5, 5]),
+        ("base, old", [5, 5, 1]),
+    ]
+    assert seen == through_base and x.grad.tolist() == [5, 5, 1]
+    view.sum().backward()
+    through_view = [
+        ("view, new", [1, 1]),
+        ("base, new", [1, 1, 0]),
+        ("view, old", [5, 5]),
+        ("base, old", [5, 5, 0]),
+    ]
+    assert seen == through_base + through_view and x.grad.tolist() == [10, 10, 1]
+
+
+@as_torch
+def test_F09_a_hook_of_a_tensor_that_becomes_part_of_the_graph(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = torch.zeros(2)
+    y[0] = x
+    y.register_hook(log(seen, "y", 2))
+    y.sum().backward()
+    return seen, x.grad
+
+
+def test_F10_a_tensor_with_hooks_is_not_pickled():
+    """PyTorch leaves the hooks out, with a warning; here a tensor is refused whole."""
+    x = leaf(jaxgrad, 2.0)
+    x.register_hook(lambda grad: grad)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        x.__getstate__()
+
+
+@as_torch
+def test_F10_a_copy_has_no_hooks(torch):
+    x = leaf(torch, 2.0)
+    x.register_hook(lambda grad: grad * 10)
+    y = copy.deepcopy(x)
+    (x * y).backward()
+    return x.grad, y.grad, y._backward_hooks
+
+
+@as_torch
+def test_F11_after_accumulation(torch):
+    x, seen = leaf(torch, 2.0), []
+    handle = x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.item()))
+    (x * 3).backward()
+    (x * 3).backward()
+    handle.remove()
+    (x * 3).backward()
+    return seen, x.grad, type(handle).__name__, len(x._post_accumulate_grad_hooks)
+
+
+@as_torch
+def test_F11_gets_the_leaf_itself(torch):
+    x, seen = leaf(torch, 2.0), []
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf is x))
+    (x * 3).backward()
+    return seen
+
+
+@as_torch
+def test_F11_once_in_a_pass_for_all_its_uses(torch):
+    x, seen = leaf(torch, 2.0), []
+    x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.item()))
+    (x * 3 + x * x).backward()
+    return seen
+
+
+@as_torch
+def test_F11_where_it_may_be_registered(torch):
+    x = leaf(torch, 2.0)
+
+    def hook(x):
+        return None
+
+    return [
+        error((x * 2).register_post_accumulate_grad_hook, hook),
+        error(torch.ones(2).register_post_accumulate_grad_hook, hook),
+        x._post_accumulate_grad_hooks,
+    ]
+
+
+@as_torch
+def test_F11_what_it_returns(torch):
+    def backward(result):
+        x = leaf(torch, 2.0)
+        x.register_post_accumulate_grad_hook(lambda x: result)
+        (x * 3).backward()
+        return x.grad
+
+    wrong = [3, "word", torch.ones(7), torch.ones((), dtype=torch.float64), torch.ones(())]
+    return [error(backward, each) for each in wrong], backward(None)
+
+
+@as_torch
+def test_F11_an_optimizer_in_the_backward_pass(torch):
+    weights = [leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)]
+
+    def step(weight):
+        weight.add_(weight.grad, alpha=-0.1)
+        weight.grad = None
+
+    for weight in weights:
+        weight.register_post_accumulate_grad_hook(step)
+    for _ in range(3):
+        (weights[0] * weights[1]).sum().backward()
+    return weights, [weight.grad for weight in weights]
+
+
+@as_torch
+def test_F11_in_the_order_of_registration_after_an_error(torch):
+    x, seen = leaf(torch, 2.0), []
+    x.register_post_accumulate_grad_hook(lambda x: seen.append("first"))
+    handle = x.register_post_accumulate_grad_hook(lambda x: 1 / 0)
+    x.register_post_accumulate_grad_hook(lambda x: seen.append("third"))
+    raised = error((x * 3).backward)
+    handle.remove()
+    (x * 3).backward()
+    return seen, raised, x.grad
+
+
+@as_torch
+def test_F11_not_called_by_grad(torch):
+    """Edge case 16."""
+    x, seen = leaf(torch, 2.0), []
+    x.register_post_accumulate_grad_hook(lambda x: seen.append("post"))
+    x.register_hook(log(seen, "hook"))
+    y = x * 3
+    y.grad_fn.next_functions[0][0].register_hook(lambda i, o: seen.append("node"))
+    y.grad_fn.next_functions[0][0].register_prehook(lambda o: seen.append("pre"))
+    return torch.autograd.grad(y, x), seen, x.grad
+
+
+@as_torch
+def test_F11_under_backward_with_inputs(torch):
+    x, y, seen = leaf(torch, 2.0), leaf(torch, 3.0), []
+    for name, each in (("x", x), ("y", y)):
+        each.register_post_accumulate_grad_hook(lambda leaf, name=name: seen.append(name))
+    (x * y).backward(inputs=[x])
+    return seen, x.grad, y.grad
+
+
+@as_torch
+def test_F12_after_a_node(torch):
+    x, y, seen = leaf(torch, 2.0), leaf(torch, 3.0), []
+    z = x * y
+    handle = z.grad_fn.register_hook(lambda i, o: seen.append((numbers(i), numbers(o))))
+    (z * 5).backward(retain_graph=True)
+    handle.remove()
+    (z * 5).backward()
+    return seen, x.grad, y.grad
+
+
+@as_torch
+def test_F12_its_result_takes_the_place_of_the_inputs_gradients(torch):
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    z = x * y
+    z.grad_fn.register_hook(lambda i, o: (i[0] * 10, i[1] * 100))
+    z.backward()
+    return x.grad, y.grad
+
+
+@as_torch
+def test_F12_of_an_input_that_needs_no_gradient(torch):
+    x, seen = leaf(torch, 2.0), []
+    z = x * torch.tensor(3.0)
+    z.grad_fn.register_hook(lambda i, o: seen.append((numbers(i), numbers(o))))
+    z.backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_F12_of_an_operator_with_a_number(torch):
+    x, seen = leaf(torch, 2.0), []
+    z = x * 3
+    z.grad_fn.register_hook(lambda i, o: seen.append((numbers(i), numbers(o))))
+    z.backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_F12_what_it_may_return(torch):
+    def backward(result):
+        x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+        z = x * y
+
+        def hook(inputs, outputs):
+            return result(inputs)
+
+        z.grad_fn.register_hook(hook)
+        z.backward()
+        return x.grad, y.grad
+
+    one = torch.ones(())
+    wrong = [
+        lambda i: (one, one, one),
+        lambda i: (one,),
+        lambda i: "word",
+        lambda i: one,
+        lambda i: [one, one],
+        lambda i: (one, 3),
+        lambda i: (one, torch.ones(2)),
+        lambda i: (one, one.double()),
+    ]
+    right = [lambda i: None, lambda i: (one * 7, one * 9), lambda i: (None, one), lambda i: i]
+    return [error(backward, each) for each in wrong], [backward(each) for each in right]
+
+
+@as_torch
+def test_F12_two_hooks_of_a_node(torch):
+    x = leaf(torch, 2.0)
+    z = x * 3
+    z.grad_fn.register_hook(lambda i, o: tuple(g if g is None else g * 10 for g in i))
+    z.grad_fn.register_hook(lambda i, o: tuple(g if g is None else g + 1 for g in i))
+    z.backward()
+    return x.grad
+
+
+@as_torch
+def test_F13_before_a_node(torch):
+    x, seen = leaf(torch, 2.0), []
+    z = x * 3
+    handle = z.grad_fn.register_prehook(lambda o: seen.append(numbers(o)))
+    z.grad_fn.register_prehook(lambda o: (o[0] * 10,))
+    z.grad_fn.register_prehook(lambda o: seen.append(numbers(o)))
+    z.backward(retain_graph=True)
+    handle.remove()
+    z.backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_F13_what_it_may_return(torch):
+    def backward(result):
+        x = leaf(torch, 2.0)
+        z = x * 3
+
+        def hook(outputs):
+            return result
+
+        z.grad_fn.register_prehook(hook)
+        z.backward()
+        return x.grad
+
+    one = torch.ones(())
+    wrong = [(one, one), (), "word", one, (3,), (torch.ones(2),), (one.double(),)]
+    return [error(backward, each) for each in wrong], backward((one * 5,)), backward(None)
+
+
+@as_torch
+def test_F13_a_gradient_made_none(torch):
+    def backward(function):
+        x = leaf(torch, 2.0)
+        z = function(x)
+        z.grad_fn.register_prehook(lambda outputs: (None,))
+        z.backward()
+        return x.grad
+
+    return backward(lambda x: x * 3), backward(lambda x: x * x), backward(torch.sin)
+
+
+@as_torch
+def test_F13_of_a_node_with_several_outputs(torch):
+    x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
+    parts = x.chunk(2)
+    parts[0].grad_fn.register_prehook(lambda o: seen.append(numbers(o)))
+    parts[1].sum().backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_F14_of_the_node_of_a_leaf(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = x * 3
+    node = y.grad_fn.next_functions[0][0]
+    node.register_prehook(lambda o: seen.append(("pre", numbers(o), x.grad)))
+    node.register_hook(lambda i, o: seen.append(("post", i, numbers(o), x.grad.item())))
+    y.backward()
+    return seen, node.name().split("::")[-1]
+
+
+@as_torch
+def test_F14_a_prehook_changes_what_is_accumulated(torch):
+    x = leaf(torch, 2.0)
+    y = x * 3
+    node = y.grad_fn.next_functions[0][0]
+    node.register_prehook(lambda o: (o[0] * 10,))
+    y.backward()
+    return x.grad
+
+
+@as_torch
+def test_F14_what_a_hook_of_a_leafs_node_may_return(torch):
+    def backward(result):
+        x = leaf(torch, 2.0)
+        y = x * 3
+        node = y.grad_fn.next_functions[0][0]
+
+        def hook(inputs, outputs):
+            return result
+
+        node.register_hook(hook)
+        y.backward()
+        return x.grad
+
+    return error(backward, (torch.ones(()),)), error(backward, 3), backward(None), backward(())
+
+
+@as_torch
+def test_F14_under_backward_with_inputs(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = x * 3
+    node = y.grad_fn.next_functions[0][0]
+    node.register_prehook(lambda o: seen.append("pre"))
+    node.register_hook(lambda i, o: seen.append("post"))
+    y.backward(inputs=[x])
+    return seen, x.grad
+
+
+@as_torch
+def test_F15_when_all_gradients_are_known(torch):
+    """Edge case 17."""
+    x = [leaf(torch, float(i)) for i in range(1, 5)]
+    seen = []
+
+    def hook(grads):
+        seen.append([grad is not None for grad in grads])
+
+    handle = torch.autograd.graph.register_multi_grad_hook(x, hook)
+    (x[0] * x[1] * x[2]).backward()
+    (x[0] * x[1] * x[2]).backward(inputs=(x[0], x[2]))
+    handle.remove()
+    (x[0] * x[1] * x[2]).backward()
+    return seen
+
+
+@as_torch
+def test_F15_at_the_first_gradient(torch):
+    x, seen = [leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)], []
+
+    def hook(grad):
+        seen.append(grad.tolist())
+
+    handle = torch.autograd.graph.register_multi_grad_hook(x, hook, mode="any")
+    (x[0] * 10 + x[1] * 20).backward()
+    first = len(seen)
+    (x[0] * 10 + x[1] * 20).backward()
+    handle.remove()
+    (x[0] * 10 + x[1] * 20).backward()
+    return first, len(seen)
+
+
+@as_torch
+def test_F15_of_tensors_in_the_middle(torch):
+    x, seen = leaf(torch, 2.0), []
+    y, z = x * 3, x * x
+    torch.autograd.graph.register_multi_grad_hook((y, z, x), lambda g: seen.append(numbers(g)))
+    (y * z).backward(retain_graph=True)
+    torch.autograd.grad(y * z, [y])
+    return seen
+
+
+def test_F15_of_the_root_of_a_pass():
+    """PyTorch calls it twice, once for the root alone."""
+    x, seen = leaf(jaxgrad, 2.0), []
+    y, z = x * 3, x * x
+    jaxgrad.autograd.graph.register_multi_grad_hook((y, z, x), lambda g: seen.append(numbers(g)))
+    y.backward()
+    assert seen == [[1, None, 3]]
+
+
+@as_torch
+def test_F15_what_it_takes(torch):
+    register = torch.autograd.graph.register_multi_grad_hook
+    x = leaf(torch, 2.0)
+    return [
+        error(lambda: register((x,), print, mode="x")),
+        error(register, (x, torch.ones(2)), print),
+        error(lambda: register((torch.ones(2),), print, mode="any")),
+    ]
+
+
+@as_torch
+def test_F15_one_tensor_given_twice(torch):
+    x, seen = leaf(torch, 2.0), []
+    torch.autograd.graph.register_multi_grad_hook((x, x), lambda g: seen.append(numbers(g)))
+    (x * 3).backward()
+    return seen
+
+
+@as_torch
+def test_F15_an_error_in_it(torch):
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: 1 / 0)
+    z = x * y
+    raised = error(lambda: z.backward(retain_graph=True))
+    handle.remove()
+    x.grad = y.grad = None
+    z.backward()
+    return raised, x.grad, y.grad
+
+
+@as_torch
+def test_F15_as_context_manager(torch):
+    x, seen = leaf(torch, 2.0), []
+    register = torch.autograd.graph.register_multi_grad_hook
+    with register((x,), lambda grads: seen.append(numbers(grads))):
+        (x * 3).backward()
+    (x * 3).backward()
+    return seen
+
+
+@as_torch
+def test_F16_grad_mode(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = x * x
+
+    def note(*args):
+        seen.append(torch.is_grad_enabled())
+
+    y.register_hook(note)
+    y.grad_fn.register_hook(note)
+    y.grad_fn.register_prehook(note)
+    x.register_hook(note)
+    x.register_post_accumulate_grad_hook(note)
+    y.backward(retain_graph=True)
+    plain = list(seen)
+    warned(lambda: y.backward(create_graph=True))
+    recorded = seen[len(plain) :]
+    x.grad = None
+    with torch.no_grad():
+        y.backward()
+    return plain, recorded, seen[len(plain) + len(recorded) :], torch.is_grad_enabled()
+
+
+@as_torch
+def test_F16_a_hooks_result_is_differentiated_under_create_graph(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    y.register_hook(lambda grad: grad * x)
+    (first,) = torch.autograd.grad(y, x, create_graph=True)
+    return first, torch.autograd.grad(first, x)
+
+
+@as_torch
+def test_F17_errors_come_through_as_they_are(torch):
+    def backward(register):
+        x = leaf(torch, 2.0)
+        y = x * x
+
+        def hook(*args):
+            raise KeyError("mine")
+
+        register(x, y, hook)
+        result = error(lambda: y.backward(retain_graph=True))
+        return result, torch.is_grad_enabled()
+
+    return [
+        backward(lambda x, y, hook: y.register_hook(hook)),
+        backward(lambda x, y, hook: x.register_hook(hook)),
+        backward(lambda x, y, hook: y.grad_fn.register_hook(hook)),
+        backward(lambda x, y, hook: y.grad_fn.register_prehook(hook)),
+        backward(lambda x, y, hook: x.register_post_accumulate_grad_hook(hook)),
+    ]
+
+
+@as_torch
+def test_F17_the_graph_can_be_used_afterwards(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    z = y * y
+    handle = y.register_hook(lambda grad: 1 / 0)
+    raised = error(lambda: z.backward(retain_graph=True))
+    handle.remove()
+    z.backward()
+    return raised, x.grad
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_F17_interrupts(kind):
+    x = leaf(jaxgrad, 2.0)
+    y = x * x
+
+    def hook(grad):
+        raise kind
+
+    handle = x.register_hook(hook)
+    with pytest.raises(kind):
+        y.backward(retain_graph=True)
+    handle.remove()
+    assert jaxgrad.is_grad_enabled() and x.grad is None
+    y.backward()
+    assert x.grad.item() == 4
