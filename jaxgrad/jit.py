@@ -60,7 +60,7 @@ class Jitted:
 
     def __call__(self, *args, **kwargs):
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
-        settings = mode.get(), dtypes.get_default_dtype(), noting.active and noting.settings()
+        settings = mode.get(), dtypes.get_default_dtype(), noting.settings()
         key = (structure, settings, *map(_key, leaves))
         try:
             trace = self.traces.get(key)

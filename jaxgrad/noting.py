@@ -51,9 +51,10 @@ def unobserve(observer):
         active = _asked or bool(observers)
 
 
-def settings() -> tuple:
-    """What of it decides what a program that is traced here and now does."""
-    return packing.get(), versions.strict.get()
+def settings() -> tuple | None:
+    """What of it decides what a program that is traced here and now does; None if nothing does."""
+    pair, strict = packing.get(), versions.strict.get()
+    return (pair, strict) if pair or strict else None
 
 
 class Pair(NamedTuple):
