@@ -178,7 +178,11 @@ class Trace:
 
     def again(self, arrays):
         """The arrays that come out where the function runs operator by operator, not compiled."""
-        outputs, _ = self.call(self.arguments(arrays))
+        traced = self.outside
+        try:
+            outputs, _ = self.call(self.arguments(arrays))
+        finally:
+            self.outside = traced
         return [_array(output) for output in outputs if _is_data(output)]
 
     def argument(self, array, required, position):
