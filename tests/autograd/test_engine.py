@@ -553,22 +553,22 @@ class Broken(Exception):
     pass
 
 
-def raising(error):
+def raising(error, *args):
     def kernel(*arrays):
-        raise error
+        raise error(*args)
 
     return kernel
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("error", [Broken("kernel"), KeyboardInterrupt(), MemoryError()], ids=repr)
+@pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, MemoryError])
 def test_a_failed_pass_leaves_the_graph_usable(monkeypatch, error, create_graph):
     x = leaf(torch, 2.0, 3.0)
     y = x.sin()
     z = (y * y).sum()
     node = z.grad_fn.edges[0][0]
     monkeypatch.setattr(node.reverse, "kernel", raising(error))
-    with pytest.raises(type(error)):
+    with pytest.raises(error):
         torch.autograd.grad(z, x, create_graph=create_graph)
     assert torch.is_grad_enabled()
     monkeypatch.undo()
@@ -580,7 +580,7 @@ def test_what_ran_before_a_failure_is_freed_and_the_rest_is_not(monkeypatch):
     x = leaf(torch, 2.0, 3.0)
     y = x * x
     z = y.exp()
-    monkeypatch.setattr(y.grad_fn.reverse, "kernel", raising(Broken()))
+    monkeypatch.setattr(y.grad_fn.reverse, "kernel", raising(Broken))
     with pytest.raises(Broken):
         z.sum().backward()
     monkeypatch.undo()
@@ -635,7 +635,7 @@ def test_refused_arguments_leave_no_trace():
 def test_an_error_shows_where_it_was_raised(monkeypatch):
     x = leaf(torch, 2.0)
     y = x * x
-    monkeypatch.setattr(y.grad_fn.reverse, "kernel", raising(Broken("in the kernel")))
+    monkeypatch.setattr(y.grad_fn.reverse, "kernel", raising(Broken, "in the kernel"))
     with pytest.raises(Broken, match="in the kernel") as raised:
         y.backward()
     assert [entry.name for entry in raised.traceback][-1] == "kernel"

@@ -1,0 +1,54 @@
+"""What a test leaves behind: the nodes of graphs that are still alive."""
+
+import contextlib
+import gc
+import traceback
+from pathlib import Path
+
+from jaxgrad import nodes
+from jaxgrad.autograd import engine
+
+TESTS = str(Path(__file__).parent)
+
+
+@contextlib.contextmanager
+def no_graph_is_left(monkeypatch):
+    """Raises AssertionError where a node that was made within is alive at the end.
+
+    A graph dies with its last handle: without a collection, but where a pass with `create_graph`
+    ran, which may tie a leaf to its own gradient.
+    """
+    recorded = []
+    begin = engine.Pass.__init__
+
+    def noting(run, retain_graph, create_graph, *args, **kwargs):
+        recorded.append(create_graph)
+        begin(run, retain_graph, create_graph, *args, **kwargs)
+
+    monkeypatch.setattr(engine.Pass, "__init__", noting)
+    gc.freeze()  # what was there before is then in nobody's way
+    try:
+        yield
+        if alive():
+            empty_frames()
+        left = alive()
+        if left and any(recorded):
+            gc.collect()
+            left = alive()
+        assert not left, f"{len(left)} nodes are left: {sorted(set(left))[:8]}"
+    finally:
+        gc.unfreeze()
+
+
+def alive() -> list[str]:
+    """The nodes that were made since the last `gc.freeze()`, be they garbage in a cycle."""
+    return [repr(each) for each in gc.get_objects() if isinstance(each, nodes.Node)]
+
+
+def empty_frames():
+    """Let go of what the frames of tests hold that an exception came to: they may hold it."""
+    for error in [each for each in gc.get_objects() if isinstance(each, BaseException)]:
+        for frame in [frame for frame, _ in traceback.walk_tb(error.__traceback__)]:
+            if frame.f_code.co_filename.startswith(TESTS):
+                frame.clear()
+                error.__traceback__ = None
