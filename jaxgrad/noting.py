@@ -11,6 +11,7 @@ import threading
 from typing import Any, NamedTuple
 
 from . import versions
+from .modes import switch, with_grad
 from .nodes import FREED, SECOND_TIME, Node, ProgramNode
 from .tensor import Tensor, wrap
 
@@ -64,6 +65,23 @@ class Pair(NamedTuple):
     unpack: Any
 
 
+ONE_PAIR = (
+    "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one "
+    "pair of hooks is allowed at a time."
+)
+
+
+def pair(pack_hook, unpack_hook) -> Pair:
+    """Two hooks. Raises TypeError where one cannot be called."""
+    for hook in (pack_hook, unpack_hook):
+        if not callable(hook):
+            raise TypeError(
+                f"register_hooks(): incompatible function arguments: a hook is a function, but got "
+                f"{type(hook).__name__}"
+            )
+    return Pair(pack_hook, unpack_hook)
+
+
 class Packed(NamedTuple):
     """What a pack hook made of a saved tensor, and the hook that makes a tensor of it again."""
 
@@ -71,7 +89,11 @@ class Packed(NamedTuple):
     unpack: Any
 
     def tensor(self) -> Tensor:
-        made = self.unpack(self.value)
+        before = switch(with_grad(False))
+        try:
+            made = self.unpack(self.value)
+        finally:
+            switch(before)
         if not isinstance(made, Tensor):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
@@ -83,7 +105,11 @@ class Packed(NamedTuple):
 def pack(pair: Pair, tensor: Tensor) -> Packed:
     """A tensor, which nobody else has, through a pack hook."""
     array = tensor._raw
-    value = pair.pack(tensor)
+    before = switch(with_grad(False))
+    try:
+        value = pair.pack(tensor)
+    finally:
+        switch(before)
     if tensor._array is not array or tensor._version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input "

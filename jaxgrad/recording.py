@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import jax
 
-from . import avals, noting, versions
+from . import avals, causes, noting, versions
 from .modes import INFERENCE, MARK, RECORD, mode
 from .nodes import ProgramNode
 from .programs import Program
@@ -16,6 +16,9 @@ from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, wrap
 # the program that computes tangents too, where a leaf has some; None until somebody first asks for
 # forward mode (tangents.py)
 with_tangents = None
+
+# called with each program whose reverse is asked for first (autograd/saved_tensors.py)
+offer = None
 
 _new = object.__new__
 _Tracer = jax.core.Tracer
@@ -64,14 +67,14 @@ def finish(program: Program, leaves, arrays, mask):
         made._leaf = made._alias = made._counter = None
         if program.attach is not None:
             program.attach(leaves, (made,))
-        if versions.watching and isinstance(node, versions.CheckedNode):
-            node.note_results((made,))
+        if noting.active:
+            _note(program, leaves, mask, node, (made,))
         return made
     several = list(_wrap_all(program, results, requires_grad, node))
     if program.attach is not None:
         program.attach(leaves, several)
-    if versions.watching and isinstance(node, versions.CheckedNode):
-        node.note_results(several)
+    if noting.active:
+        _note(program, leaves, mask, node, several)
     return program.result(several)
 
 
@@ -92,6 +95,13 @@ def _record(reverse, leaves, arrays, results) -> ProgramNode:
     if noting.active:
         return noting.new_node(reverse, saved, edges, count, leaves)
     return ProgramNode(reverse, saved, edges, count)
+
+
+def _note(program, leaves, mask, node, results):
+    if isinstance(node, versions.CheckedNode):
+        node.note_results(results)
+    if noting.lines.get():
+        causes.note(program, leaves, mask, node, results)
 
 
 def _wrap_all(program, results, requires_grad, node):
@@ -128,6 +138,7 @@ def _reverse_of(program: Program, mask):
     wanted = tuple(flag and tracked for flag, tracked in zip(mask, program.tracked, strict=True))
     if not program.differentiable_outputs:
         wanted = (False,) * len(mask)
+    offer(program)
     reverse = program.reverses[mask] = program.reverse(wanted)
     return reverse
 

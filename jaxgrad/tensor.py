@@ -126,7 +126,9 @@ class Tensor:
 
     @property
     def grad_fn(self) -> Node | None:
-        return self._grad_fn if isinstance(self._grad_fn, Node) else None
+        node = self._grad_fn
+        # a leaf's value that was saved has the leaf's own node
+        return node if isinstance(node, Node) and type(node) is not AccumulateGrad else None
 
     @property
     def is_leaf(self) -> bool:
@@ -255,15 +257,15 @@ OWN_DTYPE = object()
 
 class LeafState:
     """What few tensors have: a gradient, the dtype it is to have, a leaf's node, the hooks of a
-    leaf and those for what was accumulated in it, tangents.
+    leaf and those for what was accumulated in it, tangents, why it is not in the graph.
 
     The leaf holds its node weakly, as the node holds the leaf: whoever has an edge keeps both.
     """
 
-    __slots__ = ("grad", "grad_dtype", "hooks", "node", "post_hooks", "tangents")
+    __slots__ = ("causes", "grad", "grad_dtype", "hooks", "node", "post_hooks", "tangents")
 
     def __init__(self):
-        self.grad = self.hooks = self.post_hooks = self.tangents = None
+        self.grad = self.hooks = self.post_hooks = self.tangents = self.causes = None
         self.grad_dtype = OWN_DTYPE
         self.node = lambda: None
 

@@ -12,7 +12,7 @@ import inspect
 
 import jax
 
-from .. import noting, ops, versions
+from .. import causes, noting, ops, versions
 from ..modes import INFERENCE, MARK, PLAIN, RECORD, is_grad_enabled, mode, off, switch
 from ..nodes import FREED, SECOND_TIME, Node, next_sequence_number
 from ..tangents import levels
@@ -80,6 +80,10 @@ class FunctionNode(Node):
         return found
 
     saved_variables = saved_tensors
+
+    @property
+    def _raw_saved_tensors(self):
+        return () if self._saved in (FREED, CONSUMED) else self._saved
 
     def run(self, run, gradients):
         """The author's `backward`, as the engine runs it."""
@@ -197,6 +201,8 @@ def begin(cls, args, kwargs):
         ctx.edges = edges
         keep(ctx, outputs.values, made, kwargs)
         noting.note(ctx)
+        if noting.lines.get():
+            causes.note_call(ctx, args, made)
     if moved:
         move(ctx, made, moved)
     ctx._args = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None

@@ -10,7 +10,28 @@ from .. import noting, versions
 from ..nodes import Node as Node
 from ..tensor import Tensor, edge_of
 from .grad_mode import _Setting
+from .saved_tensors import SavedTensor as SavedTensor
+from .saved_tensors import disable_saved_tensors_hooks as disable_saved_tensors_hooks
+from .saved_tensors import save_on_cpu as save_on_cpu
+from .saved_tensors import saved_tensors_hooks as saved_tensors_hooks
 from .tensor_hooks import register_multi_grad_hook as register_multi_grad_hook
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "record_lines",
+    "region_activation_memory_budget",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "set_override_stale_capture_stream",
+    "set_warn_on_accumulate_grad_stream_mismatch",
+    "strict_versions",
+]
 
 
 class GradientEdge(NamedTuple):
@@ -72,6 +93,32 @@ class strict_versions(_Setting):
         versions.strict.set(before)
 
 
+class record_lines(_Setting):
+    """Note the source line of every operator that is recorded, and of what is not, why.
+
+    A node has its line as `node.metadata["place"]`; `draw`, `memory_report` and `explain` show it.
+    It works as `set_grad_enabled` does: from the call on, and as a context manager until its end.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> with jaxgrad.autograd.graph.record_lines():
+    ...     y = x * 2
+    >>> "place" in y.grad_fn.metadata
+    True
+    """
+
+    def __init__(self, mode: bool = True):
+        super().__init__(mode)
+
+    def set(self):
+        noting.activate()
+        before = noting.lines.get()
+        noting.lines.set(self.mode)
+        return before
+
+    def reset(self, before):
+        noting.lines.set(before)
+
+
 @contextmanager
 def allow_mutation_on_saved_tensors():
     """Kept for PyTorch's code: a saved value is never overwritten here.
@@ -96,6 +143,30 @@ def allow_mutation_on_saved_tensors():
         yield
     finally:
         versions.mutation.reset(token)
+
+
+def region_activation_memory_budget(budget: float):
+    """What a compiler of PyTorch's may keep; nothing here is compiled by it.
+
+    Raises TypeError for what is no float, ValueError beyond 0 and 1, and else RuntimeError.
+    """
+    where = "torch.autograd.graph.region_activation_memory_budget"
+    if isinstance(budget, bool) or not isinstance(budget, int | float):
+        raise TypeError(f"{where}: expects a float, got {type(budget).__name__}")
+    if not 0 <= budget <= 1:
+        raise ValueError(f"{where}: must be in [0, 1], got {budget}")
+    raise RuntimeError(
+        f"{where} can only be used inside a torch.compile region; it has no effect in eager mode. "
+        "Under jaxgrad.jit XLA decides what is kept"
+    )
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool):
+    """Kept for PyTorch's code: XLA has no streams that a program could mix up."""
+
+
+def set_override_stale_capture_stream(enabled: bool):
+    """Kept for PyTorch's code: XLA has no streams that a program could mix up."""
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]):

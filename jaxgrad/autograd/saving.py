@@ -28,6 +28,12 @@ class Saved:
         self.packed = noting.pack(pair, wrap(self.array, self.aval))
         self.source = self.array = None
 
+    def register_hooks(self, pack_hook, unpack_hook):
+        """Put it through a pair of hooks of its own. Raises RuntimeError where it has one."""
+        if self.packed is not None:
+            raise RuntimeError(noting.ONE_PAIR)
+        self.pack(noting.pair(pack_hook, unpack_hook))
+
     def tensor(self, ctx) -> Tensor:
         """The tensor that was saved: itself if it still holds the value, else another that does."""
         if self.packed is not None:
