@@ -18,7 +18,7 @@ import threading
 
 import jax
 
-from . import avals, execution, noting, tangents, versions, views
+from . import avals, causes, execution, noting, tangents, versions, views
 from .modes import INFERENCE, RECORD, mode, switch
 from .nodes import Node, ProgramNode
 from .origins import (
@@ -210,6 +210,8 @@ def detached(tensor: Tensor) -> Tensor:
     if tensor._node is INFERENCE_TENSOR:
         made._node = INFERENCE_TENSOR
     _detach((tensor,), (made,))
+    if noting.active:
+        causes.note_detached(tensor, made)
     return made
 
 
@@ -233,6 +235,8 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         with lock:
             _assign_alias(target, alias, made, follow)
     counter_of(target).count()
+    if noting.active:
+        causes.note_written(target, made)
     if made._aval.dual or target._aval.dual:
         tangents.assign(target, made)
     if made._node is DERIVED:

@@ -37,6 +37,7 @@ ROOMS = (
     "jaxgrad.tensor",
     "jaxgrad.versions",
     "jaxgrad.noting",
+    "jaxgrad.causes",
     "jaxgrad.recording",
     "jaxgrad.origins",
     "jaxgrad.writing",
