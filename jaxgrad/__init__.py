@@ -17,6 +17,7 @@ from . import methods
 from . import nn as nn
 from . import ops as ops
 from . import random as random
+from . import utils as utils
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from .autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled

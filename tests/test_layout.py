@@ -62,6 +62,7 @@ ROOMS = (
     "jaxgrad.jit",
     "jaxgrad.func",
     "jaxgrad.nn",
+    "jaxgrad.utils",
     "jaxgrad.check",
     "jaxgrad",
     "jaxgrad.__main__",

@@ -91,7 +91,7 @@ class Outside:
         """Have the hooks of an argument, as `lists_of` gives them, hold for its stand-in."""
         lists = [None if hooks is None else Within(hooks) for hooks in lists]
         state, node = leaf_state(tensor), edge_of(tensor)[0]
-        for within in filter(None.__ne__, lists):
+        for within in (hooks for hooks in lists if hooks is not None):
             # a leaf does not hold its node
             self.stand_ins.setdefault(id(within.outer), []).append(node)
         lists += [None] * (4 - len(lists))

@@ -78,8 +78,8 @@ class Pass:
         finally:
             current.reset(around)
             switch(before)
-            for end in self.ending:
-                end()
+            while self.ending:
+                self.ending.pop(0)()
 
     def arrive(self, node, output_nr, gradient):
         """Add a gradient to those that wait for a node."""

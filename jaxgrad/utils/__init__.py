@@ -1,0 +1,3 @@
+"""What PyTorch keeps in torch.utils: for now `hooks`."""
+
+from . import hooks as hooks
