@@ -94,11 +94,14 @@ def leave(owner):
 
 
 class Origin(NamedTuple):
-    """Where in the forward pass the first NaN, or Inf, came up."""
+    """Where in the forward pass the first NaN, or Inf, came up; `past`: before a backward pass that
+    has worked.
+    """
 
     kind: str
     operator: str
     place: str
+    past: bool = False
 
 
 class Visit(NamedTuple):
@@ -138,7 +141,7 @@ class _Anomalies(Watch):
 
     def begin(self, run):
         if not run.depth:
-            run.ending.append(_forget)
+            run.callbacks.append(_pass)
 
     def visit(self, run, proceed, node, gradients):
         before = _visit.get()
@@ -184,8 +187,9 @@ def _saved(node):
     return () if saved is FREED else saved
 
 
-def _forget():
-    _origins.set(())
+def _pass():
+    """A backward pass has worked: what comes up from now on belongs to another."""
+    _origins.set(tuple(origin._replace(past=True) for origin in _origins.get()))
 
 
 # ---- what is found
@@ -217,7 +221,7 @@ def _anywhere(kind):
 
 def _look(program, inputs, results, held):
     """Note the first operator of the forward pass that makes a NaN; raise it, if that is wanted."""
-    known = {origin.kind for origin in _origins.get()}
+    known = {origin.kind for origin in _origins.get() if not origin.past}
     for kind in held.kinds:
         if kind in known and not held.check_forward:
             continue
@@ -230,7 +234,8 @@ def _look(program, inputs, results, held):
                 f"Function '{origin.operator}' returned {kind} values in its {found[0]}th output, "
                 f"and no input of it holds any. It was called at {origin.place}."
             )
-        _origins.set((*_origins.get(), origin))
+        others = [each for each in _origins.get() if each.kind != kind]
+        _origins.set((*others, origin))
 
 
 def _operator(program) -> str:
@@ -270,8 +275,9 @@ def _cause(node, kind) -> str:
 
 
 def _origin(kind) -> str:
+    saved = any(_holds(value, kind) for value in _visit.get().saved)
     for origin in _origins.get():
-        if origin.kind == kind:
+        if origin.kind == kind and (saved or not origin.past):
             operator, place = origin.operator, origin.place
             return f" The first {kind} of the forward pass came out of {operator}, at {place}."
     return ""
