@@ -88,13 +88,24 @@ def _value(node, name):
     found, arguments = _positions(node, name), node.reverse.program.primitive.argument_names
     call = node.reverse.program
     part = call.structure[arguments.index(name)] if name in arguments else None
-    if not found:
-        if name in call.owners or name not in arguments:
-            return None  # no gradient that is wanted reads it
+    if not found and name in arguments and name not in call.owners:
         return part
+    if not found and not _is_read(call, name):
+        raise AttributeError(f"{node.name()} has no attribute '_saved_{name}'")
+    if not found:
+        return None  # no gradient that is wanted reads it
     tensors = list(map(_itself, saved_tensors(node, noting.saved_of(node))))
     several = name in arguments and call.is_list(name)
     return tuple(tensors[i] for i in found) if several else tensors[found[0]]
+
+
+def _is_read(call, name) -> bool:
+    """Whether one of an operator's gradients is computed from an argument or an output."""
+    primitive = call.primitive
+    outputs = primitive.rule.outputs
+    names = {name, "result", f"result{outputs.index(name)}"} if name in outputs else {name}
+    formulas = [formula for _, formula in primitive.rule.gradients]
+    return any(names & getattr(formula, "values", {name}) for formula in formulas)
 
 
 def _itself(tensor):

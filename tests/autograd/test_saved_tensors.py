@@ -1,0 +1,434 @@
+"""Nodes and what they have saved: to look at, through hooks, on the host; edges in place of tensors."""
+
+import gc
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from as_torch import as_torch, error, leaf
+
+import jaxgrad
+
+AGAIN = "Trying to backward through the graph a second time"
+
+
+def vector(torch):
+    return leaf(torch, 1.0, 2.0, 3.0, dtype=torch.float64)
+
+
+class Log:
+    """A pair of hooks that keeps tensors in a list, and notes what it is called with."""
+
+    def __init__(self, torch):
+        self.torch, self.packed, self.unpacked = torch, [], 0
+
+    def pack(self, tensor):
+        self.packed.append(tensor.detach().clone())
+        return len(self.packed) - 1
+
+    def unpack(self, position):
+        self.unpacked += 1
+        return self.packed[position]
+
+    def hooks(self):
+        return self.torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack)
+
+
+# ---- H01 to H03: nodes
+
+
+@as_torch
+def test_H01_a_node_is_a_Node_and_can_be_called(torch):
+    Node = torch.autograd.graph.Node
+    x = vector(torch)
+    y = x.exp()
+    accumulate = y.grad_fn.next_functions[0][0]
+    y.grad_fn.metadata["mine"] = 1
+    called = y.grad_fn(torch.ones(3, dtype=torch.float64))
+    later = (x * 2).grad_fn._sequence_nr() > y.grad_fn._sequence_nr()
+    return (
+        [isinstance(node, Node) for node in (y.grad_fn, accumulate, y)],
+        issubclass(type(y.grad_fn), Node),
+        [y.grad_fn.name(), accumulate.name().split("::")[-1]],
+        [number for _, number in y.grad_fn.next_functions],
+        dict(y.grad_fn.metadata),
+        len(y.grad_fn._input_metadata),
+        called,
+        later,
+    )
+
+
+@as_torch
+def test_H01_a_node_called_with_grad_mode_on_is_recorded(torch):
+    x = vector(torch)
+    node = (x * x).grad_fn
+    given = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    found = node(given)
+    with torch.no_grad():
+        plain = node(given)
+    return list(found), [each.requires_grad for each in plain]
+
+
+@as_torch
+def test_H02_the_node_of_a_leaf_has_the_leaf(torch):
+    x = vector(torch)
+    node = x.exp().grad_fn.next_functions[0][0]
+    return node.variable is x, node.name().split("::")[-1], node.next_functions
+
+
+@as_torch
+def test_H03_what_a_node_saved(torch):
+    x = vector(torch)
+    y = x.exp()
+    product, power = x * y, y**3
+    total, joined = x.sum(0, keepdim=True), torch.cat([x, y], dim=0)
+    return (
+        y.grad_fn._saved_result,
+        y.grad_fn._saved_result.grad_fn is y.grad_fn,
+        product.grad_fn._saved_self is x,
+        product.grad_fn._saved_other,
+        product.grad_fn._saved_other.grad_fn is y.grad_fn,
+        power.grad_fn._saved_exponent,
+        (total.grad_fn._saved_keepdim, joined.grad_fn._saved_dim),
+        [hasattr(y.grad_fn, name) for name in ("_saved_self", "_saved_other", "_saved_result")],
+    )
+
+
+@as_torch
+def test_H03_the_history_of_what_was_saved_is_usable(torch):
+    x = vector(torch)
+    y = x.exp()
+    saved = (y * y).grad_fn._saved_self
+    return torch.autograd.grad(saved.sum(), x)
+
+
+@as_torch
+def test_H03_after_it_is_freed(torch):
+    x = vector(torch)
+    y = x.exp()
+    y.sum().backward()
+    node = y.grad_fn
+    register = lambda: node._raw_saved_result.register_hooks(lambda t: t, lambda t: t)  # noqa: E731
+    return (
+        error(lambda: node._saved_result),
+        error(register, words="Calling register_hooks on a saved tensor after it has been freed"),
+    )
+
+
+# ---- H04 to H07: hooks on what is saved
+
+
+@as_torch
+def test_H04_hooks_of_one_saved_tensor(torch):
+    x = vector(torch)
+    y = x * x
+    log = Log(torch)
+    y.grad_fn._raw_saved_self.register_hooks(log.pack, log.unpack)
+    twice = error(lambda: y.grad_fn._raw_saved_self.register_hooks(log.pack, log.unpack))
+    uncallable = error(
+        lambda: y.grad_fn._raw_saved_other.register_hooks(3, log.unpack),
+        words="register_hooks(): incompatible function arguments",
+    )
+    y.sum().backward()
+    return log.packed, log.unpacked, twice, uncallable, x.grad
+
+
+@as_torch
+def test_H04_hooks_of_what_a_Function_saved(torch):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+            return 2 * x * gradient
+
+    x, log = vector(torch), Log(torch)
+    y = Square.apply(x)
+    y.grad_fn._raw_saved_tensors[0].register_hooks(log.pack, log.unpack)
+    y.sum().backward()
+    return log.packed, log.unpacked, x.grad
+
+
+@as_torch
+def test_H05_every_saved_tensor_goes_through_the_hooks(torch):
+    x, log = vector(torch), Log(torch)
+    with log.hooks():
+        y = x.exp() * x + x.sin()
+    z = y * 2
+    z.sum().backward()
+    return len(log.packed), log.unpacked, x.grad
+
+
+@as_torch
+def test_H05_what_is_unpacked_is_what_is_used(torch):
+    x = vector(torch)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 10, lambda t: t):
+        y = x * x
+    y.sum().backward()
+    return x.grad
+
+
+@as_torch
+def test_H05_second_derivatives_keep_their_history(torch):
+    x, log = vector(torch), Log(torch)
+    with log.hooks():
+        y = (x.exp() * x).sum()
+    (first,) = torch.autograd.grad(y, x, create_graph=True)
+    return first.detach(), torch.autograd.grad(first.sum(), x)
+
+
+@as_torch
+def test_H05_of_a_Function(torch):
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x**3
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, gradient):
+            x, y = ctx.saved_tensors
+            return 3 * y / x * gradient
+
+    x, log = vector(torch), Log(torch)
+    with log.hooks():
+        y = Cube.apply(x)
+    (first,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    return len(log.packed), log.unpacked, first.detach(), torch.autograd.grad(first.sum(), x)
+
+
+@as_torch
+def test_H05_only_the_innermost_pair(torch):
+    x, outer, inner = vector(torch), Log(torch), Log(torch)
+    with outer.hooks():
+        a = x.exp()
+        with inner.hooks():
+            b = x.exp()
+        c = x.exp()
+    (a + b + c).sum().backward()
+    return [(len(log.packed), log.unpacked) for log in (outer, inner)], x.grad
+
+
+@as_torch
+def test_H05_what_unpack_must_give_and_pack_must_not_do(torch):
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    x = vector(torch)
+    with hooks(lambda t: 3, lambda value: value):
+        y = x * x
+    with hooks(lambda t: t.add_(1), lambda t: t):
+        written = error(x.exp)
+    return error(y.sum().backward), written, x
+
+
+@as_torch
+def test_H05_hooks_run_without_recording(torch):
+    seen = []
+
+    def note(value):
+        seen.append(torch.is_grad_enabled())
+        return value
+
+    x = vector(torch)
+    with torch.autograd.graph.saved_tensors_hooks(note, note):
+        y = x.exp()
+    y.sum().backward()
+    return seen[:1]
+
+
+def test_H05_an_error_in_a_hook_passes_and_leaves_the_graph_usable():
+    x, calls = vector(jaxgrad), []
+
+    def unpack(value):
+        calls.append(value)
+        if len(calls) == 1:
+            raise ZeroDivisionError("mine")
+        return value
+
+    with jaxgrad.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x.exp().sum()
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        y.backward()
+    assert x.grad is None
+    y.backward()
+    assert numpy.allclose(x.grad.numpy(), numpy.exp([1.0, 2.0, 3.0]))
+
+
+def test_H05_the_array_itself_is_let_go():
+    x = jaxgrad.ones(1000, requires_grad=True)
+    with jaxgrad.autograd.graph.saved_tensors_hooks(
+        lambda t: t.numpy().astype("float16"), lambda a: jaxgrad.tensor(a.astype("float32"))
+    ):
+        y = x.exp()
+    held = weakref.ref(y._array)
+    z = y.sum()
+    del y
+    gc.collect()
+    assert held() is None
+    z.backward()
+    assert numpy.allclose(x.grad.numpy(), numpy.exp(numpy.ones(1000)).astype("float16"))
+
+
+def test_H05_under_jit_hooks_run_when_the_program_is_traced():
+    calls = []
+
+    @jaxgrad.jit
+    def slope(x):
+        def pack(tensor):
+            calls.append(tensor.shape)
+            return tensor * 2
+
+        with jaxgrad.autograd.graph.saved_tensors_hooks(pack, lambda t: t / 2):
+            y = x.exp().sum()
+        y.backward()
+        return x.grad
+
+    for _ in range(3):
+        found = slope(vector(jaxgrad))
+    assert len(calls) == 1
+    assert numpy.allclose(found.numpy(), numpy.exp([1.0, 2.0, 3.0]))
+
+
+@as_torch
+def test_H06_save_on_cpu(torch):
+    x = vector(torch)
+    with torch.autograd.graph.save_on_cpu():
+        y = (x.exp() * x).sum()
+    with torch.autograd.graph.save_on_cpu(pin_memory=False):
+        z = (x * x).sum()
+    (first,) = torch.autograd.grad(y + z, x, create_graph=True)
+    return first.detach(), torch.autograd.grad(first.sum(), x)
+
+
+def test_H06_what_is_kept_is_a_copy_on_the_host():
+    x = jaxgrad.ones(1000, requires_grad=True)
+    with jaxgrad.autograd.graph.save_on_cpu():
+        y = x.exp()
+    (packed,) = y.grad_fn.extras.packed.values()
+    array, _ = packed.value
+    assert array.devices() == {jax.local_devices(backend="cpu")[0]}
+    assert array.unsafe_buffer_pointer() != y._array.unsafe_buffer_pointer()
+
+
+def test_H06_under_jit():
+    @jaxgrad.jit
+    def slope(x):
+        with jaxgrad.autograd.graph.save_on_cpu():
+            y = (x.exp() * x).sum()
+        y.backward()
+        return x.grad
+
+    values = jnp.array([1.0, 2.0, 3.0])
+    expected = jax.grad(lambda v: (jnp.exp(v) * v).sum())(values)
+    found = slope(jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True))
+    assert numpy.allclose(found.numpy(), expected, rtol=1e-6)
+
+
+@as_torch
+def test_H07_disabled_hooks(torch):
+    graph = torch.autograd.graph
+
+    def enter():
+        with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            return None
+
+    with graph.disable_saved_tensors_hooks("outer message"):
+        first = error(enter)
+        with graph.disable_saved_tensors_hooks("inner message"):
+            second = error(enter)
+        third = error(enter)
+    enter()
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        within = error(graph.disable_saved_tensors_hooks("within").__enter__)
+    return first, second, third, within
+
+
+# ---- H08 to H10: edges, and what has no meaning here
+
+
+@as_torch
+def test_H08_edges_in_place_of_tensors(torch):
+    edge_of = torch.autograd.graph.get_gradient_edge
+    x = vector(torch)
+    y = x.exp()
+    total = (y * y).sum()
+    edge, of_leaf, of_total = edge_of(y), edge_of(x), edge_of(total)
+    grad = torch.autograd.grad
+    found = [
+        grad(total, edge, retain_graph=True),
+        grad(total, of_leaf, retain_graph=True),
+        grad(of_total, [x, edge], retain_graph=True),
+    ]
+    torch.autograd.backward(of_total, inputs=of_leaf)
+    return (
+        found,
+        x.grad,
+        [edge.output_nr, of_leaf.output_nr, edge.ownership_token is None],
+        edge.node is y.grad_fn,
+        error(edge_of, torch.ones(2), words="It is not possible to get the gradient edge"),
+    )
+
+
+@as_torch
+def test_H08_the_edge_of_one_of_several_outputs(torch):
+    x = vector(torch)
+    first, second, _ = x.unbind()
+    edge = torch.autograd.graph.get_gradient_edge(second)
+    return edge.output_nr, torch.autograd.grad(first * second, edge)
+
+
+@as_torch
+def test_H09_the_memory_budget_of_a_compiler(torch):
+    budget = torch.autograd.graph.region_activation_memory_budget
+
+    def enter(value):
+        with budget(value):
+            return None
+
+    return [error(enter, value) for value in (0.5, 2.0, -1.0, "x", 3)]
+
+
+@as_torch
+def test_H10_switches_of_cuda_streams_are_accepted(torch):
+    graph = torch.autograd.graph
+    found = [
+        graph.set_warn_on_accumulate_grad_stream_mismatch(True),
+        graph.set_override_stale_capture_stream(False),
+    ]
+    graph.set_override_stale_capture_stream(False)
+    return found
+
+
+class Mark:
+    """Something that can be held weakly, which torch's nodes cannot."""
+
+
+@as_torch
+def test_H12_a_graph_dies_with_its_last_output(torch):
+    x = vector(torch)
+    y = x.exp()
+    y.grad_fn.metadata["mark"] = mark = Mark()
+    mark = weakref.ref(mark)
+    z = y.sum()
+    del y
+    kept = mark() is not None
+    del z
+    return kept, mark() is None
+
+
+def test_H13_a_pass_over_the_graph_is_part_of_the_jaxpr():
+    def slope(array):
+        x = jaxgrad.ops.mul(array, 1.0)
+        w = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        (w.exp() * jax.tree.unflatten(jax.tree.structure(w), [x])).sum().backward()
+        return w.grad._array
+
+    traced = jax.make_jaxpr(slope)(jnp.ones(3))
+    assert numpy.allclose(jax.jit(slope)(jnp.ones(3)), numpy.exp([1.0, 2.0, 3.0]))
+    assert "mul" in str(traced)
