@@ -1,4 +1,4 @@
-"""Nodes and what they have saved: to look at, through hooks, on the host; edges in place of tensors."""
+"""Nodes and what they have saved: to look at, through hooks, on the host; edges for tensors."""
 
 import gc
 import weakref

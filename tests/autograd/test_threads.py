@@ -246,3 +246,102 @@ def test_compiled_and_eager_passes_beside_each_other():
     expected = [each * (i + 1) if i % 2 else 0 for i in range(THREADS)]
     numpy.testing.assert_allclose(results, expected, rtol=1e-5)
     assert outside.grad.item() == 4 * (THREADS // 2)
+
+
+def test_saved_tensors_hooks_belong_to_their_thread():
+    """Hooks entered in one thread, while others record beside it, see what that thread saves."""
+
+    def work(position):
+        seen = []
+
+        def pack(tensor):
+            seen.append(tensor.item())
+            return tensor
+
+        x = leaf(torch, float(position))
+        for _ in range(20):
+            if position % 2:
+                with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+                    y = x.exp()
+            else:
+                y = x.exp()
+            y.backward()
+        return seen, x.grad.item()
+
+    for position, (seen, gradient) in enumerate(together(work)):
+        numpy.testing.assert_allclose(gradient, 20 * numpy.exp(position), rtol=1e-5)
+        numpy.testing.assert_allclose(seen, [numpy.exp(position)] * (position % 2 * 20), rtol=1e-5)
+
+
+def test_hooks_of_shared_leaves_in_data_parallel_passes():
+    """Each thread's pass calls the hooks of what it shares with others, with its own gradient."""
+    weight, seen, updated = leaf(torch, 2.0), [], []
+    weight.register_hook(lambda gradient: seen.append(gradient.item()))
+    weight.register_post_accumulate_grad_hook(lambda tensor: updated.append(tensor is weight))
+
+    def work(position):
+        (weight * (position + 1)).backward()
+
+    together(work)
+    assert sorted(seen) == list(range(1, THREADS + 1))
+    assert updated == [True] * THREADS
+    assert weight.grad.item() == sum(range(1, THREADS + 1))
+
+
+def test_a_multi_grad_hook_keeps_passes_apart():
+    x, y, calls = leaf(torch, 2.0), leaf(torch, 3.0), []
+    torch.autograd.graph.register_multi_grad_hook(
+        (x, y), lambda gradients: calls.append([g.item() for g in gradients])
+    )
+    together(lambda i: (x * y * (i + 1)).backward())
+    assert sorted(calls) == [[3.0 * (i + 1), 2.0 * (i + 1)] for i in range(THREADS)]
+
+
+def test_a_thread_in_the_middle_of_a_pass():
+    """A Function whose backward waits for a pass that runs in another thread."""
+
+    class Elsewhere(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+
+            def slope():
+                inner = x.detach().requires_grad_()
+                (inner * inner).sum().backward()
+                return inner.grad
+
+            return gradient * of_another_thread(slope)
+
+    def work(position):
+        x = leaf(torch, float(position))
+        (Elsewhere.apply(x) * 3).backward()
+        return x.grad.item()
+
+    assert together(work) == [6.0 * i for i in range(THREADS)]
+
+
+def test_real_numbers_joined_to_complex_ones():
+    def work(position):
+        real = leaf(torch, 1.0, 2.0)
+        number = leaf(torch, 1 + 2j, 3 - 1j)
+        joined = torch.cat([real, number]) if position % 2 else torch.stack([real, number])
+        (joined * joined.conj()).real.sum().backward()
+        return real.grad.tolist(), number.grad.tolist()
+
+    assert together(work) == [([2.0, 4.0], [2 + 4j, 6 - 2j])] * THREADS
+
+
+def test_levels_of_forward_mode_belong_to_their_thread():
+    forward_ad = torch.autograd.forward_ad
+
+    def work(position):
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(torch.tensor(3.0), torch.tensor(float(position)))
+            return forward_ad.unpack_dual(x * x).tangent.item()
+
+    assert together(work) == [6.0 * i for i in range(THREADS)]
