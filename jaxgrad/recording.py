@@ -145,11 +145,15 @@ def _reverse_of(program: Program, mask):
 
 def _refuse_inference(reverse, leaves):
     for i in reverse.constants:
-        if isinstance(leaves[i], Tensor) and leaves[i].is_inference():
-            raise RuntimeError(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors "
-                "created in inference mode in "
-                f"computation tracked by autograd: {reverse.program.name} got one of shape "
-                f"{list(leaves[i].shape)}; "
-                "use its clone(), made outside of inference mode"
-            )
+        if isinstance(leaves[i], Tensor):
+            refuse_inference(reverse.program.name, leaves[i])
+
+
+def refuse_inference(name: str, tensor: Tensor):
+    """Raises RuntimeError for an inference tensor, which must not be saved."""
+    if tensor.is_inference():
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+            f"inference mode in computation tracked by autograd: {name} got one of shape "
+            f"{list(tensor.shape)}; use its clone(), made outside of inference mode"
+        )

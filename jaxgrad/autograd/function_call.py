@@ -15,6 +15,7 @@ import jax
 from .. import causes, noting, ops, versions
 from ..modes import INFERENCE, MARK, PLAIN, RECORD, is_grad_enabled, mode, off, switch
 from ..nodes import FREED, SECOND_TIME, Node, next_sequence_number
+from ..recording import refuse_inference
 from ..tangents import levels
 from ..tensor import Tensor, edge_of
 from .function_outputs import Outputs
@@ -281,6 +282,7 @@ def keep(ctx, values, made, kwargs):
         if tensor is None:
             saved.append(None)
             continue
+        refuse_inference(ctx.name(), tensor)
         saved.append(Saved(tensor) if number is None else SavedOutput(made[number], number))
         if ctx._checks is not None:
             source = versions.source_of(tensor)
