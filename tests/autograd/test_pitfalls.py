@@ -1,0 +1,101 @@
+"""Where others have given wrong gradients without an error: cases that have no better room."""
+
+import contextlib
+import io
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+
+import jaxgrad
+
+
+def looked_at(tensor):
+    """All the ways of looking at numbers; a Python number comes of it."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        print(tensor, repr(tensor), f"{tensor}")
+    found = [tensor.item(), tensor.tolist(), float(tensor.detach()), tensor.detach().numpy().item()]
+    return found[0] + 0 * sum(found) + 0 * bool(tensor > 0)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_S36_looking_at_numbers_leaves_the_gradient_as_it_is(order):
+    def value(x, look):
+        y = x.exp()
+        seen = look(y)
+        return (y * seen + x.sin() * y).sum()
+
+    def gradients(look):
+        x = jaxgrad.tensor(0.7, dtype=jaxgrad.float64, requires_grad=True)
+        found = value(x, look)
+        for _ in range(order):
+            look(found)
+            (found,) = jaxgrad.autograd.grad(found, x, create_graph=True)
+        return found.item()
+
+    with jax.enable_x64(True):
+        number = float(jnp.exp(jnp.float64(0.7)))
+        slope = jax.grad(lambda x: jnp.exp(x) * number + jnp.sin(x) * jnp.exp(x))
+        expected = (slope if order == 1 else jax.grad(slope))(jnp.float64(0.7))
+        numpy.testing.assert_allclose(gradients(looked_at), expected, rtol=1e-12)
+    assert gradients(looked_at) == gradients(lambda tensor: tensor.item())
+
+
+def test_S36_inside_func_grad():
+    def value(x):
+        y = x * x
+        looked_at(y.detach())
+        return (y * x).sum()
+
+    found = jaxgrad.func.grad(value)(jaxgrad.tensor(2.0))
+    assert found.item() == 12
+
+
+@pytest.mark.parametrize(
+    "order", [("eager", "jit", "jvp"), ("jit", "jvp", "eager"), ("jvp", "jit")]
+)
+def test_S42_which_way_is_called_first_changes_nothing(order):
+    """Compiling a function first must not leave forward mode without tangents."""
+    forward_ad = jaxgrad.autograd.forward_ad
+
+    def function(x):
+        return (x.exp() * x).sum()
+
+    @jaxgrad.jit
+    def compiled(x):
+        function(x).backward()
+        return x.grad
+
+    def eager(x):
+        function(x).backward()
+        return x.grad
+
+    def jvp(x):
+        with forward_ad.dual_level():
+            columns = [
+                function(forward_ad.make_dual(x.detach(), unit)) for unit in jaxgrad.eye(3).unbind()
+            ]
+            return jaxgrad.stack([forward_ad.unpack_dual(each).tangent for each in columns])
+
+    ways = {"eager": eager, "jit": compiled, "jvp": jvp}
+    values = jnp.array([0.3, -1.0, 2.0])
+    expected = jax.grad(lambda x: (jnp.exp(x) * x).sum())(values)
+    for way in order * 2:
+        x = jaxgrad.tensor([0.3, -1.0, 2.0], requires_grad=True)
+        numpy.testing.assert_allclose(ways[way](x).numpy(), expected, rtol=1e-6)
+
+
+def test_S43_gradients_of_shards_averaged_are_that_of_the_whole():
+    """A mean over shards of equal size, each with a pass of its own, averaged by a hook."""
+    data = jaxgrad.arange(12.0).reshape(4, 3)
+    weight = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    averaged = weight.register_hook(lambda gradient: gradient / 4)
+    for row in data:
+        ((row * weight) ** 2).sum().backward()
+    averaged.remove()
+    whole = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    ((data * whole) ** 2).sum(1).mean().backward()
+    numpy.testing.assert_allclose(weight.grad.numpy(), whole.grad.numpy(), rtol=1e-6)
+    closed = 2 * (data.numpy() ** 2).mean(0) * numpy.array([1.0, 2.0, 3.0])
+    numpy.testing.assert_allclose(whole.grad.numpy(), closed, rtol=1e-6)
