@@ -197,10 +197,10 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @classmethod
     def apply(cls, *args, **kwargs):
-        """Call the Function. Of its arguments only tensors given by position are differentiated."""
-        args, kwargs = function_call.bound(cls, args, kwargs)
+        """Call the Function. Its arguments are those of `forward`, by position or by name."""
+        args = function_call.bound(cls, args, kwargs)
         call = function_jax.apply if function_jax.concerns(args) else function_call.apply
-        return call(cls, args, kwargs)
+        return call(cls, args)
 
 
 function_rules.BASE = Function

@@ -153,32 +153,37 @@ class FunctionNode(Node):
 
 
 @functools.lru_cache(maxsize=1024)
-def _defaults(cls):
-    """How many arguments a `forward` takes by position, their defaults, and its signature."""
+def _signature(cls):
+    """The signature of a `forward`, without `ctx`, and the defaults of what it takes by position.
+
+    Nothing is taken by name alone: a tensor that came so would have no gradient.
+    """
     signature = inspect.signature(cls.forward)
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    named = [p for p in signature.parameters.values() if p.kind in kinds]
-    return tuple(p.default for p in named), signature
+    named = list(signature.parameters.values())[0 if has_setup(cls) else 1 :]
+    alone = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+    named = [parameter for parameter in named if parameter.kind not in alone]
+    defaults = [p.default for p in named if p.kind is not inspect.Parameter.VAR_POSITIONAL]
+    return signature.replace(parameters=named), tuple(defaults)
 
 
 def bound(cls, args, kwargs):
-    """The arguments of a call: with `setup_context`, all by position, defaults included."""
-    if not has_setup(cls):
-        return args, kwargs
-    defaults, signature = _defaults(cls)
+    """The arguments of a call, all by position; with `setup_context`, defaults included."""
+    if not kwargs and not has_setup(cls):
+        return args
+    signature, defaults = _signature(cls)
     if kwargs or inspect.Parameter.empty in defaults[len(args) :]:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
-        return given.args, {}
-    return (*args, *defaults[len(args) :]), {}
+        return given.args
+    return (*args, *defaults[len(args) :])
 
 
-def apply(cls, args, kwargs):
+def apply(cls, args):
     """Call a Function on tensors."""
-    return begin(cls, args, kwargs)[0]
+    return begin(cls, args)[0]
 
 
-def begin(cls, args, kwargs):
+def begin(cls, args):
     """The outputs of a call, as `forward` gave them, and its node."""
     ctx = cls._backward_cls()
     ctx.needs_input_grad = needs = tuple(
@@ -194,13 +199,13 @@ def begin(cls, args, kwargs):
     ctx._tensors = tuple([isinstance(argument, Tensor) for argument in args])
     moved = moving(args) if levels.get() and mode.get() < INFERENCE else ()
     ctx._moving = bool(moved)
-    output = forward(cls, ctx, args, kwargs, recorded or bool(moved))
+    output = forward(cls, ctx, args, recorded or bool(moved))
     several = isinstance(output, tuple)
     outputs = Outputs(ctx, args, output if several else (output,), recorded)
     made = outputs.finished()
     if recorded or moved:
         ctx.edges = edges
-        keep(ctx, outputs.values, made, kwargs)
+        keep(ctx, outputs.values, made)
         noting.note(ctx)
         if noting.lines.get():
             causes.note_call(ctx, args, made)
@@ -210,22 +215,22 @@ def begin(cls, args, kwargs):
     return (made if several else made[0]), ctx
 
 
-def forward(cls, ctx, args, kwargs, recorded):
+def forward(cls, ctx, args, recorded):
     """Run the author's `forward`, with grad mode off."""
     inside = MARK if recorded or mode.get() == MARK else PLAIN
     within = INFERENCE if mode.get() >= INFERENCE else inside
-    return run_forward(cls, ctx, args, kwargs, within, inside)
+    return run_forward(cls, ctx, args, within, inside)
 
 
-def run_forward(cls, ctx, args, kwargs, within, turned_off):
+def run_forward(cls, ctx, args, within, turned_off):
     """`forward` in the mode `within`, in which switching grad mode off leads to `turned_off`."""
     before, token, entered = switch(within), off.set(turned_off), levels.get()
     if entered and within != RECORD:
         levels.set(())  # the tangents are the author's business
     try:
         if not has_setup(cls):
-            return cls.forward(ctx, *args, **kwargs)
-        output = cls.forward(*args, **kwargs)
+            return cls.forward(ctx, *args)
+        output = cls.forward(*args)
         cls.setup_context(ctx, args, output)
         return output
     finally:
@@ -240,11 +245,10 @@ def recomputed(ctx) -> list:
     Raises RuntimeError where it does not come to the same, by drawing random numbers, say: the
     history of what was saved is then not to be had.
     """
-    arguments, kwargs = ctx._again
     cls, again = ctx._forward_cls, type(ctx)()
-    given = [a.tensor(ctx).clone() if isinstance(a, Saved) else a for a in arguments]
+    given = [a.tensor(ctx).clone() if isinstance(a, Saved) else a for a in ctx._again]
     again.needs_input_grad = ctx.needs_input_grad
-    run_forward(cls, again, tuple(given), kwargs, RECORD, RECORD)
+    run_forward(cls, again, tuple(given), RECORD, RECORD)
     found = list(again.to_save or ())
     if len(found) != len(ctx._saved) or not all(map(_same, found, ctx._saved)):
         raise RuntimeError(
@@ -269,7 +273,7 @@ def _same(tensor, saved) -> bool:
         )
 
 
-def keep(ctx, values, made, kwargs):
+def keep(ctx, values, made):
     """Keep what `save_for_backward` was given."""
     if not ctx.to_save:
         return
@@ -291,5 +295,4 @@ def keep(ctx, values, made, kwargs):
             saved[-1].pack(pair)
     ctx._saved = tuple(saved)
     if any(each is not None and each.derived for each in saved):
-        arguments = [Saved(a) if isinstance(a, Tensor) else a for a in ctx._args]
-        ctx._again = arguments, kwargs
+        ctx._again = [Saved(a) if isinstance(a, Tensor) else a for a in ctx._args]

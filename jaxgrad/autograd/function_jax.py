@@ -42,13 +42,13 @@ def concerns(args) -> bool:
     return False
 
 
-def apply(cls, args, kwargs):
+def apply(cls, args):
     """Call a Function on tensors of tracers, or on JAX arrays: then the results are arrays too."""
     plain = not any(isinstance(argument, Tensor) for argument in args)
     given = tuple(wrap(_strong(a)) if isinstance(a, jax.Array) else a for a in args)
-    call = Call(cls, given, kwargs)
+    call = Call(cls, given)
     arrays = call.function(*[a._array for a in given if isinstance(a, Tensor)])
-    output, ctx = function_call.begin(cls, given, kwargs)
+    output, ctx = function_call.begin(cls, given)
     outputs = output if isinstance(output, tuple) else (output,)
     tensors = [value for value in outputs if isinstance(value, Tensor)]
     for value, array in zip(tensors, arrays, strict=True):
@@ -72,8 +72,8 @@ def _strong(array):
 class Call:
     """A Function with all of its arguments but the arrays: a function of arrays."""
 
-    def __init__(self, cls, args, kwargs):
-        self.cls, self.kwargs = cls, kwargs
+    def __init__(self, cls, args):
+        self.cls = cls
         self.arguments = tuple(None if isinstance(a, Tensor) else a for a in args)
         self.positions = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
         self.avals = tuple(args[i]._aval for i in self.positions)
@@ -91,7 +91,7 @@ class Call:
         ctx.needs_input_grad, ctx._tensors = tuple(needs), self.tensors
         ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
         ctx._args = tuple(args)
-        output = function_call.run_forward(self.cls, ctx, ctx._args, self.kwargs, PLAIN, PLAIN)
+        output = function_call.run_forward(self.cls, ctx, ctx._args, PLAIN, PLAIN)
         outputs = output if isinstance(output, tuple) else (output,)
         ctx._avals = tuple(v._aval if isinstance(v, Tensor) else None for v in outputs)
         if results is not None:

@@ -1,4 +1,5 @@
 """The rules that the author of a Function wrote: which there are, and what they give, checked."""
+
 from __future__ import annotations
 
 from .. import execution
