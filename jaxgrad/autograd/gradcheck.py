@@ -83,18 +83,9 @@ def gradcheck(
             NEEDS.format("check_batched_forward_grad", "check_forward_ad"),
         ),
     )
-    settings = Settings(
-        eps,
-        Tolerance(atol, rtol),
-        nondet_tol,
-        check_undefined_grad,
-        check_grad_dtypes,
-        check_batched_grad,
-        check_batched_forward_grad,
-        check_forward_ad,
-        check_backward_ad,
-        fast_mode,
-    )
+    laws = check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad
+    modes = check_forward_ad, check_backward_ad, fast_mode
+    settings = Settings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes)
     return _passes([(func, _sequence(inputs), None, settings)], raise_exception)
 
 
@@ -137,37 +128,29 @@ def gradgradcheck(
         (over_reverse or not check_undefined_grad, NEEDS.format("check_undefined_grad", REVERSE)),
         (over_reverse or not check_batched_grad, NEEDS.format("check_batched_grad", REVERSE)),
     )
-    settings = Settings(
-        eps,
-        Tolerance(atol, rtol),
-        nondet_tol,
-        check_undefined_grad,
-        check_grad_dtypes,
-        check_batched_grad,
-        False,
-        check_fwd_over_rev or check_nested,
-        over_reverse,
-        fast_mode,
-        "reverse",
-    )
-    inputs, name = _sequence(inputs), name_of(func)
-    _check_inputs(inputs)
+    laws = check_undefined_grad, check_grad_dtypes, check_batched_grad, False
+    modes = check_fwd_over_rev or check_nested, over_reverse, fast_mode
+    settings = Settings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes, inner="reverse")
+    inputs = _sequence(inputs)
+    _moving(inputs)
+    checks = _second_order(func, inputs, grad_outputs, gen_non_contig_grad_outputs, settings)
+    return _passes(checks if check_nested else checks[:1], raise_exception)
+
+
+def _second_order(func, inputs, grad_outputs, non_contiguous, settings) -> list:
+    """What there is to check of second derivatives: the gradient, and then the tangent."""
+    name = name_of(func)
     with enable_grad():
         outputs = Subject(func, inputs).outputs
     if not outputs:
-        return _passes([(func, inputs, name, settings)], raise_exception)
-    given = _grad_outputs(outputs, grad_outputs, gen_non_contig_grad_outputs)
-    del outputs
-    checks = [
-        (_gradient_of(func, len(inputs)), (*inputs, *given), f"the gradient of {name}", settings)
+        return [(func, inputs, name, settings)]
+    gradients = _grad_outputs(outputs, grad_outputs, non_contiguous)
+    gradient, tangent = _gradient_of(func, len(inputs)), _tangent_of(func, len(inputs))
+    forward = dataclasses.replace(settings, inner="forward")
+    return [
+        (gradient, (*inputs, *gradients), f"the gradient of {name}", settings),
+        (tangent, (*inputs, *_tangents(inputs)), f"the tangent of {name}", forward),
     ]
-    if check_nested:
-        forward = dataclasses.replace(settings, inner="forward")
-        given = _tangents(inputs)
-        checks.append(
-            (_tangent_of(func, len(inputs)), (*inputs, *given), f"the tangent of {name}", forward)
-        )
-    return _passes(checks, raise_exception)
 
 
 BACKWARD, REVERSE = "check_backward_ad", "check_rev_over_rev"
@@ -185,7 +168,8 @@ def _sequence(inputs) -> tuple:
     return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
 
 
-def _check_inputs(inputs):
+def _moving(inputs) -> list:
+    """The inputs that require grad, with their positions."""
     moving = [
         (i, each)
         for i, each in enumerate(inputs)
@@ -196,7 +180,11 @@ def _check_inputs(inputs):
             "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
         )
-    for position, tensor in moving:
+    return moving
+
+
+def _check_inputs(inputs):
+    for position, tensor in _moving(inputs):
         concrete(tensor, "gradcheck")
         if tensor.dtype.numpy not in (numpy.float64, numpy.complex128):
             warnings.warn(
@@ -265,7 +253,7 @@ def _grad_outputs(outputs, given, non_contiguous) -> tuple:
 
 
 def _tangents(inputs) -> tuple:
-    moving = [each for each in inputs if isinstance(each, Tensor) and each.requires_grad]
+    moving = [each for _, each in _moving(inputs)]
     return tuple(map(_leaf, directions(moving, numpy.random.default_rng(8))))
 
 
@@ -283,7 +271,7 @@ def _gradient_of(func, count):
     def gradient(*args):
         inputs, given = args[:count], args[count:]
         outputs = [each for each in tensors_of(func(*inputs)) if each.requires_grad]
-        moving = [each for each in inputs if isinstance(each, Tensor) and each.requires_grad]
+        moving = [each for _, each in _moving(inputs)]
         found = autograd.grad(outputs, moving, given, create_graph=True, allow_unused=True)
         return tuple(each for each in found if each is not None)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy
 
 from . import gradcheck_jacobian
-from .gradcheck_jacobian import not_reentrant
+from .gradcheck_jacobian import compare_passes
 from .gradcheck_report import FORWARD, REVERSE, WHOLE, Comparison, GradcheckError, heading
 from .gradcheck_subject import directions, product
 
@@ -64,9 +64,4 @@ def _message(subject, settings, place, mismatch) -> str:
 
 def _check_reentrant(subject, settings, weights, pulled):
     for i, found in reversed(list(enumerate(pulled))):
-        again = subject.pull_one(i, weights[i])
-        for k, pair in enumerate(zip(found, again, strict=True)):
-            before, now = (0 if each is None else numpy.asarray(each) for each in pair)
-            difference = numpy.max(abs(before - now), initial=0)
-            if not difference <= settings.nondet_tol:
-                raise not_reentrant(subject, i, k, difference, settings)
+        compare_passes(subject, i, found, subject.pull_one(i, weights[i]), settings)

@@ -16,7 +16,6 @@ from .gradcheck_report import (
     REVERSE,
     WHOLE,
     Comparison,
-    GradcheckError,
     message,
 )
 from .gradcheck_subject import one_hot, parts
@@ -111,19 +110,21 @@ def _check_reentrant(subject, held, settings):
     """Compute the rows once more, the last one first, as another order shows more."""
     for (i, unit), blocks in held.items():
         for row in reversed(range(subject.outputs[i].numel())):
-            for k, gradient in enumerate(_row(subject, i, row, unit)):
-                before, again = blocks[k][row], 0 if gradient is None else gradient.reshape(-1)
-                with numpy.errstate(all="ignore"):
-                    difference = abs(before - again).max(initial=0)
-                if not difference <= settings.nondet_tol:
-                    raise not_reentrant(subject, i, k, difference, settings)
+            before = [block[row] for block in blocks]
+            compare_passes(subject, i, before, _row(subject, i, row, unit), settings)
 
 
-def not_reentrant(subject, i, position, difference, settings) -> GradcheckError:
-    return settings.error(
-        "reverse",
-        f"{NOT_REENTRANT}The tolerance for nondeterminism was "
-        f"{settings.nondet_tol}, and the gradient of input {subject.moving[position]} for output "
-        f"{subject.chosen[i]} of {subject.name} changed by {difference:.3g}. Where that is to be "
-        "expected, pass `nondet_tol`.",
-    )
+def compare_passes(subject, i, first, second, settings):
+    """Raises GradcheckError where two backward passes from an output gave different gradients."""
+    for k, pair in enumerate(zip(first, second, strict=True)):
+        before, again = (0 if each is None else numpy.ravel(each) for each in pair)
+        with numpy.errstate(all="ignore"):
+            difference = numpy.max(abs(before - again), initial=0)
+        if not difference <= settings.nondet_tol:
+            raise settings.error(
+                "reverse",
+                f"{NOT_REENTRANT}The tolerance for nondeterminism was {settings.nondet_tol}, and "
+                f"the gradient of input {subject.moving[k]} for output {subject.chosen[i]} of "
+                f"{subject.name} changed by {difference:.3g}. Where that is to be expected, pass "
+                "`nondet_tol`.",
+            )

@@ -10,7 +10,7 @@ import numpy
 
 from .. import autograd
 from ..tensor import wrap
-from .gradcheck_subject import directions, one_hot, product
+from .gradcheck_subject import directions, one_hot, parts, product
 
 # so many outputs or inputs are left undefined in all combinations
 IN_ALL_COMBINATIONS = 4
@@ -20,22 +20,20 @@ BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient comp
 
 def without_outputs(subject, settings):
     """Where no output requires grad none may change with the inputs."""
-    chosen = [
-        i for i, each in enumerate(subject.everything) if each.dtype.is_floating_point
-        or each.dtype.is_complex
-    ]  # fmt: skip
+    dtypes = [each.dtype for each in subject.everything]
+    chosen = [i for i, d in enumerate(dtypes) if d.is_floating_point or d.is_complex]
     for k in range(len(subject.moving)):
         tensor = subject.input(k)
-        for index in range(tensor.numel()):
-            slopes = subject.slopes(k, index, 1, settings.eps, chosen)
-            for i, slope in zip(chosen, slopes, strict=True):
-                if slope.any():
-                    raise settings.error(
-                        "reverse",
-                        f"Numerical gradient for function expected to be zero: "
-                        f"output {i} of {subject.name} does not require grad, but element {index} "
-                        f"of input {subject.moving[k]} moves it. Is there a detach(), or no_grad?",
-                    )
+        for index, unit in itertools.product(range(tensor.numel()), parts(tensor)):
+            slopes = subject.slopes(k, index, unit, settings.eps, chosen)
+            moved = [i for i, slope in zip(chosen, slopes, strict=True) if slope.any()]
+            if moved:
+                raise settings.error(
+                    "reverse",
+                    f"Numerical gradient for function expected to be zero: output {moved[0]} of "
+                    f"{subject.name} does not require grad, but element {index} of input "
+                    f"{subject.moving[k]} moves it. Is there a detach(), or no_grad?",
+                )
 
 
 def zero_gradients(subject, settings):
@@ -75,8 +73,8 @@ def undefined_gradients(subject, settings):
             if not _same(*pair, settings.tolerance):
                 raise settings.error(
                     "reverse",
-                    f"Expected all input grads to be undefined or zero when all "
-                    f"output grads are undefined or zero, and an undefined one to count as zero: "
+                    "Expected all input grads to be undefined or zero when all output grads are "
+                    "undefined or zero, and an undefined one to count as zero: "
                     f"with those of output {which} of {subject.name} undefined, the gradient of "
                     f"input {subject.moving[k]} is\n{pair[0]}\nand not\n{pair[1]}",
                 )
@@ -88,7 +86,7 @@ def _undefined(subject, gradients, which, settings):
     except RuntimeError as error:
         raise settings.error(
             "reverse",
-            f"Expected backward function to handle undefined output grads: that of "
+            "Expected backward function to handle undefined output grads: that of "
             f"{subject.name} raised {type(error).__name__}: {error}, when those of output {which} "
             "were None",
         ) from error
@@ -115,7 +113,7 @@ def undefined_tangents(subject, settings):
             if not _same(*pair, settings.tolerance):
                 raise settings.error(
                     "forward",
-                    f"Mismatch in tangent values for output with index: "
+                    "Mismatch in tangent values for output with index: "
                     f"{subject.chosen[i]} of {subject.name} when input: {which} has an undefined "
                     f"tangent value. Got:\n{pair[0]}\nbut expected, as for zeros:\n{pair[1]}",
                 )
@@ -132,7 +130,7 @@ def adjoint(subject, settings):
     if settings.tolerance.excess(numpy.array(reverse), numpy.array(forward)) > 0:
         raise settings.error(
             "reverse",
-            f"The adjoint (dot-product) test <u, J v> = <J^T u, v> failed for "
+            "The adjoint (dot-product) test <u, J v> = <J^T u, v> failed for "
             f"{subject.name}: forward mode gives {forward:.12g}, reverse mode {reverse:.12g}, for "
             "random directions of all inputs and outputs. Each alone agrees with the numerical "
             "Jacobian, so one of them is not linear in its direction.",
