@@ -80,12 +80,15 @@ def with_wide_types(function):
 
 
 class Step:
-    """What is computed beside programs, as observers see it: a name and a kernel."""
+    """What is computed beside programs, as observers see it: a name and a kernel.
+
+    inputs: of a user's own function, whose name it is, its arguments.
+    """
 
     mode = avals.IMMEDIATE
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, inputs: tuple | None = None):
+        self.name, self.inputs = name, inputs
 
 
 _lock = threading.RLock()
@@ -138,11 +141,11 @@ def _follow_observers():
         program.kernel = observed(program, program.unobserved)
 
 
-def run(name: str, function, *args):
-    """`function(*args)`, an array that no program computes; observers see it by its name."""
+def run(name: str, function, *args, inputs=None):
+    """`function(*args)`, which no program computes; observers see it as a Step."""
     if not observers:
         return function(*args)
-    return observed(Step(name), function)(*args)
+    return observed(Step(name, inputs), function)(*args)
 
 
 _add = adopt(Step("add"), jax.jit(jnp.add))
@@ -159,7 +162,7 @@ def add(first, second, wide: bool):
 @functools.lru_cache(maxsize=1024)
 def _filler(aval: avals.Aval, value) -> Step:
     kernel = with_wide_types(jax.jit(lambda: jnp.full(aval.shape, value, aval.dtype.numpy)))
-    return adopt(Step("full"), kernel)
+    return adopt(Step({0: "zeros_like", 1: "ones_like"}.get(value, "full")), kernel)
 
 
 def filled(aval: avals.Aval, value):

@@ -12,7 +12,7 @@ import inspect
 
 import jax
 
-from .. import causes, noting, ops, versions
+from .. import causes, execution, noting, ops, versions
 from ..modes import INFERENCE, MARK, PLAIN, RECORD, is_grad_enabled, mode, off, switch
 from ..nodes import FREED, SECOND_TIME, Node, next_sequence_number
 from ..recording import refuse_inference
@@ -219,7 +219,8 @@ def forward(cls, ctx, args, recorded):
     """Run the author's `forward`, with grad mode off."""
     inside = MARK if recorded or mode.get() == MARK else PLAIN
     within = INFERENCE if mode.get() >= INFERENCE else inside
-    return run_forward(cls, ctx, args, within, inside)
+    run = cls, ctx, args, within, inside
+    return execution.run(cls.__name__, run_forward, *run, inputs=args)
 
 
 def run_forward(cls, ctx, args, within, turned_off):
