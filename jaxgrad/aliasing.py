@@ -325,7 +325,8 @@ def _follow_root(target, alias):
     root = root_of(alias)
     alias.followed = alias.root.followed
     if alias.made >= NO_GRAD:
-        target._node, target._tracked, target._leaf = None, True, Severed(alias)
+        target._leaf = Severed(target)
+        target._node, target._tracked = None, True
         return
     if not root._tracked:  # it was taken out of the graph since
         _follow(target, None, 0, False)

@@ -4,7 +4,10 @@ a write to its base.
 
 from __future__ import annotations
 
-from .tensor import LeafState
+import re
+
+from .nodes import Node
+from .tensor import OWN_DTYPE, LeafState, Tensor
 
 # How a view came to be, which decides whether grad mode lets it be written to.
 # From NO_GRAD on, what a tracked write to its base would make of its history is not known.
@@ -12,20 +15,30 @@ USUAL, ONE_OF_SEVERAL, NO_GRAD, NO_GRAD_SEVERAL, INFERENCE_MODE = range(5)
 FUNCTION, FUNCTION_SEVERAL = 5, 6
 
 
+def origin_of(tensor: Tensor) -> str:
+    """What a tensor is, in PyTorch's words: an output of a node."""
+    node = tensor._node
+    if not isinstance(node, Node):
+        return "One of several"
+    kind = re.sub(r"Backward\d*$", "", node.name())
+    return f"Output {tensor._nr} of {kind}"
+
+
 class Severed(LeafState):
     """In the place of a leaf's state, of a view of which nobody can say what its history is."""
 
-    __slots__ = ("made",)
+    __slots__ = ("made", "origin")
 
-    def __init__(self, alias):
-        self.made = alias.made
+    def __init__(self, tensor: Tensor):
+        self.made, self.origin = tensor._alias.made, origin_of(tensor)
         self.grad = self.hooks = self.post_hooks = self.tangents = None
+        self.grad_dtype = OWN_DTYPE
 
     def node(self):
         if self.made >= FUNCTION:
             raise RuntimeError(
-                "The output of a custom Function is a view and its base or another view of its "
-                f"base has been modified inplace. {IN_FUNCTION}"
+                f"{self.origin} is a view and its base or another view of its base has been "
+                f"modified inplace. {IN_FUNCTION}"
             )
         raise RuntimeError(
             f"A view was created in {WHERE[self.made]} mode and its base or another view of its "

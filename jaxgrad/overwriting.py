@@ -20,7 +20,6 @@ from .aliasing import (
     take,
 )
 from .modes import INFERENCE, RECORD, mode
-from .nodes import Node
 from .origins import (
     AMBIGUOUS,
     FUNCTION,
@@ -30,6 +29,7 @@ from .origins import (
     NO_GRAD_SEVERAL,
     ONE_OF_SEVERAL,
     WHERE,
+    origin_of,
 )
 from .primitive import ARRAY
 from .recording import apply
@@ -162,7 +162,7 @@ def unexpanded(target: Tensor) -> Tensor | None:
 def _permit_view(name, target, alias):
     if alias.made >= FUNCTION:
         why = IN_FUNCTION if alias.made == FUNCTION else SEVERAL
-        raise RuntimeError(f"{_origin(target)} is a view and is being modified inplace. {why}")
+        raise RuntimeError(f"{origin_of(target)} is a view and is being modified inplace. {why}")
     if alias.made >= NO_GRAD:
         now = "in normal mode" if alias.made == INFERENCE_MODE else "with grad mode enabled"
         why = SEVERAL if alias.made == NO_GRAD_SEVERAL else AMBIGUOUS
@@ -171,20 +171,15 @@ def _permit_view(name, target, alias):
             f"{why}"
         )
     if alias.made == ONE_OF_SEVERAL:
-        raise RuntimeError(f"{_origin(target)} is a view and is being modified inplace. {SEVERAL}")
+        raise RuntimeError(
+            f"{origin_of(target)} is a view and is being modified inplace. {SEVERAL}"
+        )
     # as the base was at its last reading: to read it now would bring in what is pending
     if alias.base._tracked and alias.base._node is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. "
             f"{name} on a view of a leaf of shape {list(alias.base.shape)} goes into no_grad()"
         )
-
-
-def _origin(target) -> str:
-    node = target._node
-    if not isinstance(node, Node):
-        return "One of several"
-    return f"Output {target._nr} of {node.name().removesuffix('Backward')}"
 
 
 def write_into(name: str, call, leaves, out):

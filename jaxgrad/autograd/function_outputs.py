@@ -73,13 +73,12 @@ class Outputs:
 
     def written(self, value, number, constant):
         """An input that `forward` wrote to: the same tensor, with a new history."""
-        if self.recorded:
-            permit_dirty(self.ctx, [value])
-            overwriting.permit(self.ctx.name(), value, True)
-            made = wrap(value._array, value._aval, not constant, self.ctx, number)
-            assign(value, made, True)
-        else:
+        if not self.recorded or constant:
             versions.counter_of(value).count()
+            return value.detach() if value._requires_grad else value
+        permit_dirty(self.ctx, [value])
+        overwriting.permit(self.ctx.name(), value, True)
+        assign(value, wrap(value._array, value._aval, True, self.ctx, number), True)
         return value
 
     def shown_again(self, value, constant):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import noting
 from ..tangents import restore
-from ..tensor import DERIVED, LeafState, Tensor, current, known_edge_of, wrap
+from ..tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, known_edge_of, wrap
 from ..views import plain
 
 
@@ -107,6 +107,7 @@ class _WithoutHistory(LeafState):
     def __init__(self, owner, attribute):
         self.owner, self.attribute = owner, attribute
         self.grad = self.hooks = self.post_hooks = self.tangents = None
+        self.grad_dtype = OWN_DTYPE
 
     def node(self):
         raise RuntimeError(LOST.format(self.owner, self.attribute, "history"))

@@ -1,0 +1,478 @@
+"""Functions that write to their inputs or return views, row by row of PyTorch's behaviour."""
+
+import contextlib
+
+from as_torch import as_torch, error, leaf, warned
+
+import jaxgrad
+
+
+def function(torch, forward, backward, **members):
+    members = {name: staticmethod(method) for name, method in members.items()}
+    members |= {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("F", (torch.autograd.Function,), members)
+
+
+def strict(torch):
+    """PyTorch's version checks, in PyTorch too."""
+    graph = torch.autograd.graph
+    return (
+        graph.strict_versions() if hasattr(graph, "strict_versions") else contextlib.nullcontext()
+    )
+
+
+def tripling(torch, mark=True, returned=True):
+    """Writes three times its input to it; its gradient is seven times what arrives."""
+
+    def forward(ctx, x):
+        x.mul_(3)
+        if mark:
+            ctx.mark_dirty(x)
+        return x if returned else x * 1
+
+    return function(torch, forward, lambda ctx, grad: grad * 7)
+
+
+@as_torch
+def test_G27_an_input_that_is_written_to(torch):
+    """Edge case 24."""
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 5
+    z = tripling(torch).apply(y)
+    names = y.grad_fn.name(), z is y, y._version
+    z.sum().backward()
+    return z, names, x.grad
+
+
+@as_torch
+def test_G27_marked_before_it_is_written_to(torch):
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        x += 1
+        return x
+
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 5
+    function(torch, forward, lambda ctx, grad: grad * 7).apply(y)
+    y.sum().backward()
+    return y, x.grad
+
+
+@as_torch
+def test_G27_in_setup_context(torch):
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 5
+    F = function(
+        torch, lambda x: x.mul_(3), lambda ctx, grad: grad * 7, setup_context=setup_context
+    )
+    z = F.apply(y)
+    z.sum().backward()
+    return z is y, z, x.grad
+
+
+@as_torch
+def test_G27_without_a_gradient(torch):
+    x = torch.ones(2)
+    y = tripling(torch).apply(x)
+    with torch.no_grad():
+        z = leaf(torch, 1.0, 2.0)
+        w = tripling(torch).apply(z)
+    return y is x, x, x._version, x.grad_fn, w is z, z, z._version, z.is_leaf, z.requires_grad
+
+
+@as_torch
+def test_G27_one_of_two_inputs(torch):
+    def forward(ctx, x, y):
+        x.add_(y)
+        ctx.mark_dirty(x)
+        return x, x * y
+
+    x, y = leaf(torch, 1.0), leaf(torch, 2.0)
+    a = x * 1
+    F = function(torch, forward, lambda ctx, g, h: (g * 7, h * 11))
+    b, c = F.apply(a, y)
+    (b * 2 + c * 3).backward()
+    return b is a, b, c, x.grad, y.grad, c.grad_fn is b.grad_fn
+
+
+@as_torch
+def test_G27_an_input_that_requires_no_grad_beside_one_that_does(torch):
+    def forward(ctx, x, y):
+        x.add_(y)
+        ctx.mark_dirty(x)
+        return x
+
+    x, y = torch.ones(2), leaf(torch, 2.0, 3.0)
+    F = function(torch, forward, lambda ctx, g: (g * 7, g * 11))
+    z = F.apply(x, y)
+    z.sum().backward()
+    return z is x, x.requires_grad, x, x.grad_fn.name(), y.grad, x.is_leaf
+
+
+@as_torch
+def test_G28_without_the_mark_the_gradient_is_that_of_the_function_alone(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 5
+    z = tripling(torch, mark=False).apply(y)
+    z.sum().backward()
+    return z is y, z, x.grad, y.grad_fn.name()
+
+
+def test_G28_what_others_saved_before_stays_what_it_was():
+    """PyTorch raises here, where it is marked; the gradient is right."""
+    x = leaf(jaxgrad, 2.0, 3.0)
+    y = x * 1
+    b = y * y  # saves y
+    tripling(jaxgrad).apply(y)
+    b.sum().backward()
+    assert x.grad.tolist() == [4, 6]
+
+
+@as_torch
+def test_G28_under_strict_versions(torch):
+    x = leaf(torch, 2.0, 3.0)
+    with strict(torch):
+        y = x * 1
+        b = y * y
+        tripling(torch).apply(y)
+        words = "one of the variables needed for gradient computation has been modified by an"
+        return error(b.sum().backward, words=words)
+
+
+@as_torch
+def test_G28_a_saved_input_written_to_by_the_function_itself(torch):
+    def forward(ctx, x):
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    seen = []
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        seen.append((x.tolist(), x.requires_grad, x.grad_fn.name()))
+        return grad * x
+
+    x = leaf(torch, 2.0, 3.0)
+    y = x * 1
+    function(torch, forward, backward).apply(y).sum().backward()
+    return x.grad, seen
+
+
+def test_G28_an_input_saved_before_the_function_writes_to_it():
+    """PyTorch has the new value, or under its checks raises; here it is what was given."""
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x.clone())
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        return x
+
+    x = leaf(jaxgrad, 2.0, 3.0)
+    y = x * 1
+    F = function(jaxgrad, forward, lambda ctx, grad: grad * ctx.saved_tensors[0])
+    F.apply(y).sum().backward()
+    assert x.grad.tolist() == [2, 3]
+
+
+@as_torch
+def test_G29_a_leaf(torch):
+    x = leaf(torch, 1.0, 2.0)
+    words = "a leaf Variable that requires grad"
+    return error(tripling(torch).apply, x, words=words)
+
+
+@as_torch
+def test_G29_a_leaf_that_is_not_written_to(torch):
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x
+
+    F = function(torch, forward, lambda ctx, grad: grad)
+    x = leaf(torch, 1.0, 2.0)
+    words = "a leaf Variable that requires grad has been used in an in-place operation."
+    return error(F.apply, x, words=words), x, x.is_leaf
+
+
+@as_torch
+def test_G29_not_returned(torch):
+    x = leaf(torch, 1.0, 2.0)
+    return error(tripling(torch, returned=False).apply, x * 1)
+
+
+@as_torch
+def test_G29_not_a_tensor(torch):
+    def forward(ctx, x):
+        ctx.mark_dirty(3)
+        return x
+
+    F = function(torch, forward, lambda ctx, grad: grad)
+    return error(F.apply, leaf(torch, 1.0), words="mark_dirty can only accept variables")
+
+
+@as_torch
+def test_G29_not_an_input(torch):
+    def forward(ctx, x):
+        y = x * 2
+        ctx.mark_dirty(y)
+        return y
+
+    F = function(torch, forward, lambda ctx, grad: grad * 7)
+    x = leaf(torch, 1.0)
+    found = warned(F.apply, x)
+    found["result"].backward()
+    return found, x.grad
+
+
+@as_torch
+def test_G29_a_view_and_several_outputs(torch):
+    def forward(ctx, x):
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        return x, x * 2
+
+    F = function(torch, forward, lambda ctx, g, h: g)
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    y = x * 1
+    return error(F.apply, y[:2]), [each.tolist() for each in F.apply(y * 1)]
+
+
+@as_torch
+def test_G27_a_view_that_is_written_to(torch):
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    y = x * 1
+    view = y[:2]
+    z = tripling(torch).apply(view)
+    kind = y.grad_fn.name().split("::")[-1]
+    names = z is view, kind, y._version, view._version, y.tolist()
+    y.sum().backward()
+    return names, x.grad
+
+
+@as_torch
+def test_G27_a_view_that_is_written_to_and_used(torch):
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    y = x * 1
+    view = y[:2]
+    tripling(torch).apply(view)
+    (view * view).sum().backward()
+    return view, x.grad
+
+
+@as_torch
+def test_G27_the_base_of_a_view_is_written_to(torch):
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    y = x * 1
+    view = y[:2]
+    tripling(torch).apply(y)
+    (view * view).sum().backward()
+    return view, x.grad, view._version
+
+
+@as_torch
+def test_G27_hooks_of_a_tensor_written_to(torch):
+    """F09: they stay with the value that they were registered on."""
+    x, seen = leaf(torch, 1.0), []
+    y = x * 5
+    y.register_hook(lambda grad: seen.append(("old", grad.item())))
+    tripling(torch).apply(y)
+    y.register_hook(lambda grad: seen.append(("new", grad.item())))
+    (y * 2).backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_G27_a_retained_gradient_of_a_tensor_written_to(torch):
+    x = leaf(torch, 1.0)
+    y = x * 5
+    y.retain_grad()
+    tripling(torch).apply(y)
+    (y * 2).backward()
+    return y.grad, x.grad, y.retains_grad
+
+
+@as_torch
+def test_G27_marked_as_not_differentiable_too(torch):
+    def forward(ctx, x, y):
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        ctx.mark_non_differentiable(x)
+        return x, y * 2
+
+    F = function(torch, forward, lambda ctx, g, h: (None, h * 7))
+    x, y = leaf(torch, 1.0), leaf(torch, 2.0)
+    a = x * 1
+    b, c = F.apply(a, y)
+    c.backward()
+    return b is a, b, b.requires_grad, c, y.grad, a.tolist()
+
+
+@as_torch
+def test_G27_the_second_derivative(torch):
+    def forward(ctx, x):
+        x.mul_(x)
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    def backward(ctx, grad):
+        (square,) = ctx.saved_tensors
+        return 2 * grad * square.sqrt()
+
+    x = leaf(torch, 2.0, 3.0, dtype=torch.float64)
+    y = function(torch, forward, backward).apply(x * 1)
+    (first,) = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+    return first, torch.autograd.grad(first.sum(), x)
+
+
+# ---- views
+
+
+@as_torch
+def test_E14_a_view_that_a_function_made(torch):
+    def run(forward, write, of=None):
+        x = leaf(torch, 1.0, 2.0)
+        F = function(torch, forward, lambda ctx, *grads: grads[0])
+        made = F.apply(x * 1 if of is None else of(x))
+        y = made[0] if isinstance(made, tuple) else made
+        return error(write, y)
+
+    def add(y):
+        y.add_(1)
+
+    return [
+        run(lambda ctx, x: x, add),
+        run(lambda ctx, x: x.view(2, 1), add),
+        run(lambda ctx, x: x[:1], add),
+        run(lambda ctx, x: (x[:1], x[1:]), add),
+        run(lambda ctx, x: (x, x * 2), add),
+        run(lambda ctx, x: x * 2, add),
+        run(lambda ctx, x: (x * 2, x * 3), add),
+        run(lambda ctx, x: x.detach(), add),
+        run(lambda ctx, x: x.clone(), add),
+        run(lambda ctx, x: x, add, lambda x: (x * 1)[:1]),
+    ]
+
+
+def test_E14_under_no_grad():
+    """Nothing is recorded, so the gradient is the Function's. PyTorch refuses the backward pass."""
+    x = leaf(jaxgrad, 1.0, 2.0)
+    y = function(jaxgrad, lambda ctx, x: x, lambda ctx, grad: grad * 7).apply(x * 1)
+    with jaxgrad.no_grad():
+        y.add_(1)
+    y.sum().backward()
+    assert (y.tolist(), x.grad.tolist(), y._version) == ([2, 3], [7, 7], 1)
+
+
+@as_torch
+def test_E14_a_view_of_a_view_that_a_function_made(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = function(torch, lambda ctx, x: x.view(2, 1), lambda ctx, g: g.view(2)).apply(x * 1)
+    view = y[0]
+    return error(view.add_, 1), error(view.mul_, y[1])
+
+
+@as_torch
+def test_E14_the_base_is_written_to(torch):
+    def run(forward, backward, use):
+        x = leaf(torch, 1.0, 2.0)
+        y = x * 1
+        z = function(torch, forward, backward).apply(y)
+        y.mul_(3)
+        return error(lambda: use(z).sum().backward()), x.grad
+
+    return [
+        run(lambda ctx, x: x, lambda ctx, g: g * 7, lambda z: z * 2),
+        run(lambda ctx, x: x.view(2, 1), lambda ctx, g: g.view(2), lambda z: z * 2),
+        run(lambda ctx, x: x[:1], lambda ctx, g: torch.cat([g, g]), lambda z: z),
+    ]
+
+
+@as_torch
+def test_E14_a_view_of_a_tensor_without_gradient(torch):
+    x, y = torch.ones(2), leaf(torch, 1.0, 2.0)
+    F = function(torch, lambda ctx, x, y: x.view(2, 1), lambda ctx, g: (None, g.view(2)))
+    z = F.apply(x, y)
+    return z, error(z.add_, 1), z.grad_fn.name()
+
+
+@as_torch
+def test_E14_the_values_of_a_view_that_a_function_made(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 1
+    z = function(torch, lambda ctx, x: x.view(2, 1), lambda ctx, g: g.view(2) * 7).apply(y)
+    z.sum().backward()
+    return z, z._base is y, x.grad, z.grad_fn.name(), z._version
+
+
+@as_torch
+def test_E14_an_input_returned_as_it_is_that_is_a_view(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 1
+    z = function(torch, lambda ctx, x: x, lambda ctx, g: g * 7).apply(y[:1])
+    z.sum().backward()
+    return z, z._base is y, x.grad
+
+
+# ---- what forward writes to besides its inputs
+
+
+@as_torch
+def test_G18_a_buffer_that_forward_writes_to(torch):
+    def forward(ctx, x):
+        buffer = torch.zeros(2)
+        buffer[0] = x[1]
+        buffer.add_(x)
+        ctx.save_for_backward(buffer)
+        return buffer * 2
+
+    F = function(torch, forward, lambda ctx, grad: grad * ctx.saved_tensors[0])
+    x = leaf(torch, 1.0, 2.0)
+    y = F.apply(x)
+    y.sum().backward()
+    return y, x.grad
+
+
+@as_torch
+def test_G18_a_buffer_from_outside(torch):
+    count = torch.zeros(2)
+
+    def forward(ctx, x):
+        count.add_(x)
+        return x * 2
+
+    F = function(torch, forward, lambda ctx, grad: grad * 2)
+    x = leaf(torch, 1.0, 2.0)
+    F.apply(x)
+    F.apply(x).sum().backward()
+    return count, count.requires_grad, count._version, x.grad
+
+
+@as_torch
+def test_G18_a_buffer_given_as_argument(torch):
+    def forward(ctx, x, buffer):
+        buffer.mul_(0.9).add_(x.mean() * 0.1)
+        ctx.mark_dirty(buffer)
+        ctx.mark_non_differentiable(buffer)
+        return x * 2, buffer
+
+    F = function(torch, forward, lambda ctx, g, h: (g * 2, None))
+    x, buffer = leaf(torch, 1.0, 2.0), torch.ones(())
+    y, same = F.apply(x, buffer)
+    y.sum().backward()
+    return y, buffer, same is buffer, buffer.requires_grad, x.grad, buffer.grad_fn
+
+
+@as_torch
+def test_G27_backward_that_writes_to_its_gradient(torch):
+    def backward(ctx, grad):
+        return grad.mul_(7)
+
+    x = leaf(torch, 1.0)
+    y = x * 2
+    (function(torch, lambda ctx, x: x * 1, backward).apply(y) * 3).backward()
+    return x.grad
