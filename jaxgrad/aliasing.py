@@ -145,6 +145,8 @@ def _attach_one(call):
         numbers = _data(leaves) if len(leaves) > 1 else ()
         made._alias = _further(alias, call, numbers, root, base, how)
         made._counter = source._counter
+        if source._node is INFERENCE_TENSOR:
+            made._node = INFERENCE_TENSOR
 
     return attach
 
@@ -163,6 +165,8 @@ def _attach_several(call):
         for made, (each, numbers) in zip(results, pieces, strict=True):
             made._alias = _further(alias, each, numbers, root, base, how)
             made._counter = source._counter
+            if source._node is INFERENCE_TENSOR:
+                made._node = INFERENCE_TENSOR
 
     return attach
 

@@ -46,6 +46,10 @@ def _storage_of(tensor) -> aliasing.Storage:
     return (tensor._alias or begin(tensor)).storage
 
 
+def _base_of(tensor) -> Tensor | None:
+    return None if tensor._alias is None else tensor._alias.base
+
+
 def offset_of(tensor: Tensor) -> int:
     """How many elements a tensor begins behind its storage."""
     step, behind = None if tensor._alias is None else tensor._alias.place, 0
@@ -66,7 +70,8 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
             [4., 5.]])
     """
     offset = offset_of(input) if storage_offset is None else storage_offset
-    whole = input if input._base is None else input._base
+    base = _base_of(input)
+    whole = input if base is None else base
     if whole._aval.strides is not None:
         whole = whole.permute(sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim)))
     if not whole.is_contiguous():
@@ -124,8 +129,8 @@ class Methods:
 
     @property
     def _base(self) -> Tensor | None:
-        """The tensor that this is a view of, None if it is none."""
-        return None if self._alias is None else self._alias.base
+        """The tensor that this is a view of, None if it is none, and for an inference tensor."""
+        return None if self.is_inference() else _base_of(self)
 
     def _is_view(self) -> bool:
         return self._base is not None
