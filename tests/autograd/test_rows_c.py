@@ -79,8 +79,8 @@ def test_C12_writes_to_inference_tensors_outside(torch):
     words = "Inplace update to inference tensor outside InferenceMode is not allowed"
     found = [
         error(x.add_, 1.0, words=words),
-        error(x.copy_, torch.zeros(3), words=words),
-        error(z[0].zero_, words=words),  # PyTorch raises when it has written
+        error(z.copy_, torch.zeros(3), words=words),  # PyTorch raises when it has written
+        error(z[0].zero_, words=words),
     ]
     with torch.inference_mode():
         x.add_(1)
