@@ -5,6 +5,7 @@ The gradient of a complex tensor is PyTorch's, the conjugate of JAX's.
 
 from __future__ import annotations
 
+import importlib
 import warnings
 
 import jax
@@ -306,3 +307,17 @@ class _Methods:
 
 Tensor.backward = _Methods.backward
 tensor_hooks.install()
+
+# What few programs use, and so is imported when it is first asked for: names, and their modules.
+_LATER = {
+    **dict.fromkeys(["DeviceType", "ProfilerActivity"], "profiler_events"),
+    **dict.fromkeys(["_profiler_enabled", "kineto_available"], "profiler"),
+}
+
+
+def __getattr__(name):
+    if name in ("profiler", "profiler_util"):
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,131 @@
+"""From what was recorded to events."""
+
+from __future__ import annotations
+
+import weakref
+
+import jax
+
+from .. import avals
+from ..programs import Program
+from .profiler_events import BACKWARD, MEMORY, USER, FunctionEvent
+
+_flops: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def events_of(recorder, profile) -> list[FunctionEvent]:
+    """The events of a recorder that records no more, by the time at which they began.
+
+    A node that was run has the stack and the place of the operator that recorded it.
+    """
+    recorder.close()
+    notes = sorted(recorder.events, key=lambda note: (note.begun, -note.ended))
+    notes = list(_without_inner_phases(notes))
+    sources = {}
+    for note in notes:
+        if note.sequence >= 0 and note.call.scope != BACKWARD:
+            sources.setdefault(note.sequence, note)
+    made = []
+    for number, note in enumerate(notes, 1):
+        event = _event(number, note, recorder, profile)
+        source = sources.get(note.sequence)
+        if note.call.scope == BACKWARD and source is not None and source.begun < note.begun:
+            event.fwd_thread = source.thread
+            event.stack, event.place = _stack(source, recorder), _place(source)
+        elif note.call.scope == BACKWARD:
+            event.fwd_thread, event.place = 0, _place(note)
+        made.append(event)
+    return _with_freed(made, recorder, profile)
+
+
+def _without_inner_phases(notes):
+    """All but what JAX traced on the way of tracing something: it is part of that."""
+    ends: dict[int, int] = {}
+    for note in notes:
+        if note.call.name == "jax::trace":
+            if note.ended <= ends.get(note.thread, 0):
+                continue
+            ends[note.thread] = note.ended
+        yield note
+
+
+def _event(number, note, recorder, profile) -> FunctionEvent:
+    call, on_cpu = note.call, note.device in (None, "cpu")
+    event = FunctionEvent(
+        id=number,
+        name=call.name,
+        thread=note.thread,
+        start_us=_microseconds(note.begun, recorder),
+        end_us=_microseconds(note.ended, recorder),
+        overload_name="",
+        fwd_thread=0,
+        input_shapes=note.shapes or [],
+        input_dtypes=note.dtypes or [],
+        structured_input_shapes=note.shapes or [],
+        concrete_inputs=[] if call.note is None else [call.note],
+        kwinputs={},
+        stack=_stack(note, recorder),
+        scope=call.scope,
+        use_device=profile.use_device,
+        cpu_memory_usage=note.nbytes if on_cpu else 0,
+        device_memory_usage=0 if on_cpu else note.nbytes,
+        sequence_nr=note.sequence,
+        flops=flops_of(call.program) if profile.with_flops else 0,
+        trace_name=call.name,
+        is_user_annotation=call.scope == USER,
+        place=_place(note),
+    )
+    if profile.use_device and isinstance(call.program, Program):
+        event.append_kernel(call.name, 0, event.cpu_time_total)
+        event.is_legacy = True
+    return event
+
+
+def _microseconds(when, recorder):
+    return (when - recorder.begun) / 1000
+
+
+def _stack(note, recorder) -> list[str]:
+    if not recorder.stack:
+        return []
+    return [f"{code.co_filename}({line}): {code.co_name}" for code, line in note.frames]
+
+
+def _place(note):
+    return (note.frames[0][0].co_filename, note.frames[0][1]) if note.frames else None
+
+
+def _with_freed(events, recorder, profile) -> list[FunctionEvent]:
+    """The events, with what was freed during one taken off its memory, and else an event of its
+    own."""
+    more = []
+    for when, nbytes, thread, device in recorder.freed:
+        time = _microseconds(when, recorder)
+        around = [
+            e
+            for e in events
+            if e.thread == thread and e.time_range.start <= time <= e.time_range.end
+        ]
+        if not around:
+            around = [FunctionEvent(len(events) + len(more) + 1, MEMORY, thread, time, time)]
+            around[0].use_device, around[0].flops = profile.use_device, 0
+            around[0].input_shapes, around[0].stack, around[0].overload_name = [], [], ""
+            more += around
+        for event in around:
+            if device == "cpu":
+                event.cpu_memory_usage -= nbytes
+            else:
+                event.device_memory_usage -= nbytes
+    return sorted(events + more, key=lambda e: (e.time_range.start, -e.time_range.end))
+
+
+def flops_of(program) -> int:
+    """How many floating point operations XLA counts in a program, 0 where that is not known."""
+    if not isinstance(program, Program):
+        return 0
+    if program not in _flops:
+        structs = [i.struct if isinstance(i, avals.Aval) else i(0) for i in program.inputs]
+        with jax.enable_x64(program.wide):
+            cost = jax.jit(program.value).lower(*structs).cost_analysis()
+        _flops[program] = int((cost or {}).get("flops", 0))
+    return _flops[program]

@@ -1,0 +1,172 @@
+"""Lists of events: tables, sums, files."""
+
+from __future__ import annotations
+
+import bisect
+from collections import defaultdict
+from typing import Any
+
+from .profiler_events import DeviceType as DeviceType
+from .profiler_events import FormattedTimesMixin as FormattedTimesMixin
+from .profiler_events import FunctionEvent as FunctionEvent
+from .profiler_events import FunctionEventAvg as FunctionEventAvg
+from .profiler_events import Interval as Interval
+from .profiler_events import Kernel as Kernel
+from .profiler_export import write_stacks, write_trace
+from .profiler_lines import by_lines
+from .profiler_table import table
+
+__all__ = [
+    "EventList",
+    "FormattedTimesMixin",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "Interval",
+    "Kernel",
+    "MemRecordsAcc",
+]
+
+
+class EventList(list):
+    """Events, or sums of events, and what can be made of them."""
+
+    def __init__(self, *args, use_device=None, profile_memory=False, with_flops=False):
+        super().__init__(*args)
+        self._use_device, self._profile_memory = use_device, profile_memory
+        self._with_flops, self._tree_built = with_flops, False
+
+    def _like(self, events) -> EventList:
+        return EventList(
+            events,
+            use_device=self._use_device,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+        )
+
+    def _build_tree(self):
+        """Find out which events are inside of which."""
+        threads = defaultdict(list)
+        for event in self:
+            if event.is_timed:
+                threads[event.thread, event.node_id].append(event)
+        for events in threads.values():
+            around: list[FunctionEvent] = []
+            for event in sorted(events, key=lambda e: (e.time_range.start, -e.time_range.end)):
+                while around and around[-1].time_range.end < event.time_range.end:
+                    around.pop()
+                if around and event.time_range.start < around[-1].time_range.end:
+                    around[-1].append_cpu_child(event)
+                    event.set_cpu_parent(around[-1])
+                around.append(event)
+        self._tree_built = True
+
+    def __str__(self):
+        return self.table()
+
+    @property
+    def self_cpu_time_total(self):
+        """The time of all events, in microseconds, none counted twice."""
+        return sum(event.self_cpu_time_total for event in self)
+
+    def table(
+        self,
+        sort_by=None,
+        row_limit=100,
+        max_src_column_width=75,
+        max_name_column_width=55,
+        max_shapes_column_width=80,
+        header=None,
+        top_level_events_only=False,
+        time_unit=None,
+    ) -> str:
+        """The events as a table, one a line.
+
+        sort_by: the name of a number that they have, `self_cpu_time_total` say, the largest first;
+        row_limit: how many at most, -1 for all; the widths: None for as wide as need be; header: a
+        title; top_level_events_only: leave out what is inside of other events; time_unit: "s", "ms"
+        or "us", by default what suits each number. Raises AttributeError for a `sort_by` that
+        events do not have.
+        """
+        events = list(self)
+        if sort_by is not None:
+            name = _on_device(sort_by)
+            events.sort(key=lambda event: getattr(event, name), reverse=True)
+        shown = row_limit, self._profile_memory, self._with_flops
+        widths = max_src_column_width, max_name_column_width, max_shapes_column_width
+        return table(events, *shown, *widths, header, top_level_events_only, time_unit)
+
+    def export_chrome_trace(self, path):
+        """Write the events to a file that chrome://tracing and ui.perfetto.dev show."""
+        write_trace(path, self)
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        """The words that `export_stacks` knows."""
+        kinds = ("cpu", "cuda", "xpu", "privateuse1")
+        return [f"self_{kind}_time_total" for kind in kinds]
+
+    def export_stacks(self, path: str, metric: str):
+        """Write a line for each event that has a stack: the calls that led to it, and a number of
+        its, as flame graphs are made of. Raises ValueError for a metric that is not supported.
+        """
+        if metric not in self.supported_export_stacks_metrics():
+            supported = self.supported_export_stacks_metrics()
+            raise ValueError(f"metric should be one of: {supported}, but got {metric!r}")
+        write_stacks(path, self, _on_device(metric))
+
+    def key_averages(
+        self,
+        group_by_input_shapes=False,
+        group_by_stack_n=0,
+        group_by_overload_name=False,
+        by_line=False,
+    ) -> EventList:
+        """The sums of the events of each name, and with options of each name and shapes of inputs,
+        name and so many calls of the stack, name and overload.
+
+        by_line: of each line of the profiled code instead, whatever was called there. What a
+        backward pass runs counts for the line of the operator that recorded it.
+        """
+        if not self._tree_built:
+            raise AssertionError("Expected tree to be built before calling key_averages")
+        if by_line:
+            return self._like(by_lines(self))
+        sums = defaultdict(FunctionEventAvg)
+        for event in self:
+            key = [event.key, event.node_id, event.device_type, event.is_user_annotation]
+            key.append(event.overload_name if group_by_overload_name else None)
+            key.append(str(event.input_shapes) if group_by_input_shapes else None)
+            key += (event.stack or [])[: max(group_by_stack_n, 0)]
+            sums[tuple(key)].add(event)
+        for found in sums.values():
+            found.stack = (found.stack or [])[:group_by_stack_n]
+            found.input_shapes = found.input_shapes if group_by_input_shapes else ""
+            found.overload_name = found.overload_name if group_by_overload_name else ""
+        return self._like(sums.values())
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events summed up."""
+        total = FunctionEventAvg()
+        for event in self:
+            total.add(event)
+            total.key = None
+        total.key = "Total"
+        return total
+
+
+def _on_device(name: str) -> str:
+    for kind in ("cuda", "xpu", "privateuse1"):
+        name = name.replace(kind, "device")
+    return name
+
+
+class MemRecordsAcc:
+    """Records of memory, pairs of what has `start_ns()` and a flag, found by their time."""
+
+    def __init__(self, mem_records: list[tuple[Any, bool]]):
+        self._records = sorted(mem_records, key=lambda record: record[0].start_ns())
+        self._starts = [record[0].start_ns() for record in self._records]
+
+    def in_interval(self, start_ns, end_ns):
+        """The records from one time to another, both included."""
+        first = bisect.bisect_left(self._starts, start_ns)
+        return iter(self._records[first : bisect.bisect_right(self._starts, end_ns)])
