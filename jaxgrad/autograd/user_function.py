@@ -73,24 +73,28 @@ class Call:
         self.weights = [zeros_like(each).requires_grad_() for each in outputs]
         back = gradients(outputs, inputs, self.weights, True)
         self.need(back, subject)
-        for position, each in enumerate(back):
-            if each is not None and not each.requires_grad:
-                self.refuse_detached(position, each)
+        if any(each is not None and not each.requires_grad for each in back):
+            self.refuse_detached(outputs, inputs, back)
         return self.weights, back
 
-    def refuse_detached(self, position, gradient):
-        """A gradient that does not follow the outputs' gradients must be zero."""
-        if self.strict:
-            raise RuntimeError(
-                f"The gradient with respect to input {position} is independent of the inputs of "
-                f"the user-provided function. {NOT_STRICT}."
-            )
-        if not is_concrete(gradient) or gradient.ne(0).any().item():
-            raise RuntimeError(
-                f"{self.name}: the gradient with respect to input {position} was not recorded: a "
-                "backward of the user-provided function detaches what it returns, so that it "
-                "cannot be differentiated. Use autograd.forward_ad."
-            )
+    def refuse_detached(self, outputs, inputs, back):
+        """Refuse gradients that do not follow their weights, unless zero for others too."""
+        ones = [zeros_like(each) + 1 for each in outputs]
+        found = gradients(outputs, inputs, ones, False, True)
+        for position, (each, other) in enumerate(zip(back, found, strict=True)):
+            if each is None or each.requires_grad:
+                continue
+            if self.strict:
+                raise RuntimeError(
+                    f"The gradient with respect to input {position} is independent of the inputs "
+                    f"of the user-provided function. {NOT_STRICT}."
+                )
+            if not is_concrete(other) or other.ne(0).any().item():
+                raise RuntimeError(
+                    f"{self.name}: the gradient with respect to input {position} was not recorded: "
+                    "a backward of the user-provided function detaches what it returns. It cannot "
+                    "be differentiated; with a jvp, autograd.forward_ad can."
+                )
 
     def rows(self, position):
         """The rows of the Jacobian of an output, each by a backward pass."""

@@ -295,7 +295,7 @@ def test_J02_create_graph(torch):
 
 @pytest.mark.parametrize("options", HESSIANS)
 def test_J02_compiled_and_against_jax(options):
-    numbers = numpy.random.default_rng(0).normal(size=7)
+    numbers = numpy.random.default_rng(0).normal(size=3)
 
     def function(torch, x):
         return torch.sin(x[:-1] * x[1:]).sum() * x[0]
@@ -411,6 +411,43 @@ def test_J04_complex(torch):
         (function(lambda z: z * z, z, v), function(lambda z: z * z.conj() + z.exp(), z, v))
         for function in (torch.autograd.functional.vjp, torch.autograd.functional.jvp)
     ]
+
+
+def cube_with(torch, backward):
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return backward(ctx.saved_tensors[0], gradient)
+
+    return Cube.apply
+
+
+@as_torch
+def test_J04_of_a_function_without_jvp(torch):
+    x, y, _ = points(torch)
+    cube = cube_with(torch, lambda x, gradient: 3 * x**2 * gradient)
+    zero = cube_with(torch, lambda x, gradient: torch.zeros_like(x))
+    functional, total = torch.autograd.functional, lambda x: cube(x).sum()
+    return (
+        functional.jvp(cube, x, y),
+        functional.jvp(zero, x, y),
+        functional.jacobian(cube, x),
+        functional.hvp(total, x, y),
+        functional.hessian(total, x),
+    )
+
+
+def test_J04_a_backward_that_detaches():
+    # PyTorch gives zeros
+    x, y, _ = points(jaxgrad)
+    cube = cube_with(jaxgrad, lambda x, gradient: 3 * x.detach() ** 2 * gradient.detach())
+    with pytest.raises(RuntimeError, match="jvp: the gradient with respect to input 1 was not rec"):
+        jaxgrad.autograd.functional.jvp(lambda y, x: y * 2 + cube(x), (y, x), (y, y))
 
 
 @as_torch
