@@ -559,6 +559,7 @@ def test_J06_strict_at_second_order(torch):
     linear, apart = (lambda x: x.sum()), (lambda x, y: cubes(x) + cubes(y))
     partly = lambda x, y: cubes(x) + y.sum()  # noqa: E731
     quadratic = lambda x: (x * x).sum()  # noqa: E731
+    fused = lambda x, y: torch.addcmul(x, y, y).sum()  # noqa: E731
     found = "found that the jacobian of the user-provided function with respect to input"
     errors = [
         hessian(cubes, x),
@@ -566,6 +567,7 @@ def test_J06_strict_at_second_order(torch):
         error(hessian, lambda x: y.sum(), x),
         error(hessian, partly, (x, y), words=f"{found} 1 is independent of the input"),
         error(hessian, apart, (x, y)),
+        error(hessian, fused, (x, y), words=f"{found} 0 is independent of the input"),
     ]
     for each in (functional.vhp, functional.hvp):
         product_with = functools.partial(each, strict=True)
@@ -578,6 +580,7 @@ def test_J06_strict_at_second_order(torch):
             error(product_with, lambda x: y.sum(), x, y),
             error(product_with, partly, (x, y), (y, y), words=f"{found} 1 is independent"),
             error(product_with, lambda x, y: cubes(x), (x, y), (y, y)),
+            error(product_with, fused, (x, y), (y, y), words=f"{found} 0 is independent"),
             error(again, quadratic, x, y),
         ]
     return errors
