@@ -112,6 +112,8 @@ class Pass:
 
     def visit_leaf(self, node, gradient):
         leaf, (gradient,) = node.variable, calling.before(self, node, [gradient])
+        if self.logs:
+            _log(node, [gradient])
         if gradient is not None:
             self.accumulate(leaf, gradient)
             calling.accumulated(leaf)
@@ -119,12 +121,12 @@ class Pass:
 
     def step(self, node, gradients):
         """Run a node and send its gradients along its edges."""
-        if self.logs:
-            _log(node, gradients)
-        if node.extras is None:
+        if node.extras is None and not self.logs:
             results = self.execute(node, gradients)
         else:
             gradients = calling.before(self, node, gradients)
+            if self.logs:
+                _log(node, gradients)
             results = calling.after(self, node, self.execute(node, gradients), gradients)
         if self.watchers:
             watching.results(self, node, results)
@@ -334,11 +336,17 @@ def _elsewhere(function):
 
 
 def _log(node, gradients):
-    shown = [
-        None if gradient is None else f"{avals.aval_of(getattr(gradient, '_array', gradient))!r}"
-        for gradient in gradients
-    ]
-    logger.debug("Executing: %r with grad_outputs: [%s]", node, ", ".join(map(str, shown)))
+    # a record of the log must not keep the node
+    logger.debug(f"Executing: {node!r} with grad_outputs: [{','.join(map(_shown, gradients))}]")
+
+
+def _shown(gradient) -> str:
+    """A gradient's dtype and shape as PyTorch logs them: bf16[2, 3]."""
+    if gradient is None:
+        return "None"
+    aval = avals.aval_of(getattr(gradient, "_array", gradient))
+    kind = str(aval.dtype).removeprefix("torch.").replace("complex", "c").replace("float", "f")
+    return f"{kind}{list(aval.shape)}"
 
 
 def _refuse_leak(leaf, gradient):

@@ -1,0 +1,74 @@
+"""What the logger torch.autograd.graph is told of a backward pass."""
+
+import logging
+import re
+
+from as_torch import as_torch, leaf
+
+LOGGER = logging.getLogger("torch.autograd.graph")
+
+
+class Kept(logging.Handler):
+    """What was logged, without addresses."""
+
+    def __init__(self):
+        super().__init__()
+        self.messages = []
+
+    def emit(self, record):
+        self.messages.append(re.sub(r"0x[0-9a-f]+", "...", record.getMessage()))
+
+
+def logged(function, level=logging.DEBUG):
+    handler, before = Kept(), LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(level)
+    try:
+        function()
+    finally:
+        LOGGER.setLevel(before)
+        LOGGER.removeHandler(handler)
+    return handler.messages
+
+
+@as_torch
+def test_H11_nodes_are_logged_as_they_run(torch):
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    return logged((x * 2 + 1).sum().backward)
+
+
+@as_torch
+def test_H11_dtypes_and_shapes_that_are_logged(torch):
+    found = []
+    for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.complex128):
+        x = torch.ones(2, 3, dtype=dtype, requires_grad=True)
+        found += logged(lambda x=x: x.sum().abs().backward())
+    return found
+
+
+@as_torch
+def test_H11_several_outputs_one_of_them_unused(torch):
+    x = torch.ones(4, 2, requires_grad=True)
+    first, _ = x.split(2)
+    return logged(lambda: first.sum().backward())
+
+
+@as_torch
+def test_H11_grad_logs_what_runs(torch):
+    x, w = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+    y = (x.exp() * w.sin()).sum()
+    return logged(lambda: torch.autograd.grad(y, x))
+
+
+@as_torch
+def test_H11_what_hooks_changed_is_logged(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x.exp()
+    y.grad_fn.register_prehook(lambda grads: (None,))
+    return logged(y.sum().backward)
+
+
+@as_torch
+def test_H11_nothing_at_another_level(torch):
+    x = leaf(torch, 1.0, 2.0)
+    return logged(x.sum().backward, logging.INFO)
