@@ -129,7 +129,7 @@ def adjoint(subject, settings):
     reverse = sum(product(gradient, v) for gradient, v in pairs if gradient is not None)
     if settings.tolerance.excess(numpy.array(reverse), numpy.array(forward)) > 0:
         raise settings.error(
-            "reverse",
+            "forward and reverse",
             "The adjoint (dot-product) test <u, J v> = <J^T u, v> failed for "
             f"{subject.name}: forward mode gives {forward:.12g}, reverse mode {reverse:.12g}, for "
             "random directions of all inputs and outputs. Each alone agrees with the numerical "

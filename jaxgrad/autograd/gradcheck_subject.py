@@ -143,7 +143,7 @@ def moved(tensor):
 
     def put(array):
         with jax.enable_x64(True):
-            assign(tensor, wrap(jnp.asarray(array)), False)
+            assign(tensor, wrap(jax.device_put(array, start.sharding)), False)
 
     try:
         yield put

@@ -205,6 +205,17 @@ def test_L09_without_jvp_the_tangent_is_derived():
         gradcheck(wrong, vector(jaxgrad), check_forward_ad=True, check_backward_ad=False)
 
 
+@as_torch
+def test_L09_views(torch):
+    same = {"backward": lambda ctx, g: g, "jvp": lambda ctx, t: t.view_as(t)}
+    view = made(torch, lambda x: x.view_as(x), **same)
+    wrong = made(torch, lambda x: x.view_as(x), **(same | {"jvp": lambda ctx, t: t * 1}))
+    check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
+    said = "forward is returning a view (or an input as-is) but the jvp is not returning a view"
+    x = vector(torch)
+    return check(view, x), error(check, wrong, x, words=said), check(lambda x: x.t(), x)
+
+
 # ---- L10: fast mode
 
 
