@@ -1,8 +1,8 @@
 """Forward mode: tensors that have tangents, level by level.
 
 A tensor's tangents are its root's: those of a view are cut out of them when they are asked for, and
-those of what is written through a view are put into them. A level is one derivative; of two that
-are entered one inside the other, the inner one's tangents may have tangents at the outer.
+those of what is written through a view are put into them. The tangents at a level may have tangents
+at outer ones.
 
 An operator with tangents is the operator itself, and for each level the program of its tangent
 (`TangentOf`), recorded as any other: so tangents have gradients, and gradients have tangents. The
@@ -11,51 +11,23 @@ An operator with tangents is the operator itself, and for each level the program
 
 from __future__ import annotations
 
-import contextvars
 import copy
 
 import jax
 
 from . import avals, execution, recording, views
+from .levels import Level, Tangents, enabled, in_order, see_below, window
 from .modes import INFERENCE, mode
 from .nodes import ProgramNode
 from .primitive import Call
-from .programs import Program
-from .tensor import Tensor, current, leaf_state, wrap
+from .programs import Program, Reverse
+from .tensor import Tensor, current, edge_of, leaf_state, wrap
 from .writing import Write
-
-# the levels that are entered here and now, the outermost first
-levels = contextvars.ContextVar("jaxgrad.forward_levels", default=())
-
-# whether operators compute tangents, here and now
-enabled = contextvars.ContextVar("jaxgrad.forward_enabled", default=True)
-
-
-class Level:
-    """One derivative that is being taken."""
-
-
-class Tangents:
-    """The tangents of a root: by level a tensor of its shape and dtype.
-
-    `aval`: the root's; `steps`: where among the views of its storage it stands, None at the
-    beginning.
-    """
-
-    __slots__ = ("aval", "of", "steps")
-
-    def __init__(self, aval, steps=None):
-        self.aval, self.steps, self.of = aval, steps, {}
-
-    @property
-    def live(self) -> bool:
-        """Whether there are any at a level that is entered."""
-        return any(level in self.of for level in levels.get())
 
 
 def start():
     """Have operators look for tangents from now on."""
-    recording.with_tangents = extended
+    recording.with_tangents, recording.is_moving = extended, is_moving
 
 
 # what a tensor has
@@ -71,6 +43,22 @@ def tangents_of(tensor: Tensor) -> Tangents | None:
     return alias.tangents
 
 
+def is_moving(tensor: Tensor) -> bool:
+    """Whether a tensor has a tangent at a level that has not ended, seen from here or not."""
+    if not current(tensor)._aval.dual:
+        return False
+    held = tangents_of(tensor)
+    return held is not None and bool(held.of)
+
+
+def levels_of(tensor: Tensor) -> list[Level]:
+    """The levels seen from here at which a tensor has tangents, the outermost first."""
+    if not current(tensor)._aval.dual:
+        return []
+    held = tangents_of(tensor)
+    return [] if held is None else held.seen()
+
+
 def tangent(tensor: Tensor, level: Level) -> Tensor | None:
     """The tangent of a tensor at a level, None where it stands still."""
     if not current(tensor)._aval.dual:
@@ -80,11 +68,13 @@ def tangent(tensor: Tensor, level: Level) -> Tensor | None:
     return found if found is None else _cut(tensor, held, found)
 
 
-def is_dual(tensor: Tensor) -> bool:
-    """Whether a tensor has a tangent at a level that is entered."""
-    return current(tensor)._aval.dual and any(
-        tangent(tensor, level) is not None for level in levels.get()
-    )
+def refuse(tensor: Tensor, what: str, cure: str):
+    """Raises RuntimeError where a tensor has tangents that would be lost by what is said."""
+    if is_moving(tensor):
+        raise RuntimeError(
+            f"{what} got a tensor of shape {list(tensor.shape)} with a tangent of forward mode, "
+            f"which would be lost: {cure}"
+        )
 
 
 def _beyond(tensor, held):
@@ -105,7 +95,7 @@ def _cut(tensor, held, whole):
 def mark(tensor: Tensor):
     """Note in a tensor's `Aval` whether it may have tangents."""
     held = tangents_of(tensor)
-    tensor._aval = avals.with_dual(tensor._aval, held is not None and held.live)
+    tensor._aval = avals.with_dual(tensor._aval, held is not None and bool(held.of))
 
 
 def give(tensor: Tensor, level: Level, value: Tensor | None):
@@ -113,20 +103,32 @@ def give(tensor: Tensor, level: Level, value: Tensor | None):
     held = tangents_of(tensor)
     if held is None:
         held = _begin(tensor)
+    if value is not None and value._aval.dual:
+        value = below(value, level)
     calls = _beyond(tensor, held)
     if calls:
         _write(held, level, calls, value, tensor)
-    elif value is None:
-        held.of.pop(level, None)
     else:
-        held.of[level] = _laid_out(value, held.aval)
+        held.set(level, None if value is None else _laid_out(value, held.aval))
     mark(tensor)
 
 
+def below(value: Tensor, level: Level) -> Tensor:
+    """A tensor as a tangent at a level: without tangents of its own but for outer levels."""
+    held = tangents_of(value)
+    if held is None or all(other.number < level.number for other in tuple(held.of)):
+        return value
+    token = see_below(level)
+    try:
+        return _frozen(value)
+    finally:
+        window.reset(token)
+
+
 def own(tensor: Tensor) -> Tangents:
-    """Let a view hold tangents of its own, and those that are cut from it."""
-    held = Tangents(views.plain(tensor._aval), tensor._alias.steps)
-    tensor._alias.tangents = held
+    """Let a view hold tangents of its own, and those that are cut from it; it has none yet."""
+    tensor._aval = views.plain(tensor._aval)
+    held = tensor._alias.tangents = Tangents(tensor._aval, tensor._alias.steps)
     return held
 
 
@@ -154,7 +156,7 @@ def _write(held, level, calls, value, tensor):
     value = _zeros(tensor._aval) if value is None else value
     program = Write.of(whole._aval, value._aval, tuple([call for call, _ in calls]))
     numbers = [number for _, given in calls for number in given]
-    held.of[level] = recording.apply(execution.prepare(program), [whole, value, *numbers])
+    held.set(level, recording.apply(execution.prepare(program), [whole, value, *numbers]))
 
 
 def _zeros(aval):
@@ -166,15 +168,24 @@ def _laid_out(value, aval):
     if value._aval.strides == aval.strides:
         return value
     alone = Write.of(aval, aval, ())
-    made = recording.apply(execution.prepare(alone), [value, value])
-    made._aval = avals.with_strides(made._aval, aval.strides)
-    return made
+    return _shows(recording.apply(execution.prepare(alone), [value, value]), aval)
+
+
+def _shows(value, aval):
+    """A tangent that nobody else has yet, with the strides of what it is the tangent of."""
+    value._aval = avals.with_strides(value._aval, aval.strides)
+    if value._leaf is not None and value._leaf.tangents is not None:
+        value._leaf.tangents.aval = views.plain(value._aval)
+    return value
 
 
 def assign(target: Tensor, made: Tensor):
-    """Give a tensor that was written to the tangents of its new value."""
-    for level in levels.get():
-        give(target, level, tangent(made, level))
+    """Give a tensor that was written to the tangents of its new value; where none are computed, it
+    keeps those that it has.
+    """
+    if enabled.get() and mode.get() < INFERENCE:
+        for level in in_order({*levels_of(target), *levels_of(made)}):
+            give(target, level, tangent(made, level))
     mark(target)
 
 
@@ -223,60 +234,72 @@ def extended(program: Program, leaves) -> Program:
 
 
 def _attach(program):
-    """What gives the results of a program their tangents."""
-    is_view = isinstance(program, Call) and views.is_view(program)
-    still = is_view and views.is_detached(program)
+    """What gives the results of a program their tangents. Those that share memory have them."""
 
     def attach(leaves, results):
-        if program.attach is not None:
+        shares = program.attach is not None
+        if shares:
             program.attach(leaves, results)
-        if is_view and mode.get() < INFERENCE and enabled.get():
-            for made in () if still else results:
+            for made in results:
                 mark(made)
+        if mode.get() >= INFERENCE or not enabled.get():
             return
-        for made in results:
-            made._aval = views.plain(made._aval)
-        if mode.get() < INFERENCE and enabled.get():
+        if not shares:
             _move(program, leaves, results)
+        nodes = [made._node for made in results if isinstance(made._node, ProgramNode)]
+        if nodes:
+            _keep(nodes[0], leaves, results)
 
     return attach
 
 
 def _move(program, leaves, results):
-    entered = levels.get()
-    for number, level in enumerate(entered):
-        moving = {
-            i: tangent(leaf, level)
-            for i, leaf in enumerate(leaves)
-            if isinstance(leaf, Tensor) and leaf._aval.dual and program.tracked[i]
-        }
-        moving = {i: each for i, each in moving.items() if each is not None}
-        if moving and program.differentiable_outputs:
-            token = levels.set(entered[:number])
-            try:
-                found = _tangents(program, leaves, moving)
-            finally:
-                levels.reset(token)
-            for position, value in zip(program.differentiable_outputs, found, strict=True):
-                give(results[position], level, value)
-    nodes = [made._node for made in results if isinstance(made._node, ProgramNode)]
-    if nodes:
-        _keep(nodes[0], leaves, results)
+    found = {}
+    for position, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and leaf._aval.dual:
+            mark(leaf)  # its levels may have ended
+            for level in levels_of(leaf) if program.tracked[position] else ():
+                found.setdefault(level, []).append(position)
+    if not program.differentiable_outputs:
+        return
+    for level in in_order(found):
+        token = see_below(level)
+        try:
+            values = _tangents(program, leaves, level, found[level])
+        finally:
+            window.reset(token)
+        for position, value in zip(program.differentiable_outputs, values, strict=True):
+            give(results[position], level, _shows(value, results[position]._aval))
 
 
-def _tangents(program, leaves, moving):
-    mask = tuple([i in moving for i in range(len(leaves))])
+def _tangents(program, leaves, level, positions):
+    """The tangents of the differentiable outputs, where the inputs at some positions move."""
+    moving = {i: tangent(leaves[i], level) for i in positions}
+    mask = tuple([moving.get(i) is not None for i in range(len(leaves))])
+    program = program.compact
     derived = program.tangents.get(mask)
     if derived is None:
         derived = program.tangents.setdefault(mask, TangentOf(program, mask))
+    given = [value for value in moving.values() if value is not None]
     try:
-        found = recording.apply(execution.prepare(derived), [*leaves, *moving.values()])
+        values = recording.apply(execution.prepare(derived), [*leaves, *given])
     except NotImplementedError as error:
         raise NotImplementedError(
-            f"Trying to use forward AD with {program.name} that does not support it because it has "
-            f"not been implemented yet: {error}"
+            f"Trying to use forward AD with {operator_of(program)} that does not support it "
+            f"because it has not been implemented yet. {error}"
         ) from error
-    return (found,) if derived.single else found
+    return (values,) if derived.single else values
+
+
+def operator_of(program: Program) -> str:
+    """The name of the operator that a program is, or is derived from."""
+    if isinstance(program, Call):
+        return program.primitive.name
+    if isinstance(program, TangentOf):
+        return operator_of(program.program)
+    if isinstance(program, Reverse):
+        return f"{operator_of(program.program)}_backward"
+    return program.name
 
 
 # nodes
@@ -294,16 +317,27 @@ def _keep(node, leaves, results):
 def kept(tensor: Tensor) -> Tangents | None:
     """The tangents of a tensor as it is now; None where there are none."""
     found = Tangents(views.plain(tensor._aval))
-    for level in levels.get():
+    for level in levels_of(tensor):
         value = tangent(tensor, level)
-        if value is not None:
-            found.of[level] = value
+        found.set(level, None if value is None else _frozen(value))
     return found if found.of else None
+
+
+def _frozen(value):
+    """A tensor as it is now, with its history and its tangents, for nobody to write to."""
+    place = (True, *edge_of(value)) if current(value)._tracked else ()
+    return restore(wrap(value._raw, views.plain(value._aval), *place), kept(value))
 
 
 def restore(tensor: Tensor, held: Tangents | None) -> Tensor:
     """A tensor that nobody else has, with tangents that were kept."""
     if held is not None:
-        leaf_state(tensor).tangents = held
+        mine = Tangents(held.aval)
+        for level, value in list(held.of.items()):
+            mine.set(level, value)
+        if tensor._alias is None:
+            leaf_state(tensor).tangents = mine
+        else:
+            mine.steps, tensor._alias.tangents = tensor._alias.steps, mine
         mark(tensor)
     return tensor

@@ -32,6 +32,7 @@ ROOMS = (
     "jaxgrad.printing",
     "jaxgrad.execution",
     "jaxgrad.modes",
+    "jaxgrad.levels",
     "jaxgrad.hooks",
     "jaxgrad.nodes",
     "jaxgrad.tensor",

@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 
 import jax
 
-from .. import avals, execution, layouts, noting, tangents
+from .. import avals, execution, layouts, levels, noting, tangents
 from ..aliasing import assign
 from ..modes import is_grad_enabled, switch, with_grad
 from ..nodes import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
@@ -43,7 +43,7 @@ class Pass:
 
     def __init__(self, retain_graph: bool, create_graph: bool):
         self.retain_graph, self.create_graph = retain_graph, create_graph
-        self.tensors = create_graph or bool(tangents.levels.get())
+        self.tensors = create_graph or levels.is_any_begun()
         self.logs = logger.isEnabledFor(logging.DEBUG)
         self.arrived: dict[int, list] = {}
         self.heap: list[tuple] = []

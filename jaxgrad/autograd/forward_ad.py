@@ -6,17 +6,27 @@
 ...     fwAD.unpack_dual(x * x).tangent
 tensor(6.)
 
-Levels may be entered one inside the other (PyTorch refuses), for derivatives of higher order.
+Tangents go through `no_grad`, which is about the other mode; `detach` and `inference_mode` drop
+them. Levels may be entered one inside the other (PyTorch refuses), for derivatives of higher order.
+A level belongs to the thread, or asyncio task, that entered it, and to those that were begun with
+its context; tensors take their tangents along into any other, and operators there compute with
+them. PyTorch has one level, of all threads.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from .. import ops, tangents
+from .. import execution, ops, tangents
+from ..levels import Level, enabled, entered
 from ..modes import is_inference_mode_enabled
-from ..tensor import Tensor
-from .grad_mode import _Setting
+from ..tensor import Tensor, wrap
+from .grad_mode import _Mode, _Setting
+
+NO_LEVEL = (
+    "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+    "enter_dual_level() first."
+)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -29,9 +39,9 @@ class UnpackedDualTensor(NamedTuple):
 def enter_dual_level() -> int:
     """Begin a derivative; gives the number of its level, for `exit_dual_level`."""
     tangents.start()
-    entered = tangents.levels.get()
-    tangents.levels.set((*entered, tangents.Level()))
-    return len(entered)
+    here = entered.get()
+    entered.set((*here, Level()))
+    return len(here)
 
 
 def exit_dual_level(*, level: int | None = None):
@@ -39,63 +49,85 @@ def exit_dual_level(*, level: int | None = None):
 
     Raises RuntimeError for the level of another, and where there is none.
     """
-    entered = tangents.levels.get()
-    level = len(entered) - 1 if level is None else level
-    if level < 0 or not entered:
+    here = entered.get()
+    level = len(here) - 1 if level is None else level
+    if level < 0 or not here:
         raise RuntimeError(
             "Dual level must be a positive number. No level of forward mode is entered: "
             "enter_dual_level() comes first"
         )
-    if level != len(entered) - 1:
+    if level != len(here) - 1:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This "
-            f"is not supported. The last one is {len(entered) - 1}, not {level}"
+            f"is not supported. The last one is {len(here) - 1}, not {level}"
         )
-    tangents.levels.set(entered[:-1])
+    _leave(here, level)
 
 
-class dual_level:
-    """A context in which tensors may have tangents. Gives the number of the level."""
+def _leave(here, number):
+    """End a level, and those that were entered inside of it."""
+    entered.set(here[:number])
+    for level in here[number:]:
+        level.end()
+
+
+class dual_level(_Mode):
+    """A context, or a decorator, in which tensors may have tangents. Gives the number of the level.
+
+    Raises RuntimeError at its end where a level that was entered inside is still there, unless an
+    exception is under way: then it ends both.
+    """
+
+    def __init__(self):
+        self.begun = []
 
     def __enter__(self) -> int:
-        self.entered = [*getattr(self, "entered", ()), enter_dual_level()]
-        return self.entered[-1]
+        number = enter_dual_level()
+        self.begun.append(entered.get()[-1])
+        return number
 
-    def __exit__(self, *exception):
-        exit_dual_level(level=self.entered.pop())
+    def __exit__(self, kind, *exception):
+        here = entered.get()
+        # one object may be entered several times, and in several places at once
+        mine = next((each for each in reversed(self.begun) if each in here), self.begun[-1])
+        self.begun.remove(mine)
+        if mine not in here:
+            mine.end()  # it was entered in another context
+        elif kind is not None:
+            _leave(here, here.index(mine))
+        else:
+            exit_dual_level(level=here.index(mine))
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of a tensor that has a tangent, of the same shape.
 
     level: that of the tangent, the innermost by default. The tangent may require grad: what is
-    computed from it is recorded. Raises RuntimeError outside of a level, for a tangent of another
-    shape, and for a tensor that has a tangent at this level already; ValueError for tensors that
-    are neither floating point nor complex.
+    computed from it is recorded. It is converted to the tensor's dtype, and is never written to: in
+    place, a dual gets another. What is written to the tensor later changes the dual's value, and
+    not its tangent. In inference mode there are no tangents.
+
+    Raises RuntimeError outside of a level, for a tangent of another shape, a complex one of a real
+    tensor, or one that has a tangent itself, and for a tensor that has one, at this level;
+    ValueError for tensors that are neither floating point nor complex.
     """
-    entered = tangents.levels.get()
-    if (level is None and not entered) or (level is not None and not 0 <= level < len(entered)):
-        raise RuntimeError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
-            "enter_dual_level() first."
-        )
+    here = entered.get()
+    number = len(here) - 1 if level is None else level
+    if number < 0:
+        raise RuntimeError(NO_LEVEL)
+    if number >= len(here):
+        why = f"{number} is not among the {len(here)} that are entered"
+        raise RuntimeError(f"Invalid level given to _make_dual: {why}. {NO_LEVEL}")
     _check(tensor, tangent)
-    number = len(entered) - 1 if level is None else level
-    if tangents.tangent(tensor, entered[number]) is not None:
-        raise RuntimeError(
-            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
-            f"same level {number} is not supported."
-        )
-    made = _shown_again(tensor)
-    held = tangents.own(made)
-    for other in entered:
-        kept = tangents.tangent(tensor, other)
-        if kept is not None:
-            held.of[other] = kept
-    if tangent.dtype is not tensor.dtype:
-        tangent = tangent.to(tensor.dtype)
-    tangents.give(made, entered[number], tangent)
-    return made
+    for given, words in (
+        (tensor, "Making a dual Tensor based on a Tensor that already has a forward gradient"),
+        (tangent, "Setting a forward grad that itself has a forward gradient"),
+    ):
+        if tangents.tangent(given, here[number]) is not None:
+            raise RuntimeError(f"{words} at the same level {number} is not supported.")
+    if is_inference_mode_enabled():
+        return _shown_again(tensor)
+    return _joined(tensor, here[number], tangent.to(tensor.dtype))
 
 
 def _check(tensor, tangent):
@@ -121,12 +153,37 @@ def _check(tensor, tangent):
 
 
 def _shown_again(tensor):
-    """A view of all of a tensor, whose tangents are its own."""
-    token = tangents.enabled.set(False)
-    try:
-        return ops.alias(tensor)
-    finally:
-        tangents.enabled.reset(token)
+    """A view of all of a tensor, whose tangents are its own: as yet it has none."""
+    made = ops.alias(tensor)
+    tangents.own(made)
+    return made
+
+
+def _joined(tensor, level, tangent):
+    """A view of a tensor with a tangent at a level at which neither of the two has one.
+
+    What both have at inner levels becomes the value and the tangent of a tangent there.
+    """
+    made, inner = _shown_again(tensor), {}
+    for other in tangents.levels_of(tensor):
+        found = tangents.tangent(tensor, other)
+        if other.number < level.number:
+            tangents.give(made, other, found)
+        else:
+            inner[other] = found, None
+    for other in tangents.levels_of(tangent):
+        if other.number > level.number:
+            found, _ = inner.get(other, (None, None))
+            inner[other] = found, tangents.tangent(tangent, other)
+    tangents.give(made, level, tangents.below(tangent, level))
+    for other, (found, both) in inner.items():
+        found = _zeros(tensor) if found is None else found
+        tangents.give(made, other, found if both is None else _joined(found, level, both))
+    return made
+
+
+def _zeros(tensor):
+    return wrap(execution.filled(tensor._aval, 0))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -143,30 +200,41 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"unpack_dual(): expected a Tensor, not {type(tensor).__name__}")
-    entered = tangents.levels.get()
-    number = len(entered) - 1 if level is None else level
-    if not 0 <= number < len(entered) or is_inference_mode_enabled():
+    here = entered.get()
+    number = len(here) - 1 if level is None else level
+    if not 0 <= number < len(here) or is_inference_mode_enabled() or not enabled.get():
         return UnpackedDualTensor(tensor, None)
-    tangent = tangents.tangent(tensor, entered[number])
-    if tangent is None:
+    if not any(other.number >= here[number].number for other in tangents.levels_of(tensor)):
         return UnpackedDualTensor(tensor, None)
-    primal = _shown_again(tensor)
-    held = tangents.own(primal)
-    for outer in entered[:number]:
-        kept = tangents.tangent(tensor, outer)
-        if kept is not None:
-            held.of[outer] = kept
-    tangents.mark(primal)
-    return UnpackedDualTensor(primal, tangent)
+    return UnpackedDualTensor(*_split(tensor, here[number]))
+
+
+def _split(tensor, level):
+    """The inverse of `_joined`: a tensor without its tangent at a level, and that tangent."""
+    primal, inner = _shown_again(tensor), []
+    tangent = tangents.tangent(tensor, level) if level.is_seen() else None
+    for other in tangents.levels_of(tensor):
+        found, both = tangents.tangent(tensor, other), None
+        if other.number > level.number:
+            found, both = _split(found, level)
+        if other is not level:
+            tangents.give(primal, other, found)
+        if both is not None:
+            inner.append((other, both))
+    if inner:
+        tangent = _shown_again(_zeros(tensor) if tangent is None else tangent)
+    for other, both in inner:
+        tangents.give(tangent, other, both)
+    return primal, tangent
 
 
 class _set_fwd_grad_enabled(_Setting):
     """Whether operators compute tangents."""
 
     def set(self):
-        before = tangents.enabled.get()
-        tangents.enabled.set(self.mode)
+        before = enabled.get()
+        enabled.set(self.mode)
         return before
 
     def reset(self, before):
-        tangents.enabled.set(before)
+        enabled.set(before)

@@ -12,11 +12,10 @@ import inspect
 
 import jax
 
-from .. import causes, execution, noting, ops, versions
+from .. import causes, execution, levels, noting, ops, versions
 from ..modes import INFERENCE, MARK, PLAIN, RECORD, is_grad_enabled, mode, off, switch
 from ..nodes import FREED, SECOND_TIME, Node, next_sequence_number
 from ..recording import refuse_inference
-from ..tangents import levels
 from ..tensor import Tensor, edge_of
 from .function_outputs import Outputs
 from .function_rules import gradients_of, has_setup
@@ -69,7 +68,7 @@ class FunctionNode(Node):
             )
         if self._checks is not None:
             self._checks.check(self.name())
-        wanted = is_grad_enabled() or (self._moving and levels.get())
+        wanted = is_grad_enabled() or (self._moving and levels.is_any_begun())
         derived = wanted and any(s is not None and s.derived for s in saved)
         again = recomputed(self) if derived else [None] * len(saved)
         found = tuple(
@@ -90,7 +89,7 @@ class FunctionNode(Node):
         """The author's `backward`, as the engine runs it."""
         if run.create_graph:
             sever(self)
-        elif self._moving and levels.get():
+        elif self._moving and levels.is_any_begun():
             refuse_attributes(self)
         results = list(map(run.carried, gradients_of(self, list(map(run.as_tensor, gradients)))))
         if not run.retain_graph and self._saved:
@@ -197,7 +196,7 @@ def begin(cls, args):
         ctx._inputs = [a._aval for a, needed in zip(args, needs, strict=True) if needed]
         ctx.sequence = next_sequence_number()  # higher than those of the leaves' new nodes
     ctx._tensors = tuple([isinstance(argument, Tensor) for argument in args])
-    moved = moving(args) if levels.get() and mode.get() < INFERENCE else ()
+    moved = moving(args) if mode.get() < INFERENCE else ()
     ctx._moving = bool(moved)
     output = forward(cls, ctx, args, recorded or bool(moved))
     several = isinstance(output, tuple)
@@ -225,9 +224,9 @@ def forward(cls, ctx, args, recorded):
 
 def run_forward(cls, ctx, args, within, turned_off):
     """`forward` in the mode `within`, in which switching grad mode off leads to `turned_off`."""
-    before, token, entered = switch(within), off.set(turned_off), levels.get()
-    if entered and within != RECORD:
-        levels.set(())  # the tangents are the author's business
+    before, token, seen = switch(within), off.set(turned_off), levels.window.get()
+    if within != RECORD and levels.is_any_begun():
+        levels.hide()  # the tangents are the author's business
     try:
         if not has_setup(cls):
             return cls.forward(ctx, *args)
@@ -237,7 +236,7 @@ def run_forward(cls, ctx, args, within, turned_off):
     finally:
         off.reset(token)
         switch(before)
-        levels.set(entered)
+        levels.window.set(seen)
 
 
 def recomputed(ctx) -> list:

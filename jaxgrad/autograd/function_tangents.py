@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .. import execution, tangents
+from .. import execution, recording, tangents
+from ..levels import enabled, in_order, see_below, window
 from ..modes import RECORD, mode, switch
 from ..tensor import Tensor, edge_of, wrap
 from .engine import PassTo
@@ -11,36 +12,36 @@ from .saving import SavedOutput
 
 
 def moving(args) -> list:
-    """For each level that is entered the tangents of the arguments; nothing where none has one."""
-    if not tangents.enabled.get():
+    """The levels at which arguments have tangents, the outermost first, each with what they have
+    there.
+    """
+    if recording.with_tangents is None or not enabled.get():
         return []
-    found = [
-        [tangents.tangent(a, level) if isinstance(a, Tensor) else None for a in args]
-        for level in tangents.levels.get()
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    return [
+        (level, [tangents.tangent(a, level) if isinstance(a, Tensor) else None for a in args])
+        for level in in_order({level for each in tensors for level in tangents.levels_of(each)})
     ]
-    return found if any(t is not None for given in found for t in given) else []
 
 
 def move(ctx, made, moved):
     """Give the outputs of a call the tangents that those of its arguments lead to."""
-    entered, cls = tangents.levels.get(), ctx._forward_cls
+    cls = ctx._forward_cls
     views = [_is_view(ctx, output) for output in made]
     for output, is_view in zip(made, views, strict=True):
         if is_view:
             tangents.own(output)
-    for number, given in enumerate(moved):
-        if all(tangent is None for tangent in given):
-            continue
-        token = tangents.levels.set(entered[:number])
+    for level, given in moved:
+        token = see_below(level)
         try:
             found = tangents_of(ctx, list(given)) if has_jvp(cls) else _transposed(ctx, given)
         finally:
-            tangents.levels.reset(token)
+            window.reset(token)
         for output, value, is_view in zip(made, found, views, strict=True):
             if is_view and has_jvp(cls):
                 _check_view(value, given)
             if isinstance(output, Tensor) and output._aval.differentiable:
-                tangents.give(output, entered[number], value)
+                tangents.give(output, level, value)
     for saved in ctx._saved:
         if isinstance(saved, SavedOutput):
             saved.tangents = tangents.kept(made[saved.number])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import noting
-from ..tangents import restore
+from ..tangents import kept, restore
 from ..tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, known_edge_of, wrap
 from ..views import plain
 
@@ -12,16 +12,17 @@ class Saved:
     """A tensor that was saved: an input, or any other with a history of its own.
 
     `derived`: whether it was computed from the inputs on the way, and so has a history that nobody
-    recorded.
+    recorded; `tangents`: those that it had.
     """
 
-    __slots__ = ("array", "aval", "derived", "edge", "packed", "source")
+    __slots__ = ("array", "aval", "derived", "edge", "packed", "source", "tangents")
 
     def __init__(self, tensor: Tensor):
         self.source, self.packed = current(tensor), None
         self.array, self.aval = tensor._raw, tensor._aval
         self.derived = tensor._node is DERIVED
         self.edge = known_edge_of(tensor) if tensor._tracked else None
+        self.tangents = kept(tensor) if tensor._aval.dual else None
 
     def pack(self, pair):
         """Put it through saved-tensor hooks, and keep what they make of it."""
@@ -45,15 +46,14 @@ class Saved:
         return self.with_history(self.array, ctx)
 
     def with_history(self, array, ctx):
-        if self.edge is None:
-            return wrap(array, self.aval)
-        return wrap(array, self.aval, True, *self.edge)
+        place = () if self.edge is None else (True, *self.edge)
+        return restore(wrap(array, plain(self.aval), *place), self.tangents)
 
 
 class SavedOutput(Saved):
     """An output that was saved. It has the call for its history, which must not hold it."""
 
-    __slots__ = ("number", "tangents", "tracked")
+    __slots__ = ("number", "tracked")
 
     def __init__(self, tensor: Tensor, number: int):
         self.source, self.packed, self.edge, self.derived = None, None, None, False
