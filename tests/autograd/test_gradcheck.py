@@ -203,7 +203,7 @@ def test_L02_the_operator_is_named(tmp_path):
 
 def test_L02_a_function_that_is_not_one():
     count = itertools.count()
-    with pytest.raises(RuntimeError, match="Called twice with the same inputs .* gives different"):
+    with pytest.raises(RuntimeError, match=r"Called twice with the same inputs .* gives different"):
         gradcheck(lambda x: x * next(count), vector(jaxgrad))
 
 
