@@ -14,28 +14,34 @@ _flops: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def events_of(recorder, profile) -> list[FunctionEvent]:
-    """The events of a recorder that records no more, by the time at which they began.
-
-    A node that was run has the stack and the place of the operator that recorded it.
-    """
+    """The events of a recorder that records no more, by the time at which they began."""
     recorder.close()
     notes = sorted(recorder.events, key=lambda note: (note.begun, -note.ended))
     notes = list(_without_inner_phases(notes))
-    sources = {}
-    for note in notes:
-        if note.sequence >= 0 and note.call.scope != BACKWARD:
-            sources.setdefault(note.sequence, note)
-    made = []
-    for number, note in enumerate(notes, 1):
-        event = _event(number, note, recorder, profile)
-        source = sources.get(note.sequence)
-        if note.call.scope == BACKWARD and source is not None and source.begun < note.begun:
-            event.fwd_thread = source.thread
-            event.stack, event.place = _stack(source, recorder), _place(source)
-        elif note.call.scope == BACKWARD:
-            event.fwd_thread, event.place = 0, _place(note)
-        made.append(event)
+    made = [_event(number, note, recorder, profile) for number, note in enumerate(notes, 1)]
+    _place_backward(notes, made)
     return _with_freed(made, recorder, profile)
+
+
+def _place_backward(notes, events):
+    """Give the run of a node the stack and the place of the operator that recorded it, and so what
+    the engine computes for the node; what an author's code calls has those of that code.
+    """
+    sources, around = {}, {}
+    for note, event in zip(notes, events, strict=True):
+        runs = around.setdefault(note.thread, [])
+        while runs and runs[-1][0].ended < note.ended:
+            runs.pop()
+        source = sources.get(note.sequence)
+        if note.call.scope == BACKWARD:
+            runs.append((note, event))
+            if source is not None:
+                event.fwd_thread = source.thread
+                event.stack, event.place = source.stack, source.place
+        elif runs and _place(runs[-1][0]) == _place(note):
+            event.stack, event.place = runs[-1][1].stack, runs[-1][1].place
+        if note.call.scope != BACKWARD and note.sequence >= 0:
+            sources.setdefault(note.sequence, event)
 
 
 def _without_inner_phases(notes):

@@ -134,8 +134,8 @@ def _columns(events, memory, flops, widths, unit):
     if any(event.node_id not in (-1, None) for event in events):
         columns.append(_Column("Node ID", lambda event: str(event.node_id)))
     if any(event.input_shapes for event in events):
-        width = _width([str(event.input_shapes) for event in events], shapes)
-        shown = _Column("Input Shapes", lambda event: str(event.input_shapes)[:width], width)
+        wide = _width([str(event.input_shapes) for event in events], shapes)
+        shown = _Column("Input Shapes", lambda event: str(event.input_shapes)[:wide], wide)
         columns.append(shown)
     entries = [entry for event in events for entry in event.stack or ()]
     if entries:

@@ -1,0 +1,29 @@
+"""What the profiles of tests have in common."""
+
+import jaxgrad
+from jaxgrad.autograd import profiler
+
+
+def names(prof):
+    """The events of operators, nodes and labels, without what JAX compiles on the way."""
+    return [e.name for e in prof.function_events if not e.name.startswith("jax::")]
+
+
+def named(prof, name):
+    found = [event for event in prof.function_events if event.name == name]
+    assert found, f"no {name} among {names(prof)}"
+    return found
+
+
+def square(x):
+    """Some operators, forward and backward."""
+    y = (x * x).sin()
+    y.sum().backward()
+    return y
+
+
+def profiled(function=square, **options):
+    x = jaxgrad.ones(3, 4).requires_grad_()
+    with profiler.profile(**options) as prof:
+        function(x)
+    return prof
