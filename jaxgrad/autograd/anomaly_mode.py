@@ -56,7 +56,7 @@ class detect_anomaly(_Anomaly):
     ...     try:
     ...         y.backward()
     ...     except RuntimeError as error:
-    ...         print(str(error)[:60])
+    ...         print(str(error)[:62])
     Function 'SqrtBackward0' returned nan values in its 0th output
     """
 
