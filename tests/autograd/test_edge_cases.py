@@ -1,0 +1,448 @@
+"""Forty cases at the edges of PyTorch's autograd, eager and, where it has a meaning, compiled.
+
+Those from the twenty-fourth on are in test_more_edge_cases.py.
+"""
+
+import copy
+import threading
+from collections import OrderedDict
+
+import pytest
+from as_torch import as_torch, error, leaf, warned
+from compiled import under_jit
+
+import jaxgrad
+
+
+def numbers(torch, *values, **options):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
+
+
+def word(made):
+    """The kind and the words of a warning or an error, as far as both say the same."""
+    return [(each["error"], each["says"].split(". ")[0]) for each in made["warnings"]]
+
+
+# ---- graphs that run more than once
+
+
+@as_torch
+def test_edge_01_backward_twice(torch):
+    x, y = leaf(torch, 3.0), leaf(torch, 3.0)
+    square, sum_ = x * x, y + 1
+    square.backward()
+    second = error(square.backward)
+    sum_.backward()
+    sum_.backward()
+    return second, x.grad, y.grad
+
+
+@as_torch
+def test_edge_02_retain_graph(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    return x.grad, error(y.backward)
+
+
+@as_torch
+def test_edge_03_partial_freeing(torch):
+    a = leaf(torch, 3.0)
+    y = a * a
+    z = y * y
+    outer, inner = torch.autograd.grad(z, y), torch.autograd.grad(y, a)
+    b = leaf(torch, 3.0)
+    shared = b * b
+    z, w = shared * 2, shared * 3
+    z.backward()
+    return outer, inner, b.grad, error(w.backward), b.grad
+
+
+@as_torch
+def test_edge_04_accumulation(torch):
+    a = leaf(torch, 3.0)
+    (a * a).backward()
+    g = a.grad
+    (a * a).backward()
+    same, total = a.grad is g, g.clone()
+    told = warned(lambda: (a * a).backward(create_graph=True))
+    found = same, total, a.grad is g, g, a.grad, word(told)
+    a.grad = None
+    return found
+
+
+@as_torch
+def test_edge_05_a_preset_gradient(torch):
+    a, given = leaf(torch, 1.0), torch.tensor(1.0)
+    a.grad = given
+    (a * 2).backward()
+    return a.grad, given, a.grad is given
+
+
+@as_torch
+def test_edge_06_allow_unused(torch):
+    x, y = leaf(torch, 2.0), leaf(torch, 5.0)
+    grad = torch.autograd.grad
+    return (
+        error(grad, x * x, [x, y]),
+        error(grad, x * x, [y, x]),
+        error(lambda: grad(x * x, [x, y], allow_unused=False)),
+        grad(x * x, [x, y], allow_unused=True),
+        grad(x * x, [x, y], allow_unused=None, materialize_grads=True),
+    )
+
+
+@as_torch
+def test_edge_07_materialize_grads(torch):
+    x, y = leaf(torch, 2.0), torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    grad = torch.autograd.grad
+    return (
+        grad(x * x, [x, y], materialize_grads=True),
+        grad(x * x, [x, y], materialize_grads=True, create_graph=True),
+        error(lambda: grad(x * x, [x, y], materialize_grads=True, allow_unused=False)),
+    )
+
+
+@as_torch
+def test_edge_08_is_grads_batched(torch):
+    x = numbers(torch, 1.0, 2.0, 3.0)
+    y, eye = x * x * x, torch.eye(3, dtype=torch.float64)
+    found = torch.autograd.grad(y, x, eye, retain_graph=True, is_grads_batched=True)
+    wrong = torch.ones(4, 4, dtype=torch.float64)
+    words = "If `is_grads_batched=True`, we interpret the first dimension of each grad_output"
+    refused = error(lambda: torch.autograd.grad(y, x, wrong, is_grads_batched=True), words=words)
+    return found, refused
+
+
+@as_torch
+def test_edge_09_inputs(torch):
+    found = []
+    for form in (lambda a, b: [a], lambda a, b: b, lambda a, b: {"a": a}, lambda a, b: (a, b)):
+        a = leaf(torch, 3.0)
+        b = a * a
+        (b * 2).backward(inputs=form(a, b))
+        found.append((a.grad, b.grad if b.retains_grad else None))
+    a, other, plain = leaf(torch, 3.0), leaf(torch, 1.0), torch.tensor(1.0)
+    y = a * a
+    y.backward(inputs=[other], retain_graph=True)
+    refused = [error(lambda w=w: y.backward(inputs=w)) for w in ([], OrderedDict(a=a))]
+    words = "can't retain_grad on Tensor that has requires_grad=False"
+    refused.append(error(lambda: y.backward(inputs=[plain]), words=words))
+    return found, other.grad, refused
+
+
+@as_torch
+def test_edge_10_implicit_gradient(torch):
+    words = "grad can be implicitly created only for"
+    found, refused = [], []
+    for shape in ((), (1,), (1, 1)):
+        x = torch.full(shape, 3.0, requires_grad=True)
+        (x * 2).backward()
+        found.append(x.grad)
+    for shape in ((3,), (0,)):
+        x = torch.ones(shape, requires_grad=True)
+        refused.append(error((x * 2).backward, words=f"{words} scalar outputs"))
+    z = torch.tensor(1 + 2j, requires_grad=True)
+    refused.append(error((z * z).backward, words=f"{words} real scalar outputs but got"))
+    return found, refused
+
+
+@as_torch
+def test_edge_11_dtype_of_a_gradient(torch):
+    x = leaf(torch, 1.0, 2.0)
+    (x * x).backward(torch.ones(2, dtype=torch.float64))
+    complex_, words = torch.ones(2, dtype=torch.complex64), "For complex Tensors, both grad_output"
+    return x.grad, error((x * x).backward, complex_, words=words), error((x * x).backward, [1.0])
+
+
+@as_torch
+def test_edge_12_double_backward(torch):
+    x = leaf(torch, 2.0)
+    (first,) = torch.autograd.grad(x**3, x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x)
+    (plain,) = torch.autograd.grad(x**3, x)
+    words = "element 0 of tensors does not require grad and does not have a grad_fn"
+    refused = error(torch.autograd.grad, plain, x, words=words)
+    told = warned(lambda: (x**3).backward(create_graph=True))
+    found = first, second, refused, word(told), x.grad
+    x.grad = None
+    return found
+
+
+def once(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    return Double
+
+
+@as_torch
+def test_edge_13_once_differentiable(torch):
+    Double, x, weight = once(torch), *(leaf(torch, value) for value in (3.0, 5.0))
+    first = torch.autograd.grad(Double.apply(x), x, create_graph=True)
+    (weighted,) = torch.autograd.grad(Double.apply(x) * weight, x, create_graph=True)
+    refused = error(weighted.backward), error(torch.autograd.grad, first[0], x)
+    (other,) = torch.autograd.grad(Double.apply(x) + weight**2, weight, create_graph=True)
+    return first, weighted, refused, torch.autograd.grad(other, weight)
+
+
+def test_edge_13_what_such_a_gradient_was_multiplied_by():
+    """PyTorch says that it was not used, and with allow_unused=True gives None."""
+    x, weight = leaf(jaxgrad, 3.0), leaf(jaxgrad, 5.0)
+    y = once(jaxgrad).apply(x) * weight
+    (gradient,) = jaxgrad.autograd.grad(y, x, create_graph=True)
+    with pytest.raises(RuntimeError, match="trying to differentiate twice a function that"):
+        jaxgrad.autograd.grad(gradient, weight, allow_unused=True)
+
+
+# ---- hooks
+
+
+@as_torch
+def test_edge_14_order_of_hooks(torch):
+    seen = []
+
+    def note(name, result=None):
+        def hook(*gradients):
+            seen.append((name, gradients))
+            return None if result is None else result(*gradients)
+
+        return hook
+
+    a = leaf(torch, 2.0)
+    b = a * 2
+    c = b * 3
+    b.register_hook(note("b1", lambda g: g * 10))
+    b.register_hook(note("b2", lambda g: g + 1))
+    b.grad_fn.register_prehook(note("pre"))
+    b.grad_fn.register_hook(note("node"))
+    b.retain_grad()
+    a.register_hook(note("a"))
+    a.register_post_accumulate_grad_hook(lambda leaf: seen.append(("post", leaf.grad.clone())))
+    c.backward()
+    return seen, b.grad, a.grad
+
+
+@as_torch
+def test_edge_15_hooks_that_are_removed(torch):
+    x, seen, handles = leaf(torch, 2.0), [], {}
+
+    def once(g):
+        seen.append(1)
+        handles["once"].remove()
+
+    handles["once"] = x.register_hook(once)
+    x.register_hook(lambda g: seen.append(2))
+    for _ in range(2):
+        (x * x).backward()
+    with x.register_hook(lambda g: g * 10):
+        (x * x).backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_edge_15_what_hooks_return(torch):
+    found = []
+    for wrong in (lambda g: 3, lambda g: torch.ones(3), lambda g: g.double(), lambda g: 1 / 0):
+        x = leaf(torch, 2.0)
+        y = x * x
+        y.register_hook(wrong)
+        found.append(error(y.backward))
+    return found
+
+
+@as_torch
+def test_edge_15_hooks_and_writes(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = x * 1
+    y.register_hook(lambda g: seen.append(("old", g)))
+    y.mul_(3)
+    y.register_hook(lambda g: seen.append(("new", g)))
+    y.backward()
+    z = leaf(torch, 2.0) * 1
+    z.register_hook(lambda g: seen.append(("sum", g)))
+    (z * 3 + z * 4).backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_edge_16_hooks_under_grad(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = x * x
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
+    y.grad_fn.register_hook(lambda results, gradients: seen.append("node"))
+    y.grad_fn.register_prehook(lambda gradients: seen.append("before"))
+    z = y * 3
+    captured = torch.autograd.grad(z, y, retain_graph=True), list(seen)
+    torch.autograd.grad(z, x)
+    return captured, seen
+
+
+@as_torch
+def test_edge_17_multi_grad_hook(torch):
+    a, b, c, unused = (leaf(torch, float(i)) for i in range(1, 5))
+    seen, first, graph = [], [], torch.autograd.graph
+    graph.register_multi_grad_hook(
+        (a, b, c, unused), lambda gradients: seen.append([g is not None for g in gradients])
+    )
+    graph.register_multi_grad_hook((b, a), lambda gradient: first.append(gradient), mode="any")
+    y = a * b * 1 + c * a
+    y.backward(retain_graph=True)
+    counted = len(first)
+    y.backward(inputs=(a,))
+    z = leaf(torch, 1.0)
+    wrong = error(lambda: graph.register_multi_grad_hook((z,), print, mode="x"))
+    return seen, counted, len(first), wrong
+
+
+# ---- tensors that keep gradients, and that do not
+
+
+@as_torch
+def test_edge_18_retain_grad(torch):
+    x = numbers(torch, 1.0, 2.0)
+    x.retain_grad()
+    b = x * 2
+    b.retain_grad()
+    b.mul_(3)
+    b.sum().backward()
+    return x.retains_grad, b.grad, x.grad, error(torch.ones(1).retain_grad)
+
+
+@as_torch
+def test_edge_19_grad_of_what_is_no_leaf(torch):
+    y = leaf(torch, 2.0) * 3
+    y.backward()
+    told = warned(lambda: y.grad)
+    return word(told), told["result"]
+
+
+@as_torch
+def test_edge_20_errors_of_requires_grad(torch):
+    x, i = numbers(torch, 1.0, 2.0), torch.tensor([1, 2])
+    y, out = x * 2, torch.zeros(2, dtype=torch.float64)
+    differentiable = "can require gradients"
+    resized = "cannot resize variables that require grad"
+    copied = "Only Tensors created explicitly by the user (graph leaves) support the deepcopy"
+    return (
+        error(i.requires_grad_, words=differentiable),
+        error((i > 1).requires_grad_, words=differentiable),
+        error(y.requires_grad_, False),
+        error(y.numpy),
+        error(copy.deepcopy, y, words=copied),
+        error(lambda: torch.add(x, x, out=out), words="don't support automatic differentiation"),
+        error(x.resize_, 3, words=resized),
+        error(lambda: torch.ones(2, dtype=torch.bool, requires_grad=True), words=differentiable),
+    )
+
+
+# ---- modes
+
+
+@as_torch
+def test_edge_21_grad_mode_inside_a_function(torch):
+    seen = []
+
+    class Inside(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            seen.append((torch.is_grad_enabled(), x.requires_grad, (x * x).requires_grad))
+            with torch.enable_grad():
+                z = x.detach().requires_grad_()
+                (gradient,) = torch.autograd.grad(z**3, z)
+                seen.append(torch.is_grad_enabled())
+            ctx.save_for_backward(gradient)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(torch.is_grad_enabled())
+            return g * ctx.saved_tensors[0]
+
+    x = leaf(torch, 2.0)
+    Inside.apply(x).backward()
+    return x.grad, seen
+
+
+@as_torch
+def test_edge_22_decorators_of_no_grad(torch):
+    x = leaf(torch, 2.0)
+
+    @torch.no_grad
+    def bare(x):
+        return x * 2
+
+    @torch.no_grad()
+    def called(x):
+        return x * 2
+
+    @torch.no_grad()
+    def generator(x):
+        yield x * 2
+        yield x * 3
+
+    steps = []
+    for step in generator(x):
+        steps.append((step, torch.is_grad_enabled()))
+    with torch.no_grad():
+        made = torch.ones(2, requires_grad=True)
+        found = []
+        thread = threading.Thread(target=lambda: found.append(torch.is_grad_enabled()))
+        thread.start()
+        thread.join()
+    return bare(x), called(x), steps, made.requires_grad, found, torch.is_grad_enabled()
+
+
+def test_edge_22_one_object_nested():
+    """PyTorch leaves grad mode off after it."""
+    mode = jaxgrad.no_grad()
+    with mode:
+        with mode:
+            assert not jaxgrad.is_grad_enabled()
+        assert not jaxgrad.is_grad_enabled()
+    assert jaxgrad.is_grad_enabled()
+
+
+@as_torch
+def test_edge_23_inference_mode(torch):
+    x = leaf(torch, 3.0)
+    with torch.inference_mode():
+        made = torch.tensor(2.0)
+        nested = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        with torch.inference_mode(False):
+            nested += torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+    saved = error(lambda: x * made)
+    (x + made).backward()
+    words = "Inplace update to inference tensor outside InferenceMode is not allowed"
+    return saved, x.grad, error(made.add_, 1.0, words=words), nested
+
+
+@as_torch
+def test_edge_23_inference_mode_drops_tangents(torch):
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        dual = forward.make_dual(torch.tensor(2.0), torch.tensor(5.0))
+        with torch.inference_mode():
+            dropped = forward.unpack_dual(dual * 3).tangent
+        with torch.no_grad():
+            kept = forward.unpack_dual(dual * 3).tangent
+        return dropped, kept, forward.unpack_dual(dual.detach()).tangent
+
+
+# Those that PyTorch has no answer for, and what is of several threads, stand above alone.
+COMPILED = [test for test in list(globals().values()) if hasattr(test, "body")]
+
+
+@pytest.mark.parametrize("test", COMPILED, ids=lambda test: test.__name__)
+def test_edge_under_jit(test):
+    under_jit(test)()
