@@ -1,4 +1,5 @@
-"""Functions of functions, as torch.func: so far `grad`, `grad_and_value` and `value_and_grad`.
+"""Functions of functions, as torch.func: so far `grad`, `grad_and_value`, `value_and_grad` and
+`functionalize`.
 
 They stand on the tape: the arguments become leaves of their own, and a gradient is recorded in its
 turn where somebody outside may ask for its derivative. So they nest, and nothing that the function
@@ -93,6 +94,28 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         )
 
     return compute
+
+
+def functionalize(func, *, remove: str = "mutations"):
+    """`func`, without writes in what it records: so it is without this too, since a write records a
+    new value and the arrays stay as they are. What it writes to its arguments is seen outside.
+
+    remove: "mutations" or "mutations_and_views"; RuntimeError for anything else.
+
+    >>> jaxgrad.func.functionalize(lambda x: x.clone().mul_(3))(jaxgrad.ones(2))
+    tensor([3., 3.])
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. "
+            "Valid options are remove='mutations' and remove='mutations_and_views'"
+        )
+
+    @functools.wraps(func)
+    def call(*args, **kwargs):
+        return func(*args, **kwargs)
+
+    return call
 
 
 def _positions(argnums, count):
