@@ -1,5 +1,5 @@
 """Prints what users wait for, side by side in one process: `make bench`, or `python
-benchmarks/run.py [eager|step|import|writes]`.
+benchmarks/run.py [eager|step|import|writes|watching]`.
 
 Times are the least of many repetitions, in microseconds unless said otherwise; on a shared machine
 only ratios mean anything.
@@ -286,6 +286,43 @@ def repeated(call):
     return many
 
 
+# (e) looking on: anomaly mode, and profiles
+
+
+def watched():
+    x = jaxgrad.randn(8, 8).requires_grad_()
+    y, ones = jaxgrad.randn(8, 8), jaxgrad.ones(8, 8)
+    profile, anomaly = jaxgrad.autograd.profiler.profile, jaxgrad.autograd.set_detect_anomaly
+
+    def both():
+        chain(x, y, jaxgrad.sin, jaxgrad.tanh).backward(ones)
+        x.grad = None
+
+    def inside(mode):
+        def run():
+            with mode():
+                both()
+
+        return run
+
+    calls = {
+        "nobody looks on": both,
+        "profile()": inside(profile),
+        "profile(record_shapes, with_stack)": inside(
+            lambda: profile(record_shapes=True, with_stack=True)
+        ),
+        "profile(profile_memory)": inside(lambda: profile(profile_memory=True)),
+        "anomaly mode": inside(lambda: anomaly(True)),
+        "anomaly mode, check_nan=False": inside(lambda: anomaly(True, check_nan=False)),
+        "nobody looks on, afterwards": both,
+    }
+    times = least_of(list(calls.values()), rounds=7, repetitions=40)
+    print("(e) looking on: 60 pointwise operators on 8x8 float32, forward and backward, each")
+    for name, duration in zip(calls, times, strict=True):
+        ratio = duration / times[0]
+        print(f"    {name:<38}{duration / (4 * STEPS):8.2f} us {ratio:8.3f} of unwatched")
+
+
 # (c) import
 
 
@@ -308,7 +345,13 @@ def imports():
     print(f"(c) import: jax {plain:.0f} ms, with jaxgrad {ours:.0f} ms: {ours - plain:.0f} ms more")
 
 
-PARTS = {"eager": eager, "step": step, "import": imports, "writes": writes}
+PARTS = {
+    "eager": eager,
+    "step": step,
+    "import": imports,
+    "writes": writes,
+    "watching": watched,
+}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])

@@ -104,25 +104,45 @@ def _place(note):
 def _with_freed(events, recorder, profile) -> list[FunctionEvent]:
     """The events, with what was freed during one taken off its memory, and else an event of its
     own."""
-    more = []
-    for when, nbytes, thread, device in recorder.freed:
-        time = _microseconds(when, recorder)
-        around = [
-            e
-            for e in events
-            if e.thread == thread and e.time_range.start <= time <= e.time_range.end
-        ]
-        if not around:
-            around = [FunctionEvent(len(events) + len(more) + 1, MEMORY, thread, time, time)]
-            around[0].use_device, around[0].flops = profile.use_device, 0
-            around[0].input_shapes, around[0].stack, around[0].overload_name = [], [], ""
-            more += around
-        for event in around:
-            if device == "cpu":
-                event.cpu_memory_usage -= nbytes
-            else:
-                event.device_memory_usage -= nbytes
+    more, threads = [], {}
+    for freed in recorder.freed:
+        threads.setdefault(freed[2], []).append(freed)
+    for thread, found in threads.items():
+        inside = [event for event in events if event.thread == thread]
+        for freed, around in _at(inside, found, recorder):
+            if not around:
+                number, time = len(events) + len(more) + 1, _microseconds(freed[0], recorder)
+                around = [_freeing(number, thread, time, profile)]
+                more += around
+            for event in around:
+                _take_off(event, *freed)
     return sorted(events + more, key=lambda e: (e.time_range.start, -e.time_range.end))
+
+
+def _at(events, freed, recorder):
+    """For each time at which something was freed the events of that time, in one sweep."""
+    coming, around = iter(events), []
+    event = next(coming, None)
+    for each in sorted(freed):
+        time = _microseconds(each[0], recorder)
+        while event is not None and event.time_range.start <= time:
+            around = [e for e in around if e.time_range.end >= event.time_range.start]
+            around.append(event)
+            event = next(coming, None)
+        yield each, [e for e in around if e.time_range.end >= time]
+
+
+def _freeing(number, thread, time, profile) -> FunctionEvent:
+    event = FunctionEvent(number, MEMORY, thread, time, time, overload_name="")
+    event.use_device, event.flops, event.input_shapes, event.stack = profile.use_device, 0, [], []
+    return event
+
+
+def _take_off(event, when, nbytes, thread, device):
+    if device == "cpu":
+        event.cpu_memory_usage -= nbytes
+    else:
+        event.device_memory_usage -= nbytes
 
 
 def flops_of(program) -> int:

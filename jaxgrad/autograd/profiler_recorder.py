@@ -116,11 +116,12 @@ class Recorder:
         event.begun = perf_counter_ns()
         return event
 
-    def end(self, event: Event | None, results):
+    def end(self, event: Event | None, arrays):
+        """Note that a call has ended, with these arrays for results."""
         now, thread = perf_counter_ns(), self.thread()
         around = self._open[thread]
         if self.memory and (event or around):
-            self._account(event or around[-1], results)
+            self._account(event or around[-1], arrays)
         if event is None:
             return
         event.ended = now
@@ -153,9 +154,9 @@ class Recorder:
         event.nbytes, event.device = 0, None
         self.events.append(event)
 
-    def _account(self, event, results):
-        for array in jax.tree.leaves(results):
-            if not isinstance(array, jax.Array) or id(array) in self._arrays:
+    def _account(self, event, arrays):
+        for array in arrays:
+            if id(array) in self._arrays:
                 continue
             event.nbytes += array.nbytes
             event.device = next(iter(array.devices())).platform
@@ -242,15 +243,24 @@ class _Profiles(Watch):
 def run(found, call: Call, function, args):
     """`function(*args)` as a call that sinks are shown, until its results are there."""
     begun = [(sink, sink.begin(call)) for sink in found]
-    results = None
+    results, arrays, traced = None, (), False
     try:
         results = function(*args)
-        jax.block_until_ready(results)
+        arrays = _arrays(results)
+        traced = any(isinstance(array, jax.core.Tracer) for array in arrays)
+        for array in () if traced else arrays:
+            array.block_until_ready()
     finally:
-        traced = any(isinstance(each, jax.core.Tracer) for each in jax.tree.leaves(results))
         for sink, event in reversed(begun):
-            sink.drop(event) if traced else sink.end(event, results)
+            sink.drop(event) if traced else sink.end(event, arrays)
     return results
+
+
+def _arrays(results):
+    """The JAX arrays among what a call returned."""
+    if isinstance(results, jax.Array):
+        return (results,)
+    return [leaf for leaf in jax.tree.leaves(results) if isinstance(leaf, jax.Array)]
 
 
 watch = _Profiles()
@@ -304,7 +314,7 @@ class Annotator:
         annotation.__enter__()
         return annotation
 
-    def end(self, annotation, results):
+    def end(self, annotation, arrays):
         annotation.__exit__(None, None, None)
 
     def drop(self, annotation):
@@ -328,4 +338,4 @@ class Label:
 
     def __exit__(self, *exception):
         for sink, event in reversed(self.begun):
-            sink.end(event, None)
+            sink.end(event, ())
