@@ -1,0 +1,93 @@
+"""The page of rows: what of torch.autograd there is, and the tests that prove it.
+
+python tests/rows.py     writes docs/api/autograd_rows.md from autograd/rows.yaml and the names of
+                         all tests, and prints the rows that have none
+
+A test counts for every row whose id begins its name: `test_F03_F04_...` for two.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import yaml
+
+TESTS = Path(__file__).resolve().parent
+ROWS = TESTS / "autograd" / "rows.yaml"
+PAGE = TESTS.parent / "docs" / "api" / "autograd_rows.md"
+
+IDS = re.compile(r"[A-Z]\d\d(?=_|$)|edge_\d\d(?=_|$)")
+
+HEAD = """\
+# torch.autograd, row by row
+
+What PyTorch 2.13's `torch.autograd` offers, and the tests that prove that jaxgrad does the same. A
+remark says where it differs: where PyTorch slips, or where there is nothing on JAX that a call
+could mean, and which is then accepted. `tests/rows.py` writes this page.
+"""
+
+
+def areas():
+    return yaml.safe_load(ROWS.read_text())
+
+
+def ids_of(name) -> list[str]:
+    """The ids that a test's name begins with."""
+    rest, found = name.removeprefix("test_"), []
+    while match := IDS.match(rest):
+        found.append(match[0])
+        rest = rest[match.end() :].removeprefix("_")
+    return found
+
+
+def tests_by_row():
+    """The tests of each id, as pairs of the file and the name."""
+    found = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for node in ast.parse(path.read_text(), path).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                for each in ids_of(node.name):
+                    found.setdefault(each, []).append((path.relative_to(TESTS.parent), node.name))
+    return found
+
+
+def page() -> str:
+    tests, lines = tests_by_row(), [HEAD]
+    for area in areas().values():
+        lines += [
+            f"## {area['area']}\n",
+            "| row | what | tests | remark |",
+            "| --- | --- | --- | --- |",
+        ]
+        for row, told in area["rows"].items():
+            what, remark = (told, "") if isinstance(told, str) else told
+            links = "<br>".join(f"[{name}](../../{path})" for path, name in tests.get(row, ()))
+            lines.append(f"| {row.removeprefix('edge_')} | {what} | {links} | {remark} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def untested() -> list[str]:
+    tests = tests_by_row()
+    return [row for area in areas().values() for row in area["rows"] if row not in tests]
+
+
+def unlisted() -> list[str]:
+    """Ids in names of tests that are of one of the areas and no row of it."""
+    known = areas()
+    return [
+        row
+        for row in tests_by_row()
+        if (area := "edge" if row.startswith("edge") else row[0]) in known
+        and row not in known[area]["rows"]
+    ]
+
+
+def main():
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page())
+    print("without a test:", " ".join(untested()) or "none")
+
+
+if __name__ == "__main__":
+    main()
