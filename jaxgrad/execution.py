@@ -169,7 +169,7 @@ def filled(aval: avals.Aval, value):
     """A new array of one value. Never a shared one, which somebody might donate."""
     if aval.mode == avals.IMMEDIATE:
         return _filler(aval, value).kernel()
-    return jnp.full(aval.shape, value, aval.dtype.numpy)
+    return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
 
 
 _probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)

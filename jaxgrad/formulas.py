@@ -203,6 +203,8 @@ class TangentMap:
     `linear.py`.
     """
 
+    is_reused, takes_none = True, False
+
     def __init__(self, call, mask):
         self.call, self.mask = call, mask
         self.moving = tuple(i for i, flag in enumerate(mask) if flag)

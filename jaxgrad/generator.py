@@ -11,6 +11,7 @@ from . import dtypes
 from .conversion import tensor
 from .creation import is_traced
 from .devices import as_device
+from .modes import drawn
 from .tensor import Tensor
 
 
@@ -76,6 +77,9 @@ class Generator:
 
     def next_key(self) -> np.ndarray:
         """Seed and number of a new draw, as four words. Raises RuntimeError inside a trace."""
+        return drawn(self._new_key)
+
+    def _new_key(self):
         if is_traced():
             raise RuntimeError(
                 "random numbers drawn inside jaxgrad.jit or jax.jit would be drawn once, while "

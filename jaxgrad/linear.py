@@ -7,7 +7,8 @@ serves even where forward mode has no formula and none can be derived.
 
 A map, as `apply_tangent_map` takes it, has `outputs` (`jax.ShapeDtypeStruct` of each output
 tangent), `forward(saved, tangents)` and `transpose(saved, cotangents)`; it is hashable and compared
-by identity or content.
+by identity or content. Further, `is_reused` says whether it comes again, so that compiling it pays;
+`takes_none`, whether a cotangent that is not there may be None.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def _forward(*arrays, map, saved):
 
 @tangent_map_p.def_impl
 def _impl(*arrays, map, saved):
+    if not map.is_reused:
+        return _forward(*arrays, map=map, saved=saved)
     return jax.jit(_forward, static_argnames=("map", "saved"))(*arrays, map=map, saved=saved)
 
 
@@ -78,7 +81,10 @@ ad.primitive_jvps[tangent_map_p] = _jvp
 
 
 def _transpose(cotangents, *arrays, map, saved):
-    cotangents = [ad.instantiate_zeros(cotangent) for cotangent in cotangents]
+    cotangents = [
+        None if map.takes_none and isinstance(c, ad.Zero) else ad.instantiate_zeros(c)
+        for c in cotangents
+    ]
     results = map.transpose(arrays[:saved], cotangents)
     undefined = [ad.is_undefined_primal(array) for array in arrays[saved:]]
     return [None] * saved + [
@@ -98,6 +104,14 @@ class _Batched:
     map: Any
     saved_axes: tuple[int | None, ...]
     size: int
+
+    @property
+    def is_reused(self):
+        return self.map.is_reused
+
+    @property
+    def takes_none(self):
+        return self.map.takes_none
 
     @property
     def outputs(self):

@@ -6,6 +6,7 @@ The state belongs to the current context (`contextvars`): to a thread, to an asy
 from __future__ import annotations
 
 import contextvars
+from contextlib import contextmanager
 
 # In inference mode results are marked, and nothing is recorded even where grad mode is on again.
 # Inside the forward of a Function nothing is recorded either, but what depends on tensors that
@@ -53,3 +54,39 @@ def switch(wanted: int) -> int:
     before = mode.get()
     mode.set(wanted)
     return before
+
+
+# what a function that may run several times draws, here and now
+draws = contextvars.ContextVar("jaxgrad.draws", default=None)
+
+
+class Draws:
+    """The random numbers that a function draws: the same ones whenever it runs again."""
+
+    def __init__(self):
+        self.made = []
+
+    @contextmanager
+    def again(self):
+        """Draw them from the first on."""
+        token = draws.set((self, iter(range(len(self.made))), draws.get()))
+        try:
+            yield
+        finally:
+            draws.reset(token)
+
+
+def drawn(draw):
+    """The result of `draw()`, or of what it was when the function around this place first ran."""
+    return _drawn(draws.get(), draw)
+
+
+def _drawn(around, draw):
+    if around is None:
+        return draw()
+    kept, numbers, further = around
+    number = next(numbers, None)
+    if number is None:
+        kept.made.append(_drawn(further, draw))
+        return kept.made[-1]
+    return kept.made[number]

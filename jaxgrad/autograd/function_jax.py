@@ -10,18 +10,20 @@ and outputs is theirs, so that a second derivative goes by the author's rules to
 from __future__ import annotations
 
 import functools
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.interpreters import partial_eval
 
 from .. import avals, linear
 from ..aliasing import assign
-from ..modes import PLAIN, switch
+from ..modes import PLAIN, Draws, switch
 from ..programs import conjugate, is_bare
 from ..tensor import Tensor, wrap
-from . import function_call, function_rules
+from . import function_call, function_rules, nested
 from .saving import Saved, SavedOutput
 
 
@@ -33,7 +35,9 @@ class VmapInfo(NamedTuple):
 
 
 def concerns(args) -> bool:
-    """Whether JAX may differentiate or batch a call with these arguments."""
+    """Whether a call has JAX arrays among its arguments, or tensors that JAX may differentiate or
+    batch.
+    """
     for argument in args:
         if isinstance(argument, jax.Array):
             return True
@@ -45,10 +49,24 @@ def concerns(args) -> bool:
 def apply(cls, args):
     """Call a Function on tensors of tracers, or on JAX arrays: then the results are arrays too."""
     plain = not any(isinstance(argument, Tensor) for argument in args)
-    given = tuple(wrap(_strong(a)) if isinstance(a, jax.Array) else a for a in args)
+    given = tuple([wrap(_strong(a)) if isinstance(a, jax.Array) else a for a in args])
+    if any(isinstance(a, Tensor) and isinstance(a._array, jax.core.Tracer) for a in given):
+        output = _traced(cls, given)
+    else:
+        output = function_call.apply(cls, given)
+    if not plain:
+        return output
+    outputs = output if isinstance(output, tuple) else (output,)
+    outputs = tuple([v._array if isinstance(v, Tensor) else v for v in outputs])
+    return outputs if isinstance(output, tuple) else outputs[0]
+
+
+def _traced(cls, given):
+    """A call on tensors, of which JAX has the author's rules."""
     call = Call(cls, given)
-    arrays = call.function(*[a._array for a in given if isinstance(a, Tensor)])
-    output, ctx = function_call.begin(cls, given)
+    arrays = call.function(*call.arrays(given))
+    with call.draws.again():
+        output, ctx = function_call.begin(cls, given)
     outputs = output if isinstance(output, tuple) else (output,)
     tensors = [value for value in outputs if isinstance(value, Tensor)]
     for value, array in zip(tensors, arrays, strict=True):
@@ -59,9 +77,7 @@ def apply(cls, args):
     for saved in ctx._saved:
         if isinstance(saved, SavedOutput) and saved.packed is None:
             saved.array = outputs[saved.number]._array
-    if plain:
-        outputs = tuple(v._array if isinstance(v, Tensor) else v for v in outputs)
-    return outputs if isinstance(output, tuple) else outputs[0]
+    return output
 
 
 def _strong(array):
@@ -70,28 +86,43 @@ def _strong(array):
 
 
 class Call:
-    """A Function with all of its arguments but the arrays: a function of arrays."""
+    """A Function with all of its arguments but the arrays: a function of arrays.
+
+    The arrays are those of tensors given by position, and after them those in lists, tuples and
+    dicts, which have no gradient. Whenever `forward` runs it draws the same random numbers.
+    """
 
     def __init__(self, cls, args):
-        self.cls = cls
-        self.arguments = tuple(None if isinstance(a, Tensor) else a for a in args)
-        self.positions = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
-        self.avals = tuple(args[i]._aval for i in self.positions)
+        self.cls, self.draws = cls, Draws()
+        self.arguments = tuple([None if isinstance(a, Tensor) else a for a in args])
+        self.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
+        self.tensors = tuple([isinstance(a, Tensor) for a in args])
+        self.avals = tuple([args[i]._aval for i in self.positions])
+        self.nested = tuple(nested.arrays_in(self.arguments))
         self.differentiable = ()
+
+    def arrays(self, args):
+        """The arrays to call `function` with."""
+        return [*[args[i]._array for i in self.positions], *self.nested]
+
+    def filled(self, arrays) -> list:
+        """The arguments, but for the tensors given by position, with these arrays in them."""
+        return nested.replaced(list(self.arguments), iter(arrays[len(self.positions) :]))
 
     def run(self, arrays, mask, results=None):
         """The outputs of `forward` on these arrays, and its `ctx`.
 
         mask: which of them have a gradient; results: the arrays that the outputs are known to be.
         """
-        args, needs = list(self.arguments), [False] * len(self.arguments)
-        for position, array, needed in zip(self.positions, arrays, mask, strict=True):
+        args, needs = self.filled(arrays), [False] * len(self.arguments)
+        for position, array, needed in zip(self.positions, arrays, mask, strict=False):
             args[position], needs[position] = wrap(array, None, needed), needed
         ctx = self.cls._backward_cls()
         ctx.needs_input_grad, ctx._tensors = tuple(needs), self.tensors
         ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
         ctx._args = tuple(args)
-        output = function_call.run_forward(self.cls, ctx, ctx._args, PLAIN, PLAIN)
+        with self.draws.again():
+            output = function_call.run_forward(self.cls, ctx, ctx._args, PLAIN, PLAIN)
         outputs = output if isinstance(output, tuple) else (output,)
         ctx._avals = tuple(v._aval if isinstance(v, Tensor) else None for v in outputs)
         if results is not None:
@@ -103,10 +134,6 @@ class Call:
                     None if t is None else _saved(t, numbers).source for t in ctx.saved_for_forward
                 )
         return outputs, ctx
-
-    @functools.cached_property
-    def tensors(self):
-        return tuple(i in self.positions for i in range(len(self.arguments)))
 
     def value(self, *arrays):
         outputs, ctx = self.run(arrays, [aval.differentiable for aval in self.avals])
@@ -134,19 +161,12 @@ class Call:
 
     def batched(self, axis_size, in_batched, *arrays):
         """The author's `vmap`, as JAX calls it: batches come first."""
-        args, dims = list(self.arguments), [None] * len(self.arguments)
-        for position, array, flag in zip(self.positions, arrays, in_batched, strict=True):
+        args, flags = self.filled(arrays), iter(in_batched[len(self.positions) :])
+        dims = [nested.marked(argument, flags) for argument in self.arguments]
+        for position, array, flag in zip(self.positions, arrays, in_batched, strict=False):
             args[position], dims[position] = wrap(array), 0 if flag else None
         found = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
-        if not isinstance(found, tuple) or len(found) != 2:
-            count = f"{len(found)} returns" if isinstance(found, tuple) else type(found).__name__
-            raise RuntimeError(
-                f"Expected the vmap staticmethod to have two returns, an output and out_dims with "
-                f"the same structure as the output, but that of {self.cls.__name__} gave {count}"
-            )
-        output, out_dims = found
-        outputs = output if isinstance(output, tuple) else (output,)
-        out_dims = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(outputs)
+        outputs, out_dims = function_rules.batched(self.cls, found)
         pairs = [p for p in zip(outputs, out_dims, strict=True) if isinstance(p[0], Tensor)]
         moved = [t._array if d is None else jnp.moveaxis(t._array, d, 0) for t, d in pairs]
         return tuple(moved), tuple(dim is not None for _, dim in pairs)
@@ -156,11 +176,11 @@ class Call:
         outputs = self.function(*primals)
         mask = tuple(
             aval.differentiable and not isinstance(t, jax.custom_derivatives.SymbolicZero)
-            for aval, t in zip(self.avals, tangents, strict=True)
+            for aval, t in zip(self.avals, tangents, strict=False)
         )
         found = [_zero_tangent(output) for output in outputs]
         if any(mask) and self.differentiable:
-            moving = [t for t, flag in zip(tangents, mask, strict=True) if flag]
+            moving = [t for t, flag in zip(tangents, mask, strict=False) if flag]
             results = linear.apply_tangent_map(_Map(self, mask), primals, outputs, moving)
             for position, tangent in zip(self.differentiable, results, strict=True):
                 found[position] = tangent
@@ -186,11 +206,13 @@ class _Map:
     `linear.py`.
     """
 
+    is_reused, takes_none = False, True
+
     def __init__(self, call: Call, mask):
         self.call, self.mask = call, mask
         self.positions, self.numbers = call.differentiable, call.numbers
         self.outputs = [call.outputs[i] for i in self.positions]
-        self.count = len(mask)
+        self.count = len(mask) + len(call.nested)
 
     def select(self, primals, outputs):
         return (*primals, *outputs)
@@ -205,11 +227,8 @@ class _Map:
         given = [None] * len(self.call.arguments)
         for position, flag in zip(self.call.positions, self.mask, strict=True):
             given[position] = wrap(next(supply)) if flag else None
-        before = switch(PLAIN)
-        try:
+        with plain():
             found = function_rules.tangents_of(ctx, given)
-        finally:
-            switch(before)
         found = [found[self.numbers[i]] for i in self.positions]
         return tuple(
             jnp.zeros(struct.shape, struct.dtype) if tangent is None else tangent._array
@@ -217,9 +236,21 @@ class _Map:
         )
 
     def derived(self, saved, tangents):
-        """The tangents that `backward` implies: it is linear in its gradients, and transposed."""
-        zeros = [jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs]
-        return jax.vjp(lambda *given: self.transpose(saved, given), *zeros)[1](tuple(tangents))
+        """The tangents that `backward` implies: it is linear in its gradients, and transposed.
+
+        Raises NotImplementedError where it is not linear, or not there.
+        """
+        zeros = tuple([jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs])
+        if not function_rules.has_backward(self.call.cls):
+            raise NotImplementedError(function_rules.no_jvp(self.call.cls, "it has no backward"))
+
+        def transpose(*given):
+            return self.transpose(saved, given)
+
+        if not is_linear(transpose, zeros):
+            why = "its backward is not linear in the gradients that it is given"
+            raise NotImplementedError(function_rules.no_jvp(self.call.cls, why))
+        return jax.vjp(transpose, *zeros)[1](tuple(tangents))
 
     def transpose(self, saved, cotangents):
         if not function_rules.is_once_differentiable(self.call.cls):
@@ -232,16 +263,35 @@ class _Map:
         ctx = self.context(saved)
         given = [None] * len(ctx._avals)
         for position, cotangent in zip(self.positions, cotangents, strict=True):
-            given[self.numbers[position]] = wrap(conjugate(cotangent))
-        before = switch(PLAIN)
-        try:
+            if cotangent is not None:
+                given[self.numbers[position]] = wrap(conjugate(cotangent))
+        with plain():
             results = function_rules.gradients_of(ctx, given)
-        finally:
-            switch(before)
         return tuple(
             jnp.zeros(aval.shape, aval.dtype.numpy) if g is None else conjugate(g._array)
             for g, aval in zip(results, ctx._inputs, strict=True)
         )
+
+
+@contextmanager
+def plain():
+    """Record nothing: JAX differentiates what runs within."""
+    before = switch(PLAIN)
+    try:
+        yield
+    finally:
+        switch(before)
+
+
+def is_linear(function, zeros) -> bool:
+    """Whether a function of arrays is linear: what its derivative then does not depend on."""
+
+    def tangents(primals, tangents):
+        return jax.jvp(function, primals, tangents)[1]
+
+    program = jax.make_jaxpr(tangents)(zeros, zeros).jaxpr
+    _, used = partial_eval.dce_jaxpr(program, [True] * len(program.outvars))
+    return not any(used[: len(zeros)])
 
 
 def _once(name):

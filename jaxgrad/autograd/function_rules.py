@@ -67,8 +67,42 @@ def _tangent(found, aval, number):
     return found if found.dtype is aval.dtype else found.to(aval.dtype)
 
 
+def batched(cls, found) -> tuple[tuple, tuple]:
+    """The outputs that the author's `vmap` gave, and where each has its batch dimension.
+
+    Raises RuntimeError where it gave something else.
+    """
+    if not isinstance(found, tuple) or len(found) != 2:
+        count = f"{len(found)} returns" if isinstance(found, tuple) else type(found).__name__
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with the "
+            f"same structure as the output, but that of {cls.__name__} gave {count}"
+        )
+    output, dims = found
+    outputs = output if isinstance(output, tuple) else (output,)
+    dims = dims if isinstance(dims, tuple) else (dims,) * len(outputs)
+    if len(dims) != len(outputs):
+        raise RuntimeError(
+            f"Expected the vmap staticmethod of {cls.__name__} to give out_dims with the same "
+            f"structure as the output, but there are {len(outputs)} outputs and {len(dims)} of them"
+        )
+    return outputs, dims
+
+
 def has_jvp(cls) -> bool:
     return cls.jvp is not BASE.jvp
+
+
+def has_backward(cls) -> bool:
+    return user_backward(cls) is not BASE.backward
+
+
+def no_jvp(cls, why: str) -> str:
+    """What is said where forward mode finds no rule."""
+    return (
+        "You must implement the jvp function for custom autograd.Function to use it with forward "
+        f"mode AD: {cls.__name__} has none, and {why}, so that it cannot be derived"
+    )
 
 
 def has_vmap(cls) -> bool:
