@@ -48,20 +48,29 @@ from .gradcheck import gradgradcheck as gradgradcheck
 from .graph import GradientEdge
 from .natives import _get_sequence_nr as _get_sequence_nr
 from .natives import _is_checkpoint_valid as _is_checkpoint_valid
+from .natives import _pop_saved_tensors_default_hooks as _pop_saved_tensors_default_hooks
+from .natives import _push_saved_tensors_default_hooks as _push_saved_tensors_default_hooks
 from .natives import (
     _register_py_tensor_class_for_device as _register_py_tensor_class_for_device,
 )
+from .saved_tensors import SavedTensor as SavedTensor
 from .variable import Variable as Variable
 
 __all__ = [
+    "Function",
+    "NestedIOFunction",
     "Variable",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "enforce_grad_layout_policy",
     "grad",
     "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
     "inference_mode",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
     "variable",

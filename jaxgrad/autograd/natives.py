@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextvars
+
 from ..nodes import next_sequence_number
 from .engine import current
+from .saved_tensors import saved_tensors_hooks
+
+# the pairs of hooks that were pushed, here and now, the last one at the end
+_pushed = contextvars.ContextVar("jaxgrad.pushed_hooks", default=())
 
 
 def _is_checkpoint_valid() -> bool:
@@ -35,3 +41,24 @@ def _register_py_tensor_class_for_device(device, cls):
     """
     if not isinstance(cls, type):
         raise RuntimeError(f"cls isn't a typeinfo object: a class is wanted, not {cls!r}")
+
+
+def _push_saved_tensors_default_hooks(pack_hook, unpack_hook):
+    """Begin what `graph.saved_tensors_hooks` is for a block, until it is popped.
+
+    >>> jaxgrad.autograd._push_saved_tensors_default_hooks(lambda x: x.numpy(), jaxgrad.tensor)
+    >>> y = jaxgrad.ones(2, requires_grad=True).exp()
+    >>> jaxgrad.autograd._pop_saved_tensors_default_hooks()
+    """
+    hooks = saved_tensors_hooks(pack_hook, unpack_hook)
+    hooks.__enter__()
+    _pushed.set((*_pushed.get(), hooks))
+
+
+def _pop_saved_tensors_default_hooks():
+    """End what was pushed last. Raises RuntimeError where nothing was."""
+    if not _pushed.get():
+        raise RuntimeError("no saved-tensor hooks were pushed that could be popped")
+    *before, hooks = _pushed.get()
+    hooks.__exit__(None, None, None)
+    _pushed.set(tuple(before))

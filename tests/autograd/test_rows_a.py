@@ -155,6 +155,36 @@ def test_A39_inside_of_another_pass(torch):
     return found
 
 
+NATIVES = (
+    *("SavedTensor", "DeviceType", "ProfilerActivity", "kineto_available", "_get_sequence_nr"),
+    *("_push_saved_tensors_default_hooks", "_pop_saved_tensors_default_hooks"),
+)
+
+
+@as_torch
+def test_A43_names(torch):
+    return [hasattr(torch.autograd, name) for name in NATIVES]
+
+
+@as_torch
+def test_A43_hooks_that_are_pushed(torch):
+    autograd, x, seen = torch.autograd, leaf(torch, 3.0), []
+
+    def scaled(by):
+        return lambda tensor: seen.append(by) or tensor * by, lambda tensor: tensor
+
+    autograd._push_saved_tensors_default_hooks(*scaled(2))
+    first = x.exp()
+    autograd._push_saved_tensors_default_hooks(*scaled(10))
+    second = x.exp()
+    autograd._pop_saved_tensors_default_hooks()
+    third = x.exp()
+    autograd._pop_saved_tensors_default_hooks()
+    fourth = x.exp()
+    ratios = [torch.autograd.grad(y, x)[0] / y.detach() for y in (first, second, third, fourth)]
+    return ratios, seen, error(autograd._pop_saved_tensors_default_hooks)["error"]
+
+
 @as_torch
 def test_A43_get_sequence_nr(torch):
     number = torch.autograd._get_sequence_nr

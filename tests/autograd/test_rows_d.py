@@ -417,7 +417,8 @@ def test_D30_reinforce(torch):
 def test_D31_names_of_the_module(torch):
     names = (
         *("is_grad_enabled", "set_grad_enabled", "no_grad", "enable_grad", "inference_mode"),
-        *("is_inference_mode_enabled", "is_inference", "gradient"),
+        *("is_inference_mode_enabled", "is_inference", "gradient", "is_anomaly_enabled"),
+        *("is_anomaly_check_nan_enabled", "set_anomaly_enabled"),
     )
     with torch.inference_mode():
         made = torch.ones(2)
