@@ -3,14 +3,9 @@
 import contextlib
 
 from as_torch import as_torch, error, leaf, warned
+from functions import function
 
 import jaxgrad
-
-
-def function(torch, forward, backward, **members):
-    members = {name: staticmethod(method) for name, method in members.items()}
-    members |= {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return type("F", (torch.autograd.Function,), members)
 
 
 def strict(torch):

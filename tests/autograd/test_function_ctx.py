@@ -1,0 +1,573 @@
+"""What a Function's ctx keeps and is told, row by row of PyTorch's behaviour."""
+
+import warnings
+
+from as_torch import as_torch, error, leaf, warned
+from functions import double, function, giving, noting, square
+
+# ---- what is saved
+
+
+@as_torch
+def test_G18_saved_tensors(torch):
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        ctx.save_for_backward(y)
+        return x * y
+
+    seen = []
+
+    def backward(ctx, grad):
+        seen.append([each.tolist() for each in ctx.saved_tensors])
+        return grad, grad
+
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    function(torch, forward, backward).apply(x, y).backward()
+    return seen
+
+
+@as_torch
+def test_G18_what_may_be_saved(torch):
+    def run(*values):
+        def forward(ctx, x):
+            ctx.save_for_backward(*values)
+            return x * 2
+
+        x = leaf(torch, 2.0)
+        y = function(torch, forward, lambda ctx, grad: grad).apply(x)
+        y.backward()
+        return x.grad
+
+    return [
+        error(run, 3),
+        error(run, torch.ones(2), "word"),
+        error(run, [torch.ones(2)]),
+        run(torch.ones(2)),
+        run(),
+    ]
+
+
+@as_torch
+def test_G19_none_may_be_saved(torch):
+    def forward(ctx, x):
+        ctx.save_for_backward(None, x, None)
+        return x * 2
+
+    seen = []
+
+    def backward(ctx, grad):
+        first, second, third = ctx.saved_tensors
+        seen.append([first, second.tolist(), third])
+        return grad
+
+    x = leaf(torch, 2.0)
+    function(torch, forward, backward).apply(x).backward()
+    return seen
+
+
+@as_torch
+def test_G22_saved_tensors_as_they_come_back(torch):
+    seen = []
+
+    def forward(ctx, x, y):
+        z = x * y
+        ctx.save_for_backward(x, y, z)
+        seen.append(len(ctx.saved_tensors))
+        return z
+
+    def backward(ctx, grad):
+        saved = ctx.saved_tensors
+        names = [each.grad_fn and each.grad_fn.name() for each in saved]
+        seen.append((saved[0] is x, [each.requires_grad for each in saved], names))
+        return grad, grad
+
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    z = function(torch, forward, backward).apply(x, y * 1)
+    z.backward()
+    return seen
+
+
+@as_torch
+def test_G22_the_kind_of_saved_tensors(torch):
+    seen = []
+
+    def backward(ctx, grad):
+        seen.append((type(ctx.saved_tensors).__name__, len(ctx.saved_tensors)))
+        return grad
+
+    x = leaf(torch, 2.0)
+    function(torch, lambda ctx, x: x * 2, backward).apply(x).backward()
+    return seen
+
+
+@as_torch
+def test_G22_once_freed(torch):
+    x = leaf(torch, 2.0)
+    y = square(torch).apply(x)
+    node = y.grad_fn
+    before = [each.tolist() for each in node.saved_tensors]
+    y.backward()
+    return before, error(lambda: node.saved_tensors), error(y.backward), x.grad
+
+
+@as_torch
+def test_G22_a_function_that_saves_nothing_can_run_again(torch):
+    x = leaf(torch, 2.0)
+    y = double(torch).apply(x)
+    y.backward()
+    y.backward()
+    return x.grad
+
+
+@as_torch
+def test_G22_retained(torch):
+    x = leaf(torch, 2.0)
+    y = square(torch).apply(x)
+    y.backward(retain_graph=True)
+    y.backward()
+    return x.grad, error(y.backward)
+
+
+@as_torch
+def test_G23_attributes_of_ctx(torch):
+    def forward(ctx, x, word):
+        ctx.word, ctx.number, ctx.list = word, 3, [1, 2]
+        return x * 2
+
+    seen = []
+
+    def backward(ctx, grad):
+        seen.append((ctx.word, ctx.number, ctx.list, hasattr(ctx, "other")))
+        return grad, None
+
+    x = leaf(torch, 2.0)
+    y = function(torch, forward, backward).apply(x, "word")
+    y.backward()
+    return seen, y.grad_fn.word, y.grad_fn.number
+
+
+@as_torch
+def test_G24_save_for_forward(torch):
+    def run(*values):
+        def forward(ctx, x):
+            ctx.save_for_forward(*values)
+            return x * 2
+
+        x = leaf(torch, 2.0)
+        y = function(torch, forward, lambda ctx, grad: grad).apply(x)
+        y.backward()
+        return x.grad
+
+    words = "save_for_forward expects all arguments to be tensors"
+    return error(run, 3, words=words), run(None, torch.ones(2)), run()
+
+
+# ---- marks
+
+
+@as_torch
+def test_G30_outputs_marked_as_not_differentiable(torch):
+    """Edge case 25."""
+    seen = []
+
+    def forward(ctx, x):
+        a, b = x * 2, x * 3
+        ctx.mark_non_differentiable(b)
+        return a, b
+
+    def backward(ctx, g, h):
+        seen.append((g.tolist(), h.tolist(), str(h.dtype)))
+        return g * 2
+
+    x = leaf(torch, 1.0, 2.0)
+    a, b = function(torch, forward, backward).apply(x)
+    a.sum().backward()
+    return seen, x.grad, b, b.grad_fn, b.is_leaf
+
+
+@as_torch
+def test_G31_all_outputs_marked(torch):
+    def forward(ctx, x):
+        y = x * 2
+        ctx.mark_non_differentiable(y)
+        return y
+
+    y = function(torch, forward, lambda ctx, g: g).apply(leaf(torch, 2.0))
+    return y, y.grad_fn, y.requires_grad
+
+
+@as_torch
+def test_G32_what_may_be_marked(torch):
+    def run(choose):
+        def forward(ctx, x):
+            y = x * 2
+            ctx.mark_non_differentiable(*choose(x, y))
+            return y
+
+        x = leaf(torch, 2.0)
+        y = function(torch, forward, lambda ctx, g: g * 7).apply(x)
+        return y
+
+    return error(run, lambda x, y: [3]), run(lambda x, y: [x]), run(lambda x, y: [x * 1])
+
+
+@as_torch
+def test_G30_an_input_returned_and_marked(torch):
+    def forward(ctx, x):
+        ctx.mark_non_differentiable(x)
+        return x
+
+    x = leaf(torch, 2.0)
+    y = function(torch, forward, lambda ctx, g: g * 7).apply(x)
+    return y, y is x, y.grad_fn, x.requires_grad
+
+
+def unused(torch, materialize, seen):
+    def forward(ctx, x):
+        if materialize is not None:
+            ctx.set_materialize_grads(materialize)
+        return x * 2, x * 3
+
+    def backward(ctx, g, h):
+        seen.append([None if each is None else each.tolist() for each in (g, h)])
+        return g * 2 if g is not None else None
+
+    return function(torch, forward, backward)
+
+
+@as_torch
+def test_G33_gradients_that_are_not_there(torch):
+    """Edge case 26."""
+    seen, found = [], []
+    for materialize in (None, True, False):
+        x = leaf(torch, 1.0, 2.0)
+        a, b = unused(torch, materialize, seen).apply(x)
+        a.sum().backward()
+        found.append(x.grad)
+        y = leaf(torch, 1.0, 2.0)
+        a, b = unused(torch, materialize, seen).apply(y)
+        b.sum().backward()
+        found.append(y.grad)
+    return seen, found
+
+
+@as_torch
+def test_G33_takes_a_bool(torch):
+    def run(value):
+        def forward(ctx, x):
+            ctx.set_materialize_grads(value)
+            return x * 2
+
+        return function(torch, forward, lambda ctx, g: g).apply(leaf(torch, 2.0))
+
+    words = "set_materialize_grads"
+    return [error(run, value, words=words) for value in (1, None, "word")], run(False), run(True)
+
+
+@as_torch
+def test_G34_a_function_that_is_not_used_is_not_called(torch):
+    seen = []
+    F = noting(torch, seen)
+    x = leaf(torch, 2.0)
+    F.apply(x)
+    (x * 2).backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_G34_none_gradients_reach_a_function(torch):
+    """The gradient of a Function's input is undefined, and it comes to another Function."""
+    found = []
+    for materialize in (True, False):
+        seen = []
+
+        def forward(ctx, x, materialize=materialize):
+            ctx.set_materialize_grads(materialize)
+            return x * 2
+
+        def backward(ctx, g, seen=seen):
+            seen.append(None if g is None else g.tolist())
+            return g
+
+        inner = function(torch, forward, backward)
+        x = leaf(torch, 1.0, 2.0)
+        giving(torch, lambda g: None).apply(inner.apply(x)).sum().backward()
+        found.append((seen, x.grad))
+    return found
+
+
+# ---- once_differentiable
+
+
+def once(torch, factor=None):
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        assert not torch.is_grad_enabled()
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+    return function(torch, forward, backward)
+
+
+@as_torch
+def test_G35_once_differentiable(torch):
+    """Edge case 13."""
+    x = leaf(torch, 2.0)
+    y = once(torch).apply(x)
+    y.backward()
+    (first,) = torch.autograd.grad(once(torch).apply(x), x, create_graph=True)
+    return x.grad, first, error(first.backward)
+
+
+@as_torch
+def test_G35_with_a_gradient_that_requires_grad(torch):
+    x = leaf(torch, 2.0)
+    g = torch.ones((), requires_grad=True)
+    (first,) = torch.autograd.grad(once(torch).apply(x), x, g, create_graph=True)
+    return first, first.grad_fn is not None, error(first.backward)
+
+
+@as_torch
+def test_G35_a_second_pass_that_does_not_come_to_it(torch):
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    z = once(torch).apply(x) * y
+    dx, dy = torch.autograd.grad(z, [x, y], create_graph=True)
+    return dx, dy, torch.autograd.grad(dy, x), error(dx.backward)
+
+
+@as_torch
+def test_G35_of_several_inputs(torch):
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[1], None
+
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    z = function(torch, forward, backward).apply(x, y) * x
+    first = torch.autograd.grad(z, [x, y], create_graph=True, allow_unused=True)
+    return first, error(first[0].backward)
+
+
+# ---- ctx
+
+
+@as_torch
+def test_G36_needs_input_grad(torch):
+    seen = []
+
+    def forward(ctx, *args):
+        seen.append(ctx.needs_input_grad)
+        return args[0] * 2
+
+    def backward(ctx, grad):
+        seen.append(ctx.needs_input_grad)
+        return (grad * 2, *[None] * (len(ctx.needs_input_grad) - 1))
+
+    F = function(torch, forward, backward)
+    x, y = leaf(torch, 2.0), torch.tensor(3.0)
+    F.apply(x, y, 3, [x], torch.tensor(1)).backward()
+    F.apply(y, x)
+    F.apply(y)
+    return seen
+
+
+@as_torch
+def test_G36_under_grad_of_one_input(torch):
+    """It says what forward was called with, and not what is asked for."""
+    seen = []
+
+    def backward(ctx, grad):
+        seen.append(ctx.needs_input_grad)
+        return grad * 2, grad * 3
+
+    F = function(torch, lambda ctx, x, y: x * y, backward)
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    return torch.autograd.grad(F.apply(x, y), x), seen, y.grad
+
+
+@as_torch
+def test_G37_ctx_is_the_node(torch):
+    seen, nodes_run = [], []
+
+    def forward(ctx, x, y):
+        ctx.metadata["word"] = 3
+        return x * y
+
+    def backward(ctx, grad):
+        nodes = [None if to is None else to.name().split("::")[-1] for to, _ in ctx.next_functions]
+        seen.append((ctx.name(), nodes, ctx.metadata["word"]))
+        nodes_run.append(id(ctx))
+        return grad, grad
+
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    z = function(torch, forward, backward).apply(x * 1, y)
+    z.grad_fn.register_hook(lambda i, o: seen.append(("post", [g.tolist() for g in i])))
+    z.grad_fn.register_prehook(lambda o: seen.append(("pre", [g.tolist() for g in o])))
+    z.register_hook(lambda g: seen.append(("tensor", g.tolist())))
+    z.backward()
+    is_node = isinstance(z.grad_fn, torch.autograd.graph.Node)
+    return seen, nodes_run == [id(z.grad_fn)], is_node
+
+
+@as_torch
+def test_G37_next_functions_of_inputs_that_need_none(torch):
+    F = function(torch, lambda ctx, x, n, y: x * y, lambda ctx, g: (g, None, g))
+    z = F.apply(torch.ones(()), 3, leaf(torch, 2.0))
+    return [None if to is None else to.name().split("::")[-1] for to, _ in z.grad_fn.next_functions]
+
+
+@as_torch
+def test_G37_a_hook_that_changes_a_functions_gradients(torch):
+    F = function(torch, lambda ctx, x, n, y: x * y, lambda ctx, g: (g * 2, None, g * 3))
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    z = F.apply(x, 3, y)
+    seen = []
+    z.grad_fn.register_hook(lambda i, o: seen.append(len(i)) or tuple(g and g * 10 for g in i))
+    z.backward()
+    return x.grad, y.grad, seen
+
+
+@as_torch
+def test_G38_the_class_of_the_node(torch):
+    F = double(torch)
+    y = F.apply(leaf(torch, 2.0))
+    kind = type(y.grad_fn)
+    base = torch.autograd.function.BackwardCFunction
+    return kind.__name__, issubclass(kind, base), kind is F._backward_cls, kind._forward_cls is F
+
+
+@as_torch
+def test_G39_running_a_node_by_hand(torch):
+    F = square(torch)
+    x = leaf(torch, 3.0)
+    node = F.apply(x).grad_fn
+    return node.apply(torch.tensor(5.0))
+
+
+@as_torch
+def test_G41_instances(torch):
+    F = double(torch)
+    made = warned(F)
+    message = made["warnings"][0]["says"].partition(" should not be instantiated")[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        instance = F()
+    return message, made["warnings"][0]["error"], error(instance, leaf(torch, 2.0))
+
+
+@as_torch
+def test_G42_names_of_old_code(torch):
+    from_module = torch.autograd.function
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        old = from_module.InplaceFunction(inplace=True)
+    return (
+        old.inplace,
+        issubclass(from_module.NestedIOFunction, torch.autograd.Function),
+        torch.autograd.NestedIOFunction is from_module.NestedIOFunction,
+        issubclass(from_module.InplaceFunction, torch.autograd.Function),
+    )
+
+
+@as_torch
+def test_G43_mark_shared_storage(torch):
+    def forward(ctx, x):
+        y = x * 2
+        ctx.mark_shared_storage((x, y))
+        return y
+
+    found = warned(function(torch, forward, lambda ctx, g: g).apply, leaf(torch, 2.0))
+    return found["result"], [each["error"] for each in found["warnings"]]
+
+
+def read_once(torch, reads):
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    def backward(ctx, grad):
+        for _ in range(reads):
+            (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+    F = function(torch, forward, backward)
+    F.clear_saved_tensors_on_access = True
+    return F
+
+
+@as_torch
+def test_G44_saved_tensors_read_once(torch):
+    x = leaf(torch, 2.0)
+    read_once(torch, 1).apply(x).backward()
+    y = read_once(torch, 1).apply(x)
+    y.backward(retain_graph=True)
+    words = "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True"
+    return (
+        x.grad,
+        error(read_once(torch, 2).apply(x).backward, words=words),
+        error(y.backward, words=words),
+    )
+
+
+@as_torch
+def test_G45_gradients_in_a_list(torch):
+    seen = []
+
+    def backward(ctx, grads):
+        seen.append((type(grads).__name__, [g.tolist() for g in grads]))
+        first = grads[0]
+        grads.clear()
+        return first * 7
+
+    F = function(torch, lambda ctx, x: (x * 2, x * 3), backward)
+    F.boxed_grads_call = True
+    x = leaf(torch, 2.0)
+    F.apply(x)[0].backward()
+    return seen, x.grad
+
+
+@as_torch
+def test_G48_one_tensor_given_twice(torch):
+    """Edge case 28."""
+    x = leaf(torch, 2.0)
+    F = function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (g * 10, g * 100))
+    F.apply(x, x).backward()
+    return x.grad
+
+
+@as_torch
+def test_G49_the_name_of_the_node(torch):
+    class WeirdName(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    y = WeirdName.apply(leaf(torch, 2.0))
+    return y.grad_fn.name(), type(y.grad_fn).__name__, repr(y.grad_fn).startswith("<")
+
+
+@as_torch
+def test_G51_arguments_without_a_gradient_need_no_declaration(torch):
+    def forward(ctx, x, power, name, flags):
+        ctx.save_for_backward(x)
+        ctx.power = power
+        return x**power
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ctx.power * x ** (ctx.power - 1), None, None, None
+
+    x = leaf(torch, 2.0)
+    function(torch, forward, backward).apply(x, 3, "cube", {"unhashable": []}).backward()
+    return x.grad
