@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import NamedTuple
 
-from . import noting, versions
+from . import noting, versions, views
 from .modes import INFERENCE, MARK, RECORD, mode
 from .nodes import AccumulateGrad, Node
 from .tensor import LeafState, Tensor, known_edge_of, leaf_state
@@ -25,14 +25,13 @@ MOST_CAUSES, MOST_NODES = 32, 10_000
 class Cause(NamedTuple):
     """Why a path ended.
 
-    kind: one of the words above; operator: where; place: the source line; shape: of the result
-    that is not recorded; numbers: of the nodes before it, by `sequence`; leaves: those before it.
+    kind: one of the words above; operator: where; place: the source line; numbers: of the nodes
+    before it, by `sequence`; leaves: those before it, weakly.
     """
 
     kind: str
     operator: str
     place: str
-    shape: tuple
     numbers: frozenset
     leaves: tuple
 
@@ -75,14 +74,14 @@ def note(program, leaves, mask, node, results):
     lost = [leaf for i, leaf in enumerate(leaves) if mask[i] and i not in wanted]
     name = getattr(getattr(program, "primitive", program), "name", "operator")
     if wanted:
-        if lost:
-            before = merged([before, [cause_of(CONSTANT_ARGUMENT, name, results[0], lost)]])
+        if lost and name not in views.SHAPED:
+            before = merged([before, [cause_of(CONSTANT_ARGUMENT, name, lost)]])
         if before:
             node.metadata["cut"] = before
         lost, before = inputs, ()
     results = [tensor for tensor in results if not tensor._tracked]
     if lost and results and mode.get() != MARK:
-        before = merged([before, [cause_of(_kind(name), name, results[0], lost)]])
+        before = merged([before, [cause_of(_kind(name), name, lost)]])
     for tensor in results if before else ():
         leaf_state(tensor).causes = before
 
@@ -99,7 +98,7 @@ def note_detached(source: Tensor, made: Tensor):
     """Note what was taken out of the graph by `detach` or `data`."""
     if not noting.lines.get():
         return
-    found = [cause_of(DETACHED, "detach", made, [source])] if source._tracked else of(source)
+    found = [cause_of(DETACHED, "detach", [source])] if source._tracked else of(source)
     if found:
         leaf_state(made).causes = tuple(found)
 
@@ -119,16 +118,15 @@ def note_call(ctx, args, results):
         ctx.metadata["cut"] = before
     for tensor in results:
         if isinstance(tensor, Tensor) and not tensor._tracked:
-            leaf_state(tensor).causes = (cause_of(MARKED, ctx.name(), tensor, inputs),)
+            leaf_state(tensor).causes = (cause_of(MARKED, ctx.name(), inputs),)
 
 
-def cause_of(kind, operator, result, sources) -> Cause:
+def cause_of(kind, operator, sources) -> Cause:
     """The cause that what was computed from the sources is not recorded."""
     found = [upstream(known_edge_of(each)[0]) for each in sources if _has_edge(each)]
     numbers = frozenset().union(*(numbers for numbers, _ in found))
     leaves = {id(leaf()): leaf for _, several in found for leaf in several}
-    place, shape = versions.place_of_caller(), tuple(result.shape)
-    return Cause(kind, operator, place, shape, numbers, tuple(leaves.values()))
+    return Cause(kind, operator, versions.place_of_caller(), numbers, tuple(leaves.values()))
 
 
 def _has_edge(tensor) -> bool:

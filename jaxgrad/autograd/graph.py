@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 from .. import noting, versions
 from ..nodes import Node as Node
 from ..tensor import Tensor, edge_of
+from .drawing import draw as draw
+from .explaining import explain as explain
 from .grad_mode import _Setting
+from .memory import memory_report as memory_report
 from .saved_tensors import SavedTensor as SavedTensor
 from .saved_tensors import disable_saved_tensors_hooks as disable_saved_tensors_hooks
 from .saved_tensors import save_on_cpu as save_on_cpu
@@ -21,8 +24,11 @@ __all__ = [
     "Node",
     "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
+    "draw",
+    "explain",
     "get_gradient_edge",
     "increment_version",
+    "memory_report",
     "record_lines",
     "region_activation_memory_budget",
     "register_multi_grad_hook",
