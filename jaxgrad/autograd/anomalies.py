@@ -241,7 +241,7 @@ def _look(program, inputs, results, held):
 def _operator(program) -> str:
     """An operator by the name that it is called by."""
     primitive = getattr(program, "primitive", None)
-    return program.name if primitive is None else primitive.name
+    return program.name if primitive is None else primitive.name.lstrip("_")
 
 
 def _refuse(kinds, gradient, position, node):

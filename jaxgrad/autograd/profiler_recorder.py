@@ -284,7 +284,7 @@ def name_of(program) -> str:
         return program.name
     primitive = getattr(program, "primitive", None)
     if primitive is not None:
-        return f"aten::{primitive.name}"
+        return f"aten::{_PUBLIC.get(primitive.name, primitive.name)}"
     if isinstance(program, execution.Step):
         return f"aten::{program.name}" if program.inputs is None else program.name
     if hasattr(program, "again"):
@@ -292,6 +292,7 @@ def name_of(program) -> str:
     return _OTHERS.get(program.name, program.name)
 
 
+_PUBLIC = {"_select": "select", "_slice": "slice", "_fill_diagonal": "fill_diagonal_"}
 _OTHERS = {"ToCopy": "aten::_to_copy", "CopySlices": "aten::copy_"}
 
 

@@ -523,8 +523,7 @@ def test_M04_what_a_function_sets_holds_in_all_threads(torch):
     return seen
 
 
-def test_M04_names_at_the_top_level():
-    """D31."""
+def test_D31_names_of_anomaly_mode_at_the_top_level():
     for name in ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled"):
         assert getattr(jaxgrad, name) is getattr(jaxgrad.autograd.anomaly_mode, name)
     assert jaxgrad.autograd.detect_anomaly is jaxgrad.autograd.anomaly_mode.detect_anomaly
@@ -590,6 +589,32 @@ def test_M01_a_block_holds_in_its_thread_alone():
         assert "returned nan values" in said(root_of_zero, jaxgrad)
     thread.join()
     assert seen == [((False, True), True, {})]
+
+
+def test_M01_many_threads_some_of_them_in_the_mode():
+    found = []
+
+    def work(number):
+        watched = number % 2 == 1
+        for turn in range(4):
+            x = jaxgrad.zeros(turn + 3, 5).requires_grad_()  # of programs that are new
+            mode = jaxgrad.autograd.detect_anomaly() if watched else contextlib.nullcontext()
+            try:
+                with mode:
+                    (x.sqrt() * 0).sum().backward()
+                found.append((watched, "passed", bool(x.grad.isnan().all())))
+            except RuntimeError as error:
+                found.append((watched, "raised", "returned nan values" in str(error)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(found) == [(False, "passed", True)] * 12 + [(True, "raised", True)] * 12
+    assert_nobody_looks_on()
 
 
 def test_M01_a_task_that_outlives_the_block_is_out_of_it():

@@ -488,6 +488,29 @@ def test_O01_a_pass_in_a_thread_of_its_own_is_recorded():
     assert len({event.thread for event in prof.function_events}) == 2
 
 
+def test_O01_many_threads_that_profile():
+    found = []
+
+    def work(number):
+        for turn in range(4):
+            x = jaxgrad.ones(turn + 3, 5).requires_grad_()  # of programs that are new
+            with profiler.profile() as prof:
+                square(x)
+            found.append(names(prof))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    alone = jaxgrad.ones(2, 1).requires_grad_()
+    with profiler.profile() as prof:
+        square(alone)
+    assert found == [names(prof)] * 24
+    assert execution.observers == () and watching._started == ()
+    assert all(p.kernel is p.unobserved for p in list(execution._prepared))
+
+
 def test_O01_nothing_is_left_behind():
     before = noting.active
     with profiler.profile(profile_memory=True), profiler.emit_nvtx():
