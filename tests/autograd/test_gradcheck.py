@@ -547,7 +547,7 @@ def real(jacobians):
 
 
 def test_memory_of_one_jacobian():
-    size = 300
+    size = 200
     x = vector(jaxgrad, *numpy.linspace(1, 2, size))
 
     def peak():
