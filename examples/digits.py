@@ -152,11 +152,11 @@ def save_graph(path, weights, data, as_data):
     images, labels = data
     leaves = [torch.tensor(weight, requires_grad=True) for weight in weights]
     names = {
-        id(leaf): f"{'weight' if i % 2 == 0 else 'bias'} {i // 2 + 1}"
-        for i, leaf in enumerate(leaves)
+        f"{'weight' if i % 2 == 0 else 'bias'} {i // 2 + 1}": leaf for i, leaf in enumerate(leaves)
     }
-    loss = loss_of(leaves, as_data(images[:BATCH]), as_data(labels[:BATCH]))
-    path.write_text(draw(loss, names))
+    with torch.autograd.graph.record_lines():
+        loss = loss_of(leaves, as_data(images[:BATCH]), as_data(labels[:BATCH]))
+    torch.autograd.graph.draw(loss, names).save(path)
 
 
 def parse(arguments):
