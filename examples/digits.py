@@ -17,7 +17,6 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-from graph_svg import draw
 from sklearn.datasets import load_digits
 from tqdm import tqdm
 
