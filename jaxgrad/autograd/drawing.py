@@ -49,8 +49,8 @@ def draw(tensor, names=None, compact: bool | None = None) -> Drawing:
     notebooks show it.
 
     >>> w = jaxgrad.ones(2, requires_grad=True)
-    >>> jaxgrad.autograd.graph.draw((w * 2).sum())
-    <drawing of 2 operators, 1 leaf, 4 B saved>
+    >>> jaxgrad.autograd.graph.draw((w * w).sum())
+    <drawing of 2 operators, 1 leaf, 8 B saved>
     """
     roots = roots_of(tensor)
     names = Names(variables_of(sys._getframe(1)) if names is None else names)

@@ -204,6 +204,21 @@ def test_what_jax_says():
     assert ("in use on" in str(report.xla)) == (statistics is not None)
 
 
+def test_what_devices_that_count_say(monkeypatch):
+    class Device:
+        def __str__(self):
+            return "gpu:0"
+
+        def memory_stats(self):
+            return {"bytes_in_use": 12_000, "peak_bytes_in_use": 34_000, "num_allocs": 5}
+
+    x = leaf(1000)
+    monkeypatch.setattr(jax, "local_devices", lambda: [Device()])
+    report = graph.memory_report(x.exp())
+    assert report.xla["in use on gpu:0"] == 12_000 and report.xla["peak on gpu:0"] == 34_000
+    assert "XLA: peak on gpu:0           34,000 bytes (34 kB)" in str(report)
+
+
 def test_a_deleted_array_has_no_bytes():
     x = leaf(10)
     y = x.exp()
