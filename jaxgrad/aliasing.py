@@ -153,6 +153,8 @@ def _attach_one(call):
 
 def _attach_several(call):
     pieces = [views.piece(call, call.outputs, i) for i in range(len(call.outputs))]
+    for each, _ in pieces:
+        watch(each)  # one may be cut anew
 
     def attach(leaves, results):
         source = leaves[0]
@@ -390,4 +392,5 @@ def cut(alias: Alias, steps: Step | None) -> Tensor:
     made = current(root_of(alias))
     for call, numbers in in_order(steps):
         made = apply(execution.prepare(call), [made, *numbers])
+    tangents.share(made, alias, steps)
     return made

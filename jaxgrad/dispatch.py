@@ -18,7 +18,7 @@ from . import aliasing, execution, overwriting, tangents
 from .binding import resolve
 from .primitive import ARRAY, Overloads, flatten
 from .recording import apply, finish
-from .tensor import Tensor, current, is_concrete, wrap
+from .tensor import Tensor, current, is_concrete, is_moving, wrap
 
 # A number is an input of the kernel, so that a new one compiles nothing. These few are part of it:
 # formulas and XLA
@@ -226,10 +226,12 @@ def _prepare(value, kind):
     if kind != "Scalar":
         return value
     if isinstance(value, Tensor):
-        if value._requires_grad:
+        if value._requires_grad or is_moving(value):
+            what, lost = ("requires grad", "gradient")
+            if not value._requires_grad:
+                what, lost = ("has a tangent of forward mode", "tangent")
             raise TypeError(
-                "a number is expected here, not a tensor that requires grad: its gradient would "
-                "be lost"
+                f"a number is expected here, not a tensor that {what}: its {lost} would be lost"
             )
         if not is_concrete(value):
             return value

@@ -18,7 +18,8 @@ from .autograd import compiled
 from .modes import mode
 from .nodes import ProgramNode
 from .programs import Reverse, bare
-from .tensor import Tensor, edge_of, wrap
+from .tangents import mark
+from .tensor import Tensor, edge_of, standing, wrap
 
 
 def jit(function: Callable | None = None, *, donate: int | str | Sequence[int | str] = ()):
@@ -32,10 +33,13 @@ def jit(function: Callable | None = None, *, donate: int | str | Sequence[int | 
     function is traced, and what they do to gradients is part of the program; to add one, or to take
     one away, has the function traced anew.
 
+    Within, forward mode works as it does outside; a tangent cannot come in or go out: make duals
+    and unpack them inside.
+
     donate: positions or names of arguments whose memory the results may take; their tensors cannot
     be used afterwards. Raises TypeError for an argument that cannot be hashed, RuntimeError where
-    the function reads numbers (`item()`, an `if` on a tensor) or accumulates into a leaf that is
-    not its argument.
+    the function reads numbers (`item()`, an `if` on a tensor), accumulates into a leaf that is
+    not its argument, or has an argument or a result with a tangent of forward mode.
 
     >>> @jaxgrad.jit
     ... def slope(x):
@@ -71,9 +75,14 @@ class Jitted:
         if trace is None or trace.outside.has_changed():
             if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
                 return self.function(*args, **kwargs)  # part of the trace that is under way
+            self.refuse_moving(leaves, "is called with")
             self.forget()
             trace = self.traces[key] = Trace(self, leaves, structure)
         return trace(leaves)
+
+    def refuse_moving(self, values, what):
+        for tensor in filter(_is_tensor, values):
+            standing(tensor, f"{self.__name__}, compiled by jaxgrad.jit, {what}")
 
     def forget(self):
         """Drop the programs that cannot be called again, as hooks that they have were removed."""
@@ -89,6 +98,7 @@ class Jitted:
         `.compile().cost_analysis()`.
         """
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
+        self.refuse_moving(leaves, "is called with")
         trace = Trace(self, leaves, structure)
         with jax.enable_x64(True):
             return trace.program.lower(*trace.inputs(leaves))
@@ -166,7 +176,9 @@ class Trace:
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
         with self.outside.meeting():
             outputs = self.jitted.function(*args, **kwargs)
-        return jax.tree.flatten(outputs, is_leaf=_is_tensor)
+        outputs, structure = jax.tree.flatten(outputs, is_leaf=_is_tensor)
+        self.jitted.refuse_moving(outputs, "returns")
+        return outputs, structure
 
     def kept(self, arrays):
         """The inputs of a run as they can be used after it, those that are donated copied."""
@@ -284,6 +296,8 @@ def _array(value):
 def _key(leaf):
     """What of an argument decides which program serves."""
     if isinstance(leaf, Tensor):
+        if leaf._aval.dual:
+            mark(leaf)
         hooks = None if leaf._leaf is leaf._node is None else compiled.numbers_of(leaf)
         return (leaf._aval, leaf._requires_grad, *(hooks or ()))
     if isinstance(leaf, jax.Array):

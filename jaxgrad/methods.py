@@ -24,9 +24,10 @@ from . import (
     random,
     storage,
 )
-from .autograd import variable
+from .autograd import forward_ad, variable
 from .modes import is_grad_enabled
-from .tensor import Tensor, concrete, is_concrete, leaf_state, wrap
+from .tensor import Tensor, concrete, is_concrete, leaf_state, standing, wrap
+from .views import plain
 
 CONVERTING = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
@@ -175,7 +176,7 @@ class _Methods:
                 "lost: call "
                 "jaxgrad's operator of that name, or pass tensor.detach()"
             )
-        return self._array
+        return standing(self, "a JAX function was given")._array
 
     def __bool__(self):
         if self.numel() != 1:
@@ -254,11 +255,12 @@ class _Methods:
             return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
         name = self.grad_fn.name() if self.grad_fn is not None else None
         return printing.tensor_str(
-            np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self)
-        )
+            np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self),
+            forward_ad.shown(self),
+        )  # fmt: skip
 
     def __format__(self, specification):
-        if specification and not self.ndim:
+        if not self.ndim and is_concrete(self):
             return format(self.item(), specification)
         return object.__format__(self, specification)
 
@@ -274,7 +276,7 @@ class _Methods:
                 "protocol at the moment. "
                 "Use tensor.detach().clone(), or clone() to stay in the graph."
             )
-        made = memo[id(self)] = wrap(self._array, self._aval, self._requires_grad)
+        made = memo[id(self)] = wrap(self._array, plain(self._aval), self._requires_grad)
         if self._leaf is not None:
             state = leaf_state(made)
             state.grad_dtype = self._leaf.grad_dtype

@@ -19,6 +19,7 @@ class Move(Program):
     """A tensor copied from one device of JAX's to another."""
 
     name = "ToCopy"
+    is_linear = True
 
     def __init__(self, aval: avals.Aval, source: jax.Device, target: jax.Device):
         self.inputs = self.outputs = (aval,)
@@ -37,6 +38,7 @@ class MoveBack(Reverse):
     """A gradient copied back to where its tensor came from."""
 
     saved_inputs = saved_outputs = ()
+    is_linear = True
 
     def __init__(self, program, mask):
         super().__init__(program, mask)

@@ -9,7 +9,7 @@ from typing import TypedDict
 import numpy as np
 
 from . import devices, dtypes
-from .tensor import Tensor
+from .tensor import Tensor, is_moving
 
 
 class Options(TypedDict, total=False):
@@ -108,7 +108,8 @@ def _not_a_size(name, given):
 
 def number_of(name: str, argument: str, given) -> numbers.Number:
     """A number, or that of a tensor without dimensions, as Python's own."""
-    if isinstance(given, Tensor) and not given.ndim and not given.requires_grad:
+    is_constant = isinstance(given, Tensor) and not given.requires_grad and not is_moving(given)
+    if is_constant and not given.ndim:
         return given.item()
     if isinstance(given, np.generic):
         return given.item()

@@ -33,8 +33,7 @@ from .origins import (
 )
 from .primitive import ARRAY
 from .recording import apply
-from .tangents import kept
-from .tensor import INFERENCE_TENSOR, Tensor, current, leaf_state
+from .tensor import INFERENCE_TENSOR, Tensor, current
 from .versions import counter_of
 
 SEVERAL = (
@@ -226,13 +225,15 @@ def move(target: Tensor, made: Tensor):
     with lock:
         before = _stand_in(target)
         target._raw, target._aval, target._alias = made._raw, made._aval, made._alias
+        if target._leaf is not None:
+            target._leaf.tangents = None
         if before is not None:
             begin(target).before = before
 
 
 def turn(target: Tensor, view_of, follow: bool):
     """Make a tensor a view of itself, as `t_` does; `view_of` gives the view."""
-    alone = target._alias is None
+    alone = target._alias is None and not target._aval.dual
     made = view_of(target)
     shown = made._alias
     if alone:
@@ -240,8 +241,8 @@ def turn(target: Tensor, view_of, follow: bool):
     refuse_leak(target, made)
     if not alone:
         target._alias = _turned(target, shown)
-    elif made._aval.dual:
-        leaf_state(target).tangents = kept(made)
+    elif target._leaf is not None:
+        target._leaf.tangents = None
     target._aval = made._aval
     take(target, made, follow)
     counter_of(target).count()

@@ -69,8 +69,12 @@ def get_printoptions() -> dict:
     return dict(vars(_options))
 
 
-def tensor_str(array, dtype, requires_grad=False, grad_fn_name=None, device=None) -> str:
-    """The text of a tensor of these numpy values; `device` is named where it is given."""
+def tensor_str(
+    array, dtype, requires_grad=False, grad_fn_name=None, device=None, further=()
+) -> str:
+    """The text of a tensor of these numpy values; `device` is named where it is given. `further`:
+    texts that follow.
+    """
     shape = array.shape
     suffixes = []
     if device is not None:
@@ -83,6 +87,7 @@ def tensor_str(array, dtype, requires_grad=False, grad_fn_name=None, device=None
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
+    suffixes.extend(further)
     return _with_suffixes("tensor(" + _body(array, dtype), suffixes)
 
 

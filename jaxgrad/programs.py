@@ -119,6 +119,7 @@ class Program:
     mode: int
     kernel = None  # what `execution` runs, once prepared
     attach = None  # called with inputs and results where these share memory
+    is_linear = False  # whether a tangent of its one input goes through it as a value does
     extends = False  # whether it is the extension of another
     extension = None  # the same program, which computes tangents too (tangents.py)
     precondition = None  # called first, with the same arrays: a check of indices, say

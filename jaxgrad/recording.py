@@ -11,11 +11,11 @@ from . import avals, causes, noting, versions
 from .modes import INFERENCE, MARK, RECORD, mode
 from .nodes import ProgramNode
 from .programs import Program
-from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, wrap
+from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, is_moving, wrap
 
-# the program that computes tangents too, where a leaf has some, and whether a tensor has; None until
-# somebody first asks for forward mode (tangents.py)
-with_tangents = is_moving = None
+# the program that computes tangents too, where a leaf has some; None until somebody first asks for
+# forward mode (tangents.py)
+with_tangents = None
 
 # called with each program whose reverse is asked for first (autograd/saved_tensors.py)
 offer = None
@@ -123,7 +123,7 @@ def _is_derived(program, leaves, mask) -> bool:
 
 
 def _is_dual(leaf) -> bool:
-    return isinstance(leaf, Tensor) and leaf._aval.dual and is_moving(leaf)
+    return isinstance(leaf, Tensor) and is_moving(leaf)
 
 
 def _wrap(array, aval, requires_grad, node, output_nr):

@@ -6,12 +6,12 @@ No array is really laid out so; the numbers are those that PyTorch would give.
 
 from __future__ import annotations
 
-from . import aliasing, avals, devices, layouts, ops, views
-from .aliasing import begin, detached
+from . import aliasing, avals, devices, layouts, ops, tangents, views
+from .aliasing import begin, cut, detached
 from .autograd.grad_mode import no_grad
 from .modes import RECORD, mode
 from .overwriting import move, permit, turn
-from .tensor import Tensor, current
+from .tensor import Tensor, current, is_moving
 
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using "
@@ -70,8 +70,7 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
             [4., 5.]])
     """
     offset = offset_of(input) if storage_offset is None else storage_offset
-    base = _base_of(input)
-    whole = input if base is None else base
+    whole = _whole(input)
     if whole._aval.strides is not None:
         whole = whole.permute(sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim)))
     if not whole.is_contiguous():
@@ -80,6 +79,16 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
             "gaps in memory that it does not show: take it of the tensor that shows all"
         )
     return ops.as_strided(whole, size, stride, offset - offset_of(whole))
+
+
+def _whole(tensor):
+    """What shows all of a tensor's memory that shares its history, and its tangents."""
+    alias, base = tensor._alias, _base_of(tensor)
+    if base is None:
+        return tensor
+    if alias.tangents is None or not is_moving(tensor):
+        return base
+    return tensor if alias.steps is alias.tangents.steps else cut(alias, alias.tangents.steps)
 
 
 def is_conj(input: Tensor) -> bool:
@@ -214,6 +223,8 @@ class Methods:
         """Make the tensor a leaf that requires no grad. Raises RuntimeError for a view."""
         if self._is_view():
             raise RuntimeError(DETACH_VIEW)
+        if is_moving(self):
+            move(self, detached(self))  # what was cut from it goes on to move
         current(self)._tracked = False
         if not self.is_inference():
             self._node, self._nr = None, 0
@@ -234,10 +245,24 @@ class Methods:
                 "data set to a tensor that requires gradients must be floating point or complex "
                 f"dtype, not {source.dtype}"
             )
+        held = tangents.kept(self)
+        if held is not None and (self.shape, self.dtype) != (source.shape, source.dtype):
+            raise RuntimeError(
+                f"data of a tensor of {self._aval!r} set to {source._aval!r}: it has a tangent of "
+                "forward mode, which must fit. Set it on what forward_ad.unpack_dual gives"
+            )
         move(self, detached(source))
+        tangents.restore(self, held)
 
     def set_(self, source: Tensor | None = None) -> Tensor:
-        """Let the tensor show the memory of another. Raises RuntimeError where it requires grad."""
+        """Let the tensor show the memory of another. Raises RuntimeError where it requires grad,
+        NotImplementedError where one of the two has a tangent of forward mode.
+        """
+        if is_moving(self) or (source is not None and is_moving(source)):
+            raise NotImplementedError(
+                "Trying to use forward AD with set_ that does not support it because it has not "
+                "been implemented yet: call copy_, which takes the tangent along"
+            )
         permit("set_", self, self.requires_grad, overlapping=True)
         move(self, detached(self.new_empty(0) if source is None else source))
         return self
@@ -245,10 +270,13 @@ class Methods:
     def resize_(self, *size, memory_format=None) -> Tensor:
         """Give the tensor another size; elements in memory order are kept, further ones are zero.
 
-        Raises RuntimeError for a tensor that requires grad, and for a view that would have to grow.
+        Raises RuntimeError for a tensor that requires grad or has a tangent of forward mode, and
+        for a view that would have to grow.
         """
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
+        if is_moving(self):
+            raise RuntimeError("cannot resize variables that has a forward grad")
         size = tuple(size[0]) if size and isinstance(size[0], tuple | list) else size
         count, before = avals.Size(size).numel(), self.numel()
         with no_grad():

@@ -21,34 +21,16 @@ from .modes import INFERENCE, mode
 from .nodes import ProgramNode
 from .primitive import Call
 from .programs import Program, Reverse
-from .tensor import Tensor, current, edge_of, leaf_state, wrap
+from .tensor import Tensor, current, edge_of, leaf_state, tangents_of, wrap
 from .writing import Write
 
 
 def start():
     """Have operators look for tangents from now on."""
-    recording.with_tangents, recording.is_moving = extended, is_moving
+    recording.with_tangents = extended
 
 
 # what a tensor has
-
-
-def tangents_of(tensor: Tensor) -> Tangents | None:
-    """The tangents of what a tensor was cut from."""
-    alias = tensor._alias
-    if alias is None:
-        return None if tensor._leaf is None else tensor._leaf.tangents
-    if alias.tangents is None and alias.root is not None:
-        return alias.root.tangents
-    return alias.tangents
-
-
-def is_moving(tensor: Tensor) -> bool:
-    """Whether a tensor has a tangent at a level that has not ended, seen from here or not."""
-    if not current(tensor)._aval.dual:
-        return False
-    held = tangents_of(tensor)
-    return held is not None and bool(held.of)
 
 
 def levels_of(tensor: Tensor) -> list[Level]:
@@ -66,15 +48,6 @@ def tangent(tensor: Tensor, level: Level) -> Tensor | None:
     held = tangents_of(tensor)
     found = None if held is None else held.of.get(level)
     return found if found is None else _cut(tensor, held, found)
-
-
-def refuse(tensor: Tensor, what: str, cure: str):
-    """Raises RuntimeError where a tensor has tangents that would be lost by what is said."""
-    if is_moving(tensor):
-        raise RuntimeError(
-            f"{what} got a tensor of shape {list(tensor.shape)} with a tangent of forward mode, "
-            f"which would be lost: {cure}"
-        )
 
 
 def _beyond(tensor, held):
@@ -130,6 +103,22 @@ def own(tensor: Tensor) -> Tangents:
     tensor._aval = views.plain(tensor._aval)
     held = tensor._alias.tangents = Tangents(tensor._aval, tensor._alias.steps)
     return held
+
+
+def share(made: Tensor, alias, steps):
+    """Let a view that was cut anew, by some of an alias's steps, have the tangents that the alias
+    has of its own, where they are held on the way.
+    """
+    held = alias.tangents
+    if held is None or alias.root is None:
+        return
+    step = steps
+    while step is not held.steps:
+        if step is None:
+            return
+        step = step.before
+    made._alias.steps, made._alias.tangents = steps, held
+    mark(made)
 
 
 def _begin(tensor):
@@ -276,11 +265,13 @@ def _tangents(program, leaves, level, positions):
     """The tangents of the differentiable outputs, where the inputs at some positions move."""
     moving = {i: tangent(leaves[i], level) for i in positions}
     mask = tuple([moving.get(i) is not None for i in range(len(leaves))])
+    given = [value for value in moving.values() if value is not None]
+    if program.is_linear:
+        return [recording.apply(program, given)]
     program = program.compact
     derived = program.tangents.get(mask)
     if derived is None:
         derived = program.tangents.setdefault(mask, TangentOf(program, mask))
-    given = [value for value in moving.values() if value is not None]
     try:
         values = recording.apply(execution.prepare(derived), [*leaves, *given])
     except NotImplementedError as error:

@@ -301,6 +301,33 @@ def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tenso
     return made
 
 
+def tangents_of(tensor: Tensor):
+    """What holds the tangents of a tensor, or of what it was cut from; None where nobody does."""
+    alias = tensor._alias
+    if alias is None:
+        return None if tensor._leaf is None else tensor._leaf.tangents
+    if alias.tangents is None and alias.root is not None:
+        return alias.root.tangents
+    return alias.tangents
+
+
+def is_moving(tensor: Tensor) -> bool:
+    """Whether a tensor has a tangent at a level of forward mode that has not ended."""
+    held = tangents_of(tensor) if current(tensor)._aval.dual else None
+    return held is not None and bool(held.of)
+
+
+def standing(tensor: Tensor, what: str) -> Tensor:
+    """The tensor itself. Raises RuntimeError where it has a tangent, which would be lost."""
+    if is_moving(tensor):
+        raise RuntimeError(
+            f"{what} a tensor of shape {list(tensor.shape)} that has a tangent of forward mode, "
+            "which would be lost: call jaxgrad's operators on it, or take the parts that "
+            "forward_ad.unpack_dual gives"
+        )
+    return tensor
+
+
 def current(tensor: Tensor) -> Tensor:
     """The tensor itself, with the writes to what aliases it brought in."""
     alias = tensor._alias
@@ -354,7 +381,7 @@ def concrete(tensor: Tensor, what: str):
 
 
 def _flatten_tensor(tensor):
-    return (tensor._array,), None
+    return (standing(tensor, "a tree of JAX is made of")._array,), None
 
 
 def _unflatten_tensor(_, children):

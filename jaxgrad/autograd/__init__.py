@@ -10,7 +10,7 @@ import warnings
 
 import jax
 
-from .. import execution, ops
+from .. import execution, levels, ops
 from ..modes import transforms
 from ..tensor import Tensor, wrap
 from . import anomaly_mode as anomaly_mode
@@ -248,10 +248,11 @@ def _captured(outputs, wanted, gradients, retain_graph, create_graph):
 
 
 def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):
-    """The gradients for each of a batch: one pass under `jax.vmap`, or one each to be recorded."""
+    """The gradients for each of a batch: one pass under `jax.vmap`, or one each to be recorded,
+    or to have tangents."""
     batches = batches_of(outputs, grad_outputs)
-    if create_graph and batches[0].shape[0]:
-        return _recorded_rows(outputs, wanted, batches, retain_graph)
+    if (create_graph or levels.is_any_begun()) and batches[0].shape[0]:
+        return _one_by_one(outputs, wanted, batches, retain_graph, create_graph)
 
     def one(*arrays):
         results = _captured(outputs, wanted, list(map(wrap, arrays)), retain_graph, False)
@@ -262,10 +263,10 @@ def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):
     return [None if result is None else wrap(result) for result in results]
 
 
-def _recorded_rows(outputs, wanted, batches, retain_graph):
+def _one_by_one(outputs, wanted, batches, retain_graph, create_graph):
     last = batches[0].shape[0] - 1
     rows = [
-        _captured(outputs, wanted, gradients, retain_graph or row < last, True)
+        _captured(outputs, wanted, gradients, retain_graph or row < last, create_graph)
         for row, gradients in enumerate(zip(*[ops.unbind(batch) for batch in batches], strict=True))
     ]
     columns = zip(*rows, strict=True)

@@ -228,6 +228,16 @@ def _split(tensor, level):
     return primal, tangent
 
 
+def shown(tensor: Tensor) -> list[str]:
+    """What a tensor prints of its tangents, level by level."""
+    here = entered.get()
+    if not tensor._aval.dual or is_inference_mode_enabled() or not enabled.get():
+        return []
+    found = [(number, tangents.tangent(tensor, level)) for number, level in enumerate(here)]
+    names = ["tangent"] if len(here) == 1 else [f"tangent{number}" for number in range(len(here))]
+    return [f"{names[number]}={tangent}" for number, tangent in found if tangent is not None]
+
+
 class _set_fwd_grad_enabled(_Setting):
     """Whether operators compute tangents."""
 

@@ -12,9 +12,9 @@ import functools
 
 import jax
 
-from .. import autograd, ops
+from .. import autograd, ops, tangents
 from ..modes import transforms
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, standing, wrap
 
 
 def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
@@ -86,9 +86,9 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         finally:
             transforms.reset(depth)
         arrays = not any(map(_is_tensor, leaves))
-        found = jax.tree.unflatten(structure, [g._array if arrays else g for g in found])
-        value = value if nested else value.detach()
-        value = value._array if arrays else value
+        found = jax.tree.unflatten(structure, [_array(g) if arrays else g for g in found])
+        value = value if nested else _standing_apart(value)
+        value = _array(value) if arrays else value
         return (found[0] if isinstance(argnums, int) else tuple(found)), (
             (value, aux) if has_aux else value
         )
@@ -139,7 +139,12 @@ def _leaf(value):
     """
     if not isinstance(value, Tensor):
         return wrap(value, requires_grad=True)
-    return ops.alias(value) if value.requires_grad else value.detach().requires_grad_()
+    return ops.alias(value) if value.requires_grad else _standing_apart(value).requires_grad_()
+
+
+def _standing_apart(tensor):
+    """A tensor outside of the graph of reverse mode, with the tangents of forward mode."""
+    return tangents.restore(tensor.detach(), tangents.kept(tensor))
 
 
 def _value(output, has_aux):
@@ -168,6 +173,10 @@ def _gradients(value, inputs, nested):
     if not value.requires_grad:
         return [wrap(ops.mul(each.detach(), 0)._array) for each in inputs]
     return autograd.grad(value, inputs, create_graph=nested, materialize_grads=True)
+
+
+def _array(tensor):
+    return standing(tensor, "jaxgrad.func gives as a JAX array")._array
 
 
 def _is_tensor(value) -> bool:
