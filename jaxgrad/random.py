@@ -25,6 +25,7 @@ from .creation import compiled, from_host, is_frequent, on_device
 from .execution import run
 from .factories import delivered, like
 from .generator import Generator
+from .modes import draws
 from .options import Options, check_options, dtype_of, number_of, shape_of, size_of
 from .overwriting import permit
 from .tensor import Tensor
@@ -98,6 +99,14 @@ def _draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
     """An array of this shape and numpy dtype, of a `distribution(key, shape, dtype, *numbers)` that
     draws one by one."""
     words, shape = generator.next_key(), tuple(shape)
+    if draws.get() is None:
+        return _numbers(distribution, shape, dtype, words, device, *numbers)
+    # what draws again what it drew before may do so inside a trace
+    with jax.ensure_compile_time_eval():
+        return _numbers(distribution, shape, dtype, words, device, *numbers)
+
+
+def _numbers(distribution, shape, dtype, words, device, *numbers):
     count = math.prod(shape)
     size = next((size for size in _SIZES if count <= size), None)
     if size is None or is_frequent(distribution, shape, dtype):
