@@ -17,7 +17,6 @@ def events_of(recorder, profile) -> list[FunctionEvent]:
     """The events of a recorder that records no more, by the time at which they began."""
     recorder.close()
     notes = sorted(recorder.events, key=lambda note: (note.begun, -note.ended))
-    notes = list(_without_inner_phases(notes))
     made = [_event(number, note, recorder, profile) for number, note in enumerate(notes, 1)]
     _place_backward(notes, made)
     return _with_freed(made, recorder, profile)
@@ -42,17 +41,6 @@ def _place_backward(notes, events):
             event.stack, event.place = runs[-1][1].stack, runs[-1][1].place
         if note.call.scope != BACKWARD and note.sequence >= 0:
             sources.setdefault(note.sequence, event)
-
-
-def _without_inner_phases(notes):
-    """All but what JAX traced on the way of tracing something: it is part of that."""
-    ends: dict[int, int] = {}
-    for note in notes:
-        if note.call.name == "jax::trace":
-            if note.ended <= ends.get(note.thread, 0):
-                continue
-            ends[note.thread] = note.ended
-        yield note
 
 
 def _event(number, note, recorder, profile) -> FunctionEvent:

@@ -406,6 +406,17 @@ def test_O05_an_operator_that_records_no_node_has_no_number():
     assert numbered == ["aten::tanh", "aten::cos"]
 
 
+def test_O05_a_node_that_no_operator_recorded_has_no_number_in_a_profile():
+    base = jaxgrad.ones(2).requires_grad_() * 1
+    first, second = base[:1], base[1:]
+    first.fill_(2.0)
+    with profiler.profile() as prof:
+        jaxgrad.ones(2).gt(0)
+        node = second.grad_fn  # it is made now: the view has a new history
+    assert node.name() == "SliceBackward0" and "aten::gt" in names(prof)
+    assert {event.sequence_nr for event in prof.function_events} == {-1}
+
+
 def test_O05_differentiated_twice():
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile() as prof:
