@@ -15,7 +15,6 @@ from ..modes import transforms
 from ..tensor import Tensor, wrap
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
-from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
 from . import overrides, tensor_hooks
@@ -326,7 +325,7 @@ _LATER = {
 
 
 def __getattr__(name):
-    if name in ("profiler", "profiler_util"):
+    if name in ("functional", "profiler", "profiler_util"):
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
