@@ -41,12 +41,15 @@ class detect_anomaly(_Anomaly):
     RuntimeError, which names its operator, the line that called it, and what of its inputs held
     NaN or Inf; so does a sum of gradients that makes one.
 
-    Beyond PyTorch: the error says which operator of the forward pass first made a NaN. With
+    Beyond PyTorch: the error says which operator of the forward pass first made a NaN of none. With
     `check_forward` that operator itself raises RuntimeError. With `check_inf` all of this holds for
     Inf as well. A function compiled by `jaxgrad.jit` whose result holds one is run again, operator
-    by operator, on the same arguments, so that the error is found inside of it.
+    by operator, on the same arguments, so that the error is found inside of it; what it does
+    besides computing is then done twice. A NaN inside of it that its result does not show is not
+    looked for.
 
-    It costs a few times what the operators themselves cost. As a decorator it works too.
+    It holds in this thread or asyncio task. It costs a few times what the operators themselves
+    cost. As a decorator it works too.
 
     >>> import warnings
     >>> warnings.simplefilter("ignore")
