@@ -16,14 +16,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters import partial_eval
 
 from .. import avals, linear
 from ..aliasing import assign
 from ..modes import PLAIN, Draws, switch
-from ..programs import conjugate, is_bare
+from ..programs import bare, conjugate, is_bare
 from ..tensor import Tensor, wrap
-from . import function_call, function_rules, nested
+from . import function_call, function_rules, linearity, nested
 from .saving import Saved, SavedOutput
 
 
@@ -116,7 +115,9 @@ class Call:
         """
         args, needs = self.filled(arrays), [False] * len(self.arguments)
         for position, array, needed in zip(self.positions, arrays, mask, strict=False):
-            args[position], needs[position] = wrap(array, None, needed), needed
+            # JAX differentiates Python's numbers as they are
+            args[position] = wrap(_strong(jnp.asarray(array)), None, needed)
+            needs[position] = needed
         ctx = self.cls._backward_cls()
         ctx.needs_input_grad, ctx._tensors = tuple(needs), self.tensors
         ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
@@ -247,10 +248,17 @@ class _Map:
         def transpose(*given):
             return self.transpose(saved, given)
 
-        if not is_linear(transpose, zeros):
+        if not self.is_linear(transpose, zeros):
             why = "its backward is not linear in the gradients that it is given"
             raise NotImplementedError(function_rules.no_jvp(self.call.cls, why))
         return jax.vjp(transpose, *zeros)[1](tuple(tangents))
+
+    def is_linear(self, transpose, zeros) -> bool:
+        def value(*given):
+            with bare():
+                return transpose(*given)
+
+        return linearity.is_linear(value, *zeros)
 
     def transpose(self, saved, cotangents):
         if not function_rules.is_once_differentiable(self.call.cls):
@@ -281,17 +289,6 @@ def plain():
         yield
     finally:
         switch(before)
-
-
-def is_linear(function, zeros) -> bool:
-    """Whether a function of arrays is linear: what its derivative then does not depend on."""
-
-    def tangents(primals, tangents):
-        return jax.jvp(function, primals, tangents)[1]
-
-    program = jax.make_jaxpr(tangents)(zeros, zeros).jaxpr
-    _, used = partial_eval.dce_jaxpr(program, [True] * len(program.outvars))
-    return not any(used[: len(zeros)])
 
 
 def _once(name):
