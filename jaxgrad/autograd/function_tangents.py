@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import jax
+
 from .. import execution, recording, tangents
 from ..levels import enabled, in_order, see_below, window
-from ..modes import RECORD, mode, switch
+from ..modes import PLAIN, RECORD, mode, switch
+from ..programs import bare
 from ..tensor import Tensor, edge_of, wrap
+from . import linearity
 from .engine import PassTo
-from .function_rules import gradients_of, has_jvp, is_once_differentiable, tangents_of
+from .function_rules import (
+    gradients_of,
+    has_backward,
+    has_jvp,
+    is_once_differentiable,
+    no_jvp,
+    tangents_of,
+)
 from .saving import SavedOutput
 
 
@@ -64,10 +75,12 @@ def _check_view(value, given):
 def _transposed(ctx, given) -> list:
     """The tangents of the outputs that `backward` implies, which is linear in its gradients.
 
-    Raises NotImplementedError where it is not recorded, and so cannot be transposed.
+    Raises NotImplementedError where it is not, or is not recorded, and so cannot be transposed.
     """
+    if not has_backward(ctx._forward_cls):
+        raise NotImplementedError(no_jvp(ctx._forward_cls, "it has no backward"))
     if is_once_differentiable(ctx._forward_cls):
-        raise NotImplementedError(_lacking(ctx, "its backward is @once_differentiable"))
+        raise NotImplementedError(no_jvp(ctx._forward_cls, "its backward is @once_differentiable"))
     weights = [
         wrap(execution.filled(aval, 0), None, True)
         if aval is not None and aval.differentiable
@@ -77,8 +90,10 @@ def _transposed(ctx, given) -> list:
     before, needed = mode.get(), (ctx.needs_input_grad, getattr(ctx, "_inputs", None))
     ctx.needs_input_grad = tuple(tangent is not None for tangent in given)
     ctx._inputs = [tangent._aval for tangent in given if tangent is not None]
-    switch(RECORD)
+    saved = ctx._saved
     try:
+        _refuse_others_than_linear(ctx, weights)
+        switch(RECORD)
         gradients = gradients_of(ctx, list(weights))
         pairs = [
             (gradient, tangent)
@@ -86,11 +101,13 @@ def _transposed(ctx, given) -> list:
             if gradient is not None
         ]
         if not all(gradient._requires_grad for gradient, _ in pairs):
-            raise NotImplementedError(_lacking(ctx, "what its backward gives is not recorded"))
+            why = "what its backward gives is not recorded"
+            raise NotImplementedError(no_jvp(ctx._forward_cls, why))
         return _products(pairs, weights, before is RECORD)
     finally:
         switch(before)
         ctx.needs_input_grad, ctx._inputs = needed
+        ctx._saved = saved  # which may be cleared by reading it
 
 
 def _products(pairs, weights, recorded):
@@ -103,12 +120,27 @@ def _products(pairs, weights, recorded):
     return [None if weight is None else run.as_tensor(next(found)) for weight in weights]
 
 
+def _refuse_others_than_linear(ctx, weights):
+    def gradients(*arrays):
+        supply = iter(arrays)
+        given = [None if weight is None else wrap(next(supply)) for weight in weights]
+        with bare():
+            found = gradients_of(ctx, given)
+        return [gradient._array for gradient in found if gradient is not None]
+
+    saved, before, cause = ctx._saved, switch(PLAIN), None
+    try:
+        zeros = [weight._array for weight in weights if weight is not None]
+        if linearity.is_linear(gradients, *zeros):
+            return
+    except (jax.errors.JAXTypeError, RuntimeError) as error:
+        cause = error  # it reads the numbers of a gradient
+    finally:
+        switch(before)
+        ctx._saved = saved
+    why = "its backward is not linear in the gradients that it is given"
+    raise NotImplementedError(no_jvp(ctx._forward_cls, why)) from cause
+
+
 def _is_given(tangent) -> bool:
     return tangent is not None
-
-
-def _lacking(ctx, why) -> str:
-    return (
-        "You must implement the jvp function for custom autograd.Function to use it with forward "
-        f"mode AD: {ctx._forward_cls.__name__} has none, and {why}, so that it cannot be derived"
-    )

@@ -130,13 +130,28 @@ def _joined(states):
 
 
 def _scanned(equation, operands):
-    body, consts = equation.params["jaxpr"], equation.params["num_consts"]
-    end = consts + equation.params["num_carry"]
+    body, sizes = equation.params["jaxpr"], _sizes(equation.params)
+    if sizes is None:
+        return [OTHER] * len(equation.outvars)
+    consts, end = sizes
     carried = operands[consts:end]
     while True:
         given = [*operands[:consts], *carried, *operands[end:]]
-        found = _run(body.jaxpr, body.consts, given)
+        found = _run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), given)
         joined = list(map(_either, carried, found))
         if joined == carried:
             return [*carried, *found[len(carried) :]]
         carried = joined
+
+
+def _sizes(params):
+    """Where among a loop's operands the carried ones begin and end, None where JAX does not tell
+    as it did.
+    """
+    if "num_consts" in params:
+        return params["num_consts"], params["num_consts"] + params["num_carry"]
+    trees = getattr(params.get("ft_in"), "elts", ())  # from JAX 0.11 on: constants, carried, items
+    if len(trees) != 3:
+        return None
+    consts, carried, _ = (len(list(tree)) for tree in trees)
+    return consts, consts + carried
