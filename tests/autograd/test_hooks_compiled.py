@@ -142,7 +142,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("program", INSIDE, ids=lambda program: program.__name__)
-def test_edge40_hooks_registered_inside(program):
+def test_edge_40_hooks_registered_inside(program):
     counted = Counted(program)
     for _ in range(3):
         x = vector(1.0, 2.0)

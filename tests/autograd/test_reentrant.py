@@ -1,0 +1,517 @@
+"""Backward passes inside of backward passes, what is called at their end, and threads beside."""
+
+import contextvars
+import sys
+import threading
+import time
+
+import pytest
+from as_torch import as_torch, error, leaf
+from functions import function, square
+
+import jaxgrad
+from jaxgrad.autograd import Variable
+
+LIMIT = 60  # seconds, for what takes a few where nothing hangs
+
+
+def nested(torch, inside):
+    """Doubles; its backward runs `inside`, with grad mode on, and gives twice its gradient."""
+
+    def backward(ctx, grad):
+        with torch.enable_grad():
+            inside()
+        return grad * 2
+
+    return function(torch, lambda ctx, x: x * 2, backward)
+
+
+def deep(torch, depth, at=lambda level: None):
+    """A pass inside of a pass and so on, so many; `at(level)` is called in each, `at(0)` last."""
+    ends = []
+
+    def pass_of(level):
+        x = leaf(torch, 1.0)
+
+        def inside():
+            at(level)
+            if level:
+                pass_of(level - 1)
+
+        nested(torch, inside).apply(x).backward()
+        ends.append(x.grad.item())
+
+    pass_of(depth)
+    return ends
+
+
+# ---- A48
+
+
+@as_torch
+def test_A48_a_pass_inside_of_a_pass(torch):
+    inner = leaf(torch, 3.0)
+    x = leaf(torch, 2.0)
+    F = nested(torch, lambda: (inner * inner).backward())
+    F.apply(x).backward()
+    return x.grad, inner.grad, torch.is_grad_enabled()
+
+
+@as_torch
+def test_A48_on_the_same_leaf(torch):
+    x = leaf(torch, 2.0)
+    F = nested(torch, lambda: (x * x).backward())
+    (F.apply(x) * 3).backward()
+    return x.grad
+
+
+@as_torch
+def test_A48_by_grad(torch):
+    x, found = leaf(torch, 2.0), []
+    F = nested(torch, lambda: found.append(torch.autograd.grad(x**3, x)[0]))
+    F.apply(x).backward()
+    return x.grad, found
+
+
+@as_torch
+def test_A48_a_gradient_that_is_computed_by_a_pass_inside(torch):
+    """As checkpointing does it: forward runs again in backward, recorded."""
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin() * x
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            again = x.detach().requires_grad_()
+            y = again.sin() * again
+        torch.autograd.backward(y, grad)
+        return again.grad
+
+    F = function(torch, forward, backward)
+    x = leaf(torch, 1.0, 2.0, dtype=torch.float64)
+    F.apply(F.apply(x) * 3).sum().backward()
+    return x.grad
+
+
+@as_torch
+def test_A48_in_a_hook_grad_mode_is_off(torch):
+    x, seen = leaf(torch, 2.0), []
+
+    def hook(grad):
+        seen.append(error(lambda: (x * x).backward()))
+        with torch.enable_grad():
+            (x * x).backward()
+
+    y = x * 3
+    y.register_hook(hook)
+    y.backward()
+    return x.grad, seen
+
+
+@as_torch
+def test_A48_the_graph_of_the_pass_around(torch):
+    """It is the same graph: what the inner pass frees, the outer one does not find."""
+    x = leaf(torch, 2.0)
+    graph = [x * x]
+    F = nested(torch, lambda: graph[0].backward())
+    z = F.apply(x) * graph[0]
+    raised = error(z.backward)
+    graph.clear()
+    return raised, x.grad
+
+
+@as_torch
+def test_A48_an_error_inside(torch):
+    def inside():
+        raise KeyError("mine")
+
+    x = leaf(torch, 2.0)
+    y = nested(torch, lambda: nested(torch, inside).apply(x).backward()).apply(x) * x
+    raised = error(lambda: y.backward(retain_graph=True))
+    return raised, torch.is_grad_enabled(), error(y.backward), x.grad
+
+
+@as_torch
+def test_A48_grad_mode_in_each_pass(torch):
+    x, seen = leaf(torch, 2.0), []
+
+    def note(name):
+        seen.append((name, torch.is_grad_enabled()))
+
+    def backward(ctx, grad):
+        note("before")
+        with torch.enable_grad():
+            y = x * x
+            y.register_hook(lambda grad: note("inside"))
+            torch.autograd.grad(y, x)
+            note("between")
+            y = x * x
+            y.register_hook(lambda grad: note("inside, recorded"))
+            torch.autograd.grad(y, x, create_graph=True)
+        note("after")
+        return grad
+
+    F = function(torch, lambda ctx, x: x * 2, backward)
+    F.apply(x).backward()
+    torch.autograd.grad(F.apply(x), x, create_graph=True)
+    return seen
+
+
+@pytest.mark.parametrize("depth", [1, 19, 20, 21, 200])
+def test_edge_38_passes_inside_passes(depth):
+    assert deep(jaxgrad, depth) == [2] * (depth + 1)
+
+
+@pytest.mark.slow
+def test_edge_38_a_thousand_passes_inside_of_each_other():
+    begun, threads = time.monotonic(), threading.active_count()
+    assert deep(jaxgrad, 1000) == [2] * 1001
+    assert time.monotonic() - begun < LIMIT
+    assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit])
+def test_edge_38_an_error_at_the_bottom(kind):
+    def at(level):
+        if not level:
+            raise kind("mine")
+
+    threads = threading.active_count()
+    with pytest.raises(kind, match="mine"):
+        deep(jaxgrad, 100, at)
+    assert threading.active_count() == threads and jaxgrad.is_grad_enabled()
+    assert deep(jaxgrad, 3) == [2] * 4
+
+
+def test_edge_38_recursion_without_an_end():
+    """Python's own error, and no crash; afterwards all is as it was."""
+    before = sys.getrecursionlimit()
+
+    def endless(level=0):
+        return endless(level + 1)
+
+    with pytest.raises(RecursionError):
+        deep(jaxgrad, 50, lambda level: level or endless())
+    assert sys.getrecursionlimit() == before and deep(jaxgrad, 1) == [2, 2]
+
+
+def test_edge_38_modes_and_context_variables_in_the_deepest_pass():
+    variable, seen = contextvars.ContextVar("variable"), []
+
+    def at(level):
+        modes = jaxgrad.is_grad_enabled(), jaxgrad.is_inference_mode_enabled()
+        seen.append((variable.get(), *modes, jaxgrad.get_default_dtype()))
+        variable.set(level)
+
+    variable.set(100)
+    jaxgrad.set_default_dtype(jaxgrad.float64)
+    try:
+        deep(jaxgrad, 99, at)
+    finally:
+        jaxgrad.set_default_dtype(jaxgrad.float32)
+    # what a pass sets is seen by those that it begins
+    assert seen == [(level, True, False, jaxgrad.float64) for level in range(100, 0, -1)]
+
+
+def test_edge_38_strict_versions_in_the_deepest_pass():
+    def at(level):
+        if level:
+            return
+        x = leaf(jaxgrad, 2.0)
+        y = x.exp()
+        y.add_(1)
+        y.backward()
+
+    with (
+        jaxgrad.autograd.graph.strict_versions(),
+        pytest.raises(RuntimeError, match="has been modified by an inplace operation"),
+    ):
+        deep(jaxgrad, 50, at)
+    deep(jaxgrad, 50, at)
+
+
+def test_edge_38_compiled():
+    """In a trace passes do not go on in another thread, which would not be part of the trace."""
+
+    def step(x):
+        found = []
+
+        def pass_of(level):
+            y = x * 3
+            F = nested(jaxgrad, lambda: level and pass_of(level - 1))
+            found.append(jaxgrad.autograd.grad(F.apply(y), x)[0])
+
+        pass_of(30)
+        return found
+
+    for run in (jaxgrad.jit(step), step):
+        assert [each.item() for each in run(leaf(jaxgrad, 3.0))] == [6] * 31
+
+
+def test_edge_38_threads_with_deep_passes_beside_each_other():
+    found, begun = {}, time.monotonic()
+
+    def task(number):
+        found[number] = deep(jaxgrad, 60)
+
+    tasks = [threading.Thread(target=task, args=(number,)) for number in range(4)]
+    for each in tasks:
+        each.start()
+    for each in tasks:
+        each.join(LIMIT)
+    assert found == {number: [2] * 61 for number in range(4)}
+    assert time.monotonic() - begun < LIMIT
+
+
+# ---- A47
+
+
+def queue(torch, callback):
+    engine = torch.autograd.Variable._execution_engine
+    engine.queue_callback(callback)
+
+
+@as_torch
+def test_A47_called_at_the_end_of_the_pass(torch):
+    x, seen = leaf(torch, 2.0), []
+
+    def hook(grad):
+        queue(torch, lambda: seen.append(("end", x.grad.item())))
+        seen.append("hook")
+
+    y = x * 3
+    y.register_hook(hook)
+    (y * 2).backward()
+    seen.append("after")
+    return seen
+
+
+@as_torch
+def test_A47_outside_of_a_pass(torch):
+    return error(queue, torch, print)
+
+
+@as_torch
+def test_A47_in_their_order_and_those_that_are_added_meanwhile(torch):
+    x, seen = leaf(torch, 2.0), []
+
+    def first():
+        seen.append("first")
+
+    def hook(grad):
+        queue(torch, first)
+        queue(torch, lambda: seen.append("second"))
+        queue(torch, first)
+
+    x.register_hook(hook)
+    (x * 2).backward()
+    (x * 2).backward()
+    return seen
+
+
+@as_torch
+def test_A47_of_a_pass_inside_of_a_pass(torch):
+    x, seen = leaf(torch, 2.0), []
+
+    def inside():
+        z = x * x
+        z.register_hook(lambda grad: queue(torch, lambda: seen.append("end of the inner pass")))
+        z.backward()
+        seen.append("the inner pass is over")
+
+    y = nested(torch, inside).apply(x)
+    y.register_hook(lambda grad: queue(torch, lambda: seen.append("end of the outer pass")))
+    y.backward()
+    return seen
+
+
+@as_torch
+def test_A47_an_error_in_a_callback(torch):
+    x = leaf(torch, 2.0)
+
+    def wrong():
+        raise KeyError("mine")
+
+    handle = x.register_hook(lambda grad: queue(torch, wrong))
+    raised = error((x * 2).backward)
+    handle.remove()
+    (x * 2).backward()
+    return raised, x.grad, torch.is_grad_enabled()
+
+
+@as_torch
+def test_A47_not_called_where_the_pass_fails(torch):
+    x, seen = leaf(torch, 2.0), []
+
+    def hook(grad):
+        queue(torch, lambda: seen.append("end"))
+        raise KeyError("mine")
+
+    handle = x.register_hook(hook)
+    raised = error((x * 2).backward)
+    handle.remove()
+    (x * 2).backward()
+    return raised, seen
+
+
+@as_torch
+def test_A47_under_grad(torch):
+    x, seen = leaf(torch, 2.0), []
+    x.register_hook(lambda grad: queue(torch, lambda: seen.append(torch.is_grad_enabled())))
+    torch.autograd.grad(x * 2, x)
+    torch.autograd.grad(x * 2, x, create_graph=True)
+    return seen
+
+
+def test_A47_a_pass_in_a_callback():
+    x, z = leaf(jaxgrad, 2.0), leaf(jaxgrad, 3.0)
+
+    def callback():
+        with jaxgrad.enable_grad():
+            (z * z).backward()
+
+    x.register_hook(lambda grad: Variable._execution_engine.queue_callback(callback))
+    (x * 2).backward()
+    assert (x.grad.item(), z.grad.item()) == (2, 6)
+
+
+def test_A47_callbacks_belong_to_the_pass_of_their_thread():
+    seen, barrier = [], threading.Barrier(4)
+
+    def task(number):
+        x = leaf(jaxgrad, 2.0)
+
+        def hook(grad):
+            barrier.wait(LIMIT)  # all passes are under way
+            queue(jaxgrad, lambda: seen.append((number, threading.get_ident() == mine)))
+
+        mine = threading.get_ident()
+        x.register_hook(hook)
+        (x * 2).backward()
+
+    tasks = [threading.Thread(target=task, args=(number,)) for number in range(4)]
+    for each in tasks:
+        each.start()
+    for each in tasks:
+        each.join(LIMIT)
+    assert sorted(seen) == [(number, True) for number in range(4)]
+
+
+# ---- threads, A49
+
+
+def together(task, count=8):
+    """The results, or the errors, of `task(number)` in so many threads that begin at once."""
+    barrier, found = threading.Barrier(count), {}
+
+    def run(number):
+        barrier.wait(LIMIT)
+        try:
+            found[number] = task(number)
+        except Exception as raised:
+            found[number] = raised
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(LIMIT)
+    return [found[number] for number in range(count)]
+
+
+@pytest.fixture
+def frequent_switches():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_A49_functions_of_many_threads_on_one_leaf():
+    F, x = square(jaxgrad), leaf(jaxgrad, 2.0)
+
+    def task(number):
+        for _ in range(20):
+            F.apply(F.apply(x) * 1).backward()
+
+    assert together(task) == [None] * 8
+    assert x.grad.item() == 8 * 20 * 32
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_A49_hooks_of_many_threads_on_one_leaf():
+    """Each pass calls what is registered when it comes to the leaf; none is lost or repeated."""
+    x, calls = leaf(jaxgrad, 2.0), []
+    x.register_hook(lambda grad: calls.append("hook"))
+    x.register_post_accumulate_grad_hook(lambda x: calls.append("post"))
+
+    def task(number):
+        for _ in range(20):
+            handle = x.register_hook(lambda grad: calls.append(number))
+            (x * 3).backward()
+            handle.remove()
+
+    assert together(task) == [None] * 8
+    assert x.grad.item() == 8 * 20 * 3
+    assert calls.count("hook") == calls.count("post") == 160
+    assert all(calls.count(number) >= 20 for number in range(8)) and len(x._backward_hooks) == 1
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_A49_a_hook_of_several_tensors_in_many_threads():
+    """One call in each pass, with the gradients of that pass."""
+    x, y, seen = leaf(jaxgrad, 2.0), leaf(jaxgrad, 3.0), []
+    handle = jaxgrad.autograd.graph.register_multi_grad_hook(
+        (x, y), lambda grads: seen.append(tuple(grad.item() for grad in grads))
+    )
+
+    def task(number):
+        for _ in range(20):
+            (x * (number + 1) + y * (number + 1)).backward()
+
+    assert together(task) == [None] * 8
+    handle.remove()
+    assert sorted(seen) == sorted((number, number) for number in range(1, 9) for _ in range(20))
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_A49_one_graph_of_a_function_in_many_threads():
+    """One of them runs it; the others find it freed."""
+    for _ in range(20):
+        x = leaf(jaxgrad, 3.0)
+        y = square(jaxgrad).apply(x)
+        found = together(lambda number, y=y: y.backward())
+        errors = [each for each in found if each is not None]
+        assert all("backward through the graph a second time" in str(each) for each in errors)
+        assert x.grad.item() == 6 * (8 - len(errors))
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_A49_one_graph_retained_in_many_threads():
+    x = leaf(jaxgrad, 3.0)
+    y = square(jaxgrad).apply(square(jaxgrad).apply(x))
+    assert together(lambda number: y.backward(retain_graph=True)) == [None] * 8
+    assert x.grad.item() == 8 * 108
+
+
+def test_edge_39_grad_mode_belongs_to_a_thread():
+    entered, seen = threading.Event(), []
+
+    def forward(ctx, x):
+        entered.wait(LIMIT)
+        return x * 2
+
+    def task():
+        with jaxgrad.no_grad():
+            entered.set()
+            seen.append(function(jaxgrad, forward, lambda ctx, g: g).apply(x).requires_grad)
+
+    x = leaf(jaxgrad, 2.0)
+    thread = threading.Thread(target=task)
+    thread.start()
+    y = function(jaxgrad, forward, lambda ctx, grad: grad).apply(x)
+    thread.join(LIMIT)
+    assert (seen, y.requires_grad) == ([False], True)
