@@ -8,6 +8,7 @@ of its output. It never holds its outputs, so a graph dies with its last handle.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 import weakref
@@ -58,6 +59,7 @@ class Node:
 
     reverse = None  # the program that a ProgramNode runs; others have `run(pass, gradients)`
     saved = ()
+    named = True  # whether its class has its name
 
     def __init__(self, edges, output_count):
         self.extras = None
@@ -76,7 +78,7 @@ class Node:
     @property
     def next_functions(self):
         """For each tensor that went in, the edge that its gradient goes along."""
-        return tuple(self.edges)
+        return tuple([(shown(node), output_nr) for node, output_nr in self.edges])
 
     @property
     def metadata(self) -> dict:
@@ -163,6 +165,7 @@ class ProgramNode(Node):
     """
 
     __slots__ = ("reverse", "saved")
+    named = False
 
     def __init__(self, reverse, saved, edges, output_count=1):
         self.extras = None
@@ -177,11 +180,27 @@ class ProgramNode(Node):
 
     @property
     def next_functions(self):
-        edges = dict(zip(self.reverse.wanted, self.edges, strict=True))
+        edges = dict(zip(self.reverse.wanted, super().next_functions, strict=True))
         return tuple(edges.get(position, (None, 0)) for position in self.reverse.shown)
 
     def outputs(self):
         return self.reverse.program.outputs
+
+
+@functools.cache
+def _class_of(base: type[Node], name: str) -> type[Node]:
+    members = {"__slots__": (), "__module__": base.__module__, "named": True}
+    return type(name, (base,), members)
+
+
+def shown(node: Node) -> Node:
+    """A node as users see it: its class has its name, as code looks at `type(node).__name__`.
+
+    It is given that class only here, since the engine is faster on nodes of one class.
+    """
+    if not node.named:
+        node.__class__ = _class_of(type(node), node.name())
+    return node
 
 
 class AccumulateGrad(Node):

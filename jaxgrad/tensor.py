@@ -13,7 +13,7 @@ import jax
 
 from . import avals, devices, dtypes
 from .modes import is_inference_mode_enabled
-from .nodes import AccumulateGrad, Node, leaf_lock
+from .nodes import AccumulateGrad, Node, leaf_lock, shown
 
 # marks, in the place of a node, a tensor made in inference mode
 INFERENCE_TENSOR = object()
@@ -128,7 +128,8 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         node = self._grad_fn
         # a leaf's value that was saved has the leaf's own node
-        return node if isinstance(node, Node) and type(node) is not AccumulateGrad else None
+        is_shown = isinstance(node, Node) and type(node) is not AccumulateGrad
+        return shown(node) if is_shown else None
 
     @property
     def is_leaf(self) -> bool:

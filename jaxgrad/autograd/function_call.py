@@ -48,7 +48,7 @@ class FunctionNode(Node):
 
     @property
     def next_functions(self):
-        edges = iter(self.edges)
+        edges = iter(super().next_functions)
         pairs = zip(self.needs_input_grad, self._tensors, strict=True)
         return tuple(next(edges) if needed else (None, 0) for needed, tensor in pairs if tensor)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import noting, versions
 from ..nodes import Node as Node
+from ..nodes import shown
 from ..tensor import Tensor, edge_of
 from .grad_mode import _Setting
 from .saved_tensors import SavedTensor as SavedTensor
@@ -22,11 +23,11 @@ __all__ = [
     "Node",
     "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
-    "draw",
-    "explain",
+    "draw",  # noqa: F822 - found by __getattr__
+    "explain",  # noqa: F822
     "get_gradient_edge",
     "increment_version",
-    "memory_report",
+    "memory_report",  # noqa: F822
     "record_lines",
     "region_activation_memory_budget",
     "register_multi_grad_hook",
@@ -61,7 +62,8 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require "
             f"gradients: one of shape {list(tensor.shape)}"
         )
-    return GradientEdge(*edge_of(tensor))
+    node, output_nr = edge_of(tensor)
+    return GradientEdge(shown(node), output_nr)
 
 
 class strict_versions(_Setting):

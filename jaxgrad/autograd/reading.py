@@ -171,6 +171,9 @@ def _arrays(owner, value) -> list[Kept]:
 
 # what tensors are called
 
+# how deep variables are looked into, and at how many values where lists are long
+DEEPEST, MOST_VALUES = 3, 20_000
+
 
 class Names:
     """The names of leaves and of nodes' outputs.
@@ -180,7 +183,7 @@ class Names:
     """
 
     def __init__(self, given):
-        self.leaves, self.outputs = {}, {}
+        self.leaves, self.outputs, self.looked_at = {}, {}, 0
         if hasattr(given, "named_parameters"):
             given = dict(given.named_parameters())
         for name, value in given.items():
@@ -189,15 +192,12 @@ class Names:
     def add(self, name, value, depth):
         if isinstance(value, Tensor):
             self.add_tensor(name, value)
-        elif depth < 3 and isinstance(value, dict):
-            for key, each in list(value.items()):
-                self.add(f"{name}.{key}", each, depth + 1)
-        elif depth < 3 and isinstance(value, list | tuple):
-            for position, each in enumerate(value[:1000]):
-                self.add(f"{name}[{position}]", each, depth + 1)
-        elif callable(getattr(type(value), "named_parameters", None)):
-            for key, each in value.named_parameters():
-                self.add(f"{name}.{key}", each, depth + 1)
+        elif depth < DEEPEST:
+            for part, each in _parts(value):
+                self.looked_at += 1
+                if self.looked_at > MOST_VALUES:
+                    return
+                self.add(name + part, each, depth + 1)
 
     def add_tensor(self, name, tensor):
         node = tensor.grad_fn
@@ -215,6 +215,17 @@ class Names:
         if tensor.grad_fn is None:
             return self.leaves.get(id(tensor))
         return self.outputs.get((tensor.grad_fn, tensor.output_nr))
+
+
+def _parts(value):
+    """What a value holds that may be tensors, each with what is added to its name."""
+    if isinstance(value, dict):
+        return ((f".{key}", each) for key, each in list(value.items()))
+    if isinstance(value, list | tuple):
+        return ((f"[{position}]", each) for position, each in enumerate(value))
+    if callable(getattr(type(value), "named_parameters", None)):
+        return ((f".{name}", each) for name, each in value.named_parameters())
+    return ()
 
 
 def variables_of(frame) -> dict:

@@ -7,6 +7,7 @@ box but its two, and text fits into its box.
 import functools
 import itertools
 import re
+import time
 import weakref
 from xml.etree import ElementTree
 
@@ -470,3 +471,11 @@ def test_it_is_saved_and_shown(tmp_path):
     assert made._repr_svg_() == made.svg
     with pytest.raises(ValueError, match=r"\.svg, \.dot or \.gv, not as 'graph\.png'"):
         made.save(tmp_path / "graph.png")
+
+
+def test_long_lists_of_the_caller_are_not_looked_through():
+    data = [[[0.0] * 100] * 1000] * 1000
+    w = leaf(2)
+    start = time.perf_counter()
+    assert graph.draw(w * 2).boxes[1].lines[0].title == "w"
+    assert time.perf_counter() - start < 5 and len(data) == 1000

@@ -150,6 +150,31 @@ def test_H01_names_of_writes(torch):
 
 
 @as_torch
+def test_H01_classes_have_the_names(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    written = torch.zeros(3)
+    written[1:].mul_(x)
+    nodes = [
+        y.grad_fn,
+        y.grad_fn.next_functions[0][0],
+        y.sum(0).grad_fn,
+        written.grad_fn,
+        written.grad_fn.next_functions[0][0],
+        y[0].grad_fn,
+        x.view(2, 1).grad_fn,
+    ]
+    Node = torch.autograd.graph.Node
+    return [[type(node).__name__, isinstance(node, Node)] for node in nodes]
+
+
+def test_H01_classes_have_the_names_of_nodes_that_check_versions():
+    with jaxgrad.autograd.graph.strict_versions():
+        node = leaf(jaxgrad, 1.0).exp().grad_fn
+    assert type(node).__name__ == node.name() == "ExpBackward0"
+
+
+@as_torch
 def test_H01_next_functions_of_numbers_and_what_is_absent(torch):
     x, told = leaf(torch, 1.0, 2.0), []
     three = torch.tensor(3.0)
