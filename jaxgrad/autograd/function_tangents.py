@@ -131,8 +131,9 @@ def _refuse_others_than_linear(ctx, weights):
     saved, before, cause = ctx._saved, switch(PLAIN), None
     try:
         zeros = [weight._array for weight in weights if weight is not None]
-        if linearity.is_linear(gradients, *zeros):
-            return
+        with jax.enable_x64(True):
+            if linearity.is_linear(gradients, *zeros):
+                return
     except (jax.errors.JAXTypeError, RuntimeError) as error:
         cause = error  # it reads the numbers of a gradient
     finally:
