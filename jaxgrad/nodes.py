@@ -52,19 +52,15 @@ class Extras:
 class Node:
     """One recorded call; `isinstance(tensor.grad_fn, Node)` holds for every node.
 
-    `edges`: where its gradients go, one edge for each; `output_count`: how many gradients arrive.
+    `edges`: where its gradients go, one edge for each; `output_count`: how many gradients arrive;
+    `extras`: what few nodes have; `sequence`: its number.
     """
 
-    __slots__ = ("__weakref__", "edges", "extras", "output_count", "sequence")
+    __slots__ = ("__weakref__",)
 
     reverse = None  # the program that a ProgramNode runs; others have `run(pass, gradients)`
     saved = ()
     named = True  # whether its class has its name
-
-    def __init__(self, edges, output_count):
-        self.extras = None
-        self.edges, self.output_count = edges, output_count
-        self.sequence = next_sequence_number()
 
     def name(self) -> str:
         """The node's name, in PyTorch's words.
@@ -164,7 +160,7 @@ class ProgramNode(Node):
     `reverse`: the program of its gradients; `saved`: the arrays that it reads beside them.
     """
 
-    __slots__ = ("reverse", "saved")
+    __slots__ = ("edges", "extras", "output_count", "reverse", "saved", "sequence")
     named = False
 
     def __init__(self, reverse, saved, edges, output_count=1):
@@ -206,7 +202,7 @@ def shown(node: Node) -> Node:
 class AccumulateGrad(Node):
     """The node of a leaf: adds what arrives to the leaf's `.grad`."""
 
-    __slots__ = ("variable",)
+    __slots__ = ("extras", "sequence", "variable")
 
     edges = ()
     output_count = 1

@@ -10,7 +10,7 @@ import functools
 import warnings
 
 from ..modes import is_grad_enabled
-from ..nodes import Node
+from ..nodes import Node, next_sequence_number
 from ..ops import alias
 from ..tensor import Tensor, edge_of
 from . import function_call, function_jax, function_rules
@@ -251,10 +251,11 @@ def once_differentiable(fn):
 class DelayedError(Node):
     """The node of a gradient that must not be differentiated."""
 
-    __slots__ = ("avals", "what")
+    __slots__ = ("avals", "edges", "extras", "output_count", "sequence", "what")
 
     def __init__(self, ctx, edges):
-        super().__init__(edges, 0)
+        self.edges, self.extras, self.output_count = edges, None, 0
+        self.sequence = next_sequence_number()
         self.what, self.avals = ctx.name(), []
 
     def output(self, value: Tensor) -> Tensor:

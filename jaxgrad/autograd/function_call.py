@@ -12,11 +12,12 @@ import inspect
 
 import jax
 
-from .. import causes, execution, levels, noting, ops, versions
+from .. import causes, execution, levels, noting, ops, recording, versions
 from ..modes import INFERENCE, MARK, PLAIN, RECORD, is_grad_enabled, mode, off, switch
 from ..nodes import FREED, SECOND_TIME, Node, next_sequence_number
 from ..recording import refuse_inference
-from ..tensor import Tensor, edge_of
+from ..tensor import Tensor, current, known_edge_of
+from .function_names import put_aside
 from .function_outputs import Outputs
 from .function_rules import gradients_of, has_setup
 from .function_tangents import move, moving
@@ -31,6 +32,7 @@ class FunctionNode(Node):
     Names without an underscore are the author's to set, but for those below.
     """
 
+    edges, extras, output_count, sequence = (), None, 0, 0
     to_save = saved_for_forward = dirty_tensors = non_differentiable = None
     materialize_grads = True
     needs_input_grad = ()
@@ -38,10 +40,9 @@ class FunctionNode(Node):
     _again = None  # the arguments, where `forward` must run again for a second derivative
     _avals = ()  # of each output the abstract value, None for what is no tensor
     _moving = False  # whether an argument had a tangent
+    _in_jvp = False  # whether `saved_tensors` are for the moment those of `save_for_forward`
     _checks = None  # the versions of what is saved, where they are to be checked
-
-    def __init__(self):
-        super().__init__((), 0)
+    _authors = None  # attributes of the author's that are put aside: see function_names.py
 
     def name(self) -> str:
         return type(self).__name__
@@ -184,49 +185,56 @@ def apply(cls, args):
 
 def begin(cls, args):
     """The outputs of a call, as `forward` gave them, and its node."""
-    ctx = cls._backward_cls()
-    ctx.needs_input_grad = needs = tuple(
-        [isinstance(argument, Tensor) and argument._requires_grad for argument in args]
-    )
-    ctx._args = args
-    edges = ()
-    recorded = mode.get() is RECORD and True in needs
+    ctx, now = cls._backward_cls(), mode.get()
+    tensors, needs, edges, inputs, before = [], [], [], [], []
+    for argument in args:
+        is_tensor = isinstance(argument, Tensor)
+        tensors.append(is_tensor)
+        needs.append(is_tensor and current(argument)._tracked)
+        if needs[-1] and now is RECORD:
+            edges.append(known_edge_of(argument))
+            inputs.append(argument._aval)
+            before.append(argument._raw)
+    ctx.needs_input_grad = tuple(needs)
+    recorded = bool(edges)
     if recorded:
-        edges = [edge_of(a) for a, needed in zip(args, needs, strict=True) if needed]
-        ctx._inputs = [a._aval for a, needed in zip(args, needs, strict=True) if needed]
-        ctx.sequence = next_sequence_number()  # higher than those of the leaves' new nodes
-    ctx._tensors = tuple([isinstance(argument, Tensor) for argument in args])
-    moved = moving(args) if mode.get() < INFERENCE else ()
-    ctx._moving = bool(moved)
-    output = forward(cls, ctx, args, recorded or bool(moved))
+        number = next_sequence_number()  # higher than those of the leaves' new nodes
+    moved = () if recording.with_tangents is None or now >= INFERENCE else moving(args)
+    output = forward(cls, ctx, args, recorded or bool(moved), now)
+    put_aside(ctx)
+    ctx._tensors = tensors
     several = isinstance(output, tuple)
-    outputs = Outputs(ctx, args, output if several else (output,), recorded)
-    made = outputs.finished()
+    values = output if several else (output,)
+    made = Outputs(ctx, args, values, recorded).finished()
     if recorded or moved:
-        ctx.edges = edges
-        keep(ctx, outputs.values, made)
-        noting.note(ctx)
-        if noting.lines.get():
-            causes.note_call(ctx, args, made)
+        ctx.edges, ctx._inputs, ctx._args, ctx._moving = edges, inputs, args, bool(moved)
+        if recorded:
+            ctx.sequence = number
+        if ctx.to_save:
+            keep(ctx, values, made, before)
+        if noting.active:
+            noting.note(ctx)
+            if noting.lines.get():
+                causes.note_call(ctx, args, made)
     if moved:
         move(ctx, made, moved)
     ctx._args = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
     return (made if several else made[0]), ctx
 
 
-def forward(cls, ctx, args, recorded):
+def forward(cls, ctx, args, recorded, now):
     """Run the author's `forward`, with grad mode off."""
-    inside = MARK if recorded or mode.get() == MARK else PLAIN
-    within = INFERENCE if mode.get() >= INFERENCE else inside
+    inside = MARK if recorded or now == MARK else PLAIN
+    within = INFERENCE if now >= INFERENCE else inside
     run = cls, ctx, args, within, inside
     return execution.run(cls.__name__, run_forward, *run, inputs=args)
 
 
 def run_forward(cls, ctx, args, within, turned_off):
     """`forward` in the mode `within`, in which switching grad mode off leads to `turned_off`."""
-    before, token, seen = switch(within), off.set(turned_off), levels.window.get()
+    before, token, seen = switch(within), off.set(turned_off), None
     if within != RECORD and levels.is_any_begun():
-        levels.hide()  # the tangents are the author's business
+        seen = levels.hide()  # the tangents are the author's business
     try:
         if not has_setup(cls):
             return cls.forward(ctx, *args)
@@ -236,7 +244,8 @@ def run_forward(cls, ctx, args, within, turned_off):
     finally:
         off.reset(token)
         switch(before)
-        levels.window.set(seen)
+        if seen is not None:
+            levels.window.reset(seen)
 
 
 def recomputed(ctx) -> list:
@@ -246,10 +255,11 @@ def recomputed(ctx) -> list:
     history of what was saved is then not to be had.
     """
     cls, again = ctx._forward_cls, type(ctx)()
-    given = [a.tensor(ctx).clone() if isinstance(a, Saved) else a for a in ctx._again]
+    given = arguments(ctx) if ctx._again is None else ctx._again
+    given = [a.tensor(ctx).clone() if isinstance(a, Saved) else a for a in given]
     again.needs_input_grad = ctx.needs_input_grad
     run_forward(cls, again, tuple(given), RECORD, RECORD)
-    found = list(again.to_save or ())
+    found = list((again.saved_for_forward if ctx._in_jvp else again.to_save) or ())
     if len(found) != len(ctx._saved) or not all(map(_same, found, ctx._saved)):
         raise RuntimeError(
             f"{ctx.name()} saved an intermediate result of its forward, and running forward once "
@@ -273,19 +283,19 @@ def _same(tensor, saved) -> bool:
         )
 
 
-def keep(ctx, values, made):
-    """Keep what `save_for_backward` was given."""
-    if not ctx.to_save:
-        return
+def keep(ctx, values, made, before):
+    """Keep what `save_for_backward` was given. `before`: the arrays of the inputs that need a
+    gradient, as they were when `forward` began.
+    """
     numbers = {id(value): i for i, value in enumerate(values) if isinstance(value, Tensor)}
     if versions.strict.get() or versions.mutation.get() is not None:
         ctx._checks = versions.Checks()
     pair, saved = noting.packing.get(), []
     for tensor in ctx.to_save:
-        number = None if tensor is None else numbers.get(id(tensor))
         if tensor is None:
             saved.append(None)
             continue
+        number = numbers.get(id(tensor))
         refuse_inference(ctx.name(), tensor)
         saved.append(Saved(tensor) if number is None else SavedOutput(made[number], number))
         if ctx._checks is not None:
@@ -295,4 +305,15 @@ def keep(ctx, values, made):
             saved[-1].pack(pair)
     ctx._saved = tuple(saved)
     if any(each is not None and each.derived for each in saved):
-        ctx._again = [Saved(a) if isinstance(a, Tensor) else a for a in ctx._args]
+        ctx._again = arguments(ctx, before)
+
+
+def arguments(ctx, before=()) -> list:
+    """The arguments of a call, for `forward` to run again on what it was given."""
+    found, places = [], iter(zip(before, ctx.edges, strict=False))
+    for argument, needed in zip(ctx._args, ctx.needs_input_grad, strict=True):
+        saved = Saved(argument) if isinstance(argument, Tensor) else argument
+        if needed and before:
+            saved.array, saved.edge = next(places)
+        found.append(saved)
+    return found

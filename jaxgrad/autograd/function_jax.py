@@ -22,7 +22,7 @@ from ..aliasing import assign
 from ..modes import PLAIN, Draws, switch
 from ..programs import bare, conjugate, is_bare
 from ..tensor import Tensor, wrap
-from . import function_call, function_rules, linearity, nested
+from . import function_call, function_names, function_rules, linearity, nested
 from .saving import Saved, SavedOutput
 
 
@@ -119,11 +119,12 @@ class Call:
             args[position] = wrap(_strong(jnp.asarray(array)), None, needed)
             needs[position] = needed
         ctx = self.cls._backward_cls()
-        ctx.needs_input_grad, ctx._tensors = tuple(needs), self.tensors
-        ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
-        ctx._args = tuple(args)
+        ctx.needs_input_grad, args = tuple(needs), tuple(args)
         with self.draws.again():
-            output = function_call.run_forward(self.cls, ctx, ctx._args, PLAIN, PLAIN)
+            output = function_call.run_forward(self.cls, ctx, args, PLAIN, PLAIN)
+        function_names.put_aside(ctx)
+        ctx._tensors, ctx._args = self.tensors, args
+        ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
         outputs = output if isinstance(output, tuple) else (output,)
         ctx._avals = tuple(v._aval if isinstance(v, Tensor) else None for v in outputs)
         if results is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import execution
 from ..tensor import Tensor, wrap
+from .function_names import call
 from .saving import Saved
 
 BASE = None  # the class Function, once it is made
@@ -22,7 +23,8 @@ def gradients_of(ctx, given) -> list:
     for position, aval in enumerate(ctx._avals):
         if given[position] is None and ctx.materialize_grads and aval is not None:
             given[position] = wrap(execution.filled(aval, 0))
-    return ctx._checked(backward(ctx, given) if cls.boxed_grads_call else backward(ctx, *given))
+    args = (given,) if cls.boxed_grads_call else given
+    return ctx._checked(call(ctx, backward, *args))
 
 
 def tangents_of(ctx, given) -> list:
@@ -38,10 +40,11 @@ def tangents_of(ctx, given) -> list:
     saved = ctx._saved
     if ctx.saved_for_forward is not None:
         ctx._saved = tuple(None if t is None else Saved(t) for t in ctx.saved_for_forward)
+        ctx._in_jvp = True
     try:
-        found = ctx._forward_cls.jvp(ctx, *given)
+        found = call(ctx, ctx._forward_cls.jvp, *given)
     finally:
-        ctx._saved = saved
+        ctx._saved, ctx._in_jvp = saved, False
     found = found if isinstance(found, tuple) else (found,)
     if len(found) != len(ctx._avals):
         raise RuntimeError(

@@ -2,8 +2,11 @@
 
 import warnings
 
+import pytest
 from as_torch import as_torch, error, leaf, warned
 from functions import double, function, giving, noting, square
+
+import jaxgrad
 
 # ---- what is saved
 
@@ -144,6 +147,56 @@ def test_G23_attributes_of_ctx(torch):
     y = function(torch, forward, backward).apply(x, "word")
     y.backward()
     return seen, y.grad_fn.word, y.grad_fn.number
+
+
+NAMES = [
+    "edges",
+    "extras",
+    "hooks_of",
+    "more",
+    "output_count",
+    "outputs",
+    "retain",
+    "reverse",
+    "run",
+]
+NAMES += ["retained_at", "saved", "sequence", "inputs", "value", "function"]
+
+
+@as_torch
+def test_G23_attributes_of_any_name(torch):
+    def forward(ctx, x):
+        for number, name in enumerate(NAMES):
+            setattr(ctx, name, number)
+        return x * 2, x * 3
+
+    seen = []
+
+    def backward(ctx, *grads):
+        seen.append([getattr(ctx, name) for name in NAMES])
+        ctx.edges = "written"
+        return grads[0] * 7 + grads[1] * 11
+
+    x = leaf(torch, 2.0)
+    y, z = function(torch, forward, backward).apply(x * 1)
+    for each in (y, z):
+        each.retain_grad()
+    y.grad_fn.register_hook(lambda i, o: seen.append(len(o)))
+    (y * z).backward(retain_graph=True)
+    seen.append(type(seen[0]).__name__)
+    (y + z).backward()
+    again = torch.autograd.grad(function(torch, forward, backward).apply(x)[0], x)
+    return seen, x.grad, y.grad, z.grad, again, len(y.grad_fn.next_functions)
+
+
+def test_G23_names_that_the_call_needs_itself():
+    def forward(ctx, x):
+        ctx._saved = x
+        return x * 2
+
+    F = function(jaxgrad, forward, lambda ctx, grad: grad)
+    with pytest.raises(AttributeError, match=r"FBackward: ctx\._saved is a name that the call"):
+        F.apply(leaf(jaxgrad, 2.0))
 
 
 @as_torch
