@@ -6,7 +6,7 @@ No array is really laid out so; the numbers are those that PyTorch would give.
 
 from __future__ import annotations
 
-from . import aliasing, avals, devices, layouts, ops, tangents, views
+from . import aliasing, avals, causes, devices, layouts, noting, ops, tangents, views
 from .aliasing import begin, cut, detached
 from .autograd.grad_mode import no_grad
 from .modes import RECORD, mode
@@ -223,6 +223,8 @@ class Methods:
         """Make the tensor a leaf that requires no grad. Raises RuntimeError for a view."""
         if self._is_view():
             raise RuntimeError(DETACH_VIEW)
+        if noting.active:
+            causes.note_detached(self, self)
         if is_moving(self):
             move(self, detached(self))  # what was cut from it goes on to move
         current(self)._tracked = False

@@ -144,6 +144,8 @@ def _reduce_crossings(graph):
         neighbours = graph.above if down else graph.below
         positions = graph.positions()
         for layer in layers:
+            if sweep % 4 > 1:
+                layer.reverse()  # of those that are equal, try the other order too
             _sort(layer, neighbours, positions)
         count = _crossings(graph, graph.positions())
         if count < fewest:

@@ -86,7 +86,9 @@ def check_geometry(placed, edges):
 @strategies.composite
 def graphs(draw):
     count = draw(strategies.integers(1, 14))
-    sizes = [(draw(strategies.floats(20, 160)), draw(strategies.floats(20, 70)))] * count
+    sizes = [
+        (draw(strategies.floats(20, 160)), draw(strategies.floats(20, 70))) for _ in range(count)
+    ]
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     chosen = draw(strategies.lists(strategies.sampled_from(pairs), unique=True)) if pairs else []
     return sizes, sorted(chosen)
@@ -134,12 +136,12 @@ def test_a_tree_has_no_crossings():
 
 
 def test_crossings_are_counted_and_undone():
-    # two layers, turned round: the sweeps find the order without a crossing
-    edges = [(i, 9 - i) for i in range(5)]
-    layers = layering._Layers([(10.0, 10.0)] * 10, [0] * 5 + [1] * 5, set())
+    # the first box and the third lead to the same one: they must come to stand side by side
+    edges = [(0, 3), (1, 4), (2, 3), (2, 5)]
+    layers = layering._Layers([(10.0, 10.0)] * 6, [0] * 3 + [1] * 3, set())
     for source, target in edges:
         layers.chain(source, target)
-    assert layering._crossings(layers, layers.positions()) == 10
+    assert layering._crossings(layers, layers.positions()) == 1
     layering._reduce_crossings(layers)
     assert layering._crossings(layers, layers.positions()) == 0
 
@@ -280,6 +282,16 @@ def test_a_chain_in_one_box():
         ]
     ]
     assert "AddBackward0 (b)  float32[2]\\l" in made.dot
+
+
+def test_an_end_within_a_chain_has_a_box():
+    w = leaf(2)
+    y = w.exp()
+    made, _ = looked_at(graph.draw([y.sin(), y], compact=True))
+    assert [(box.is_end, box.lines[0].title) for box in made.boxes] == [
+        (True, "SinBackward0"),
+        (True, "ExpBackward0"),
+    ]
 
 
 def test_branches_have_boxes():

@@ -50,6 +50,20 @@ def test_detached():
     explained(w, loss, "detached", line, "does not depend on")
 
 
+def test_detached_in_place_and_by_a_function():
+    w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    with graph.record_lines():
+        y = w * 2
+        y.detach_()
+        line = f"{__file__}:{sys._getframe().f_lineno - 1}"
+        loss = (y * v).sum()
+    explained(y, None, "detached", line)
+    explained(w, loss, "detached", line)
+    with graph.record_lines():
+        y, line = torch.detach(w), here()
+    explained(y, None, "detached", line)
+
+
 def test_data():
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with graph.record_lines():
@@ -171,12 +185,15 @@ def test_written_to_by_what_was_cut_off():
 def test_cut_off_twice():
     w, v, u = leaf(1.0, 2.0), leaf(3.0, 4.0), leaf(5.0, 6.0)
     with graph.record_lines():
-        y = (w * 2).detach() * v
+        x = w * 2
+        y = x.exp().detach() * v
         z, line = y.detach() * u, here()
-    explained(w, z.sum(), "detached", line)
+        loss = z.sum()
+    explained(w, loss, "detached", line)
+    explained(x, loss, "detached", line)
     del y
-    explained(v, z.sum(), "detached", line)
-    assert graph.explain(u, z.sum()).kind == "unreached"
+    explained(v, loss, "detached", line)
+    assert graph.explain(u, loss).kind == "unreached"
 
 
 def test_what_came_before_a_new_leaf():
@@ -198,7 +215,7 @@ def test_a_loop_of_detached_states_keeps_few_causes():
     w, state = leaf(1.0, 2.0), torch.zeros(2)
     with graph.record_lines():
         for _ in range(50):
-            state, line = (state * w).detach() + 1, here()
+            state, line = state / 2 + w.detach(), here()
         loss = (state * leaf(1.0, 1.0)).sum()
     assert len(causes.of(state)) == 1
     explained(w, loss, "detached", line)
@@ -235,7 +252,7 @@ def test_unused_by_the_loss():
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with graph.record_lines():
         y = w * v
-        loss = v.exp().sum()
+        loss = (v.exp() * leaf(1.0, 2.0).detach()).sum()
     explained(w, loss, "unused", None, "item(), numpy()")
     explained(y, loss, "unused", None)
 
