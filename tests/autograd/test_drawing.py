@@ -127,6 +127,14 @@ def test_places_are_the_nearest_that_leave_room(given, data):
                 assert cost(moved) >= cost(found) - 1e-9
 
 
+def test_an_edge_keeps_clear_of_a_taller_neighbour():
+    sizes, edges = [(50.0, 20.0), (50.0, 200.0), (50.0, 20.0), (50.0, 20.0)], [(0, 3), (2, 3)]
+    placed = layering.layout(sizes, edges)
+    check_geometry(placed, edges)
+    left, middle, right = (placed.boxes[i][0] for i in (0, 1, 2))
+    assert left < middle < right
+
+
 def test_a_tree_has_no_crossings():
     edges = [(i, j) for i in range(7) for j in (2 * i + 1, 2 * i + 2)]
     placed = layering.layout([(50.0, 20.0)] * 15, edges)
