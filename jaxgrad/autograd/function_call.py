@@ -13,11 +13,12 @@ import inspect
 import jax
 
 from .. import causes, execution, levels, noting, ops, recording, versions
-from ..modes import INFERENCE, MARK, PLAIN, RECORD, is_grad_enabled, mode, off, switch
+from ..modes import INFERENCE, MARK, PLAIN, RECORD, is_grad_enabled, mode, off
 from ..nodes import FREED, SECOND_TIME, Node, next_sequence_number
 from ..recording import refuse_inference
-from ..tensor import Tensor, current, known_edge_of
-from .function_names import put_aside
+from ..tensor import INFERENCE_TENSOR, Tensor, current, known_edge_of
+from . import function_rules
+from .function_names import put_aside, reserved
 from .function_outputs import Outputs
 from .function_rules import gradients_of, has_setup
 from .function_tangents import move, moving
@@ -29,7 +30,7 @@ CONSUMED = object()
 class FunctionNode(Node):
     """The node of a Function's call, which is also the call's `ctx`.
 
-    Names without an underscore are the author's to set, but for those below.
+    Names without an underscore are the author's to set, whatever they are (function_names.py).
     """
 
     edges, extras, output_count, sequence = (), None, 0, 0
@@ -37,12 +38,16 @@ class FunctionNode(Node):
     materialize_grads = True
     needs_input_grad = ()
     _saved = ()  # what `backward` finds in `saved_tensors`: `Saved` or None each
+    _in_jvp = False  # whether they are for the moment those of `save_for_forward`
     _again = None  # the arguments, where `forward` must run again for a second derivative
+    _args = None  # the arguments, during the call
+    _tensors = ()  # of each argument whether it is a tensor
+    _inputs = ()  # of each that needs a gradient the abstract value
     _avals = ()  # of each output the abstract value, None for what is no tensor
     _moving = False  # whether an argument had a tangent
-    _in_jvp = False  # whether `saved_tensors` are for the moment those of `save_for_forward`
     _checks = None  # the versions of what is saved, where they are to be checked
     _authors = None  # attributes of the author's that are put aside: see function_names.py
+    _reserved = frozenset()
 
     def name(self) -> str:
         return type(self).__name__
@@ -69,16 +74,22 @@ class FunctionNode(Node):
             )
         if self._checks is not None:
             self._checks.check(self.name())
-        wanted = is_grad_enabled() or (self._moving and levels.is_any_begun())
-        derived = wanted and any(s is not None and s.derived for s in saved)
-        again = recomputed(self) if derived else [None] * len(saved)
-        found = tuple(
-            None if s is None else t if s.derived and derived else s.tensor(self)
-            for s, t in zip(saved, again, strict=True)
-        )
+        if is_grad_enabled() or (self._moving and levels.is_any_begun()):
+            found = self._with_history(saved)
+        else:
+            found = tuple([None if each is None else each.tensor(self) for each in saved])
         if self._forward_cls.clear_saved_tensors_on_access and saved:
             self._saved = CONSUMED
         return found
+
+    def _with_history(self, saved):
+        """What was saved, what was computed on the way by a `forward` that is recorded."""
+        if not any(each is not None and each.derived for each in saved):
+            return tuple([None if each is None else each.tensor(self) for each in saved])
+        return tuple(
+            None if each is None else again if each.derived else each.tensor(self)
+            for each, again in zip(saved, recomputed(self), strict=True)
+        )
 
     saved_variables = saved_tensors
 
@@ -103,6 +114,21 @@ class FunctionNode(Node):
         Raises RuntimeError for what cannot be one.
         """
         found = found if isinstance(found, tuple) else (found,)
+        needs, inputs, results = self.needs_input_grad, self._inputs, []
+        if len(found) != len(needs):
+            self._check_count(found)
+        for position, needed in enumerate(needs):
+            gradient = found[position]
+            if gradient is not None:
+                self._check_kind(gradient, position)
+            if needed:
+                aval = inputs[len(results)]
+                if gradient is not None and gradient._aval is not aval:
+                    gradient = self._conformed(gradient, aval, len(results))
+                results.append(gradient)
+        return results
+
+    def _check_count(self, found):
         count = len(self.needs_input_grad)
         if len(found) < count or any(extra is not None for extra in found[count:]):
             raise RuntimeError(
@@ -110,28 +136,21 @@ class FunctionNode(Node):
                 f"{count}, got {len(found)}): one for each argument of forward, None for what has "
                 "none"
             )
-        inputs, results = iter(self._inputs), []
-        for position, (gradient, needed) in enumerate(
-            zip(found, self.needs_input_grad, strict=False)
-        ):
-            if gradient is not None and not isinstance(gradient, Tensor):
-                raise RuntimeError(
-                    f"expected Variable or None (got {type(gradient).__name__}): {self.name()} "
-                    f"returned it as the gradient of argument {position}"
-                )
-            if gradient is not None and not self._tensors[position]:
-                raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position "
-                    f"{position + 1}, but the corresponding forward input was not a Variable"
-                )
-            if needed:
-                results.append(self._conformed(gradient, next(inputs), len(results)))
-        return results
+
+    def _check_kind(self, gradient, position):
+        if not isinstance(gradient, Tensor):
+            raise RuntimeError(
+                f"expected Variable or None (got {type(gradient).__name__}): {self.name()} "
+                f"returned it as the gradient of argument {position}"
+            )
+        if not self._tensors[position]:
+            raise RuntimeError(
+                f"function {self.name()} returned a gradient different than None at position "
+                f"{position + 1}, but the corresponding forward input was not a Variable"
+            )
 
     def _conformed(self, gradient, aval, index):
         """A gradient summed to its input's shape, in its dtype."""
-        if gradient is None:
-            return None
         shape, wanted = gradient.shape, aval.shape
         lead = len(shape) - len(wanted)
         pairs = list(zip(shape[max(lead, 0) :], wanted, strict=False))
@@ -150,6 +169,13 @@ class FunctionNode(Node):
             stretched = [lead + i for i, (e, want) in enumerate(pairs) if want == 1 != e]
             gradient = ops.sum(gradient, (*range(lead), *stretched), True).reshape(wanted)
         return gradient if gradient.dtype is aval.dtype else gradient.to(aval.dtype)
+
+
+AUTHORS = (
+    *("to_save", "saved_for_forward", "dirty_tensors", "non_differentiable"),
+    *("materialize_grads", "needs_input_grad"),
+)
+FunctionNode._reserved = reserved(FunctionNode, AUTHORS)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -190,9 +216,11 @@ def begin(cls, args):
     for argument in args:
         is_tensor = isinstance(argument, Tensor)
         tensors.append(is_tensor)
-        needs.append(is_tensor and current(argument)._tracked)
-        if needs[-1] and now is RECORD:
-            edges.append(known_edge_of(argument))
+        needed = is_tensor and current(argument)._tracked
+        needs.append(needed)
+        if needed and now is RECORD:
+            node = argument._node
+            edges.append(known_edge_of(argument) if node is None else (node, argument._nr))
             inputs.append(argument._aval)
             before.append(argument._raw)
     ctx.needs_input_grad = tuple(needs)
@@ -201,49 +229,76 @@ def begin(cls, args):
         number = next_sequence_number()  # higher than those of the leaves' new nodes
     moved = () if recording.with_tangents is None or now >= INFERENCE else moving(args)
     output = forward(cls, ctx, args, recorded or bool(moved), now)
-    put_aside(ctx)
+    if not ctx._reserved.isdisjoint(ctx.__dict__):
+        put_aside(ctx)
     ctx._tensors = tensors
-    several = isinstance(output, tuple)
-    values = output if several else (output,)
-    made = Outputs(ctx, args, values, recorded).finished()
+    made = finished(ctx, args, output, recorded)
     if recorded or moved:
         ctx.edges, ctx._inputs, ctx._args, ctx._moving = edges, inputs, args, bool(moved)
         if recorded:
             ctx.sequence = number
         if ctx.to_save:
-            keep(ctx, values, made, before)
+            keep(ctx, output, made, before)
         if noting.active:
             noting.note(ctx)
             if noting.lines.get():
-                causes.note_call(ctx, args, made)
+                causes.note_call(ctx, args, made if isinstance(made, tuple) else (made,))
     if moved:
-        move(ctx, made, moved)
+        move(ctx, made if isinstance(made, tuple) else (made,), moved)
     ctx._args = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
-    return (made if several else made[0]), ctx
+    return made, ctx
+
+
+def finished(ctx, args, output, recorded):
+    """What the caller gets for what `forward` returned."""
+    if recorded and is_new(ctx, output, args):
+        ctx._avals, ctx.output_count = (output._aval,), 1
+        output._tracked, output._node, output._nr = True, ctx, 0
+        return output
+    several = isinstance(output, tuple)
+    made = Outputs(ctx, args, output if several else (output,), recorded).finished()
+    return made if several else made[0]
+
+
+def is_new(ctx, output, args) -> bool:
+    """Whether an output is one differentiable tensor of its own, as most are."""
+    return (
+        isinstance(output, Tensor)
+        and output._alias is None
+        and ctx.dirty_tensors is None
+        and ctx.non_differentiable is None
+        and output._aval.differentiable
+        and output._node is not INFERENCE_TENSOR
+        and all([output is not argument for argument in args])  # noqa: C419 (quicker)
+    )
 
 
 def forward(cls, ctx, args, recorded, now):
     """Run the author's `forward`, with grad mode off."""
     inside = MARK if recorded or now == MARK else PLAIN
     within = INFERENCE if now >= INFERENCE else inside
+    if not execution.observers:
+        return run_forward(cls, ctx, args, within, inside)
     run = cls, ctx, args, within, inside
     return execution.run(cls.__name__, run_forward, *run, inputs=args)
 
 
 def run_forward(cls, ctx, args, within, turned_off):
     """`forward` in the mode `within`, in which switching grad mode off leads to `turned_off`."""
-    before, token, seen = switch(within), off.set(turned_off), None
-    if within != RECORD and levels.is_any_begun():
+    before, outer, seen = mode.get(), off.get(), None
+    mode.set(within)
+    off.set(turned_off)
+    if recording.with_tangents is not None and within != RECORD and levels.is_any_begun():
         seen = levels.hide()  # the tangents are the author's business
     try:
-        if not has_setup(cls):
+        if cls.setup_context is function_rules.BASE.setup_context:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)
         cls.setup_context(ctx, args, output)
         return output
     finally:
-        off.reset(token)
-        switch(before)
+        off.set(outer)
+        mode.set(before)
         if seen is not None:
             levels.window.reset(seen)
 
@@ -283,10 +338,11 @@ def _same(tensor, saved) -> bool:
         )
 
 
-def keep(ctx, values, made, before):
+def keep(ctx, output, made, before):
     """Keep what `save_for_backward` was given. `before`: the arrays of the inputs that need a
     gradient, as they were when `forward` began.
     """
+    values, made = (output, made) if isinstance(output, tuple) else ((output,), (made,))
     numbers = {id(value): i for i, value in enumerate(values) if isinstance(value, Tensor)}
     if versions.strict.get() or versions.mutation.get() is not None:
         ctx._checks = versions.Checks()

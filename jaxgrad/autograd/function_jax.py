@@ -38,10 +38,11 @@ def concerns(args) -> bool:
     batch.
     """
     for argument in args:
-        if isinstance(argument, jax.Array):
+        if isinstance(argument, Tensor):
+            if argument._aval.mode != avals.IMMEDIATE and not is_bare():
+                return True
+        elif isinstance(argument, jax.Array):
             return True
-        if isinstance(argument, Tensor) and argument._aval.mode != avals.IMMEDIATE:
-            return not is_bare()
     return False
 
 

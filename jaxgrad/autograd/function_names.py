@@ -8,40 +8,25 @@ from __future__ import annotations
 
 from ..nodes import Extras
 
-# what the engine reads of a node
-OF_NODES = frozenset(
-    [
-        *("edges", "extras", "hooks_of", "more", "name", "named", "output_count", "outputs"),
-        *("retain", "retained_at", "reverse", "run", "saved", "sequence"),
-    ]
-)
-# what a call notes on its ctx
-OWN = frozenset(
-    [
-        *("_again", "_args", "_authors", "_avals", "_checked", "_checks", "_conformed", "_in_jvp"),
-        *(
-            "_inputs",
-            "_input_metadata",
-            "_moving",
-            "_raw_saved_tensors",
-            "_saved",
-            "_sequence_nr",
-            "_tensors",
-        ),
-    ]
-)
-ALL = OF_NODES | OWN
+
+def reserved(node_class, authors) -> frozenset[str]:
+    """The names that a node of this class needs, but for those that are the author's to set."""
+    return frozenset(
+        name for name in dir(node_class) if not name.startswith("__") and name not in authors
+    )
 
 
 def put_aside(ctx):
-    """Put aside what forward has set. Raises AttributeError for names that the call needs."""
-    taken = ALL.intersection(vars(ctx))
-    if isinstance(vars(ctx).get("extras"), Extras):
+    """Put aside what forward has set. Raises AttributeError for names that begin with `_`."""
+    attributes = vars(ctx)
+    taken = ctx._reserved.intersection(attributes)
+    if isinstance(attributes.get("extras"), Extras):
         taken -= {"extras"}
-    for name in sorted(taken & OWN):
-        raise AttributeError(f"{ctx.name()}: ctx.{name} is a name that the call needs itself")
+    for name in sorted(taken):
+        if name.startswith("_"):
+            raise AttributeError(f"{ctx.name()}: ctx.{name} is a name that the call needs itself")
     if taken:
-        ctx._authors = {name: vars(ctx).pop(name) for name in taken}
+        ctx._authors = {name: attributes.pop(name) for name in taken}
 
 
 def call(ctx, rule, *args):
@@ -49,7 +34,7 @@ def call(ctx, rule, *args):
     if ctx._authors is None:
         return rule(ctx, *args)
     attributes, authors = vars(ctx), ctx._authors
-    own = {name: attributes[name] for name in OF_NODES.intersection(attributes)}
+    own = {name: attributes[name] for name in authors if name in attributes}
     attributes.update(authors)
     try:
         return rule(ctx, *args)
