@@ -118,6 +118,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if number >= len(here):
         why = f"{number} is not among the {len(here)} that are entered"
         raise RuntimeError(f"Invalid level given to _make_dual: {why}. {NO_LEVEL}")
+    if here[number].ended:
+        raise RuntimeError(f"{NO_LEVEL} Level {number} was exited in the context that entered it")
     _check(tensor, tangent)
     for given, words in (
         (tensor, "Making a dual Tensor based on a Tensor that already has a forward gradient"),
@@ -190,7 +192,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """A view of a tensor without its tangent at a level, and that tangent.
 
     The tangent is None where the tensor does not depend on what was made dual, in inference mode,
-    and outside of any level. Raises TypeError for what is no tensor.
+    and outside of any level. Raises TypeError for what is no tensor, RuntimeError for a level that
+    is not entered.
 
     >>> import jaxgrad.autograd.forward_ad as fwAD
     >>> with fwAD.dual_level():
@@ -199,10 +202,17 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     tensor(-0.9900)
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"unpack_dual(): expected a Tensor, not {type(tensor).__name__}")
+        raise TypeError(
+            f"unpack_dual(): argument 'dual' must be Tensor, not {type(tensor).__name__}"
+        )
     here = entered.get()
     number = len(here) - 1 if level is None else level
-    if not 0 <= number < len(here) or is_inference_mode_enabled() or not enabled.get():
+    if number >= max(len(here), 1):
+        raise RuntimeError(
+            f"Invalid level given to _fw_primal: unpack_dual(level={level}) where {len(here)} are "
+            "entered"
+        )
+    if not here or number < 0 or is_inference_mode_enabled() or not enabled.get():
         return UnpackedDualTensor(tensor, None)
     if not any(other.number >= here[number].number for other in tangents.levels_of(tensor)):
         return UnpackedDualTensor(tensor, None)

@@ -1,0 +1,779 @@
+"""torch.autograd.forward_ad row by row of PyTorch's behaviour, and what beyond it is ours."""
+
+import copy
+import math
+
+import jax
+import numpy
+import pytest
+from as_torch import as_torch, error, leaf
+
+import jaxgrad
+from jaxgrad.autograd import forward_ad as fwAD
+
+
+def dual(torch, values=(1.0, 2.0), tangents=(3.0, 4.0), **options):
+    value = torch.tensor(values, **options)
+    return torch.autograd.forward_ad.make_dual(value, torch.tensor(tangents, dtype=value.dtype))
+
+
+def tangent(torch, tensor):
+    """As it is now: PyTorch writes to tangents in place."""
+    found = torch.autograd.forward_ad.unpack_dual(tensor).tangent
+    return None if found is None else found.clone()
+
+
+def matrix(torch):
+    value = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    return torch.autograd.forward_ad.make_dual(value, value.sin())
+
+
+# ---- I01, I02: levels
+
+
+@as_torch
+def test_I01_a_level_and_the_tangent_of_a_function(torch):
+    with torch.autograd.forward_ad.dual_level() as level:
+        x = dual(torch)
+        found = tangent(torch, (x * x).sin().sum())
+    return level, found, tangent(torch, x), tangent(torch, x * 2)
+
+
+@as_torch
+def test_I01_a_level_begins_without_the_tangents_of_the_one_before(torch):
+    dual_level = torch.autograd.forward_ad.dual_level
+    with dual_level():
+        x = dual(torch)
+        y = x * x
+    with dual_level():
+        found = [tangent(torch, tensor) for tensor in (x, y, x * y)]
+        again = torch.autograd.forward_ad.make_dual(x, torch.ones(2))
+        return found, tangent(torch, again * y), tangent(torch, x)
+
+
+@as_torch
+def test_I01_a_level_decorates_a_function(torch):
+    @torch.autograd.forward_ad.dual_level()
+    def slope(x):
+        return tangent(torch, dual(torch) * x)
+
+    return slope(torch.tensor(2.0)), slope(torch.tensor(3.0)), slope.__name__
+
+
+def test_I01_levels_may_be_entered_one_inside_the_other():
+    with fwAD.dual_level() as outer, fwAD.dual_level() as inner:
+        assert (outer, inner) == (0, 1)
+        x = fwAD.make_dual(jaxgrad.tensor(3.0), jaxgrad.tensor(1.0), level=outer)
+        y = fwAD.make_dual(x, jaxgrad.tensor(1.0))
+        slope = fwAD.unpack_dual(y**3).tangent
+        assert slope.item() == 27
+        assert fwAD.unpack_dual(slope, level=outer).tangent.item() == 18
+
+
+@as_torch
+def test_I02_enter_and_exit(torch):
+    fwAD = torch.autograd.forward_ad
+    level = fwAD.enter_dual_level()
+    x = dual(torch)
+    within = tangent(torch, x)
+    wrong = [error(lambda: fwAD.exit_dual_level(level=3))]
+    still = tangent(torch, x)
+    gone = fwAD.exit_dual_level(level=level), tangent(torch, x)
+    wrong += [error(fwAD.exit_dual_level), error(lambda: fwAD.exit_dual_level(level=-1))]
+    again = fwAD.enter_dual_level(), fwAD.exit_dual_level()
+    return level, within, wrong, still, gone, again
+
+
+def test_I02_levels_end_from_the_innermost_on():
+    assert [fwAD.enter_dual_level() for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(RuntimeError, match=r"not the last one that was created.*is 2, not 1"):
+        fwAD.exit_dual_level(level=1)
+    for level in (2, 1, 0):
+        fwAD.exit_dual_level(level=level)
+    with pytest.raises(RuntimeError, match=r"Dual level must be a positive number\."):
+        fwAD.exit_dual_level()
+
+
+# ---- I03: make_dual
+
+
+@as_torch
+def test_I03_a_dual_is_a_view_with_a_tangent(torch):
+    make_dual = torch.autograd.forward_ad.make_dual
+    with torch.autograd.forward_ad.dual_level():
+        x, t = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+        y = make_dual(x, t)
+        shared = y._base is x, y.data_ptr() == x.data_ptr()
+        shared = *shared, torch.autograd.forward_ad.unpack_dual(y).tangent is t
+        x.mul_(2)
+        return shared, y, tangent(torch, y), tangent(torch, x), y._version
+
+
+@as_torch
+def test_I03_what_cannot_be_a_dual(torch):
+    make_dual = torch.autograd.forward_ad.make_dual
+    x, n = torch.tensor([1.0, 2.0]), torch.tensor([1, 2])
+    found = [error(make_dual, x, x)]
+    with torch.autograd.forward_ad.dual_level():
+        y = make_dual(x, x)
+        pairs = [(n, x), (x, n), (x, torch.ones(3)), (x, torch.ones(2, 1)), (y, x)]
+        found += [error(make_dual, *pair) for pair in pairs]
+        words = "Setting a forward grad that itself has a forward gradient at the same level"
+        found.append(error(make_dual, x, y, words=words))
+        for level, words in ((1, "Invalid level given to _make_dual"), (-1, None)):
+            found.append(error(lambda at=level: make_dual(x, x, level=at), words=words))
+    return found
+
+
+@pytest.mark.slow
+@as_torch
+def test_I03_dtypes(torch):
+    make_dual = torch.autograd.forward_ad.make_dual
+    with torch.autograd.forward_ad.dual_level():
+        x = make_dual(torch.ones(1), torch.tensor([2.0], dtype=torch.float64))
+        wide = make_dual(torch.ones(1, dtype=torch.float64), torch.tensor([2.0]))
+        half = make_dual(torch.ones(1, dtype=torch.float16), torch.tensor([2.0]).half())
+        z = make_dual(torch.tensor([1 + 2j]), torch.tensor([2 - 1j]))
+        return tangent(torch, x).tolist(), *[tangent(torch, y * 3) for y in (wide, half, z)]
+
+
+def test_I03_a_tangent_has_the_dtype_of_its_tensor():
+    """PyTorch leaves it as it is, and then sin() of float32 has a tangent of float64."""
+    with fwAD.dual_level():
+        x = fwAD.make_dual(jaxgrad.ones(1), jaxgrad.ones(1).double())
+        z = fwAD.make_dual(jaxgrad.tensor([1j]), jaxgrad.ones(1))
+        found = [fwAD.unpack_dual(y).tangent.dtype for y in (x, x.sin(), z)]
+        assert found == [jaxgrad.float32, jaxgrad.float32, jaxgrad.complex64]
+        with pytest.raises(RuntimeError, match="cannot have a tangent of"):
+            fwAD.make_dual(jaxgrad.ones(1), jaxgrad.tensor([1j]))
+
+
+@pytest.mark.parametrize("arguments", [(1.0, jaxgrad.ones(1)), (jaxgrad.ones(1), 1.0)])
+def test_I03_takes_tensors(arguments):
+    with fwAD.dual_level(), pytest.raises(TypeError, match="must be Tensor, not float"):
+        fwAD.make_dual(*arguments)
+
+
+@as_torch
+def test_I03_strides_of_tangents(torch):
+    make_dual = torch.autograd.forward_ad.make_dual
+    with torch.autograd.forward_ad.dual_level():
+        x = make_dual(torch.ones(2, 3).t(), torch.arange(6.0).reshape(3, 2))
+        y = make_dual(torch.ones(2, 2), torch.tensor([1.0, 2.0]).expand(2, 2))
+        found = [torch.autograd.forward_ad.unpack_dual(each)[1] for each in (x, y, x * 2, x.t())]
+        return [(each, each.stride()) for each in found]
+
+
+# ---- I04: unpack_dual
+
+
+@as_torch
+def test_I04_unpack(torch):
+    fwAD = torch.autograd.forward_ad
+    x = torch.tensor([1.0, 2.0])
+    outside = fwAD.unpack_dual(x)
+    with fwAD.dual_level():
+        y = dual(torch)
+        primal, found = fwAD.unpack_dual(y)
+        inside = [primal, found, tangent(torch, primal), primal._is_view(), fwAD.unpack_dual(x)]
+        names = fwAD.unpack_dual(y)._fields, type(fwAD.unpack_dual(y)).__name__
+        at = [fwAD.unpack_dual(y, level=level) for level in (0, -1)]
+        wrong = [error(lambda: fwAD.unpack_dual(y, level=1), words="Invalid level given to")]
+        derived = [tangent(torch, each) for each in (y > 1, y.argmax(), y.long(), x * 2)]
+        wrong.append(error(fwAD.unpack_dual, 1.0, words="must be Tensor, not float"))
+    after = fwAD.unpack_dual(y)
+    return (
+        outside,
+        outside.primal is x,
+        inside,
+        names,
+        [each[1] for each in at],
+        derived,
+        after,
+        wrong,
+    )
+
+
+@as_torch
+def test_I04_writing_to_what_was_unpacked(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = dual(torch) * 1
+        primal, found = torch.autograd.forward_ad.unpack_dual(x)
+        primal.mul_(2)
+        found.mul_(10)
+        torch.autograd.forward_ad.unpack_dual(x[0:1]).tangent.zero_()
+        return x, tangent(torch, x)
+
+
+def test_I04_unpacking_at_an_outer_level():
+    """x = 2 + a + 3b + 5ab, a of the outer level and b of the inner one."""
+
+    def number(value):
+        return jaxgrad.tensor(value)
+
+    with fwAD.dual_level() as a, fwAD.dual_level() as b:
+        slope = fwAD.make_dual(number(3.0), number(5.0), level=a)
+        x = fwAD.make_dual(fwAD.make_dual(number(2.0), number(1.0), level=a), slope, level=b)
+        # the same, put together the other way round
+        other = fwAD.make_dual(number(1.0), number(5.0), level=b)
+        y = fwAD.make_dual(fwAD.make_dual(number(2.0), number(3.0), level=b), other, level=a)
+        for each in (x, y):
+            first = fwAD.unpack_dual(each * 1, level=a)
+            second = fwAD.unpack_dual(each * 1, level=b)
+            parts = [first.tangent, second.tangent]
+            parts += [fwAD.unpack_dual(first.primal, level=b).tangent]
+            parts += [fwAD.unpack_dual(second.primal, level=a).tangent]
+            parts += [fwAD.unpack_dual(first.tangent, level=b).tangent]
+            parts += [fwAD.unpack_dual(second.tangent, level=a).tangent]
+            assert [part.item() for part in parts] == [1, 3, 3, 1, 5, 5]
+        alone = fwAD.make_dual(number(2.0), other, level=a)
+        assert fwAD.unpack_dual(fwAD.unpack_dual(alone, level=b).tangent, level=a).tangent == 5
+
+
+# ---- I05: with reverse mode
+
+
+@as_torch
+def test_I05_forward_over_reverse(torch):
+    fwAD = torch.autograd.forward_ad
+    x = leaf(torch, 0.5, 1.5, dtype=torch.float64)
+    t = torch.tensor([1.0, -2.0], dtype=torch.float64)
+    found = []
+    for create_graph in (False, True):
+        with fwAD.dual_level():
+            y = fwAD.make_dual(x, t)
+            loss = (y.exp() * y.sin()).sum()
+            (gradient,) = torch.autograd.grad(loss, y, create_graph=create_graph)
+            found.append((tangent(torch, loss).detach(), tangent(torch, gradient).detach()))
+    return found
+
+
+@as_torch
+def test_I05_reverse_over_forward(torch):
+    fwAD = torch.autograd.forward_ad
+    x = leaf(torch, 0.5, 1.5, dtype=torch.float64)
+    t = leaf(torch, 1.0, -2.0, dtype=torch.float64)
+    with fwAD.dual_level():
+        y = fwAD.make_dual(x, t)
+        slope = tangent(torch, (y.exp() * y.sin()).sum())
+        kinds = y.requires_grad, slope.requires_grad, slope.grad_fn is not None
+    return kinds, torch.autograd.grad(slope, (x, t))
+
+
+@as_torch
+def test_I05_only_the_tangent_requires_grad(torch):
+    fwAD = torch.autograd.forward_ad
+    t = leaf(torch, 1.0, -2.0)
+    with fwAD.dual_level():
+        y = fwAD.make_dual(torch.tensor([3.0, 4.0]), t)
+        z = y * y
+        slope = tangent(torch, z)
+        kinds = y.requires_grad, z.requires_grad, slope.requires_grad
+    slope.sum().backward()
+    return kinds, t.grad
+
+
+@as_torch
+def test_I05_grad_of_leaves(torch):
+    fwAD = torch.autograd.forward_ad
+    x = leaf(torch, 1.0, 2.0)
+    with fwAD.dual_level():
+        y = fwAD.make_dual(x, torch.ones(2))
+        y.retain_grad()
+        (y**3).sum().backward()
+        return x.grad, y.grad, tangent(torch, y.grad), y.is_leaf
+
+
+def test_I05_the_grad_of_a_leaf_keeps_its_tangent():
+    """PyTorch drops it where the gradient is accumulated."""
+    x = leaf(jaxgrad, 1.0, 2.0)
+    with fwAD.dual_level():
+        for _ in range(2):
+            (fwAD.make_dual(x, jaxgrad.ones(2)) ** 3).sum().backward()
+        assert x.grad.tolist() == [6, 24]
+        assert fwAD.unpack_dual(x.grad).tangent.tolist() == [12, 24]
+    assert fwAD.unpack_dual(x.grad).tangent is None
+
+
+# ---- I06: operators that have no formula
+
+OPERATORS = """
+- name: undone(Tensor self, Tensor other) -> Tensor
+  forward: self * other
+  self: grad * other
+  other: grad * self
+  result: not_implemented("nobody has thought about it")
+
+- name: one_way(Tensor self) -> Tensor
+  forward: self * 2
+  self: not_implemented("not yet")
+
+- name: derived(Tensor self) -> Tensor
+  forward: self * self
+  self: grad * 2 * self
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / "forward.yaml"
+    path.write_text(OPERATORS)
+    return jaxgrad.ops.load(path, namespace="forward_ad_rows")
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "why"), [("undone", 2, "nobody has thought about it"), ("one_way", 1, "yet")]
+)
+def test_I06_an_operator_without_a_formula(library, name, count, why):
+    x = jaxgrad.tensor([1.0, 2.0])
+    operator = getattr(library, name)
+    with fwAD.dual_level():
+        y = fwAD.make_dual(x, x)
+        words = f"Trying to use forward AD with {name} that does not support it because"
+        with pytest.raises(NotImplementedError, match=f"{words} it has not been.*{why}"):
+            operator(*[y] * count)
+        assert operator(*[x] * count).shape == (2,)
+        with fwAD._set_fwd_grad_enabled(False):
+            assert operator(*[y] * count).shape == (2,)
+
+
+def test_I06_a_formula_is_derived_from_that_of_reverse_mode(library):
+    x = leaf(jaxgrad, 1.0, 2.0)
+    with fwAD.dual_level():
+        slope = fwAD.unpack_dual(library.derived(fwAD.make_dual(x, jaxgrad.ones(2)))).tangent
+        assert slope.tolist() == [2, 4]
+        assert jaxgrad.autograd.grad(slope.sum(), x)[0].tolist() == [2, 2]
+
+
+def test_I06_the_gradient_of_an_operator_without_a_formula(library):
+    x = leaf(jaxgrad, 1.0, 2.0)
+    with fwAD.dual_level():
+        y = fwAD.make_dual(x, jaxgrad.ones(2))
+        assert fwAD.unpack_dual(library.derived(y).sum()).tangent.item() == 6
+        with fwAD._set_fwd_grad_enabled(False):
+            z = library.undone(x, x)
+        (gradient,) = jaxgrad.autograd.grad((z * y).sum(), x)
+        assert gradient.tolist() == [3, 12]
+
+
+# ---- I07: writing in place
+
+
+@as_torch
+def test_I07_in_place(torch):
+    found = []
+    with torch.autograd.forward_ad.dual_level():
+        x = dual(torch, (0.3, -0.7), dtype=torch.float64) * 1
+        other = dual(torch, (0.9, 0.4), (-1.0, 2.0), dtype=torch.float64)
+        for write in (
+            lambda: x.mul_(2),
+            lambda: x.add_(other, alpha=3),
+            lambda: x.mul_(other),
+            lambda: x.sin_(),
+            lambda: x.clamp_(-0.5, 0.2),
+            lambda: x.copy_(other),
+            lambda: x.div_(other.exp()),
+            lambda: x.masked_fill_(torch.tensor([True, False]), 3.0),
+            lambda: x.neg_().exp_(),
+            lambda: x.fill_(2.0),
+            lambda: x.add_(other),
+            lambda: x.zero_(),
+            lambda: x.copy_(torch.ones(2)),
+        ):
+            same = write() is x
+            found.append((same, x, tangent(torch, x)))
+    return [(same, tensor.tolist(), slope) for same, tensor, slope in found]
+
+
+@pytest.mark.slow
+@as_torch
+def test_I07_what_random_numbers_overwrite_stands_still(torch):
+    found = []
+    with torch.autograd.forward_ad.dual_level():
+        for name in ("normal_", "uniform_", "bernoulli_"):
+            base = matrix(torch) * 1
+            getattr(base[0], name)()
+            found.append(tangent(torch, base))
+    return found
+
+
+@as_torch
+def test_I07_a_tangent_enters_a_tensor_that_has_none(torch):
+    with torch.autograd.forward_ad.dual_level():
+        base = torch.zeros(2, 3)
+        row, column, flat = base[0], base[:, 1], base.view(6)
+        row[:2].copy_(dual(torch))
+        found = [tangent(torch, each) for each in (base, row, column, flat, base[1], base.t())]
+        column.mul_(dual(torch, (2.0, 3.0), (1.0, 1.0)))
+        found += [tangent(torch, each) for each in (base, row, column, flat)]
+        base[1] = 5.0
+        base[0, 1] = dual(torch)[1]
+        found += [tangent(torch, each) for each in (base, row, column, flat)]
+        return found, base
+
+
+@as_torch
+def test_I07_a_plain_value_enters_a_view_of_a_dual(torch):
+    with torch.autograd.forward_ad.dual_level():
+        base = matrix(torch) * 1
+        row, column = base[0], base[:, 1]
+        row.fill_(5.0)
+        found = [tangent(torch, each) for each in (base, row, column)]
+        column.copy_(torch.ones(2))
+        found += [tangent(torch, each) for each in (base, row, column)]
+        base[1, 2:].zero_()
+        return [*found, tangent(torch, base)], base
+
+
+@pytest.mark.slow
+@as_torch
+def test_I07_writes_that_index(torch):
+    index, mask = torch.tensor([0, 2]), torch.tensor([True, False, True])
+    found = []
+    with torch.autograd.forward_ad.dual_level():
+        for write in (
+            lambda x, y: x.__setitem__(index, y),
+            lambda x, y: x.__setitem__(mask, y),
+            lambda x, y: x.__setitem__(mask, 7.0),
+            lambda x, y: x.__setitem__(slice(1, None), y),
+            lambda x, y: x.__setitem__(1, y[0]),
+            lambda x, y: x.index_put_((index,), y, accumulate=True),
+            lambda x, y: x.index_add_(0, index, y, alpha=2),
+            lambda x, y: x.index_copy_(0, index, y),
+            lambda x, y: x.index_fill_(0, index, 4.0),
+            lambda x, y: x.scatter_(0, index, y),
+            lambda x, y: x.scatter_add_(0, index, y),
+            lambda x, y: x.masked_scatter_(mask, y),
+            lambda x, y: x.put_(index, y),
+        ):
+            target, source = dual(torch, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0)) * 1, dual(torch)
+            plain = torch.zeros(3)
+            write(target, source)
+            write(plain, source)
+            found.append((target, tangent(torch, target), plain, tangent(torch, plain)))
+            target = dual(torch, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0)) * 1
+            write(target, torch.tensor([8.0, 9.0]))
+            found.append((target, tangent(torch, target)))
+    return found
+
+
+@pytest.mark.slow
+@as_torch
+def test_I07_turning_in_place(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = matrix(torch)
+        row = x[0]
+        x.t_()
+        found = [tangent(torch, each) for each in (x, x[0], row)]
+        x[0].mul_(dual(torch))
+        found += [tangent(torch, each) for each in (x, x[0], row)]
+        x.unsqueeze_(1).transpose_(0, 2).squeeze_()
+        found += [tangent(torch, x), tangent(torch, x * x)]
+        y = torch.zeros(2, 3)
+        y.t_()
+        y[:2, 0].add_(dual(torch))
+        return found, tangent(torch, y), tangent(torch, y.t())
+
+
+@pytest.mark.slow
+@as_torch
+def test_I07_views_of_several(torch):
+    with torch.autograd.forward_ad.dual_level():
+        found = []
+        for cut in (
+            lambda x: x.unbind(0),
+            lambda x: x.unbind(1),
+            lambda x: x.chunk(2),
+            lambda x: x.split(2, 1),
+            lambda x: x.split([1, 2], 1),
+        ):
+            base = matrix(torch) * 1
+            first, second, *_ = cut(base)
+            both = first.sum() * second.sum()
+            base.mul_(base.detach().clone())
+            found.append([tangent(torch, each) for each in (first, second, both, base)])
+            first.mul_(3)
+            found.append([tangent(torch, each) for each in (first, second, base)])
+        return found
+
+
+@as_torch
+def test_I07_expanded(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = dual(torch) * 1
+        wide = x.unsqueeze(0).expand(3, 2)
+        found = [tangent(torch, wide), tangent(torch, wide.sum(0))]
+        x.mul_(dual(torch))
+        found += [tangent(torch, wide)]
+        part = x[0:1].expand(3)
+        part.fill_(9.0)
+        return *found, *[tangent(torch, each) for each in (x, wide, part)]
+
+
+def test_I07_filling_an_expanded_part_of_a_dual_itself():
+    """PyTorch comes to the same; here the memory is another tensor's, which stands still."""
+    with fwAD.dual_level():
+        x = jaxgrad.tensor([1.0, 2.0])
+        y = fwAD.make_dual(x, jaxgrad.tensor([3.0, 4.0]))
+        y[:1].expand(3).fill_(5.0)
+        assert fwAD.unpack_dual(y).tangent.tolist() == [0, 4]
+        assert fwAD.unpack_dual(x).tangent is None and x.tolist() == [5, 2]
+
+
+@as_torch
+def test_I07_as_strided(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = matrix(torch) * 1
+        y = x.as_strided((2, 2), (3, 2), 0)
+        found = [tangent(torch, y), tangent(torch, y.sum(0))]
+        y.mul_(dual(torch))
+        found += [tangent(torch, each) for each in (x, y)]
+        z = dual(torch).as_strided((2, 2), (0, 1))
+        return *found, tangent(torch, z)
+
+
+@pytest.mark.slow
+@as_torch
+def test_I07_complex_views(torch):
+    values, tangents = (1 + 2j, 3 + 4j), (1j, 2 + 1j)
+    with torch.autograd.forward_ad.dual_level():
+        z = dual(torch, values, tangents) * 1
+        pairs = torch.view_as_real(z)
+        found = [tangent(torch, each) for each in (pairs, z.real, z.imag, z.conj(), z.abs())]
+        pairs[0, 0] = 7.0
+        z.imag.mul_(dual(torch))
+        found += [tangent(torch, each) for each in (pairs, z, z.real, z.conj())]
+        x = dual(torch, ((1.0, 2.0), (3.0, 4.0)), ((5.0, 6.0), (7.0, 8.0))) * 1
+        whole = torch.view_as_complex(x)
+        whole.mul_(1j)
+        return found, tangent(torch, whole), tangent(torch, x)
+
+
+def test_I07_a_tangent_that_was_given_is_never_written_to():
+    """PyTorch's in-place formulas write to it."""
+    with fwAD.dual_level():
+        t = jaxgrad.tensor([3.0, 4.0])
+        x = fwAD.make_dual(jaxgrad.tensor([1.0, 2.0]), t)
+        x.mul_(2)
+        assert fwAD.unpack_dual(x).tangent.tolist() == [6, 8] and t.tolist() == [3, 4]
+
+
+def test_I07_out():
+    """PyTorch refuses: `Trying to use forward AD with mul_out`."""
+    with fwAD.dual_level():
+        x = dual(jaxgrad)
+        for out in (jaxgrad.empty(2), jaxgrad.empty(0), jaxgrad.zeros(2, 2)[:, 1], dual(jaxgrad)):
+            assert jaxgrad.mul(x, 2, out=out) is out
+            assert fwAD.unpack_dual(out).tangent.tolist() == [6, 8]
+        jaxgrad.mul(jaxgrad.ones(2), 2, out=x)
+        assert fwAD.unpack_dual(x * 1).tangent is None
+        base = jaxgrad.zeros(2, 2)
+        jaxgrad.mul(dual(jaxgrad), 2, out=base[:, 1])
+        assert fwAD.unpack_dual(base).tangent.tolist() == [[0, 6], [0, 8]]
+
+
+@as_torch
+def test_I07_what_is_refused(torch):
+    found = []
+    with torch.autograd.forward_ad.dual_level():
+        x, y = dual(torch) * 1, torch.ones(2)
+        words = "Trying to use forward AD with set_ that does not support it"
+        found += [error(y.set_, x, words=words), error(x.set_, y, words=words)]
+        found += [error(x.resize_, 3), error(x.resize_, 2)]
+        z = torch.autograd.forward_ad.make_dual(leaf(torch, 1.0, 2.0), torch.ones(2))
+        words = "a view of a leaf Variable that requires grad is being used in an in-place"
+        found.append(error(z.mul_, 2, words=words))
+    y.set_(x)
+    x.resize_(3)
+    return found, y.tolist()
+
+
+@as_torch
+def test_I07_data(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = dual(torch)
+        x.data = torch.tensor([7.0, 8.0])
+        y = torch.ones(2)
+        y.data = dual(torch)
+        return x.tolist(), tangent(torch, x * x), tangent(torch, x.data), y, tangent(torch, y)
+
+
+def test_I07_data_of_another_shape():
+    """In PyTorch it would keep the tangent that it had, of two elements."""
+    with fwAD.dual_level():
+        x = dual(jaxgrad) * 1
+        for data in (jaxgrad.ones(3), jaxgrad.ones(2).double()):
+            with pytest.raises(RuntimeError, match="it has a tangent of forward mode"):
+                x.data = data
+
+
+# ---- I08, C03, C09, D15, D16: who keeps tangents and who drops them
+
+
+@as_torch
+def test_I08_C03_S44_no_grad_keeps_tangents(torch):
+    """It is about reverse mode; `detach`, or what is unpacked, stops tangents."""
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.autograd.forward_ad.make_dual(leaf(torch, 1.0, 2.0), torch.ones(2))
+        with torch.no_grad():
+            y, z = x * x, (x * x).detach()
+            base = torch.zeros(2, 2)
+            base[0].copy_(y)
+        found = [tangent(torch, each) for each in (y, z, base)]
+        stopped = torch.autograd.forward_ad.unpack_dual(x).primal * 2
+        return found, y.requires_grad, tangent(torch, stopped)
+
+
+@as_torch
+def test_I08_C09_edge_23_inference_mode_drops_tangents(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = dual(torch) * 1
+        with torch.inference_mode():
+            y = x * x
+            found = [tangent(torch, each) for each in (x, y)]
+            made = dual(torch)
+            view = x[0:1]
+            with torch.inference_mode(False):
+                again = x * x
+        found += [tangent(torch, each) for each in (x, y, made, again, view)]
+        with torch.inference_mode():
+            x.mul_(2)
+        return found, x.tolist(), tangent(torch, x)
+
+
+@as_torch
+def test_I08_D15_detach_drops_tangents(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = dual(torch) * 1
+        y = x.detach()
+        found = [tangent(torch, each) for each in (y, y * x, x.data, y[0])]
+        y.mul_(2)
+        return found, x.tolist(), tangent(torch, x), tangent(torch, y)
+
+
+@as_torch
+def test_I08_D16_detach_in_place_drops_tangents(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x, found = dual(torch) * 1, []
+        view = x[0:1]
+        same = x.detach_() is x
+        found += [tangent(torch, each) for each in (x, x * 2, view)]
+        x.mul_(2)
+        found += [tangent(torch, each) for each in (x, x[0:1])]
+        x.mul_(dual(torch))
+        found.append(tangent(torch, x))
+        wrong = error(dual(torch).detach_)
+        return same, found, x, wrong
+
+
+@as_torch
+def test_I08_copies(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = dual(torch) * 1
+        found = [copy.copy(x), copy.deepcopy(x), torch.zeros_like(x), x.new_tensor(x.tolist())]
+        found += [x.clone(), torch.as_tensor(x), x.double(), x.to(torch.complex64), x.contiguous()]
+        found += [torch.asarray(x), x.cpu(), x.type_as(torch.ones(1, dtype=torch.float64))]
+        return [tangent(torch, each) for each in found]
+
+
+# ---- I09: the switch
+
+
+@as_torch
+def test_I09_set_fwd_grad_enabled(torch):
+    fwAD = torch.autograd.forward_ad
+    with fwAD.dual_level():
+        x, found = dual(torch) * 1, []
+        with fwAD._set_fwd_grad_enabled(False):
+            y, made, view = x * x, dual(torch), x[0:1]
+            found += [tangent(torch, each) for each in (x, y)]
+            with fwAD._set_fwd_grad_enabled(True):
+                found += [tangent(torch, each) for each in (x, y, x * x)]
+        found += [tangent(torch, each) for each in (x, y, made, view)]
+        with fwAD._set_fwd_grad_enabled(False):
+            x.mul_(2)
+        return found, x.tolist(), tangent(torch, x)
+
+
+# ---- printing
+
+
+@as_torch
+def test_I04_duals_print_their_tangents(torch):
+    make_dual = torch.autograd.forward_ad.make_dual
+    found = []
+    with torch.autograd.forward_ad.dual_level():
+        number, wide = torch.tensor(1.0), torch.ones(3, 3, dtype=torch.float64)
+        x = dual(torch)
+        several = [make_dual(number, number), x, x * 2, make_dual(wide, wide / 2), x.detach()]
+        several += [make_dual(torch.ones(12), torch.ones(12) / 2), make_dual(number, number / 3)]
+        several += [make_dual(torch.ones(2), torch.ones(2, requires_grad=True)), x[0] / 3]
+        several += [make_dual(torch.zeros(0), torch.zeros(0)), (x + 0j)[:1], x.sum()]
+        found = [repr(each) for each in several[:6] + several[7:]]
+    return found, repr(x), f"{x[0]} {x[0]:.2f}"
+
+
+def test_I04_duals_of_several_levels_print_all_tangents():
+    with fwAD.dual_level(), fwAD.dual_level():
+        x = fwAD.make_dual(jaxgrad.ones(1), jaxgrad.tensor([2.0]), level=0)
+        y = fwAD.make_dual(x, jaxgrad.tensor([3.0]))
+        assert repr(x) == "tensor([1.], tangent0=tensor([2.]))"
+        assert repr(y) == "tensor([1.], tangent0=tensor([2.]), tangent1=tensor([3.]))"
+
+
+# ---- PITFALLS: S41
+
+
+def derivative(function, x):
+    with fwAD.dual_level():
+        found = fwAD.unpack_dual(function(fwAD.make_dual(x, jaxgrad.ones_like(x)))).tangent
+    return jaxgrad.zeros_like(x) if found is None else found
+
+
+def by_reverse(function, x):
+    return jaxgrad.func.grad(function)(x)
+
+
+def ways(test):
+    for name in ("outer", "inner"):
+        test = pytest.mark.parametrize(name, [derivative, by_reverse])(test)
+    return test
+
+
+@ways
+def test_S41_the_inner_derivative_takes_the_outer_variable_for_a_constant(outer, inner):
+    """d/dx x * (d/dy (x + y)) at 1 is 1, and 2 where the two are confused."""
+    one = jaxgrad.tensor(1.0)
+    found = outer(lambda x: x * inner(lambda y: x + y, jaxgrad.tensor(1.0)), one)
+    assert found.item() == 1
+
+
+@pytest.mark.slow
+@ways
+def test_S41_a_closure_over_the_outer_variable(outer, inner):
+    def nested(d, e):
+        return lambda x: d(lambda y: x * y**2 * e(lambda z: (x * y * z).sin(), y), x)
+
+    def theirs(x):
+        return jax.grad(lambda y: x * y**2 * jax.grad(lambda z: jax.numpy.sin(x * y * z))(y))(x)
+
+    x = jaxgrad.tensor(0.6, dtype=jaxgrad.float64)
+    with jax.enable_x64(True):
+        numpy.testing.assert_allclose(nested(outer, inner)(x).item(), theirs(0.6), rtol=1e-12)
+        numpy.testing.assert_allclose(
+            outer(nested(inner, outer), x).item(), jax.grad(theirs)(0.6), rtol=1e-12
+        )
+
+
+def test_S41_values_of_one_level_are_constants_at_another():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(jaxgrad.tensor(2.0), jaxgrad.tensor(1.0))
+        with fwAD.dual_level():
+            assert fwAD.unpack_dual(x * x).tangent is None
+            y = fwAD.make_dual(jaxgrad.tensor(3.0), jaxgrad.tensor(1.0))
+            assert fwAD.unpack_dual(x * y).tangent.item() == 2
+            assert fwAD.unpack_dual(fwAD.unpack_dual(x * y).tangent, level=0).tangent.item() == 1
+        assert fwAD.unpack_dual(x * y).tangent.item() == 3
+        assert math.isclose(
+            fwAD.unpack_dual((x * y).sin()).tangent.item(), 3 * math.cos(6), rel_tol=1e-6
+        )

@@ -1,0 +1,136 @@
+"""Forward mode over every sample of every operator (samples/), by duals.
+
+A tangent is compared with PyTorch's recorded gradient, by <u, J v> = <J^T u, v>, and with JAX's own
+derivative of the operator on arrays; nested with itself and with reverse mode, with JAX's nestings,
+which tests/test_operators.py compares with finite differences. One program that JAX traces whole
+has all of it: so duals are also made and unpacked in a trace.
+"""
+
+import collections
+
+import checks
+import derivatives
+import duals
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+import recorded
+from problems import pack, to_tensor
+
+pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
+
+QUICK = 9  # of so many operators one is quick
+
+
+def parameters():
+    names = list(dict.fromkeys(sample.name for _, sample in recorded.SAMPLES))
+    first = {}
+    for family, sample in recorded.SAMPLES:
+        is_first = first.setdefault(sample.name, sample) is sample
+        is_quick = is_first and names.index(sample.name) % QUICK == 0
+        marks = [] if is_quick else [pytest.mark.slow]
+        yield pytest.param(family, sample, id=f"{family}-{sample}", marks=marks)
+
+
+EVERY = [*parameters()]
+every_sample = pytest.mark.parametrize(("family", "sample"), EVERY)
+
+
+def some(count):
+    """So many samples of each operator."""
+    taken = collections.Counter()
+    for parameter in EVERY:
+        sample = parameter.values[1]
+        taken[sample.name] += not sample.kink
+        if not sample.kink and taken[sample.name] <= count:
+            yield parameter
+
+
+two_samples = pytest.mark.parametrize(("family", "sample"), [*some(2)])
+
+
+def problems(family, sample):
+    found = [recorded.problem(family, sample, field) for field in sample.fields]
+    return [problem for problem in found if derivatives.has_derivative(problem)]
+
+
+def report(findings):
+    checks.count("forward mode", findings.made)
+    assert not findings, "\n".join(findings)
+
+
+def recorded_gradients(problem):
+    """PyTorch's, of <output_gradients, outputs>, as one vector."""
+    found = []
+    for position, gradient in zip(problem.moving, problem.recorded["gradients"], strict=True):
+        like = problem.arrays[position]
+        count = derivatives.numbers(to_tensor(like)).size
+        gradient = numpy.zeros(count) if gradient is None else numpy.asarray(gradient)
+        gradient = gradient.view(complex) if numpy.iscomplexobj(like) else gradient
+        found.append(gradient.reshape(like.shape))
+    return pack(found)
+
+
+@every_sample
+def test_tangents(family, sample):
+    findings = derivatives.Findings()
+    for problem in problems(family, sample):
+        direction = problem.directions(1)[0][0]
+        tangent, gradient = duals.forward(problem, direction), recorded_gradients(problem)
+        outputs = pack(problem.output_gradients())
+        findings.equal("number of tangents", tangent.shape, outputs.shape)
+        if numpy.isfinite(tangent).all() and numpy.isfinite(gradient).all():
+            directions = direction[None], outputs[None]
+            derivatives.adjoint(directions, tangent[None], gradient[None], findings)
+    report(findings)
+
+
+def ours(problem, v, w, u):
+    return {
+        "forward": duals.forward(problem, v),
+        "forward over forward": duals.forward_over_forward(problem, v, w),
+        "forward over reverse": duals.forward_over_reverse(problem, v, u),
+        "reverse over forward": duals.reverse_over_forward(problem, v, u),
+    }
+
+
+def of_jax(problem, point, v, w, u):
+    def gradient(x):
+        return derivatives.reverse(problem.function, x, u)
+
+    def tangent(x):
+        return derivatives.forward(problem.function, x, v)
+
+    return {
+        "forward": tangent(point),
+        "forward over forward": derivatives.forward(tangent, point, w),
+        "forward over reverse": derivatives.forward(gradient, point, v),
+        "reverse over forward": derivatives.reverse(tangent, point, u),
+    }
+
+
+@pytest.mark.slow
+@two_samples
+def test_nestings(family, sample):
+    findings = derivatives.Findings()
+    for problem in problems(family, sample):
+        (v, w), (u,) = problem.directions(2)[0], problem.directions(2)[1][:1]
+        with jax.enable_x64(True):
+            found = jax.jit(lambda p=problem, d=(v, w, u): ours(p, *d))()
+        expected = derivatives.traced(of_jax, problem, problem.point, v, w, u)
+        for name, vector in found.items():
+            findings.close(name, vector, expected[name])
+    report(findings)
+
+
+def test_a_wrong_tangent_is_found():
+    """The comparison with PyTorch's gradients can fail."""
+    family, sample = next(each for each in recorded.SAMPLES if each[1].name == "sin")
+    problem = recorded.problem(family, sample, "real")
+    findings, direction = derivatives.Findings(), problem.directions(1)[0][0]
+    outputs = pack(problem.output_gradients())
+    wrong = duals.forward(problem, direction) + jnp.float32(1e-6)
+    gradient = recorded_gradients(problem)
+    derivatives.adjoint((direction[None], outputs[None]), wrong[None], gradient[None], findings)
+    assert findings
