@@ -24,6 +24,7 @@ enabled = contextvars.ContextVar("jaxgrad.forward_enabled", default=True)
 
 _next_number = itertools.count().__next__
 _begun = weakref.WeakSet()  # the levels that have not ended
+_was_begun = False  # whether there ever was one, which is quicker to ask
 
 
 class Level:
@@ -35,7 +36,9 @@ class Level:
     __slots__ = ("__weakref__", "ended", "holders", "number")
 
     def __init__(self):
+        global _was_begun
         self.number, self.holders, self.ended = _next_number(), set(), False
+        _was_begun = True
         _begun.add(self)
 
     def end(self):
@@ -85,7 +88,7 @@ def in_order(levels) -> list[Level]:
 
 def is_any_begun() -> bool:
     """Whether there is a level that has not ended, be it in another thread."""
-    return bool(_begun)
+    return _was_begun and bool(_begun)
 
 
 def see_below(level: Level):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextvars
 import logging
-import threading
 from heapq import heappop, heappush
 
 import jax
@@ -22,15 +21,12 @@ from ..modes import is_grad_enabled, switch, with_grad
 from ..nodes import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
 from ..recording import apply
 from ..tensor import Tensor, leaf_state, wrap
-from . import calling, compiled, watching
+from . import calling, compiled, threads, watching
 
 logger = logging.getLogger("torch.autograd.graph")
 
 # the pass that is under way around this place
 current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
-
-# so many passes, each begun inside the one before, one thread's stack has room for
-DEPTH_OF_A_THREAD = 20
 
 
 class Pass:
@@ -40,6 +36,8 @@ class Pass:
     `ending`: what is called at its end, be it by an exception; `is_to_all`: whether neither it nor
     a pass that it is inside of is one to chosen inputs.
     """
+
+    is_selective = False  # whether `visit` passes by some of the nodes
 
     def __init__(self, retain_graph: bool, create_graph: bool):
         self.retain_graph, self.create_graph = retain_graph, create_graph
@@ -52,13 +50,15 @@ class Pass:
         self.depth = 0 if around is None else around.depth + 1
         self.is_to_all = around is None or around.is_to_all
         self.watchers = watching.watch(self)
+        # whether a node without hooks is its kernel and nothing else
+        self.is_usual = not (self.tensors or self.logs or self.watchers)
 
     def run(self, roots, gradients):
         """Send each gradient to its root, an edge, and run all that follows."""
-        if self.depth % DEPTH_OF_A_THREAD or not self.depth or execution.is_traced():
+        if self.depth % threads.DEPTH or not self.depth or execution.is_traced():
             self.run_here(roots, gradients)
         else:
-            _elsewhere(lambda: self.run_here(roots, gradients))
+            threads.elsewhere(lambda: self.run_here(roots, gradients))
 
     def run_here(self, roots, gradients):
         self.roots = roots
@@ -68,11 +68,15 @@ class Pass:
         try:
             for (node, output_nr), gradient in zip(roots, gradients, strict=True):
                 self.arrive(node, output_nr, gradient)
-            heap, arrived = self.heap, self.arrived
+            heap, arrived, step = self.heap, self.arrived, self.step
             visit = watching.visit(self) if self.watchers else self.visit
+            usual = self.is_usual and not self.is_selective
             while heap:
                 node = heappop(heap)[1]
-                visit(node, arrived.pop(node.sequence))
+                if usual and node.extras is None and node.reverse is not None:
+                    step(node, arrived.pop(node.sequence))  # as `visit`, without its call
+                else:
+                    visit(node, arrived.pop(node.sequence))
             for callback in self.callbacks:
                 callback()
         finally:
@@ -103,12 +107,17 @@ class Pass:
 
     def visit(self, node, gradients):
         """Do with a node what is to be done once all its gradients have arrived."""
-        if type(node) is AccumulateGrad:
+        if node.extras is None:
+            if type(node) is not AccumulateGrad:
+                self.step(node, gradients)
+            elif not calling.concerns_leaf(self, node.variable, gradients[0]):
+                self.accumulate(node.variable, gradients[0])
+            else:
+                self.visit_leaf(node, calling.at_leaf(self, node.variable, gradients[0]))
+        elif type(node) is AccumulateGrad:
             self.visit_leaf(node, calling.at_leaf(self, node.variable, gradients[0]))
-            return
-        if node.extras is not None:
-            gradients = calling.at_outputs(self, node, gradients)
-        self.step(node, gradients)
+        else:
+            self.step(node, calling.at_outputs(self, node, gradients))
 
     def visit_leaf(self, node, gradient):
         leaf, (gradient,) = node.variable, calling.before(self, node, [gradient])
@@ -121,15 +130,23 @@ class Pass:
 
     def step(self, node, gradients):
         """Run a node and send its gradients along its edges."""
-        if node.extras is None and not self.logs:
-            results = self.execute(node, gradients)
+        saved, reverse = node.saved, node.reverse
+        usual = self.is_usual and node.extras is None and reverse is not None
+        if usual and saved is not FREED and gradients[0] is not None:
+            # as `execute`, without its call
+            if saved and not self.retain_graph:
+                node.saved = FREED
+            try:
+                if reverse.kernel is None:
+                    execution.prepare(reverse)
+                if not reverse.program.single:
+                    gradients = self.filled(reverse.program, gradients)
+                results = reverse.kernel(*gradients, *saved)
+            except BaseException:
+                node.saved = saved
+                raise
         else:
-            gradients = calling.before(self, node, gradients)
-            if self.logs:
-                _log(node, gradients)
-            results = calling.after(self, node, self.execute(node, gradients), gradients)
-        if self.watchers:
-            watching.results(self, node, results)
+            results = self.called(node, gradients)
         edges = node.edges
         if len(edges) == 1:
             target, output_nr = edges[0]
@@ -137,6 +154,16 @@ class Pass:
             return
         for (target, output_nr), gradient in zip(edges, results, strict=True):
             self.arrive(target, output_nr, gradient)
+
+    def called(self, node, gradients):
+        """What a node gives, with its hooks."""
+        gradients = calling.before(self, node, gradients)
+        if self.logs:
+            _log(node, gradients)
+        results = calling.after(self, node, self.execute(node, gradients), gradients)
+        if self.watchers:
+            watching.results(self, node, results)
+        return results
 
     def execute(self, node, gradients):
         """The gradients that a node gives: one for each edge, and not in a list where there is one
@@ -240,6 +267,8 @@ class PassTo(Pass):
     fill the `.grad` of leaves.
     """
 
+    is_selective = True
+
     def __init__(self, retain_graph, create_graph, ends, accumulate=False):
         super().__init__(retain_graph, create_graph)
         self.accumulates, self.is_to_all = accumulate, False
@@ -309,30 +338,6 @@ def call(node: Node, *gradients: Tensor | None):
 
 
 Node.__call__ = call
-
-
-def _elsewhere(function):
-    """Run a function in a thread of its own, whose stack is empty, with the modes that hold here.
-
-    Nobody goes on before it has ended, be it that this thread is interrupted.
-    """
-    raised = []
-
-    def run():
-        try:
-            context.run(function)
-        except BaseException as error:
-            raised.append(error)
-
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    finally:
-        thread.join()
-    if raised:
-        raise raised[0]
 
 
 def _log(node, gradients):
