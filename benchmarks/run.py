@@ -1,5 +1,5 @@
 """Prints what users wait for, side by side in one process: `make bench`, or `python
-benchmarks/run.py [eager|step|import|writes|watching]`.
+benchmarks/run.py [eager|step|import|writes|watching|functions]`.
 
 Times are the least of many repetitions, in microseconds unless said otherwise; on a shared machine
 only ratios mean anything.
@@ -323,6 +323,79 @@ def watched():
         print(f"    {name:<38}{duration / (4 * STEPS):8.2f} us {ratio:8.3f} of unwatched")
 
 
+# (f) Functions, and hooks
+
+
+class Sin(jaxgrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.cos()
+
+
+class Mul(jaxgrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y, grad * x
+
+
+def functions():
+    x, y = (jaxgrad.rand(8, 8).requires_grad_() for _ in range(2))
+    ones = jaxgrad.ones(8, 8)
+
+    def forward(step):
+        def run():
+            z = x
+            for _ in range(STEPS):
+                z = step(z)
+            return z
+
+        return run
+
+    def both(step):
+        def run():
+            forward(step)().backward(ones)
+            x.grad = y.grad = None
+
+        return run
+
+    def hooked(z):
+        z = z.sin()
+        z.register_hook(_nothing)
+        return z
+
+    steps = {
+        "x.sin()": lambda z: z.sin(),
+        "a Function of it": Sin.apply,
+        "x.sin() with a hook": hooked,
+        "x * y": lambda z: z * y,
+        "a Function of it ": lambda z: Mul.apply(z, y),
+    }
+    calls = [make(step) for step in steps.values() for make in (forward, both)]
+    times = least_of(calls, rounds=7, repetitions=60)
+    print("(f) Functions and hooks, 8x8 float32, per call")
+    print(f"    {'':<30}{'forward us':>12}{'ratio':>8}{'both us':>12}{'ratio':>8}")
+    for number, name in enumerate(steps):
+        pair, base = times[2 * number : 2 * number + 2], times[:2] if number < 3 else times[6:8]
+        columns = "".join(f"{t / STEPS:12.2f}{t / b:8.2f}" for t, b in zip(pair, base, strict=True))
+        print(f"    {name:<30}{columns}")
+
+
+def _nothing(grad):
+    return None
+
+
 # (c) import
 
 
@@ -351,6 +424,7 @@ PARTS = {
     "import": imports,
     "writes": writes,
     "watching": watched,
+    "functions": functions,
 }
 
 if __name__ == "__main__":
