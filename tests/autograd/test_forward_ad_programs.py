@@ -28,17 +28,17 @@ def programs_of(number, **strategies):
     return decorate
 
 
-@programs_of(120, backwards=hypothesis.strategies.booleans())
+@programs_of(50, backwards=hypothesis.strategies.booleans())
 def test_programs_of_duals(draws, backwards):
     forward.check(jaxgrad, draws, backwards)
 
 
-@programs_of(40)
+@programs_of(25)
 def test_programs_of_duals_of_two_levels(draws):
     forward.check_twice(jaxgrad, draws)
 
 
-@programs_of(40, backwards=hypothesis.strategies.booleans())
+@programs_of(20, backwards=hypothesis.strategies.booleans())
 def test_programs_of_duals_that_require_grad(draws, backwards):
     forward.check_with_gradients(jaxgrad, draws, backwards)
 
