@@ -389,8 +389,11 @@ def _look(storage, place):
 
 def cut(alias: Alias, steps: Step | None) -> Tensor:
     """What some of the steps lead to, from the root of a view's alias on."""
-    made = current(root_of(alias))
-    for call, numbers in in_order(steps):
-        made = apply(execution.prepare(call), [made, *numbers])
-    tangents.share(made, alias, steps)
+    made, path = current(root_of(alias)), []
+    while steps is not None:
+        path.append(steps)
+        steps = steps.before
+    for step in reversed(path):
+        made = apply(execution.prepare(step.call), [made, *step.numbers])
+        tangents.share(made, alias, step)
     return made

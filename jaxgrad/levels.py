@@ -83,7 +83,10 @@ class Tangents:
 
 def in_order(levels) -> list[Level]:
     """The outermost first."""
-    return sorted(levels, key=operator.attrgetter("number"))
+    return sorted(levels, key=_number) if len(levels) > 1 else list(levels)
+
+
+_number = operator.attrgetter("number")
 
 
 def is_any_begun() -> bool:

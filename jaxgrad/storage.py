@@ -195,7 +195,7 @@ class Methods:
         if memory_format is not devices.preserve_format:
             last = memory_format is devices.channels_last
             strides = layouts.channels_last(self.shape) if last else None
-            made._aval = avals.with_strides(made._aval, strides)
+            tangents.show(made, strides)
         return made
 
     def untyped_storage(self) -> UntypedStorage:

@@ -21,7 +21,7 @@ from .modes import INFERENCE, mode
 from .nodes import ProgramNode
 from .primitive import Call
 from .programs import Program, Reverse
-from .tensor import Tensor, current, edge_of, leaf_state, tangents_of, wrap
+from .tensor import LeafState, Tensor, current, edge_of, leaf_state, tangents_of, wrap
 from .writing import Write
 
 
@@ -105,20 +105,14 @@ def own(tensor: Tensor) -> Tangents:
     return held
 
 
-def share(made: Tensor, alias, steps):
-    """Let a view that was cut anew, by some of an alias's steps, have the tangents that the alias
-    has of its own, where they are held on the way.
+def share(made: Tensor, alias, step):
+    """Let a view that was cut anew up to a step of an alias have the tangents that are held there,
+    if the alias has such of its own.
     """
     held = alias.tangents
-    if held is None or alias.root is None:
-        return
-    step = steps
-    while step is not held.steps:
-        if step is None:
-            return
-        step = step.before
-    made._alias.steps, made._alias.tangents = steps, held
-    mark(made)
+    if held is not None and alias.root is not None and held.steps is step:
+        made._alias.steps, made._alias.tangents = step, held
+        mark(made)
 
 
 def _begin(tensor):
@@ -157,15 +151,19 @@ def _laid_out(value, aval):
     if value._aval.strides == aval.strides:
         return value
     alone = Write.of(aval, aval, ())
-    return _shows(recording.apply(execution.prepare(alone), [value, value]), aval)
+    made = recording.apply(execution.prepare(alone), [value, value])
+    show(made, aval.strides)
+    return made
 
 
-def _shows(value, aval):
-    """A tangent that nobody else has yet, with the strides of what it is the tangent of."""
-    value._aval = avals.with_strides(value._aval, aval.strides)
-    if value._leaf is not None and value._leaf.tangents is not None:
-        value._leaf.tangents.aval = views.plain(value._aval)
-    return value
+def show(made: Tensor, strides):
+    """Have a tensor that nobody else has yet show strides, and its tangents likewise."""
+    made._aval = avals.with_strides(made._aval, strides)
+    held = None if made._leaf is None else made._leaf.tangents
+    if held is not None:
+        held.aval = views.plain(made._aval)
+        for value in list(held.of.values()):
+            show(value, strides)
 
 
 def assign(target: Tensor, made: Tensor):
@@ -212,9 +210,8 @@ def extended(program: Program, leaves) -> Program:
         return program
     if program.extension is None:
         execution.prepare(program)
-        # so that the copy has them too, and shares what is found of reverses and tangents
-        assert program.outputs is not None and program.reverses is not None
-        assert program.tangents is not None and program.single is not None
+        for name in ("outputs", "single", "reverses", "tangents"):
+            getattr(program, name)  # so that the copy has it too: the last two are shared
         made = copy.copy(program)
         made.extends, made.attach = True, _attach(program)
         execution.adopt(made, program.unobserved)
@@ -243,27 +240,50 @@ def _attach(program):
 
 
 def _move(program, leaves, results):
-    found = {}
+    found, (low, high) = {}, window.get()
     for position, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor) and leaf._aval.dual:
-            mark(leaf)  # its levels may have ended
-            for level in levels_of(leaf) if program.tracked[position] else ():
-                found.setdefault(level, []).append(position)
+            held = tangents_of(leaf)
+            if held is None or not held.of:
+                mark(leaf)  # its levels have ended
+            elif program.tracked[position]:
+                for level in tuple(held.of):
+                    if low <= level.number < high:
+                        found.setdefault(level, []).append(position)
     if not program.differentiable_outputs:
         return
+    outermost = True
     for level in in_order(found):
         token = see_below(level)
         try:
-            values = _tangents(program, leaves, level, found[level])
+            moving = {i: tangent(leaves[i], level) for i in found[level]}
+            values = _tangents(program, leaves, moving, outermost)
         finally:
             window.reset(token)
         for position, value in zip(program.differentiable_outputs, values, strict=True):
-            give(results[position], level, _shows(value, results[position]._aval))
+            _begin_with(results[position], level, value)
+        outermost = False
 
 
-def _tangents(program, leaves, level, positions):
-    """The tangents of the differentiable outputs, where the inputs at some positions move."""
-    moving = {i: tangent(leaves[i], level) for i in positions}
+def _begin_with(made, level, value):
+    """Give a tensor that nobody else has yet a tangent that nobody else has."""
+    shown = made._aval
+    if value._aval.strides != shown.strides:
+        show(value, shown.strides)
+    leaf = made._leaf
+    if leaf is None:
+        leaf = made._leaf = LeafState()
+    if leaf.tangents is None:
+        leaf.tangents = Tangents(shown)
+        made._aval = avals.with_dual(shown, True)
+    leaf.tangents.set(level, value)
+
+
+def _tangents(program, leaves, moving, outermost):
+    """The tangents of the differentiable outputs, of those of the inputs by position.
+
+    outermost: whether the inputs have none at outer levels.
+    """
     mask = tuple([moving.get(i) is not None for i in range(len(leaves))])
     given = [value for value in moving.values() if value is not None]
     if program.is_linear:
@@ -271,15 +291,23 @@ def _tangents(program, leaves, level, positions):
     program = program.compact
     derived = program.tangents.get(mask)
     if derived is None:
-        derived = program.tangents.setdefault(mask, TangentOf(program, mask))
+        derived = program.tangents.setdefault(mask, execution.prepare(TangentOf(program, mask)))
+    alone = outermost and not any(value._aval.dual for value in given)
     try:
-        values = recording.apply(execution.prepare(derived), [*leaves, *given])
+        values = (_apply_alone if alone else recording.apply)(derived, [*leaves, *given])
     except NotImplementedError as error:
         raise NotImplementedError(
             f"Trying to use forward AD with {operator_of(program)} that does not support it "
             f"because it has not been implemented yet. {error}"
         ) from error
     return (values,) if derived.single else values
+
+
+def _apply_alone(program, leaves):
+    """`recording.apply`, for which no tangents are looked for."""
+    arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    mask = tuple([isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves])
+    return recording.finish(program, leaves, arrays, mask)
 
 
 def operator_of(program: Program) -> str:

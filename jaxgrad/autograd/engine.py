@@ -235,13 +235,13 @@ class Pass:
 
     def total(self, before, gradient, tensor) -> Tensor:
         """A `.grad`, None or a tensor, with a gradient added: a tensor that nobody else has."""
-        if self.tensors:
-            return gradient.clone() if before is None else before + gradient
         if before is not None:
+            if self.tensors:
+                return before + gradient
             return wrap(execution.add(before._array, gradient, tensor._aval.wide))
-        made, strides = wrap(gradient), tensor._aval.strides
+        made, strides = gradient.clone() if self.tensors else wrap(gradient), tensor._aval.strides
         if strides is not None and layouts.is_dense(tensor.shape, strides):
-            made._aval = avals.with_strides(made._aval, strides)
+            tangents.show(made, strides)
         return made
 
     def will_run(self, node) -> bool:

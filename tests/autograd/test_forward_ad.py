@@ -284,6 +284,20 @@ def test_I05_grad_of_leaves(torch):
         return x.grad, y.grad, tangent(torch, y.grad), y.is_leaf
 
 
+@pytest.mark.filterwarnings("ignore:Using backward")
+@as_torch
+def test_I05_the_strides_of_a_grad(torch):
+    found = []
+    for create_graph in (False, True):
+        x = torch.ones(2, 3).t().requires_grad_()
+        with torch.autograd.forward_ad.dual_level():
+            y = torch.autograd.forward_ad.make_dual(x, torch.ones(3, 2))
+            (y * torch.ones(3, 2)).sum().backward(create_graph=create_graph)
+        found.append(x.grad.stride())
+        x.grad = None
+    return found
+
+
 def test_I05_the_grad_of_a_leaf_keeps_its_tangent():
     """PyTorch drops it where the gradient is accumulated."""
     x = leaf(jaxgrad, 1.0, 2.0)

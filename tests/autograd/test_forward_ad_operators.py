@@ -20,7 +20,7 @@ from problems import pack, to_tensor
 
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
 
-QUICK = 9  # of so many operators one is quick
+QUICK = 20  # of so many operators one is quick
 
 
 def parameters():

@@ -73,7 +73,11 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("name", WAYS)
+QUICK = ("transposes", "masked", "conversions", "in place", "cross_entropy")
+EVERY = [pytest.param(n, marks=[] if n in QUICK else [pytest.mark.slow]) for n in WAYS]
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_tangents_go_along(name):
     way = WAYS[name]
     with fwAD.dual_level():
