@@ -6,6 +6,14 @@ import rows
 pytestmark = pytest.mark.checkout
 
 
+def test_the_page_is_up_to_date():
+    assert rows.PAGE.read_text() == rows.page(), "run python tests/rows.py"
+
+
+def test_every_row_has_a_test():
+    assert rows.untested() == []
+
+
 def test_every_id_in_a_name_is_a_row():
     assert rows.unlisted() == []
 

@@ -57,17 +57,58 @@ class Methods:
                 "post accumulate grad hooks cannot be registered on non-leaf tensors: this one "
                 f"comes from {self.grad_fn.name()}; register_hook does that"
             )
-        state = leaf_state(self)
-        state.post_hooks = Hooks() if state.post_hooks is None else state.post_hooks
-        return register(state.post_hooks, hook)
+        return register(_post_hooks_of(self), hook)
 
     @property
     def _backward_hooks(self) -> Hooks | None:
         return known_hooks(self)
 
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks):
+        _set_hooks(self, _checked("_backward_hooks", hooks))
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self):
+        raise RuntimeError("Deletion of _backwards_hooks not allowed! Set None to have no hooks")
+
     @property
     def _post_accumulate_grad_hooks(self) -> Hooks | None:
         return None if self._leaf is None else self._leaf.post_hooks
+
+    @_post_accumulate_grad_hooks.setter
+    def _post_accumulate_grad_hooks(self, hooks):
+        leaf_state(self).post_hooks = _checked("_post_accumulate_grad_hooks", hooks)
+
+    @_post_accumulate_grad_hooks.deleter
+    def _post_accumulate_grad_hooks(self):
+        raise RuntimeError(
+            "Deletion of _post_accumulate_grad_hooks not allowed! Set None to have no hooks"
+        )
+
+
+def _checked(name: str, hooks: dict | None) -> Hooks | None:
+    """Hooks of a dict. Raises TypeError for anything but a dict of functions and None."""
+    if hooks is None:
+        return None
+    if not (isinstance(hooks, dict) and all(map(callable, hooks.values()))):
+        raise TypeError(f"{name} is a dict of functions or None, not {type(hooks).__name__}")
+    return Hooks(hooks)
+
+
+def _set_hooks(tensor, hooks):
+    node = tensor.grad_fn
+    if node is None:
+        leaf_state(tensor).hooks = hooks
+        return
+    extras = node.more()
+    others = {nr: e for nr, e in (extras.tensor_hooks or {}).items() if nr != tensor.output_nr}
+    extras.tensor_hooks = others if hooks is None else {**others, tensor.output_nr: hooks}
+
+
+def _post_hooks_of(tensor: Tensor) -> Hooks:
+    state = leaf_state(tensor)
+    state.post_hooks = Hooks() if state.post_hooks is None else state.post_hooks
+    return state.post_hooks
 
 
 def hooks_of(tensor: Tensor) -> Hooks:

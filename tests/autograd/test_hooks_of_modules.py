@@ -1,0 +1,54 @@
+"""Hooks by attribute, and what hooks of modules stand on."""
+
+from as_torch import as_torch, error, leaf
+
+
+@as_torch
+def test_D29_the_hooks_of_a_tensor_by_attribute(torch):
+    x = leaf(torch, 2.0)
+    x.register_hook(lambda grad: grad * 2)
+
+    def gradient():
+        x.grad = None
+        (x * 3).backward()
+        return x.grad.item()
+
+    found = [len(x._backward_hooks), gradient()]
+    refused = [
+        error(lambda: delattr(x, "_backward_hooks"), words="Deletion of _backwards_hooks not"),
+        error(
+            lambda: delattr(x, "_post_accumulate_grad_hooks"),
+            words="Deletion of _post_accumulate_grad_hooks not allowed",
+        ),
+    ]
+    x._backward_hooks = None
+    found += [x._backward_hooks, gradient()]
+    x._backward_hooks = {0: lambda grad: grad * 5, 1: lambda grad: grad + 1}
+    found += [len(x._backward_hooks), gradient()]
+    seen = []
+    x._post_accumulate_grad_hooks = {0: lambda tensor: seen.append(tensor.grad.item())}
+    found += [len(x._post_accumulate_grad_hooks), gradient(), list(seen)]
+    return found, refused
+
+
+@as_torch
+def test_F18_what_hooks_of_modules_stand_on(torch):
+    """Inputs and outputs of a module pass through an identity whose node has the hooks."""
+
+    class Boundary(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *tensors):
+            return tuple(tensor.view_as(tensor) for tensor in tensors)
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            return gradients
+
+    seen = []
+    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
+    a, b = Boundary.apply(x, y)
+    a.grad_fn.register_hook(lambda inputs, outputs: seen.append([g.item() for g in inputs]))
+    a.grad_fn.register_prehook(lambda outputs: (outputs[0] * 10, outputs[1]))
+    in_place = error(lambda: a.add_(1))
+    (a * b).backward()
+    return seen, x.grad, y.grad, in_place
