@@ -240,16 +240,7 @@ def _attach(program):
 
 
 def _move(program, leaves, results):
-    found, (low, high) = {}, window.get()
-    for position, leaf in enumerate(leaves):
-        if isinstance(leaf, Tensor) and leaf._aval.dual:
-            held = tangents_of(leaf)
-            if held is None or not held.of:
-                mark(leaf)  # its levels have ended
-            elif program.tracked[position]:
-                for level in tuple(held.of):
-                    if low <= level.number < high:
-                        found.setdefault(level, []).append(position)
+    found = _moving(program, leaves)
     if not program.differentiable_outputs:
         return
     outermost = True
@@ -263,6 +254,22 @@ def _move(program, leaves, results):
         for position, value in zip(program.differentiable_outputs, values, strict=True):
             _begin_with(results[position], level, value)
         outermost = False
+
+
+def _moving(program, leaves) -> dict:
+    """By level the positions of the leaves that have a tangent there."""
+    found, (low, high) = {}, window.get()
+    for position, leaf in enumerate(leaves):
+        if not (isinstance(leaf, Tensor) and leaf._aval.dual):
+            continue
+        held = tangents_of(leaf)
+        if held is None or not held.of:
+            mark(leaf)  # its levels have ended
+            continue
+        for level in tuple(held.of) if program.tracked[position] else ():
+            if low <= level.number < high:
+                found.setdefault(level, []).append(position)
+    return found
 
 
 def _begin_with(made, level, value):
