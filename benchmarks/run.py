@@ -1,5 +1,5 @@
 """Prints what users wait for, side by side in one process: `make bench`, or `python
-benchmarks/run.py [eager|step|import|writes|watching|functions]`.
+benchmarks/run.py [eager|step|import|writes|watching|functions|forward]`.
 
 Times are the least of many repetitions, in microseconds unless said otherwise; on a shared machine
 only ratios mean anything.
@@ -276,11 +276,11 @@ def writes():
     )
 
 
-def repeated(call):
-    """A hundred calls as one."""
+def repeated(call, count=100):
+    """So many calls as one."""
 
     def many():
-        for _ in range(100):
+        for _ in range(count):
             call()
 
     return many
@@ -392,6 +392,43 @@ def functions():
         print(f"    {name:<30}{columns}")
 
 
+# (g) forward mode
+
+
+def forward():
+    jaxgrad.manual_seed(0)
+    forward_ad = jaxgrad.autograd.forward_ad
+    x, y = (jaxgrad.rand(8, 8) for _ in range(2))
+    tracked = x.clone().requires_grad_()
+
+    def chained(x, y):
+        return lambda: chain(x, y, jaxgrad.sin, jaxgrad.tanh)
+
+    before = least(chained(x, y))
+    with forward_ad.dual_level():
+        dual, other = forward_ad.make_dual(x, y), forward_ad.make_dual(y, x)
+        calls = {
+            "plain operators, within a level": chained(x, y),
+            "a dual": chained(dual, y),
+            "both arguments are duals": chained(dual, other),
+            "a dual that requires grad": chained(forward_ad.make_dual(tracked, y), y),
+            "the view of a dual": repeated(lambda: dual[0].sin(), 4 * STEPS),
+            "the view of a plain tensor": repeated(lambda: x[0].sin(), 4 * STEPS),
+            "make_dual and unpack_dual": repeated(
+                lambda: forward_ad.unpack_dual(forward_ad.make_dual(x, y)), 4 * STEPS
+            ),
+        }
+        with forward_ad.dual_level():
+            calls["a dual of two levels"] = chained(forward_ad.make_dual(dual, y), y)
+            times = least_of(calls.values(), repetitions=50)
+    after = least(chained(x, y))
+    print(f"(g) forward mode: {4 * STEPS} pointwise operators on 8x8 float32, per operator")
+    rows = {"plain operators": before, **dict(zip(calls, times, strict=True)), "afterwards": after}
+    for name, duration in rows.items():
+        each = duration / (4 * STEPS)
+        print(f"    {name:<38}{each:8.2f} us {duration / before:8.2f} plain operators")
+
+
 def _nothing(grad):
     return None
 
@@ -425,6 +462,7 @@ PARTS = {
     "writes": writes,
     "watching": watched,
     "functions": functions,
+    "forward": forward,
 }
 
 if __name__ == "__main__":

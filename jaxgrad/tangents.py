@@ -47,7 +47,10 @@ def tangent(tensor: Tensor, level: Level) -> Tensor | None:
         return None
     held = tangents_of(tensor)
     found = None if held is None else held.of.get(level)
-    return found if found is None else _cut(tensor, held, found)
+    alias = tensor._alias
+    if found is None or (None if alias is None else alias.steps) is held.steps:
+        return found
+    return _cut(tensor, held, found)
 
 
 def _beyond(tensor, held):
@@ -206,16 +209,21 @@ class TangentOf(Program):
 
 def extended(program: Program, leaves) -> Program:
     """A program that computes tangents too, where a leaf may have some."""
-    if program.extends or not any(isinstance(e, Tensor) and e._aval.dual for e in leaves):
+    if program.extends:
         return program
-    if program.extension is None:
-        execution.prepare(program)
-        for name in ("outputs", "single", "reverses", "tangents"):
-            getattr(program, name)  # so that the copy has it too: the last two are shared
-        made = copy.copy(program)
-        made.extends, made.attach = True, _attach(program)
-        execution.adopt(made, program.unobserved)
-        program.extension = made
+    for leaf in leaves:
+        if isinstance(leaf, Tensor) and leaf._aval.dual:
+            return program.extension or _extend(program)
+    return program
+
+
+def _extend(program):
+    execution.prepare(program)
+    for name in ("outputs", "single", "reverses", "tangents"):
+        getattr(program, name)  # so that the copy has it too: the last two are shared
+    made = copy.copy(program)
+    made.extends, made.attach = True, _attach(program)
+    program.extension = execution.adopt(made, program.unobserved)
     return program.extension
 
 
@@ -232,18 +240,18 @@ def _attach(program):
             return
         if not shares:
             _move(program, leaves, results)
-        nodes = [made._node for made in results if isinstance(made._node, ProgramNode)]
-        if nodes:
-            _keep(nodes[0], leaves, results)
+        for made in results:
+            if isinstance(made._node, ProgramNode):
+                _keep(made._node, leaves, results)
+                break
 
     return attach
 
 
 def _move(program, leaves, results):
-    found = _moving(program, leaves)
+    found, outermost = _moving(program, leaves), True
     if not program.differentiable_outputs:
         return
-    outermost = True
     for level in in_order(found):
         token = see_below(level)
         try:
