@@ -57,6 +57,7 @@ class Jitted:
     """A compiled function: a `Trace` for each kind of arguments it was called with."""
 
     def __init__(self, function, donate):
+        self.__name__ = type(function).__name__  # where the function has none, as a partial one
         functools.update_wrapper(self, function)
         self.function = function
         self.donate = _positions(function, donate)

@@ -1,5 +1,6 @@
 """jaxgrad.jit: one program, traced once for each kind of arguments, equal to the eager function."""
 
+import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -231,3 +232,9 @@ def test_configuration_of_jax_is_as_it_was():
     before = jax.config.jax_enable_x64
     torch.jit(lambda x: x + 1)(torch.ones(2, dtype=torch.float64))
     assert jax.config.jax_enable_x64 is before
+
+
+def test_what_has_no_name_is_compiled():
+    scaled = functools.partial(lambda factor, x: x * factor, 3.0)
+    assert torch.jit(scaled)(torch.ones(2)).tolist() == [3.0, 3.0]
+    assert "partial" in repr(torch.jit(scaled))
