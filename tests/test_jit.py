@@ -1,6 +1,7 @@
 """jaxgrad.jit: one program, traced once for each kind of arguments, equal to the eager function."""
 
 import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
