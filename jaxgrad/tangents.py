@@ -363,6 +363,23 @@ def _frozen(value):
     return restore(wrap(value._raw, views.plain(value._aval), *place), kept(value))
 
 
+def apart(tensor: Tensor, deeply: bool = False) -> Tensor:
+    """The same memory outside of the graph of reverse mode, which moves as the tensor does; with
+    `deeply` its tangents are outside too.
+    """
+    held = kept(tensor)
+    for level, value in list(held.of.items()) if deeply and held is not None else ():
+        held.set(level, apart(value, True))
+    return restore(tensor.detach(), held)
+
+
+def is_recorded(tensor: Tensor) -> bool:
+    """Whether a tensor requires grad, or a tangent that it has."""
+    held = tangents_of(tensor) if tensor._aval.dual else None
+    within = () if held is None else list(held.of.values())
+    return tensor._requires_grad or any(map(is_recorded, within))
+
+
 def restore(tensor: Tensor, held: Tangents | None) -> Tensor:
     """A tensor that nobody else has, with tangents that were kept."""
     if held is not None:

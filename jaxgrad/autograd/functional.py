@@ -12,6 +12,7 @@ holomorphic function, and forward mode that derivative itself.
 
 from __future__ import annotations
 
+from ..tangents import apart
 from . import jacobians
 from .grad_mode import enable_grad
 from .user_function import (
@@ -206,7 +207,7 @@ def _forward_jacobian(func, inputs):
         return outputs
 
     with enable_grad():
-        blocks = jacobians.by_forward_mode(outputs_of, [each.detach() for each in given])
+        blocks = jacobians.by_forward_mode(outputs_of, [apart(each) for each in given])
     found = [tuple(row) if several_inputs else row[0] for row in blocks]
     return tuple(found) if several_outputs else found[0]
 

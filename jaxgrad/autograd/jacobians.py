@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import autograd, execution, ops
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, standing, wrap
 
 # XLA compiles a program of many operands slowly: rows are stacked so many at a time.
 AT_ONCE = 32
@@ -117,7 +117,7 @@ def by_forward_mode(function, inputs) -> list:
             outputs = function(*[autograd.forward_ad.make_dual(*pair) for pair in pairs])
             tangents = [autograd.forward_ad.unpack_dual(output).tangent for output in outputs]
             pairs = zip(outputs, tangents, strict=True)
-            return [zeros_like(o)._array if t is None else t._array for o, t in pairs]
+            return [zeros_like(o)._array if t is None else _array(t) for o, t in pairs]
 
     with jax.enable_x64(True):
         columns = jax.vmap(along, out_axes=-1)(*[each._array for each in basis(inputs)])
@@ -129,6 +129,10 @@ def by_forward_mode(function, inputs) -> list:
         ]
         for array in columns
     ]
+
+
+def _array(tangent):
+    return standing(tangent, "jacobian(strategy='forward-mode') is asked for, of")._array
 
 
 def _columns(array, start, tensor):

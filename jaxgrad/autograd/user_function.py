@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import autograd, ops
+from ..tangents import apart
 from ..tensor import Tensor, is_concrete
 from . import jacobians
 from .dependence import depends
@@ -53,7 +54,7 @@ class Call:
                     f"{f'Entry {position} in ' if several else ''}v has invalid size: should be "
                     f"{each.shape} but got {entry.shape}."
                 )
-        return [each if self.create_graph else each.detach() for each in entries]
+        return [each if self.create_graph else apart(each) for each in entries]
 
     def gradient(self, func):
         """The gradient, recorded, of a function that must return one element."""
@@ -135,7 +136,7 @@ class Call:
 
     def nested(self, tensors, several):
         """Tensors as the user is given them."""
-        given = tensors if self.create_graph else [each.detach() for each in tensors]
+        given = tensors if self.create_graph else [apart(each, True) for each in tensors]
         return tuple(given) if several else given[0]
 
 
@@ -157,7 +158,7 @@ def _own(tensor, create_graph):
     """
     if create_graph and tensor.requires_grad:
         return ops.alias(tensor)
-    return tensor.detach().requires_grad_()
+    return apart(tensor).requires_grad_()
 
 
 def gradients(outputs, inputs, vectors, create_graph, retain_graph=None):

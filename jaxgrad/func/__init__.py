@@ -87,7 +87,7 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
             transforms.reset(depth)
         arrays = not any(map(_is_tensor, leaves))
         found = jax.tree.unflatten(structure, [_array(g) if arrays else g for g in found])
-        value = value if nested else _standing_apart(value)
+        value = value if nested else tangents.apart(value, True)
         value = _array(value) if arrays else value
         return (found[0] if isinstance(argnums, int) else tuple(found)), (
             (value, aux) if has_aux else value
@@ -139,12 +139,7 @@ def _leaf(value):
     """
     if not isinstance(value, Tensor):
         return wrap(value, requires_grad=True)
-    return ops.alias(value) if value.requires_grad else _standing_apart(value).requires_grad_()
-
-
-def _standing_apart(tensor):
-    """A tensor outside of the graph of reverse mode, with the tangents of forward mode."""
-    return tangents.restore(tensor.detach(), tangents.kept(tensor))
+    return ops.alias(value) if value.requires_grad else tangents.apart(value).requires_grad_()
 
 
 def _value(output, has_aux):
@@ -184,4 +179,4 @@ def _is_tensor(value) -> bool:
 
 
 def _requires_grad(value) -> bool:
-    return isinstance(value, Tensor) and value.requires_grad
+    return isinstance(value, Tensor) and tangents.is_recorded(value)

@@ -584,6 +584,8 @@ def test_I07_out():
         base = jaxgrad.zeros(2, 2)
         jaxgrad.mul(dual(jaxgrad), 2, out=base[:, 1])
         assert fwAD.unpack_dual(base).tangent.tolist() == [[0, 6], [0, 8]]
+        jaxgrad.mul(jaxgrad.ones(2), 2, out=base[1])
+        assert fwAD.unpack_dual(base).tangent.tolist() == [[0, 6], [0, 0]]
 
 
 @as_torch

@@ -221,6 +221,52 @@ def test_func_grad_of_a_dual():
         numpy.testing.assert_allclose(tangent(closed), 2 * VALUES * TANGENTS, rtol=1e-12)
 
 
+def test_func_grad_of_a_dual_whose_tangent_requires_grad():
+    t = jaxgrad.tensor(2.0, requires_grad=True)
+    with fwAD.dual_level():
+        x = fwAD.make_dual(jaxgrad.tensor(3.0), t)
+        slope = tangent(jaxgrad.func.grad(lambda x: x**3)(x))
+        assert slope.item() == 36
+        assert jaxgrad.autograd.grad(slope, t)[0].item() == 18
+
+
+FUNCTIONALS = {
+    "jacobian": (2 * VALUES, TANGENTS * 2),
+    "vjp": (2 * VALUES, TANGENTS * 2),
+    "jvp": ((2 * VALUES).sum(), (TANGENTS * 2).sum()),
+    "hessian": (2 * numpy.eye(6), numpy.zeros((6, 6))),
+    "hvp": (2 * numpy.ones((2, 3)), numpy.zeros((2, 3))),
+    "vhp": (2 * numpy.ones((2, 3)), numpy.zeros((2, 3))),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"create_graph": True}, {"vectorize": True}], ids=str)
+@pytest.mark.parametrize("name", FUNCTIONALS)
+def test_functions_of_a_dual(name, options):
+    if "vectorize" in options and name not in ("jacobian", "hessian"):
+        options = {}
+    values, slopes = FUNCTIONALS[name]
+    vectors = {"vjp": [], "jacobian": [], "hessian": []}
+    with fwAD.dual_level():
+        x = dual()
+        given = vectors.get(name, [jaxgrad.ones(2, 3, dtype=jaxgrad.float64)])
+        call = getattr(jaxgrad.autograd.functional, name)
+        found = call(lambda x: (x * x + 1j).real.sum(), x, *given, **options)
+        found = found[1] if isinstance(found, tuple) else found
+        moved = jaxgrad.zeros_like(found) if tangent(found) is None else tangent(found)
+        assert "create_graph" in options or not moved.requires_grad
+        for ours, wanted in ((found, values), (moved, slopes)):
+            ours = ours.detach().numpy().reshape(numpy.shape(wanted))
+            numpy.testing.assert_allclose(ours, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_a_jacobian_by_forward_mode_of_a_dual():
+    """Its tangents are JAX's batch, which has none."""
+    by_forward = {"vectorize": True, "strategy": "forward-mode"}
+    with fwAD.dual_level(), pytest.raises(RuntimeError, match="has a tangent of forward mode"):
+        jaxgrad.autograd.functional.jacobian(lambda x: x * x, dual(), **by_forward)
+
+
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_gradients_that_are_batched_have_tangents(create_graph):
     x = jaxgrad.tensor(VALUES[0], requires_grad=True)
@@ -323,13 +369,15 @@ def test_what_was_saved_keeps_the_tangent_that_it_had():
     x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     given = jaxgrad.tensor([3.0, 4.0])
     with fwAD.dual_level():
-        y = fwAD.make_dual(x, given) * 1
-        z = y * y
+        y = fwAD.make_dual(x, given)
+        z, other = y * y, y * 1
+        square = other * other
         given.zero_()
-        y.mul_(0)
-        (gradient,) = jaxgrad.autograd.grad(z.sum(), x)
-        assert gradient.tolist() == [2, 4]
-        assert tangent(gradient).tolist() == [6, 8]
+        other.mul_(0)
+        for output in (z, square):
+            (gradient,) = jaxgrad.autograd.grad(output.sum(), x)
+            assert gradient.tolist() == [2, 4]
+            assert tangent(gradient).tolist() == [6, 8]
 
 
 class Square(jaxgrad.autograd.Function):
