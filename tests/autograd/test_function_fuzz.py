@@ -1,0 +1,98 @@
+"""Random programs of Functions, hooks and in-place writes: their first and second derivatives are
+those that JAX gives of the same in jax.numpy.
+"""
+
+import function_programs as programs
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from hypothesis import HealthCheck
+
+import jaxgrad
+from jaxgrad.tensor import wrap
+
+
+def examples(quick, slow):
+    """A test of drawn steps, with few examples and, marked slow, with more."""
+
+    def decorate(check):
+        def settings(count):
+            return hypothesis.settings(
+                max_examples=count, deadline=None, suppress_health_check=list(HealthCheck)
+            )
+
+        def test(count):
+            settings(count)(hypothesis.given(programs.steps)(check))()
+
+        marks = [quick, pytest.param(slow, marks=pytest.mark.slow)]
+        return pytest.mark.parametrize("count", marks)(test)
+
+    return decorate
+
+
+def leaf():
+    return jaxgrad.tensor(programs.START, dtype=jaxgrad.float64, requires_grad=True)
+
+
+def compare(found, planned):
+    for ours, theirs in zip(found, programs.expected(planned), strict=True):
+        numpy.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=str(planned))
+
+
+@examples(40, 300)
+def test_eager(drawn):
+    planned = programs.plan(drawn)
+    *found, _ = programs.derivatives(jaxgrad, planned, leaf())
+    compare([each.tolist() for each in found], planned)
+
+
+@examples(6, 40)
+def test_compiled(drawn):
+    planned = programs.plan(drawn)
+    order = []
+
+    @jaxgrad.jit
+    def step(x):
+        *found, seen = programs.derivatives(jaxgrad, planned, x)
+        order.extend(seen)
+        return found
+
+    compare([each.tolist() for each in step(leaf())], planned)
+    assert order == programs.derivatives(jaxgrad, planned, leaf())[3]
+
+
+@examples(8, 60)
+def test_under_jax(drawn):
+    """On tensors of tracers, which may be written to; a hook is of the tape and not of JAX."""
+    planned = programs.plan(drawn, hooks=False)
+
+    def f(x):
+        return programs.run(jaxgrad, planned, wrap(x) * 1)[0]._array
+
+    with jax.enable_x64(True):
+        x, weights = jnp.array(programs.START), jnp.array(programs.WEIGHTS)
+
+        def first(x):
+            return jax.grad(lambda x: (f(x) * weights).sum())(x)
+
+        over_reverse = jax.jvp(lambda x: (first(x) * weights).sum(), (x,), (jnp.ones(3),))[1]
+        second = jax.grad(lambda x: (first(x) * weights).sum())(x)
+        numpy.testing.assert_allclose(over_reverse, second.sum(), rtol=1e-9, atol=1e-9)
+        found = f(x), first(x), second
+    compare(found, planned)
+
+
+@examples(8, 60)
+def test_forward_mode(drawn):
+    """The derivative along a tangent is the product of the tangent and the gradient."""
+    planned = programs.plan(drawn, hooks=False)
+    forward_ad, tangent = jaxgrad.autograd.forward_ad, [0.3, -1.0, 2.0]
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(leaf(), jaxgrad.tensor(tangent, dtype=jaxgrad.float64))
+        value = programs.run(jaxgrad, planned, dual * 1)[0]
+        moved = forward_ad.unpack_dual(value).tangent
+    found = numpy.dot(moved.tolist(), programs.WEIGHTS)
+    gradient = numpy.asarray(programs.expected(planned)[1])
+    numpy.testing.assert_allclose(found, gradient @ tangent, rtol=1e-9, atol=1e-9)
