@@ -41,14 +41,14 @@ def compare(found, planned):
         numpy.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=str(planned))
 
 
-@examples(40, 300)
+@examples(40, 120)
 def test_eager(drawn):
     planned = programs.plan(drawn)
     *found, _ = programs.derivatives(jaxgrad, planned, leaf())
     compare([each.tolist() for each in found], planned)
 
 
-@examples(6, 40)
+@examples(6, 12)
 def test_compiled(drawn):
     planned = programs.plan(drawn)
     order = []
@@ -63,7 +63,7 @@ def test_compiled(drawn):
     assert order == programs.derivatives(jaxgrad, planned, leaf())[3]
 
 
-@examples(8, 60)
+@examples(8, 20)
 def test_under_jax(drawn):
     """On tensors of tracers, which may be written to; a hook is of the tape and not of JAX."""
     planned = programs.plan(drawn, hooks=False)
@@ -84,7 +84,7 @@ def test_under_jax(drawn):
     compare(found, planned)
 
 
-@examples(8, 60)
+@examples(8, 20)
 def test_forward_mode(drawn):
     """The derivative along a tangent is the product of the tangent and the gradient."""
     planned = programs.plan(drawn, hooks=False)
