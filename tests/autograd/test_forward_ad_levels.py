@@ -332,3 +332,28 @@ def test_a_function_that_was_used_in_a_level_marks_nothing_after_it():
         y = fwAD.make_dual(number(2.0), number(1.0))
     (gradient,) = jaxgrad.autograd.grad(Keeps.apply(x, y), x, create_graph=True)
     assert gradient.item() == 4
+
+
+class HalfSquare(jaxgrad.autograd.Function):
+    """Its tangent along 1 is the argument, which is given back as it is."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_forward(x)
+        return x * x / 2
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return ctx.saved_tensors[0]
+
+
+def test_a_tangent_is_no_dual_at_its_own_level():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(number(3.0), number(1.0))
+        slope = fwAD.unpack_dual(HalfSquare.apply(x)).tangent
+        assert slope.item() == 3 and fwAD.unpack_dual(slope).tangent is None
+        with fwAD.dual_level():
+            y = fwAD.make_dual(x, number(1.0))
+            inner = fwAD.unpack_dual(HalfSquare.apply(y)).tangent
+            assert (inner.item(), tangent(inner, 0), tangent(inner, 1)) == (3, 1, None)
+            assert repr(inner) == "tensor(3., dtype=torch.float64, tangent0=1.0)"
