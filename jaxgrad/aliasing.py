@@ -29,6 +29,7 @@ from .origins import (
     USUAL,
     Severed,
 )
+from .programs import still
 from .recording import apply
 from .tensor import (
     DERIVED,
@@ -224,7 +225,7 @@ def detached(tensor: Tensor) -> Tensor:
 def _detach(leaves, results):
     (source,), (tensor,) = leaves, results
     alias = source._alias or begin(source)
-    tensor._raw, tensor._counter = source._raw, source._counter
+    tensor._raw, tensor._counter = still(source._raw), source._counter
     tensor._alias = Alias(alias.storage, alias.place)
 
 

@@ -42,6 +42,15 @@ def is_bare() -> bool:
     return state is not None and state == get_opaque_trace_state()
 
 
+def still(array):
+    """The array, of which JAX asks no derivative: where it might ask for one, behind
+    `stop_gradient`.
+    """
+    if not isinstance(array, jax.core.Tracer) or is_bare():
+        return array
+    return jax.lax.stop_gradient(array)
+
+
 def conjugate(array):
     """The complex conjugate; a real array as it is."""
     return jnp.conj(array) if jnp.iscomplexobj(array) else array

@@ -562,6 +562,38 @@ def test_G25_tangents_derived_from_backward(name):
     numpy.testing.assert_allclose(found.T, reverse_jacobian, rtol=1e-5, atol=1e-6)
 
 
+def test_G20_detach_inside_of_a_rule_stops_jaxs_derivative_too():
+    def forward(ctx, x):
+        ctx.save_for_backward(x, x.detach() * x)
+        return x**3
+
+    def backward(ctx, grad):
+        x, square = ctx.saved_tensors
+        return (2 * square + x.detach() ** 2) * grad
+
+    F = function(torch, forward, backward)
+    assert jax.grad(F.apply)(2.0) == 12
+    assert jax.grad(jax.grad(F.apply))(2.0) == 4  # of 2 c x + c c, where c is detached
+    assert jax.jacfwd(jax.grad(F.apply))(2.0) == 4
+
+
+@pytest.mark.parametrize("detach", ["detach", "data", "alias"])
+def test_detached_tensors_under_jax(detach):
+    ways = {
+        "detach": lambda x: x.detach(),
+        "data": lambda x: x.data,
+        "alias": lambda x: torch.detach(x.view(-1)[:]),
+    }
+
+    def f(x):
+        x = wrap(x)
+        return (ways[detach](x) * x).sum()._array
+
+    x = jnp.array([1.0, 2.0])
+    assert jax.grad(f)(x).tolist() == jax.jit(jax.grad(f))(x).tolist() == [1, 2]
+    assert jax.jvp(f, (x,), (x,))[1] == 5
+
+
 # ---- randomness
 
 
