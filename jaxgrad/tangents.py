@@ -256,6 +256,8 @@ def _move(program, leaves, results):
         token = see_below(level)
         try:
             moving = {i: tangent(leaves[i], level) for i in found[level]}
+            if any(value is None for value in moving.values()):
+                continue  # another thread has ended the level just now
             values = _tangents(program, leaves, moving, outermost)
         finally:
             window.reset(token)
@@ -299,8 +301,7 @@ def _tangents(program, leaves, moving, outermost):
 
     outermost: whether the inputs have none at outer levels.
     """
-    mask = tuple([moving.get(i) is not None for i in range(len(leaves))])
-    given = [value for value in moving.values() if value is not None]
+    mask, given = tuple([i in moving for i in range(len(leaves))]), list(moving.values())
     if program.is_linear:
         return [recording.apply(program, given)]
     program = program.compact

@@ -23,6 +23,15 @@ from ..modes import is_inference_mode_enabled
 from ..tensor import Tensor, wrap
 from .grad_mode import _Mode, _Setting
 
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
+
 NO_LEVEL = (
     "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
     "enter_dual_level() first."

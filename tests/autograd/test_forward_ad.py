@@ -6,7 +6,7 @@ import math
 import jax
 import numpy
 import pytest
-from as_torch import as_torch, error, leaf
+from as_torch import as_torch, error, leaf, parameters
 
 import jaxgrad
 from jaxgrad.autograd import forward_ad as fwAD
@@ -92,6 +92,16 @@ def test_I02_levels_end_from_the_innermost_on():
         fwAD.exit_dual_level(level=level)
     with pytest.raises(RuntimeError, match=r"Dual level must be a positive number\."):
         fwAD.exit_dual_level()
+
+
+@as_torch
+def test_I01_I02_I03_I04_I09_names_and_signatures(torch):
+    fwAD = torch.autograd.forward_ad
+    names = sorted(fwAD.__all__)
+    functions = [
+        getattr(fwAD, name) for name in (*names, "_set_fwd_grad_enabled") if name[0] != "U"
+    ]
+    return names, [parameters(function) for function in functions]
 
 
 # ---- I03: make_dual
