@@ -134,8 +134,9 @@ class Operation(NamedTuple):
     name: str
     run: object  # with the functions and tensors
     reference: object  # with arrays
-    # its derivative is computed of its result: of what a hook is on, which no reference says
-    of_result: bool = False
+    # whether its backward goes by hooks that a reference knows nothing of: those of its result,
+    # which it has saved, or by a pass of its own those of its input
+    meets_hooks: bool = False
 
     def __repr__(self):
         return self.name
@@ -144,14 +145,17 @@ class Operation(NamedTuple):
 UNARY = [
     Operation("sine", lambda f, x: f["Sine"].apply(x), jnp.sin),
     Operation(
-        "exponential", lambda f, x: f["Exponential"].apply(x * 0.3), lambda x: jnp.exp(0.3 * x)
+        "exponential",
+        lambda f, x: f["Exponential"].apply(x * 0.3),
+        lambda x: jnp.exp(0.3 * x),
+        True,
     ),
     Operation("square", lambda f, x: f["Square"].apply(x), jnp.square),
     Operation("scaled", lambda f, x: f["Scaled"].apply(x, 0.5), lambda x: x * 0.5),
     Operation("first of both", lambda f, x: f["Both"].apply(x)[0], lambda x: x * 2),
     Operation("second of both", lambda f, x: f["Both"].apply(x)[1], jnp.square),
     Operation("all of both", lambda f, x: sum(f["Both"].apply(x)), lambda x: x * 2 + x * x),
-    Operation("again", lambda f, x: f["Again"].apply(x), lambda x: jnp.sin(x) * x),
+    Operation("again", lambda f, x: f["Again"].apply(x), lambda x: jnp.sin(x) * x, True),
     Operation("nested", lambda f, x: f["Nested"].apply(x), lambda x: jnp.cos(x) ** 2),
     Operation("same", lambda f, x: f["Same"].apply(x), lambda x: x),
     Operation("tanh", lambda f, x: x.tanh(), jnp.tanh, True),
@@ -177,7 +181,7 @@ WRITES = [
 FACTORS = [0.5, 2.0, -1.0, None]
 
 
-def plan(drawn, hooks=True, intermediates=True, of_result=False):
+def plan(drawn, hooks=True, intermediates=True, meeting_hooks=False):
     """The steps as what each does: its kind, of which value, with which other, and the operation,
     or the factor of a hook. The first value is x.
     """
@@ -190,7 +194,7 @@ def plan(drawn, hooks=True, intermediates=True, of_result=False):
         what = operations[kind][step.number % len(operations[kind])]
         if kind == "write" and (first in fixed or first == second):
             continue  # a leaf; a view by a Function, or its base; what is read meanwhile
-        if hooks and not of_result and getattr(what, "of_result", False):
+        if hooks and not meeting_hooks and getattr(what, "meets_hooks", False):
             continue
         made.append((kind, first, second, what))
         if getattr(what, "name", "") == "same":

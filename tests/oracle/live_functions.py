@@ -43,7 +43,7 @@ def test_programs(part):
     @hypothesis.given(drawn=programs.steps)
     def run(drawn):
         # PyTorch's second derivatives of what was saved on the way are wrong
-        planned = programs.plan(drawn, intermediates=False, of_result=True)
+        planned = programs.plan(drawn, intermediates=False, meeting_hooks=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             theirs = outcome(torch, planned)
