@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import avals, linear
 from ..aliasing import assign
-from ..modes import PLAIN, Draws, switch
+from ..modes import PLAIN, RECORD, Draws, switch
 from ..programs import bare, conjugate, is_bare
 from ..tensor import Tensor, wrap
 from . import function_call, function_names, function_rules, linearity, nested
@@ -230,7 +230,7 @@ class _Map:
         given = [None] * len(self.call.arguments)
         for position, flag in zip(self.call.positions, self.mask, strict=True):
             given[position] = wrap(next(supply)) if flag else None
-        with plain():
+        with with_grad():
             found = function_rules.tangents_of(ctx, given)
         found = [found[self.numbers[i]] for i in self.positions]
         return tuple(
@@ -275,7 +275,7 @@ class _Map:
         for position, cotangent in zip(self.positions, cotangents, strict=True):
             if cotangent is not None:
                 given[self.numbers[position]] = wrap(conjugate(cotangent))
-        with plain():
+        with with_grad():
             results = function_rules.gradients_of(ctx, given)
         return tuple(
             jnp.zeros(aval.shape, aval.dtype.numpy) if g is None else conjugate(g._array)
@@ -284,9 +284,9 @@ class _Map:
 
 
 @contextmanager
-def plain():
-    """Record nothing: JAX differentiates what runs within."""
-    before = switch(PLAIN)
+def with_grad():
+    """Grad mode on, as in a pass with `create_graph`: JAX may differentiate what a rule gives."""
+    before = switch(RECORD)
     try:
         yield
     finally:

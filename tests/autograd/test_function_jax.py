@@ -577,6 +577,21 @@ def test_G20_detach_inside_of_a_rule_stops_jaxs_derivative_too():
     assert jax.jacfwd(jax.grad(F.apply))(2.0) == 4
 
 
+def test_G20_a_rule_that_saves_work_without_grad_mode_is_differentiated_by_jax():
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    def slope(ctx, given):
+        (x,) = ctx.saved_tensors
+        x = x if torch.is_grad_enabled() else x.detach()
+        return 3 * x * x * given
+
+    F = function(torch, lambda x: x**3, slope, setup_context=setup_context, jvp=slope)
+    for first, second in itertools.product((jax.grad, jax.jacfwd), repeat=2):
+        assert second(first(F.apply))(2.0) == 12  # 6 x
+
+
 @pytest.mark.parametrize("detach", ["detach", "data", "alias"])
 def test_detached_tensors_under_jax(detach):
     ways = {
