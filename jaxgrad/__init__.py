@@ -17,6 +17,8 @@ from . import methods
 from . import nn as nn
 from . import ops as ops
 from . import random as random
+from . import tracing as tracing
+from . import trees as trees
 from . import utils as utils
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
@@ -26,6 +28,8 @@ from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .avals import Size as Size
+from .bridges import from_jax as from_jax
+from .bridges import to_jax as to_jax
 from .conversion import as_tensor as as_tensor
 from .conversion import asarray as asarray
 from .conversion import from_dlpack as from_dlpack

@@ -362,8 +362,7 @@ def _put(tensor, array):
     tensor._raw = array
     shown = tensor._aval
     if shown.mode == avals.IMMEDIATE and isinstance(array, jax.core.Tracer):
-        mode_now = avals.mode_of(array)
-        tensor._aval = avals.aval(shown.shape, shown.dtype, mode_now, shown.strides, shown.dual)
+        tensor._aval = avals.traced(shown, array)
 
 
 def settle(storage: Storage):

@@ -111,6 +111,11 @@ def mode_of(array) -> int:
     return INLINE if jax.config.read("jax_enable_x64") else INLINE32
 
 
+def traced(found: Aval, array) -> Aval:
+    """What a tensor shows whose array has become a tracer."""
+    return aval(found.shape, found.dtype, mode_of(array), found.strides, found.dual)
+
+
 def aval_of(array) -> Aval:
     """The `Aval` of a JAX array or tracer."""
     return aval(array.shape, dtypes.from_numpy(array.dtype), mode_of(array))

@@ -14,7 +14,7 @@ import numbers
 import jax
 import numpy as np
 
-from . import aliasing, execution, overwriting, tangents
+from . import aliasing, execution, modes, overwriting, tangents
 from .binding import resolve
 from .primitive import ARRAY, Overloads, flatten
 from .recording import apply, finish
@@ -38,7 +38,7 @@ def operator(name: str, find):
     def call(*args, **kwargs):
         # one or two tensors, most calls by far: without a loop
         count = len(args)
-        if kwargs or count > 2:
+        if kwargs or count > 2 or modes.lift is not None:
             return general_call(args, kwargs)
         first = args[0] if count else None
         if count == 2:

@@ -6,7 +6,7 @@ entry of its own for one, `add_(Tensor(a!) self, ...)`.
 
 from __future__ import annotations
 
-from . import views
+from . import modes, views
 from .aliasing import assign
 from .dispatch import Operator
 from .modes import RECORD, mode
@@ -43,7 +43,7 @@ def inplace_operator(name: str, functional: str, find):
     call_of, general_call = made.fitting.get, made.general_call
 
     def call(*args, **kwargs):
-        if len(args) == 2 and not kwargs:
+        if len(args) == 2 and not kwargs and modes.lift is None:
             target, other = args
             if type(target) is Tensor and type(other) is Tensor:
                 alias = target._alias

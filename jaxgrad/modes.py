@@ -56,6 +56,13 @@ def switch(wanted: int) -> int:
     return before
 
 
+# The function of state that is being traced around this place (tracing.py), and what tells it of
+# each tensor that is read, each that is made, and each whose `.grad` is read or written. They are
+# None while no such function is being traced anywhere, which is all that operators ask.
+scope = contextvars.ContextVar("jaxgrad.scope", default=None)
+lift = born = slot = None
+
+
 # what a function that may run several times draws, here and now
 draws = contextvars.ContextVar("jaxgrad.draws", default=None)
 

@@ -10,7 +10,7 @@ import contextvars
 import threading
 from typing import Any, NamedTuple
 
-from . import versions
+from . import modes, versions
 from .modes import switch, with_grad
 from .nodes import FREED, SECOND_TIME, Node, ProgramNode
 from .tensor import Tensor, wrap
@@ -33,23 +33,31 @@ packing = contextvars.ContextVar("jaxgrad.saved_tensors_hooks", default=None)
 
 def activate():
     """Have new nodes look for what they should note."""
-    global active, _asked
-    active = _asked = True
+    global _asked
+    _asked = True
+    follow()
+
+
+def follow():
+    """Find out whether somebody asks for anything."""
+    global active
+    active = _asked or bool(observers) or modes.born is not None
 
 
 def observe(observer):
     """Have every new node shown to `observer(node)`, in all threads, until `unobserve`."""
-    global observers, active
+    global observers
     with _lock:
-        observers, active = (*observers, observer), True
+        observers = (*observers, observer)
+        follow()
 
 
 def unobserve(observer):
     """Have an observer see no more."""
-    global observers, active
+    global observers
     with _lock:
         observers = tuple(each for each in observers if each != observer)
-        active = _asked or bool(observers)
+        follow()
 
 
 def settings() -> tuple | None:

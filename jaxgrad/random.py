@@ -24,11 +24,16 @@ from .autograd.grad_mode import no_grad
 from .creation import compiled, from_host, is_frequent, on_device
 from .execution import run
 from .factories import delivered, like
-from .generator import Generator
+from .generator import Generator, default_generator
+from .generator import get_rng_state as get_rng_state
+from .generator import initial_seed as initial_seed
+from .generator import manual_seed as manual_seed
+from .generator import seed as seed
+from .generator import set_rng_state as set_rng_state
 from .modes import draws
 from .options import Options, check_options, dtype_of, number_of, shape_of, size_of
 from .overwriting import permit
-from .tensor import Tensor
+from .tensor import Tensor, is_concrete
 
 _ALGORITHM = "threefry2x32"
 # draws of up to the last of these many numbers are the beginning of one of these
@@ -39,43 +44,6 @@ class RandomOptions(Options, total=False):
     """`Options`, and the generator to draw from, the default one unless given."""
 
     generator: Generator | None
-
-
-default_generator = Generator()
-default_generator.seed()
-
-
-def manual_seed(seed) -> Generator:
-    """Start the default generator over from a seed; gives the generator.
-
-    >>> _ = jaxgrad.manual_seed(0)
-    >>> first = jaxgrad.randn(2)
-    >>> _ = jaxgrad.manual_seed(0)
-    >>> bool((first == jaxgrad.randn(2)).all())
-    True
-    """
-    return default_generator.manual_seed(int(seed))
-
-
-def seed() -> int:
-    """Start the default generator over from a seed that the operating system draws; gives the
-    seed."""
-    return default_generator.seed()
-
-
-def initial_seed() -> int:
-    """The seed that the default generator started from."""
-    return default_generator.initial_seed()
-
-
-def get_rng_state() -> Tensor:
-    """The state of the default generator, for `set_rng_state`."""
-    return default_generator.get_state()
-
-
-def set_rng_state(new_state: Tensor) -> None:
-    """Let the default generator go on from where `get_rng_state` was called."""
-    default_generator.set_state(new_state)
 
 
 def _fold(words):
@@ -99,6 +67,8 @@ def _draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
     """An array of this shape and numpy dtype, of a `distribution(key, shape, dtype, *numbers)` that
     draws one by one."""
     words, shape = generator.next_key(), tuple(shape)
+    if isinstance(words, jax.core.Tracer):
+        return _shaped(distribution, shape, dtype, _fold(words), *numbers)
     if draws.get() is None:
         return _numbers(distribution, shape, dtype, words, device, *numbers)
     # what draws again what it drew before may do so inside a trace
@@ -314,8 +284,10 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
     check_options("randperm", options)
     # of 64 random bits each, two are equal once in 2**63 draws of a pair
     draw = _draw, _bits, (count,), np.dtype(np.uint64), generator, None
-    keys = np.asarray(run("randperm", *draw))
-    order = np.argsort(keys, kind="stable").astype(dtype.numpy)
+    keys = run("randperm", *draw)
+    if isinstance(keys, jax.core.Tracer):
+        return delivered("randperm", jnp.argsort(keys).astype(dtype.numpy), options)
+    order = np.argsort(np.asarray(keys), kind="stable").astype(dtype.numpy)
     return delivered("randperm", from_host(order, options.get("device")), options)
 
 
@@ -335,7 +307,7 @@ def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Te
             "normal() received an invalid combination of arguments: two numbers need a size"
         )
     mean, std = (given.detach() if isinstance(given, Tensor) else given for given in (mean, std))
-    if isinstance(std, Tensor) and bool((std < 0).any()):
+    if isinstance(std, Tensor) and is_concrete(std) and bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not isinstance(std, Tensor) and number_of("normal", "std", std) < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")

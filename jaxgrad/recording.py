@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import jax
 
-from . import avals, causes, noting, versions
+from . import avals, causes, modes, noting, versions
 from .modes import INFERENCE, MARK, RECORD, mode
 from .nodes import ProgramNode
 from .programs import Program
@@ -57,7 +57,7 @@ def finish(program: Program, leaves, arrays, mask):
         # as `_wrap`, without its call
         aval = program.outputs[0]
         if isinstance(results, _Tracer) and aval.mode == avals.IMMEDIATE:
-            aval = avals.aval_of(results)
+            aval = avals.traced(aval, results)
         made = _new(Tensor)
         made._raw = results
         made._aval = aval
@@ -98,6 +98,9 @@ def _record(reverse, leaves, arrays, results) -> ProgramNode:
 
 
 def _note(program, leaves, mask, node, results):
+    if modes.born is not None:
+        for made in results:
+            modes.born(made)
     if isinstance(node, versions.CheckedNode):
         node.note_results(results)
     if noting.lines.get():
@@ -129,7 +132,7 @@ def _is_dual(leaf) -> bool:
 def _wrap(array, aval, requires_grad, node, output_nr):
     # a kernel run under somebody's trace gives a tracer, although its inputs are concrete
     if isinstance(array, _Tracer) and aval.mode == avals.IMMEDIATE:
-        aval = avals.aval_of(array)
+        aval = avals.traced(aval, array)
     return wrap(array, aval, requires_grad, node, output_nr)
 
 

@@ -11,7 +11,7 @@ import weakref
 
 import jax
 
-from . import avals, devices, dtypes
+from . import avals, devices, dtypes, modes
 from .modes import is_inference_mode_enabled
 from .nodes import AccumulateGrad, Node, leaf_lock, shown
 
@@ -145,6 +145,8 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
+        if modes.slot is not None:
+            modes.slot(self)
         leaf = self._leaf
         if leaf is not None and leaf.grad is not None:
             return leaf.grad
@@ -156,11 +158,13 @@ class Tensor:
     def grad(self, gradient: Tensor | None):
         if gradient is not None:
             self._check_assigned(gradient)
+        if modes.slot is not None:
+            modes.slot(self, True)
         leaf_state(self).grad = gradient
 
     @grad.deleter
     def grad(self):
-        leaf_state(self).grad = None
+        self.grad = None
 
     def _check_assigned(self, gradient):
         if not isinstance(gradient, Tensor):
@@ -299,6 +303,8 @@ def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tenso
     made._node = node
     made._nr = output_nr
     made._leaf = made._alias = made._counter = None
+    if modes.born is not None:
+        modes.born(made)
     return made
 
 
@@ -330,7 +336,11 @@ def standing(tensor: Tensor, what: str) -> Tensor:
 
 
 def current(tensor: Tensor) -> Tensor:
-    """The tensor itself, with the writes to what aliases it brought in."""
+    """The tensor itself, with the writes to what aliases it brought in, and an input of the trace
+    that has met it.
+    """
+    if modes.lift is not None:
+        modes.lift(tensor)
     alias = tensor._alias
     if alias is not None and alias.seen != alias.storage.epoch:
         alias.refresh(tensor)
@@ -379,20 +389,3 @@ def concrete(tensor: Tensor, what: str):
             "jaxgrad.where in place of an if"
         )
     return tensor._array
-
-
-def _flatten_tensor(tensor):
-    return (standing(tensor, "a tree of JAX is made of")._array,), None
-
-
-def _unflatten_tensor(_, children):
-    (array,) = children
-    made = _new(Tensor)
-    made._raw, made._tracked, made._nr = array, False, 0
-    made._node = made._leaf = made._alias = made._counter = None
-    # JAX unflattens with whatever it carries: placeholders, specifications, not arrays alone
-    made._aval = avals.aval_of(array) if isinstance(array, jax.Array) else None
-    return made
-
-
-jax.tree_util.register_pytree_node(Tensor, _flatten_tensor, _unflatten_tensor)

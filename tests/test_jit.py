@@ -120,7 +120,7 @@ def test_higher_order_inside():
     np.testing.assert_allclose(third(leaf(*point)).numpy(), expected, rtol=1e-5)
 
 
-def test_arguments_are_untouched_and_trees_come_back():
+def test_trees_come_back_and_gradients_are_accumulated():
     x = leaf(1.0, 2.0)
 
     @torch.jit
@@ -133,7 +133,9 @@ def test_arguments_are_untouched_and_trees_come_back():
     assert result["grad"][1] is None
     assert result["name"] == ("here", True)
     assert isinstance(result["jax"], jax.Array)
-    assert x.grad is None
+    assert x.grad is result["grad"][0]
+    assert tree({"x": x}, True, name="here")["grad"][0] is x.grad
+    assert x.grad.tolist() == [6, 6]
 
 
 def test_random_data_of_jax_arrays():
@@ -172,24 +174,26 @@ def test_reading_numbers_says_what_to_do(read):
         torch.jit(read)(torch.tensor(1.0))
 
 
-def test_a_leaf_from_outside_is_refused():
+def test_the_gradient_of_a_leaf_from_outside():
     outside = leaf(1.0, 2.0)
-    with pytest.raises(
-        RuntimeError, match="pass the tensor to the compiled function as an argument"
-    ):
-        torch.jit(lambda x: (x * outside).sum().backward())(leaf(3.0, 4.0))
-    assert outside.grad is None
+    step = torch.jit(lambda x: (x * outside).sum().backward())
+    for count in (1, 2, 3):
+        step(leaf(3.0, 4.0))
+        assert outside.grad.tolist() == [3 * count, 4 * count]
+    assert len(step.traces) == 2  # one where there is no gradient yet
 
 
-def test_a_result_cannot_be_differentiated_from_outside_and_says_so():
-    x = leaf(1.0, 2.0)
-    loss = torch.jit(lambda x: (x * x).sum())(x)
-    assert loss.requires_grad
-    assert loss.item() == 5
-    with pytest.raises(RuntimeError, match="cannot be differentiated from outside"):
+def test_a_result_is_differentiated_from_outside():
+    x, weight = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    square = torch.jit(lambda x: (x * x * weight).sum())
+    for _ in range(2):
+        loss = square(x)
+        assert loss.requires_grad and loss.item() == 19
         loss.backward()
-    with pytest.raises(RuntimeError, match="cannot be differentiated from outside"):
-        torch.autograd.grad(loss, x, allow_unused=True)
+    assert x.grad.tolist() == [12, 32] and weight.grad.tolist() == [2, 8]
+    (first,) = torch.autograd.grad(square(x), x, create_graph=True)
+    assert torch.autograd.grad(first.sum(), [x, weight])[0].tolist() == [6, 8]
+    assert len(square.traces) == 1
 
 
 def test_unhashable_argument():

@@ -295,9 +295,32 @@ def test_a_trace_refuses_and_leaves_no_trace(draw):
     jaxgrad.manual_seed(0)
     with pytest.raises(RuntimeError, match="draw them outside and pass the tensor in"):
         jax.jit(lambda: draw()._array)()
-    with pytest.raises(RuntimeError, match="draw them outside and pass the tensor in"):
-        jaxgrad.jit(draw)()
     assert jaxgrad.rand(3).tolist() == expected
+
+
+@pytest.mark.parametrize("draw", functions_of_chance())
+def test_a_compiled_function_draws_anew_at_each_call(draw):
+    """The numbers that it draws as it is, and the generator goes on where it would."""
+    own = draw.__closure__[0].cell_contents if draw.__closure__ else jaxgrad.default_generator
+    sequences = []
+    compiled = jaxgrad.jit(lambda: (draw(), draw()))
+    for function in (lambda: (draw(), draw()), compiled):
+        own.manual_seed(7)
+        drawn = [each.tolist() for _ in range(3) for each in function()]
+        sequences.append([*drawn, jaxgrad.rand(2, generator=own).tolist()])
+    assert sequences[0] == sequences[1]
+    assert len(compiled.traces) == 1 and drawn[0] != drawn[2]
+
+
+def test_the_state_of_a_generator_is_not_for_a_compiled_function():
+    generator, state = jaxgrad.Generator(), jaxgrad.Generator().get_state()
+    for use in (
+        lambda: generator.manual_seed(0),
+        lambda: generator.get_state(),
+        lambda: generator.set_state(state),
+    ):
+        with pytest.raises(RuntimeError, match=r"inside of jaxgrad.jit.*outside"):
+            jaxgrad.jit(use)()
 
 
 def test_gradients_flow_through_scaled_noise():

@@ -1,9 +1,9 @@
 """Hooks and compiled functions: those that were there when a function was traced are part of its
 program.
 
-The hooks of an argument hold for the leaf that stands for it inside. What a pass inside reaches
-beyond the arguments is noted with its hooks, so that a later change is seen and the function traced
-anew.
+Inside, the hooks of a tensor from outside are those that it had, and those that are registered
+inside, which are gone afterwards. What a pass reaches beyond such tensors is noted with its hooks,
+so that a later change is seen and the function traced anew.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ import contextvars
 import weakref
 from contextlib import contextmanager
 
-import jax
-
 from ..hooks import Hooks
-from ..nodes import AccumulateGrad, Node, next_sequence_number
-from ..tensor import LeafState, Tensor, current, edge_of, leaf_state
+from ..nodes import AccumulateGrad, Extras, Node, next_sequence_number
+from ..tensor import LeafState, Tensor, current
 
 # what the function that is being traced around this place meets from outside
 outside = contextvars.ContextVar("jaxgrad.outside", default=None)
 
 
 class Within(Hooks):
-    """The hooks of the leaf that stands for an argument: the argument's, and then its own."""
+    """The hooks of a tensor from outside: its own, and then those registered inside."""
 
     __slots__ = ("outer",)
 
@@ -33,6 +31,11 @@ class Within(Hooks):
 
     def values(self):
         return [*self.outer.values(), *super().values()]
+
+    def pop(self, number, *default):
+        if number in self.outer:
+            return self.outer.pop(number)
+        return super().pop(number, *default)
 
     def __iter__(self):
         yield from self.outer
@@ -65,6 +68,11 @@ def numbers_of(tensor: Tensor) -> tuple[tuple[int, ...], ...]:
     return _numbers(lists_of(tensor))
 
 
+def kept_weakly(tensor: Tensor) -> list[tuple]:
+    """The lists of a tensor's hooks that are not empty, which are not kept, and their numbers."""
+    return [(weakref.ref(hooks), tuple(hooks)) for hooks in lists_of(tensor) if hooks]
+
+
 def _numbers(lists):
     return tuple([tuple(hooks or ()) for hooks in lists]) if any(lists) else ()
 
@@ -77,27 +85,62 @@ def _numbers_at(place):
     return _numbers([*map(hooks.get, sorted(hooks)), *_of_node(place)])
 
 
+class Lists:
+    """The hooks of a tensor while a function that it is from outside of is being traced."""
+
+    def __init__(self, tensor: Tensor):
+        node, state = tensor._node, tensor._leaf
+        self.node = node if isinstance(node, Node) else None
+        self.state = state if type(state) is LeafState else None
+        if self.node is None and self.state is not None:
+            self.node = self.state.node()
+        self.hooks = self.state and (self.state.hooks, self.state.post_hooks)
+        self.extras = self.node and self.node.extras
+        self.values = self.extras and [getattr(self.extras, name) for name in Extras.__slots__]
+        self.within: list[Within] = []
+
+    def enter(self, tensor: Tensor):
+        """Have hooks that are registered from now on hold inside alone."""
+        if self.state is not None:
+            self.state.hooks, self.state.post_hooks = map(self.share, self.hooks)
+        if self.extras is None:
+            return
+        if tensor._node is self.node:
+            hooks = self.extras.tensor_hooks or {}
+            self.extras.tensor_hooks = {number: self.share(hooks[number]) for number in hooks}
+        self.extras.pre_hooks = self.share(self.extras.pre_hooks)
+        self.extras.post_hooks = self.share(self.extras.post_hooks)
+
+    def share(self, hooks):
+        if hooks is not None:
+            hooks = Within(hooks)
+            self.within.append(hooks)
+        return hooks
+
+    def leave(self):
+        """Have the hooks be what they were."""
+        if self.state is not None:
+            self.state.hooks, self.state.post_hooks = self.hooks
+        if self.node is not None:
+            self.node.extras = self.extras
+        if self.extras is not None:
+            for name, value in zip(Extras.__slots__, self.values, strict=True):
+                setattr(self.extras, name, value)
+
+    def mute(self):
+        """Have only those that were registered inside be called."""
+        for hooks in self.within:
+            hooks.outer = Hooks()
+
+
 class Outside:
     """What a function that is being traced meets from outside.
 
-    `met`: leaves and nodes, by their numbers, and what hooks they had.
+    `met`: nodes, and leaves that they lead to, by their numbers, and what hooks they had.
     """
 
     def __init__(self):
         self.begun, self.met = next_sequence_number(), {}
-        self.stand_ins: dict[int, list[AccumulateGrad]] = {}
-
-    def share(self, lists, tensor: Tensor):
-        """Have the hooks of an argument, as `lists_of` gives them, hold for its stand-in."""
-        lists = [None if hooks is None else Within(hooks) for hooks in lists]
-        state, node = leaf_state(tensor), edge_of(tensor)[0]
-        for within in (hooks for hooks in lists if hooks is not None):
-            # a leaf does not hold its node
-            self.stand_ins.setdefault(id(within.outer), []).append(node)
-        lists += [None] * (4 - len(lists))
-        state.hooks, state.post_hooks = lists[:2]
-        if lists[2] is not None or lists[3] is not None:
-            node.more().pre_hooks, node.extras.post_hooks = lists[2:]
 
     def note(self, roots):
         """Note what a pass can reach that is not of this trace."""
@@ -108,10 +151,8 @@ class Outside:
                 continue
             seen.add(node.sequence)
             stack.extend([edge[0] for edge in node.edges])
-            is_leaf = type(node) is AccumulateGrad
-            place = node.variable if is_leaf else node
-            if node.sequence < self.begun or (is_leaf and not _is_traced(place)):
-                self.met[id(place)] = weakref.ref(place), _numbers_at(place)
+            if node.sequence < self.begun and type(node) is not AccumulateGrad:
+                self.met[id(node)] = weakref.ref(node), _numbers_at(node)
 
     @contextmanager
     def meeting(self):
@@ -121,12 +162,6 @@ class Outside:
             yield
         finally:
             outside.reset(token)
-            self.stand_ins.clear()
-
-    def pass_on(self):
-        """Have a trace that is under way around this place note what this one met."""
-        if outside.get() is not None:
-            outside.get().met.update(self.met)
 
     def has_changed(self) -> bool:
         """Whether hooks of what was met have been added or taken away."""
@@ -135,26 +170,3 @@ class Outside:
             if alive is not None and _numbers_at(alive) != before:
                 return True
         return False
-
-
-def _is_traced(tensor) -> bool:
-    return isinstance(tensor._raw, jax.core.Tracer)
-
-
-class OfArgument:
-    """The hooks of an argument as they are when a trace is begun, which does not keep them."""
-
-    def __init__(self, tensor: Tensor):
-        lists = lists_of(tensor)
-        self.numbers = _numbers(lists)
-        self.lists = [None if hooks is None else weakref.ref(hooks) for hooks in lists]
-
-    def share(self, outside: Outside, tensor: Tensor):
-        """Have them hold for the leaf that stands for the argument."""
-        outside.share([hooks and hooks() for hooks in self.lists], tensor)
-
-    def is_over(self) -> bool:
-        """Whether one of them was removed, so that they will not be these again."""
-        present = [(hooks and hooks()) or () for hooks in self.lists]
-        pairs = zip(self.numbers, present, strict=True)
-        return not all(set(numbers).issubset(hooks) for numbers, hooks in pairs)

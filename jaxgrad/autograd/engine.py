@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 import jax
 
-from .. import avals, execution, layouts, levels, noting, tangents
+from .. import avals, execution, layouts, levels, modes, noting, tangents
 from ..aliasing import assign
 from ..modes import is_grad_enabled, switch, with_grad
 from ..nodes import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
@@ -220,6 +220,8 @@ class Pass:
 
     def accumulate(self, leaf: Tensor, gradient):
         """Add to the `.grad` of a leaf: in place, or under `create_graph` by a new tensor."""
+        if modes.slot is not None:
+            modes.slot(leaf)
         _refuse_leak(leaf, gradient)
         with leaf_lock:
             before = leaf_state(leaf).grad

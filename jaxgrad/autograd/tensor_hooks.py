@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..hooks import Hooks, RemovableHandle, register
 from ..nodes import Node
 from ..tensor import Tensor, edge_of, leaf_state
-from . import compiled, engine
+from . import engine
 
 
 class Methods:
@@ -196,14 +196,11 @@ class _Gathering:
         return sum(run.will_run(node) for node in self.nodes())
 
     def nodes(self):
-        """The nodes of the tensors, or of the leaves that stand for them in a compiled function."""
-        outside = compiled.outside.get()
-        for handle, place in zip(self.handles, self.places, strict=True):
-            place = place()
+        """The nodes of the tensors."""
+        for reference in self.places:
+            place = reference()
             if place is not None:
                 yield place if isinstance(place, Node) else edge_of(place)[0]
-            if outside is not None:
-                yield from outside.stand_ins.get(id(handle.hooks_ref()), ())
 
 
 class _All(_Gathering):

@@ -1,0 +1,220 @@
+"""A compiled program of a function, and how its arrays are the function's inputs and outcome."""
+
+from __future__ import annotations
+
+import functools
+import sys
+
+import jax
+
+from . import avals, execution
+from .joint import Compiled, Pullback, Split, part
+from .modes import mode
+from .nodes import FREED, ProgramNode
+from .outcomes import Outcome
+from .places import Argument
+from .programs import bare
+from .replaying import again, replay
+from .tensor import Tensor, edge_of
+from .tracing import ArgumentInput, Input, Scope, captured
+
+
+class Trace:
+    """One compiled program, and how its arrays are the function's inputs and its outcome.
+
+    `places`: the tensors that go in; `found`, `survivors`: at the first call, which has just traced
+    it, the tensors in these places, and those that the trace has made.
+    """
+
+    mode = avals.IMMEDIATE
+
+    def __init__(self, jitted, leaves, structure):
+        self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
+        self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
+        self.grad_mode, self.derivative = mode.get(), None
+        scope = Scope(self.name)
+        with jax.enable_x64(True):
+            closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
+        self.found = [place.tensor for place in scope.places.values()]
+        self.places = [place.settle() for place in scope.places.values()]
+        self.others = [each for each in scope.inputs if each.is_given]
+        self.met, self.constants = scope.outside, closed.consts
+        self.dependencies = [
+            (owner, read, read(owner())) for (_, read), owner in scope.dependencies.items()
+        ]
+        self.program = self.compiled(closed.jaxpr, scope.inputs, leaves)
+        execution.adopt(self, execution.with_wide_types(self.program))
+
+    # ---- tracing
+
+    def run(self, scope: Scope, leaves):
+        """What JAX traces: the function on tensors of tracers."""
+        with bare(), scope.open():
+            given = self.arguments(scope, leaves)
+            args, kwargs = jax.tree.unflatten(self.structure, given)
+            self.outcome = Outcome(scope, [self.jitted.function(*args, **kwargs)])
+            del given, args, kwargs
+            live = self.outcome.live
+            self.pullback = Pullback(scope, live) if live else None
+            gradients = self.pullback.arrays if live else []
+            self.survivors = self.outcome.finish()
+            return self.outcome.arrays + gradients
+
+    def arguments(self, scope, leaves):
+        given, self.positions = [], {}
+        for position, leaf in enumerate(leaves):
+            if isinstance(leaf, Tensor):
+                number = scope.meet(leaf, Argument(position)).number
+                self.positions.setdefault(number, []).append(position)
+            elif isinstance(leaf, jax.Array):
+                leaf = scope.input(leaf, ArgumentInput(position))
+            given.append(leaf)
+        return given
+
+    def compiled(self, jaxpr, inputs: list[Input], leaves):
+        """The program, as a function of the tensors in the places and the other inputs."""
+        found = {
+            inputs[equation.params["number"]]: equation.outvars[0]
+            for equation in jaxpr.eqns
+            if equation.primitive is captured
+        }
+        order = [each for each in inputs if each.place is not None] + self.others
+        jaxpr = jaxpr.replace(
+            constvars=[],
+            invars=[*map(found.get, order), *jaxpr.constvars],
+            eqns=[each for each in jaxpr.eqns if each.primitive is not captured],
+        )
+        if self.pullback is None:
+            run = part(jaxpr, jaxpr.invars, jaxpr.outvars, jaxpr.eqns)
+        else:
+            gradients = [found.get(each) for each in self.pullback.cotangents]
+            self.split = Split(jaxpr, len(self.outcome.arrays), gradients, self.name)
+            run = self.split.forward
+        constants = self.constants
+
+        def program(*arrays):
+            return run(*arrays, *constants)
+
+        program.__name__ = program.__qualname__ = self.name
+        donated = self.donated(leaves)
+        self.donation = [number for number, place in enumerate(self.places) if number in donated]
+        return jax.jit(program, donate_argnums=self.donation)
+
+    def donated(self, leaves) -> set[int]:
+        """The places whose memory the results may take."""
+        if not self.jitted.donates or (self.pullback and self.pullback.places):
+            return set()
+        args, kwargs = jax.tree.unflatten(self.structure, range(self.structure.num_leaves))
+        chosen = {
+            leaf
+            for key in self.jitted.donate
+            for leaf in jax.tree.leaves(_argument(args, kwargs, key))
+        }
+        told = {p.number for p in self.places if getattr(p.source, "position", None) in chosen}
+        return told | {c.number for c in self.outcome.changes if c.value is not None}
+
+    # ---- running
+
+    def find(self, leaves) -> list[Tensor] | None:
+        """The tensors that are in its places now; None where the program is not for them."""
+        tensors = []
+        for place in self.places:
+            tensor = place.source.find(leaves, tensors)
+            if place.refusal(tensor) is not None:
+                return None
+            tensors.append(tensor)
+        if len(set(map(id, tensors))) < len(tensors) or self.met.has_changed():
+            return None
+        for reference, read, value in self.dependencies:
+            owner = reference()
+            if owner is None or read(owner) != value:
+                return None
+        for number, positions in self.positions.items():
+            if len(positions) > 1 and any(leaves[i] is not tensors[number] for i in positions):
+                return None
+        return tensors
+
+    def inputs_of(self, leaves, tensors):
+        arrays = [tensor._raw for tensor in tensors]
+        for number in self.donation:
+            if sys.getrefcount(arrays[number]) > _ALONE:
+                arrays[number] = jax.numpy.copy(arrays[number])
+        arrays += [source.array(leaves) for source in self.others]
+        return arrays
+
+    def __call__(self, leaves, tensors):
+        inputs = self.inputs_of(leaves, tensors)
+        arrays = self.kernel(*inputs)
+        survivors, self.survivors = self.survivors, ()
+        nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
+        return self.outcome.apply(arrays, tensors, nodes, survivors)
+
+    # ---- differentiating from outside
+
+    def nodes(self, tensors, inputs, arrays):
+        """For each result with a history the node that it comes from: that of the call, or where
+        the function has used its graph up, one that says so.
+        """
+        if self.derivative is None:
+            self.derivative = self.differentiable(inputs, arrays)
+        freed, made = self.pullback.freed, {}
+        tracked = [number for number, place in enumerate(self.places) if place.tracked]
+        for number in range(self.outcome.live):
+            up = number in freed
+            if up not in made:
+                wanted = tracked if up else self.pullback.places
+                reverse = self.derivative.reverse(
+                    tuple(i in wanted for i in range(len(self.derivative.inputs)))
+                )
+                saved = FREED if up else [*inputs, *[arrays[n] for n in self.split.numbers]]
+                edges = [edge_of(tensors[n]) for n in wanted]
+                made[up] = ProgramNode(reverse, saved, edges, self.outcome.live)
+        return [made[number in freed] for number in range(self.outcome.live)]
+
+    def differentiable(self, inputs, arrays):
+        shown = [place.aval for place in self.places]
+        shown += [avals.aval_of(array) for array in inputs[len(shown) :]]
+        kept = [avals.aval_of(arrays[number]) for number in self.split.numbers]
+        return Compiled(self, shown, self.pullback.shown, kept)
+
+    def replayed(self, inputs, gradients=None, wanted=()):
+        """See `replaying.replay`."""
+        return replay(self, inputs, gradients, wanted)
+
+    def kept(self, arrays):
+        """The inputs of a run as they can be used after it, those that are donated copied."""
+        with jax.enable_x64(True):
+            return [
+                jax.numpy.copy(array) if number in self.donation else array
+                for number, array in enumerate(arrays)
+            ]
+
+    def again(self, arrays):
+        """See `replaying.again`."""
+        return again(self, arrays)
+
+    @property
+    def is_once(self) -> bool:
+        """Whether it left tensors behind, which another run would have to make anew."""
+        return bool(self.survivors)
+
+    def is_over(self) -> bool:
+        """Whether a tensor that it needs is gone, or a hook that it has."""
+        return any(place.is_over() for place in self.places)
+
+
+def _alone() -> int:
+    """How many references there are to an array that only its tensor has, in `inputs_of`."""
+    arrays = [Tensor.__new__(Tensor)]
+    arrays[0]._raw = object()
+    arrays = [arrays[0]._raw, arrays.pop()]
+    return sys.getrefcount(arrays[0])
+
+
+_ALONE = _alone()
+
+
+def _argument(args, kwargs, key):
+    if isinstance(key, str):
+        return kwargs.get(key)
+    return args[key] if key < len(args) else None

@@ -1,0 +1,184 @@
+"""The gradient of a traced function from outside: its backward pass, traced together with it.
+
+Where results of a function have a history, a pass from them to what the function has read is traced
+at its end. The one jaxpr of both is then split: what the results need is the forward program; of
+the rest, which needs gradients of the results as well, comes the backward program, and what that
+reads of the first is kept by the node of the call.
+"""
+
+from __future__ import annotations
+
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
+from . import avals
+from .autograd.engine import PassTo
+from .nodes import FREED
+from .programs import Program, Reverse
+from .tensor import wrap
+from .tracing import Input
+
+
+class Cotangent(Input):
+    """The gradient of a result."""
+
+    def __init__(self, number: int):
+        self.key = ("gradient", number)
+
+
+class Pullback:
+    """The pass from the results of a function that have a history to the tensors that it has met.
+
+    `shown`: what these results show; `freed`: the numbers of those whose graph the function has
+    itself used up; `cotangents`: where the pass starts from; `places`: those that it leads to;
+    `arrays`: their gradients.
+    """
+
+    def __init__(self, scope, live):
+        self.shown = [aval for _, aval, _ in live]
+        self.freed = {number for number, (edge, _, _) in enumerate(live) if is_freed(edge[0])}
+        self.cotangents = [Cotangent(number) for number in range(len(live))]
+        self.places, self.arrays = [], []
+        met = [place for place in scope.places.values() if place.edge is not None]
+        if len(self.freed) == len(live) or not met:
+            return
+        gradients = [
+            None if number in self.freed else scope.input(array, self.cotangents[number])
+            for number, (_, _, array) in enumerate(live)
+        ]
+        for place in met:
+            place.before.hooks.mute()  # they are called when the gradient has come out
+        found = pull([edge for edge, _, _ in live], gradients, [place.edge for place in met])
+        for place, array in zip(met, found, strict=True):
+            if array is not None:
+                self.places.append(place.number)
+                self.arrays.append(array)
+
+
+def pull(roots, gradients, ends):
+    """The gradients that arrive at edges, from those of roots; None for none, of both."""
+    given = [pair for pair in zip(roots, gradients, strict=True) if pair[1] is not None]
+    run = PassTo(True, False, ends)
+    run.run([root for root, _ in given], [run.carried(wrap(array)) for _, array in given])
+    found = [run.as_tensor(run.captured.get((node.sequence, number))) for node, number in ends]
+    return [None if gradient is None else gradient._array for gradient in found]
+
+
+def is_freed(node) -> bool:
+    """Whether a pass from a node would come to one whose saved values are gone."""
+    seen, stack = set(), [node]
+    while stack:
+        node = stack.pop()
+        if node.sequence not in seen:
+            if node.saved is FREED:
+                return True
+            seen.add(node.sequence)
+            stack.extend([edge[0] for edge in node.edges])
+    return False
+
+
+class Split:
+    """A jaxpr of a function and its pullback as two.
+
+    `forward`, `backward`: the two; `kept`: what the second reads besides gradients, each a pair of
+    a flag and a number, of the first one's outputs where the flag is set, else of its inputs.
+    """
+
+    def __init__(self, jaxpr, count: int, gradients, name: str):
+        outvars, wanted = list(jaxpr.outvars[:count]), list(jaxpr.outvars[count:])
+        forward = needed(jaxpr.eqns, outvars)
+        given = {variable for variable in gradients if variable is not None}
+        for equation in forward:
+            if given.intersection(variables(equation.invars)):
+                raise RuntimeError(
+                    f"{name}, compiled by jaxgrad.jit: a hook leaves behind what it computes from "
+                    "the gradient of a result, which comes from outside. Take the gradient inside "
+                    "of the function, or register the hook outside"
+                )
+        inside = set(map(id, forward))
+        backward = [each for each in needed(jaxpr.eqns, wanted) if id(each) not in inside]
+        made = {variable for each in backward for variable in each.outvars} | given
+        read = [v for each in backward for v in variables(each.invars)] + variables(wanted)
+        residuals = list(dict.fromkeys(v for v in read if v not in made))
+        inputs = {variable: number for number, variable in enumerate(jaxpr.invars)}
+        computed = {v: n for n, v in enumerate(outvars) if not isinstance(v, Literal)}
+        self.kept = []
+        for variable in residuals:
+            if variable in inputs:
+                self.kept.append((False, inputs[variable]))
+                continue
+            if variable not in computed:
+                computed[variable] = len(outvars)
+                outvars.append(variable)
+            self.kept.append((True, computed[variable]))
+        self.numbers = [number for flag, number in self.kept if flag]
+        self.forward = part(jaxpr, jaxpr.invars, outvars, forward)
+        present = [variable for variable in gradients if variable is not None]
+        self.backward = part(jaxpr, [*present, *residuals], wanted, backward)
+
+
+def variables(atoms) -> list:
+    return [atom for atom in atoms if not isinstance(atom, Literal)]
+
+
+def needed(equations, outputs) -> list:
+    """The equations that outputs come from, and those that have effects."""
+    wanted, found = set(variables(outputs)), []
+    for equation in reversed(equations):
+        if equation.effects or not wanted.isdisjoint(equation.outvars):
+            found.append(equation)
+            wanted.update(variables(equation.invars))
+    return found[::-1]
+
+
+def part(jaxpr, inputs, outputs, equations):
+    """A function of some of the equations of a jaxpr."""
+    effects = frozenset().union(*[each.effects for each in equations])
+    made = jaxpr.replace(
+        constvars=[], invars=list(inputs), outvars=list(outputs), eqns=equations, effects=effects
+    )
+    return jaxpr_as_fun(ClosedJaxpr(made, []))
+
+
+class Compiled(Program):
+    """A traced function as a program: from the arrays that go in to its results with a history."""
+
+    mode = avals.IMMEDIATE
+
+    def __init__(self, trace, inputs, live, kept):
+        self.trace, self.name = trace, trace.name
+        self.inputs, self.live = tuple(inputs), len(live)
+        self.outputs = (*live, *kept)
+        self.differentiable_outputs = tuple(range(len(live)))
+
+    def function(self, *arrays):
+        return self.trace.replayed(arrays)
+
+    def make_reverse(self, mask):
+        return CompiledReverse(self, mask)
+
+
+class CompiledReverse(Reverse):
+    """The backward program of a traced function, which reads its inputs and what it has kept.
+
+    Where JAX differentiates it in its turn, it is the pass over the function run again.
+    """
+
+    def __init__(self, program: Compiled, mask):
+        super().__init__(program, mask)
+        self.saved_inputs = tuple(range(len(program.inputs)))
+        self.saved_outputs = tuple(range(program.live, len(program.outputs)))
+        self.outputs = tuple(program.inputs[i] for i in self.wanted)
+
+    def function(self, *arrays):
+        count = self.program.live
+        gradients, inputs = arrays[:count], arrays[count : count + len(self.program.inputs)]
+        return self.program.trace.replayed(inputs, gradients, self.wanted)
+
+    def value(self, *arrays):
+        trace, count = self.program.trace, self.program.live
+        gradients = [arrays[i] for i in range(count) if i not in trace.pullback.freed]
+        rest = arrays[count:]
+        kept = iter(rest[len(self.program.inputs) :])
+        known = (*rest[: len(self.program.inputs)], *trace.constants)
+        residuals = [next(kept) if flag else known[number] for flag, number in trace.split.kept]
+        return tuple(trace.split.backward(*gradients, *residuals))

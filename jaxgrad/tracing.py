@@ -1,0 +1,297 @@
+"""Functions of state, traced: what a function reads from outside, and what it changes there.
+
+While a `Scope` is open, a tensor from outside that is read becomes an input of the trace: its
+handle holds a tracer from then on, so that operators, views, writes and the tape treat it as any
+other. At the end each handle is what it was before, and what would have changed is told by its
+`Place`, for whoever runs the program to make it so. Nothing of this costs an operator anything
+while no scope is open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive, set_current_trace, take_current_trace
+
+from . import avals, modes, noting
+from .aliasing import lock as writing
+from .autograd import compiled
+from .places import GradientOf, Outside, Place, Source
+from .tensor import Tensor, current, standing
+
+# An input of a trace that was found while it was under way: an equation without operands, which
+# `jit` turns into an argument. `number`: its position among the inputs.
+captured = Primitive("captured")
+captured.def_abstract_eval(lambda *, number, aval: aval)
+
+_lock = threading.Lock()
+_open = 0
+
+
+class Scope:
+    """What a function reads and makes while it is being traced.
+
+    `places`: the tensors that it has met, by `id`; `inputs`: for each input of the trace a function
+    that gives it at a call; `fixed`: nodes from outside that a pass has come to, and their hooks.
+    """
+
+    def __init__(self, name: str):
+        self.name, self.trace = name, None
+        self.places: dict[int, Place] = {}
+        self.inputs: list[Input] = []
+        self.born: dict[int, weakref.ref] = {}
+        self.counters: dict[int, tuple] = {}
+        self.generators: dict[int, GeneratorInput] = {}
+        self.dependencies: dict[tuple, weakref.ref] = {}
+        self.outside = compiled.Outside()
+
+    # ---- opening
+
+    @contextlib.contextmanager
+    def open(self):
+        """Trace around this place; afterwards every tensor is what it was before."""
+        token = modes.scope.set(self)
+        _count(1)
+        try:
+            with take_current_trace() as self.trace:
+                pass
+            with self.outside.meeting():
+                yield self
+        finally:
+            _count(-1)
+            modes.scope.reset(token)
+            self.restore()
+            self.trace = None
+
+    def restore(self):
+        for place in self.places.values():
+            place.before.restore(place.tensor)
+        for counter, version, writes in self.counters.values():
+            counter.value = version
+            if writes is not None:
+                del counter.places[writes:]
+
+    # ---- meeting
+
+    def is_own(self, tensor: Tensor) -> bool:
+        """Whether a tensor was made in here."""
+        known = self.born.get(id(tensor))
+        return known is not None and known() is tensor
+
+    def is_outside(self, tensor: Tensor) -> bool:
+        return id(tensor) in self.places or not (self.is_own(tensor) or is_traced(tensor))
+
+    def make(self, tensor: Tensor):
+        """Note a tensor that was made in here."""
+        self.born[id(tensor)] = weakref.ref(tensor)
+
+    def meet(self, tensor: Tensor, source: Source | None = None) -> Place:
+        """The place of a tensor from outside, whose handle holds a tracer from now on."""
+        place = self.places.get(id(tensor))
+        if place is not None:
+            return place
+        with outside():
+            standing(tensor, f"{self.name}, compiled by jaxgrad.jit, meets")
+            place = Place(current(tensor), source or Outside(tensor), len(self.places))
+        self.places[id(tensor)] = place
+        self.note_counter(tensor)
+        place.before.hooks.enter(tensor)
+        place.array = self.input(tensor._raw, TensorInput(place))
+        tensor._raw, tensor._aval = place.array, avals.traced(tensor._aval, place.array)
+        tensor._alias = None
+        return place
+
+    def note_counter(self, tensor):
+        counter = tensor._counter
+        if counter is not None and id(counter) not in self.counters:
+            writes = None if counter.places is None else len(counter.places)
+            self.counters[id(counter)] = counter, counter.value, writes
+
+    def writes_to(self, place: Place) -> int:
+        """How often the tensor in a place has been written to."""
+        counter = place.tensor._counter
+        if counter is None:
+            return 0
+        return counter.value - self.counters.get(id(counter), (None, 0))[1]
+
+    def input(self, array, source: Input):
+        """A tracer in the place of an array, which is another one at each call."""
+        number = len(self.inputs)
+        self.inputs.append(source)
+        aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
+        with set_current_trace(self.trace):
+            return captured.bind(number=number, aval=aval)
+
+    def draw(self, generator):
+        """The words of a generator's next draw; at each call of the program it makes as many."""
+        source = self.generators.get(id(generator))
+        if source is None:
+            source = self.generators[id(generator)] = GeneratorInput(generator)
+            source.words = self.input(np.zeros(2, np.uint64), source)
+        number, source.count = source.count, source.count + 1
+        state = jnp.stack([source.words[0], source.words[1] + np.uint64(number)])
+        return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)
+
+    def number(self, read):
+        """A Python number that `read` gives, at each call anew."""
+        source = NumberInput(read, sum(isinstance(each, NumberInput) for each in self.inputs))
+        return self.input(read(), source)
+
+    def depend(self, owner, read):
+        """Have the program serve only while `read(owner)` gives what it gives when the function has
+        been traced.
+        """
+        self.dependencies[id(owner), read] = weakref.ref(owner)
+
+    def slot(self, tensor: Tensor, written: bool):
+        """Note that the `.grad` of a tensor is read, or written."""
+        if self.is_own(tensor):
+            return
+        place = self.meet(tensor)
+        if place.writes_slot:
+            return
+        if written and not place.reads_slot:
+            place.writes_slot = True
+        elif not written:
+            place.reads_slot = True
+            gradient = place.before.grad
+            if gradient is not None and not self.is_own(gradient):
+                self.meet(gradient, GradientOf(place))
+
+    # ---- what is left behind
+
+    def survivors(self) -> list[Tensor]:
+        """The tensors made in here that somebody still holds."""
+        for collect in (lambda: None, gc.collect):
+            collect()
+            alive = [reference() for reference in self.born.values()]
+            alive = [tensor for tensor in alive if tensor is not None and is_traced(tensor)]
+            if not alive:
+                break
+        return alive
+
+
+class Input:
+    """An input of a trace: `key` tells it from others; `place`: of a tensor its place; others that
+    are given at a call have `array`, which gives it.
+    """
+
+    place, is_given = None, False
+
+
+class TensorInput(Input):
+    def __init__(self, place: Place):
+        self.place, self.key = place, ("tensor", place.number)
+
+
+class ArgumentInput(Input):
+    """An argument that is an array of JAX's."""
+
+    is_given = True
+
+    def __init__(self, position: int):
+        self.position, self.key = position, ("argument", position)
+
+    def array(self, leaves):
+        return leaves[self.position]
+
+
+class GeneratorInput(Input):
+    """The state of a generator, which makes `count` draws at each call."""
+
+    is_given = True
+
+    def __init__(self, generator):
+        self.generator, self.count, self.key = generator, 0, ("generator", id(generator))
+
+    def array(self, leaves):
+        return self.generator.take(self.count)
+
+
+class NumberInput(Input):
+    """A number that is read at each call."""
+
+    is_given = True
+
+    def __init__(self, read, number):
+        self.read, self.key = read, ("number", number)
+
+    def array(self, leaves):
+        return self.read()
+
+
+def number(read):
+    """The Python number that `read()` gives; inside of `jaxgrad.jit` what stands for it, as it is
+    read anew at each call of the compiled function.
+
+    >>> rate = {"lr": 0.5}
+    >>> @jaxgrad.jit
+    ... def scaled(x):
+    ...     return x * jaxgrad.tracing.number(lambda: rate["lr"])
+    >>> x, _ = jaxgrad.ones(1), scaled(jaxgrad.ones(1))
+    >>> rate["lr"] = 0.25
+    >>> scaled(x), len(scaled.traces)
+    (tensor([0.2500]), 1)
+    """
+    scope = modes.scope.get()
+    return read() if scope is None else scope.number(read)
+
+
+def is_traced(tensor: Tensor) -> bool:
+    return isinstance(tensor._raw, jax.core.Tracer)
+
+
+@contextlib.contextmanager
+def outside():
+    """Compute here and now, outside of the trace that is under way: what is made has numbers, and
+    is from outside to the function that is being traced.
+
+    >>> @jaxgrad.jit
+    ... def count(x):
+    ...     with jaxgrad.tracing.outside():
+    ...         state.setdefault("count", jaxgrad.zeros(()))
+    ...     return state["count"].add_(x)
+    >>> state = {}
+    >>> [count(jaxgrad.tensor(2.0)).item() for _ in range(3)]
+    [2.0, 4.0, 6.0]
+    """
+    token = modes.scope.set(None)
+    try:
+        with jax.ensure_compile_time_eval():
+            yield
+    finally:
+        modes.scope.reset(token)
+
+
+def _count(change):
+    global _open
+    with _lock:
+        _open += change
+        modes.lift, modes.born, modes.slot = (_lift, _born, _slot) if _open else (None, None, None)
+        noting.follow()
+
+
+def _lift(tensor: Tensor):
+    scope = modes.scope.get()
+    if scope is None or tensor._aval.mode != avals.IMMEDIATE or scope.is_own(tensor):
+        return
+    with writing:
+        scope.meet(tensor)
+
+
+def _born(tensor: Tensor):
+    scope = modes.scope.get()
+    if scope is not None:
+        scope.make(tensor)
+
+
+def _slot(tensor: Tensor, written: bool = False):
+    scope = modes.scope.get()
+    if scope is not None:
+        scope.slot(tensor, written)
