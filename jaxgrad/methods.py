@@ -254,7 +254,8 @@ class _Methods:
         if not is_concrete(self):
             return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
         name = self.grad_fn.name() if self.grad_fn is not None else None
-        return printing.tensor_str(
+        kind = getattr(self._leaf, "kind", None)
+        return ("" if kind is None else kind.heading) + printing.tensor_str(
             np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self),
             forward_ad.shown(self),
         )  # fmt: skip
@@ -267,6 +268,8 @@ class _Methods:
     def __copy__(self):
         made = self.detach()
         made._tracked = self._requires_grad
+        if getattr(self._leaf, "kind", None) is not None:
+            leaf_state(made).kind = self._leaf.kind
         return made
 
     def __deepcopy__(self, memo):
@@ -280,6 +283,7 @@ class _Methods:
         if self._leaf is not None:
             state = leaf_state(made)
             state.grad_dtype = self._leaf.grad_dtype
+            state.kind = getattr(self._leaf, "kind", None)
             state.grad = copy.deepcopy(self._leaf.grad, memo)
         return made
 

@@ -262,15 +262,17 @@ OWN_DTYPE = object()
 
 class LeafState:
     """What few tensors have: a gradient, the dtype it is to have, a leaf's node, the hooks of a
-    leaf and those for what was accumulated in it, tangents, why it is not in the graph.
+    leaf and those for what was accumulated in it, tangents, why it is not in the graph; and of a
+    parameter or buffer of a module the class that it is taken for (nn/parameter.py).
 
     The leaf holds its node weakly, as the node holds the leaf: whoever has an edge keeps both.
     """
 
-    __slots__ = ("causes", "grad", "grad_dtype", "hooks", "node", "post_hooks", "tangents")
+    __slots__ = ("causes", "grad", "grad_dtype", "hooks", "kind", "node", "post_hooks", "tangents")
 
     def __init__(self):
         self.grad = self.hooks = self.post_hooks = self.tangents = self.causes = None
+        self.kind = None
         self.grad_dtype = OWN_DTYPE
         self.node = lambda: None
 

@@ -1,0 +1,244 @@
+"""`Module`, of which networks are made."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+from .. import dtypes, moves
+from ..autograd.grad_mode import no_grad
+from ..tensor import Tensor
+from .calling import Called
+from .members import Members
+from .state import Stated
+
+
+class Module(Called, Stated):
+    """What a layer or a whole network is: a function with parameters, buffers and submodules.
+
+    A subclass calls `super().__init__()`, assigns its `Parameter`s and modules to attributes, and
+    defines `forward`. A function compiled by `jaxgrad.jit` that calls the module is traced anew
+    when an attribute of it has changed; `train()` and `eval()` lead back to the program of before.
+
+    >>> class Scale(jaxgrad.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = jaxgrad.nn.Parameter(jaxgrad.tensor(2.0))
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> scale = Scale()
+    >>> scale(jaxgrad.ones(2)).sum().backward()
+    >>> scale.factor.grad
+    tensor(2.)
+    """
+
+    training: bool
+
+    def __init__(self):
+        super().__init__()
+
+    # ---- modes
+
+    def train(self, mode: bool = True) -> Module:
+        """Set `training` of this module and all below it: what dropout and batch normalization go
+        by.
+
+        >>> jaxgrad.nn.Dropout().train(False).training
+        False
+        """
+        if not isinstance(mode, bool):
+            raise ValueError(f"training mode is expected to be boolean, not {mode!r}")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Module:
+        """`train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Have all parameters require grad, or none.
+
+        >>> jaxgrad.nn.Linear(1, 1).requires_grad_(False).weight.requires_grad
+        False
+        """
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Take the `.grad` of all parameters away, or else fill it with zeros.
+
+        >>> layer = jaxgrad.nn.Linear(1, 1)
+        >>> layer(jaxgrad.ones(1)).backward()
+        >>> layer.zero_grad()
+        >>> layer.weight.grad is None
+        True
+        """
+        for parameter in self.parameters():
+            if set_to_none:
+                parameter.grad = None
+                continue
+            gradient = parameter.grad
+            if gradient is not None:
+                with no_grad():
+                    parameter.grad = gradient.detach().zero_()
+
+    def apply(self, fn: Callable[[Module], None]) -> Module:
+        """Call `fn` with each module below this one, and then with this one.
+
+        >>> seen = []
+        >>> _ = jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).apply(lambda m: seen.append(type(m)))
+        >>> [kind.__name__ for kind in seen]
+        ['ReLU', 'Sequential']
+        """
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # ---- dtypes and devices
+
+    def _apply(self, fn, recurse: bool = True) -> Module:
+        """Give each parameter and buffer the value that `fn` makes of it, and their gradients."""
+        for module in self.children() if recurse else ():
+            module._apply(fn)
+        for parameter in filter(None.__ne__, self._parameters.values()):
+            _convert(parameter, fn)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        self._changes.count()
+        return self
+
+    def to(self, *args, **kwargs) -> Module:
+        """Convert floating point parameters and buffers to a dtype, or bring all to a device.
+
+        `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`. The parameters stay the same
+        tensors. Raises TypeError for a dtype of integers.
+
+        >>> jaxgrad.nn.Linear(1, 1).to(jaxgrad.float64).weight.dtype
+        torch.float64
+        """
+        device, dtype, _ = moves._target(args, kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype}"
+            )
+
+        def converted(tensor):
+            suits = dtype is not None and tensor._aval.differentiable
+            return tensor.to(device, dtype if suits else tensor.dtype)
+
+        return self._apply(converted)
+
+    def type(self, dst_type) -> Module:
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda tensor: tensor.type(dst_type))
+
+    def _cast(self, dtype) -> Module:
+        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+    def float(self) -> Module:
+        """Convert floating point parameters and buffers to float32."""
+        return self._cast(dtypes.float32)
+
+    def double(self) -> Module:
+        """Convert floating point parameters and buffers to float64."""
+        return self._cast(dtypes.float64)
+
+    def half(self) -> Module:
+        """Convert floating point parameters and buffers to float16."""
+        return self._cast(dtypes.float16)
+
+    def bfloat16(self) -> Module:
+        """Convert floating point parameters and buffers to bfloat16."""
+        return self._cast(dtypes.bfloat16)
+
+    def cpu(self) -> Module:
+        """Bring all parameters and buffers to the CPU."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def cuda(self, device=None) -> Module:
+        """Bring all parameters and buffers to a GPU."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+    # ---- by path
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path of names with dots. Raises AttributeError where there is none.
+
+        >>> jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).get_submodule("0")
+        ReLU()
+        """
+        found = self
+        for name in target.split(".") if target else ():
+            if not hasattr(found, name):
+                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
+            found = getattr(found, name)
+            if not isinstance(found, Members):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return found
+
+    def get_parameter(self, target: str):
+        """The parameter at a path. Raises AttributeError where there is none."""
+        return self._get(target, "_parameters", "is not an nn.Parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path. Raises AttributeError where there is none."""
+        return self._get(target, "_buffers", "is not a buffer")
+
+    def _get(self, target, group, otherwise):
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        if name not in getattr(module, group):
+            raise AttributeError(f"`{name}` {otherwise}")
+        return getattr(module, name)
+
+    # ---- shown and copied
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What stands between the brackets in `repr`, for subclasses to say."""
+        return ""
+
+    def __repr__(self):
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        below = [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
+        if not below and len(lines) <= 1:
+            return f"{self._get_name()}({extra})"
+        return _block(self._get_name(), lines + below)
+
+    def __deepcopy__(self, memo):
+        made = memo[id(self)] = object.__new__(type(self))
+        copied = {name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()}
+        made.__dict__.update(copied)
+        return made
+
+
+def _convert(parameter: Tensor, fn):
+    with no_grad():
+        made = fn(parameter)
+        if made is not parameter:
+            parameter.data = made
+        gradient = parameter.grad
+        if gradient is not None:
+            parameter.grad = None
+            made = fn(gradient)
+            parameter.grad = made.requires_grad_(gradient.requires_grad)
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _block(name: str, lines) -> str:
+    """A name, and lines between its brackets."""
+    return f"{name}(\n  " + "\n  ".join(lines) + "\n)"
