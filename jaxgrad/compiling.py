@@ -54,11 +54,12 @@ class Trace:
             args, kwargs = jax.tree.unflatten(self.structure, given)
             self.outcome = Outcome(scope, [self.jitted.function(*args, **kwargs)])
             del given, args, kwargs
-            live = self.outcome.live
-            self.pullback = Pullback(scope, live) if live else None
-            gradients = self.pullback.arrays if live else []
-            self.survivors = self.outcome.finish()
-            return self.outcome.arrays + gradients
+            gradients, self.pullback = [], None
+            if self.outcome.live:
+                self.pullback = Pullback(scope, self.outcome.live)
+                gradients = self.pullback.take()
+            arrays, self.survivors = self.outcome.finish()
+            return arrays + gradients
 
     def arguments(self, scope, leaves):
         given, self.positions = [], {}
@@ -88,7 +89,7 @@ class Trace:
             run = part(jaxpr, jaxpr.invars, jaxpr.outvars, jaxpr.eqns)
         else:
             gradients = [found.get(each) for each in self.pullback.cotangents]
-            self.split = Split(jaxpr, len(self.outcome.arrays), gradients, self.name)
+            self.split = Split(jaxpr, self.outcome.count, gradients, self.name)
             run = self.split.forward
         constants = self.constants
 

@@ -16,6 +16,7 @@ import jax
 from . import avals, dtypes, execution, modes, noting
 from .compiling import Trace
 from .modes import mode
+from .tangents import mark
 from .tensor import Tensor, standing
 
 AUTO = "auto"
@@ -146,6 +147,8 @@ def _array(value):
 def _key(leaf):
     """What of an argument decides which program serves."""
     if isinstance(leaf, Tensor):
+        if leaf._aval.dual:
+            mark(leaf)
         return leaf._aval
     if isinstance(leaf, jax.Array):
         return avals.aval_of(leaf), leaf.weak_type

@@ -53,6 +53,11 @@ class Pullback:
                 self.places.append(place.number)
                 self.arrays.append(array)
 
+    def take(self) -> list:
+        """The gradients, which it does not keep."""
+        arrays, self.arrays = self.arrays, None
+        return arrays
+
 
 def pull(roots, gradients, ends):
     """The gradients that arrive at edges, from those of roots; None for none, of both."""

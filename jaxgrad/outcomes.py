@@ -11,7 +11,7 @@ from . import avals, versions
 from .aliasing import assign
 from .nodes import Node
 from .places import Place
-from .tensor import Tensor, current, leaf_state, wrap
+from .tensor import Tensor, current, leaf_state, standing, wrap
 from .tracing import Scope
 from .versions import counter_of
 
@@ -26,7 +26,8 @@ class Value:
     __slots__ = ("aval", "live", "output", "tracked")
 
     def __init__(self, outcome: Outcome, tensor: Tensor):
-        shown = current(tensor)._aval
+        what = f"{outcome.scope.name}, compiled by jaxgrad.jit, gives"
+        shown = standing(current(tensor), what)._aval
         self.output = outcome.put(tensor._raw)
         self.aval = avals.aval(tuple(shown.shape), shown.dtype, strides=shown.strides)
         self.tracked, self.live = tensor._tracked, None
@@ -60,8 +61,19 @@ class Change:
         written = tensor._raw is not place.array or tensor._node is not before.fields[2]
         self.value = Value(outcome, tensor) if written else None
         self.writes = outcome.scope.writes_to(place)
+        if self.value is not None and before.alias is not None:
+            self.refuse_turned(outcome.scope.name, place)
         grad = getattr(tensor._leaf, "grad", None)
         self.slot = UNCHANGED if grad is before.grad else outcome.name(grad)
+
+    def refuse_turned(self, name, place: Place):
+        """Raises RuntimeError where a tensor that has views, or is one, came to show another."""
+        if self.value.aval is not place.aval or not self.writes:
+            raise RuntimeError(
+                f"{name}, compiled by jaxgrad.jit: a tensor of shape {list(place.aval.shape)}, "
+                "which shares its memory with others, is given other data or another shape "
+                "(data=, set_, t_, unsqueeze_ and their kin): do that outside of the function"
+            )
 
     def is_none(self, place: Place) -> bool:
         kept = self.value is None and self.slot is UNCHANGED and not self.writes
@@ -168,8 +180,10 @@ class Outcome:
                     "views inside of the function, or clone() before it"
                 )
 
-    def finish(self) -> dict[int, Tensor]:
-        """End the scope; gives the tensors made in it that somebody still holds, by number."""
+    def finish(self) -> tuple[list, dict[int, Tensor]]:
+        """End the scope; gives what the trace returns, and the tensors made in it that somebody
+        still holds, by number.
+        """
         scope = self.scope
         self.kept, self.live = None, len(self.live)
         scope.restore()
@@ -183,8 +197,9 @@ class Outcome:
                     f"{tensor._node.name()}): detach() it, or return it"
                 )
             survivors[self.keep_late(tensor) if number is None else number] = tensor
-        self.numbers = self.scope = None
-        return survivors
+        arrays, self.count = self.arrays, len(self.arrays)
+        self.numbers = self.scope = self.arrays = None
+        return arrays, survivors
 
     def keep_late(self, tensor):
         self.fresh.append(Value(self, tensor))

@@ -8,7 +8,8 @@ import weakref
 
 from .autograd import compiled
 from .nodes import Node
-from .tensor import INFERENCE_TENSOR, Tensor, current, known_edge_of
+from .tangents import mark
+from .tensor import INFERENCE_TENSOR, Tensor, current, is_moving, known_edge_of
 from .versions import place_of_caller
 
 
@@ -99,6 +100,7 @@ class Place:
         self.aval, self.tracked, self.kind = tensor._aval, tensor._tracked, kind_of(tensor)
         self.hooks = compiled.numbers_of(tensor)
         self.lists = compiled.kept_weakly(tensor)
+        self.is_moving = is_moving(tensor)
         self.has_slot = self.before.grad is not None
         self.reads_slot = self.writes_slot = False
 
@@ -122,7 +124,9 @@ class Place:
         """Why a tensor that was found cannot be in this place; None where it can."""
         if tensor is None:
             return "it is gone"
-        if current(tensor)._aval is not self.aval:
+        if current(tensor)._aval.dual:
+            mark(tensor)
+        if tensor._aval is not self.aval:
             return f"it was {self.aval}, and is {tensor._aval}"
         if tensor._tracked is not self.tracked:
             return f"requires_grad was {self.tracked}, and is {tensor._tracked}"

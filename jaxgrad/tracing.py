@@ -23,7 +23,7 @@ from . import avals, modes, noting
 from .aliasing import lock as writing
 from .autograd import compiled
 from .places import GradientOf, Outside, Place, Source
-from .tensor import Tensor, current, standing
+from .tensor import LeafState, Tensor, current
 
 # An input of a trace that was found while it was under way: an equation without operands, which
 # `jit` turns into an argument. `number`: its position among the inputs.
@@ -67,7 +67,7 @@ class Scope:
             _count(-1)
             modes.scope.reset(token)
             self.restore()
-            self.trace = None
+            self.forget()
 
     def restore(self):
         for place in self.places.values():
@@ -76,6 +76,14 @@ class Scope:
             counter.value = version
             if writes is not None:
                 del counter.places[writes:]
+
+    def forget(self):
+        """Keep nothing of the trace."""
+        self.trace = None
+        for place in self.places.values():
+            place.array = None
+        for source in self.generators.values():
+            source.words = None
 
     # ---- meeting
 
@@ -97,13 +105,15 @@ class Scope:
         if place is not None:
             return place
         with outside():
-            standing(tensor, f"{self.name}, compiled by jaxgrad.jit, meets")
             place = Place(current(tensor), source or Outside(tensor), len(self.places))
         self.places[id(tensor)] = place
         self.note_counter(tensor)
         place.before.hooks.enter(tensor)
         place.array = self.input(tensor._raw, TensorInput(place))
         tensor._raw, tensor._aval = place.array, avals.traced(tensor._aval, place.array)
+        if place.is_moving:
+            tensor._leaf = LeafState()
+            tensor._leaf.tangents = Moving(self.name, tensor)
         tensor._alias = None
         return place
 
@@ -168,13 +178,29 @@ class Scope:
 
     def survivors(self) -> list[Tensor]:
         """The tensors made in here that somebody still holds."""
-        for collect in (lambda: None, gc.collect):
-            collect()
-            alive = [reference() for reference in self.born.values()]
-            alive = [tensor for tensor in alive if tensor is not None and is_traced(tensor)]
-            if not alive:
-                break
-        return alive
+        if any(map(is_traced, self.alive())):
+            gc.collect()
+        return [tensor for tensor in self.alive() if is_traced(tensor)]
+
+    def alive(self):
+        for reference in self.born.values():
+            tensor = reference()
+            if tensor is not None:
+                yield tensor
+
+
+class Moving:
+    """In the place of the tangents of a tensor from outside, which a program cannot take in."""
+
+    def __init__(self, name: str, tensor: Tensor):
+        self.name, self.shape = name, list(tensor.shape)
+
+    def __getattr__(self, attribute):
+        raise RuntimeError(
+            f"{self.name}, compiled by jaxgrad.jit, uses a tensor of shape {self.shape} from "
+            "outside that has a tangent of forward mode, which would be lost: enter the level and "
+            "make the dual inside of the function, or use its detach()"
+        )
 
 
 class Input:

@@ -303,8 +303,8 @@ def _compiled(step, kernel, arrays, held):
         raise
     if not any(_holds(array, kind) for array in again for kind in kinds):
         _warn(
-            f"{told}, and run again, operator by operator, it did not. Has a tensor that it "
-            "reaches from outside been changed since it was compiled?"
+            f"{told}, and run again, operator by operator, it did not. Has a Python value that it "
+            "reads been changed since it was compiled?"
         )
     return results
 

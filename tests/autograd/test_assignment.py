@@ -338,41 +338,75 @@ def test_a_compiled_function_reads_strides():
     assert f(x.t()) == ((1, 3), True)
 
 
-def test_a_compiled_function_must_not_write_to_its_arguments():
-    x = jaxgrad.zeros(2)
-
-    def replaced(x):
-        x.data = x * 2
-
-    for write in (
-        lambda x: x.add_(1),
-        lambda x: x[:1].add_(1),
-        lambda x: x.detach().add_(1),
-        lambda x: x.unsqueeze_(0),
-        replaced,
-    ):
-        with pytest.raises(RuntimeError, match="written to in place"):
-            jaxgrad.jit(write)(x)
-    assert x.tolist() == [0, 0] and x._version == 0
+def write_data(x):
+    x.data = x * 2
 
 
-def test_a_compiled_function_must_not_write_to_what_is_outside():
-    outside = jaxgrad.zeros(2)
-    view = outside[:1]
+WRITES = {
+    "a tensor": lambda x: x.add_(1),
+    "a view": lambda x: x[:1].add_(1),
+    "a detached tensor": lambda x: x.detach().add_(1),
+    "another shape": lambda x: x.unsqueeze_(0),
+    "transposed": lambda x: x.t_(),
+    "data": write_data,
+    "all of it": lambda x: x.zero_(),
+    "twice": lambda x: x.mul_(2).add_(x),
+}
 
-    def replaced(x):
-        outside.data = x * 2
 
-    for write in (
-        lambda x: outside.add_(x),
-        lambda x: view.add_(x[:1]),
-        lambda x: outside.unsqueeze_(0),
-        replaced,
-    ):
-        with pytest.raises(RuntimeError, match="from outside of the function"):
-            jaxgrad.jit(write)(jaxgrad.ones(2))
-    assert outside.tolist() == [0, 0] and outside._version == 0
-    assert view.add_(1)._base.tolist() == [1, 0]
+def with_its_view(x):
+    return x, x[1:]
+
+
+TURNING = ["another shape", "transposed", "data"]
+
+
+@pytest.mark.parametrize("name", TURNING)
+def test_a_compiled_function_does_not_turn_what_has_views(name):
+    x, view = with_its_view(jaxgrad.arange(6.0).view(2, 3).clone())
+    with pytest.raises(RuntimeError, match="shares its memory with others"):
+        jaxgrad.jit(lambda x: [WRITES[name](x)].clear())(x)
+    assert x.shape == (2, 3) and x._version == 0 and view.add_(1)._base is x
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [(name, lambda x: (x, x)) for name in WRITES]
+    + [(name, with_its_view) for name in WRITES if name not in TURNING],
+)
+def test_a_compiled_function_writes_to_an_argument_and_to_what_is_outside(name, make):
+    def state(x, view):
+        return x.tolist(), view.tolist(), x._version, x.stride(), x.shape
+
+    def run(compile):
+        argument, outside = (make(jaxgrad.arange(6.0).view(2, 3).clone()) for _ in range(2))
+        to_argument = compile(lambda x: [WRITES[name](x)].clear())
+        to_outside = compile(lambda: [WRITES[name](outside[0])].clear())
+        for _ in range(2):
+            to_argument(argument[0])
+            to_outside()
+            yield state(*argument), state(*outside)
+
+    assert list(run(jaxgrad.jit)) == list(run(lambda function: function))
+
+
+def test_a_compiled_function_writes_to_a_view_of_what_is_outside():
+    base = jaxgrad.arange(4.0)
+    view, other = base[1:3], base.view(2, 2)
+    step = jaxgrad.jit(lambda: view.mul_(10))
+    assert step() is view and step() is view
+    assert (base.tolist(), other.tolist()) == ([0, 100, 200, 3], [[0, 100], [200, 3]])
+    assert len(step.traces) == 1 and base._version == 2
+
+
+def test_a_compiled_function_uses_two_tensors_of_one_memory():
+    base = jaxgrad.arange(4.0)
+    view = base[1:3]
+    assert jaxgrad.jit(lambda: base.sum() + view.sum())().item() == 9
+    with pytest.raises(RuntimeError, match=r"shapes \[2\] and \[4\], that share memory"):
+        jaxgrad.jit(lambda: view.add_(1).sum() + base.sum())()
+    assert base.tolist() == [0, 1, 2, 3] and base._version == 0
+    assert view.add_(1)._base.tolist() == [0, 2, 3, 3]
 
 
 def test_as_strided_of_what_does_not_show_its_memory():

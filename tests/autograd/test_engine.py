@@ -368,22 +368,8 @@ def test_passes_inside_jit_equal_eager_ones():
     given = arguments()
     for compiled, eager in zip(torch.jit(function)(*given), function(*arguments()), strict=True):
         numpy.testing.assert_allclose(compiled.numpy(), eager.numpy(), rtol=1e-6)
-    assert [x.grad for x in given] == [None, None]
-
-
-def test_a_leaf_from_outside_of_jit_is_left_alone():
-    outside = leaf(torch, 2.0)
-
-    @torch.jit
-    def function(x):
-        (x * outside).sum().backward()
-        return x.grad
-
-    with pytest.raises(RuntimeError, match="was traced, but the tensor was not: pass the tensor"):
-        function(leaf(torch, 3.0))
-    assert outside.grad is None
-    (outside * outside).backward()
-    assert outside.grad.item() == 4
+    for x, gradient in zip(given, torch.jit(function)(*arguments())[1:3], strict=True):
+        assert x.grad.tolist() == gradient.tolist()
 
 
 # ---- life and death of a graph

@@ -336,7 +336,6 @@ def test_G01_compiled(name):
     for _ in range(2):
         x = vector(*X)
         numpy.testing.assert_allclose(compiled(x).tolist(), expected, rtol=1e-12)
-        assert x.grad is None
     assert len(counted) == 1
     numpy.testing.assert_allclose(step(vector(*X)).tolist(), expected, rtol=1e-12)
 
@@ -362,7 +361,7 @@ def test_G25_forward_mode_compiled():
     assert value.tolist() == [1, 8] and found.tolist() == [15, 80]
 
 
-def test_G01_a_result_that_is_compiled_is_no_tracer_afterwards():
+def test_G01_what_a_rule_keeps_under_jit_is_no_tracer_afterwards():
     kept = []
 
     def backward(ctx, grad):
@@ -372,5 +371,4 @@ def test_G01_a_result_that_is_compiled_is_no_tracer_afterwards():
     F = function(jaxgrad, lambda ctx, x: x * 2, backward)
     found = jaxgrad.jit(first(F.apply))(vector(*X))
     assert found.tolist() == [7, 7, 7]
-    with pytest.raises(RuntimeError, match="being traced"):
-        kept[0].tolist()
+    assert kept[0].tolist() == [1, 1, 1]

@@ -3,11 +3,13 @@
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
+import jax
 import pytest
 from as_torch import as_torch, error, leaf, warned
 from compiled import under_jit
 
 import jaxgrad
+from jaxgrad.tensor import wrap
 
 
 def numbers(torch, *values, **options):
@@ -584,11 +586,13 @@ def test_edge_40_no_numbers_in_a_compiled_function():
 
 def test_edge_40_no_tracer_is_left_in_a_gradient():
     outside = leaf(jaxgrad, 2.0)
-    with pytest.raises(RuntimeError, match="traced, but the tensor was not"):
-        jaxgrad.jit(lambda x: (outside * x).backward())(jaxgrad.tensor(3.0))
-    assert outside.grad is None
-    (outside * 3).backward()
+    jaxgrad.jit(lambda x: (outside * x).backward())(jaxgrad.tensor(3.0))
     assert outside.grad.item() == 3
+    with pytest.raises(RuntimeError, match="traced, but the tensor was not"):
+        jax.jit(lambda x: (outside * wrap(x)).backward())(3.0)
+    assert outside.grad.item() == 3
+    (outside * 3).backward()
+    assert outside.grad.item() == 6
 
 
 # Those that PyTorch has no answer for, and what is of several threads, stand above alone.

@@ -217,7 +217,7 @@ def test_compiling_in_several_threads():
         x = leaf(torch, 1.0, 2.0)
         return [function(x).tolist() for _ in range(3)]
 
-    expected = [[[2.0 * (i + 1), 4.0 * (i + 1)]] * 3 for i in range(THREADS)]
+    expected = [[[2.0 * n * (i + 1), 4.0 * n * (i + 1)] for n in (1, 2, 3)] for i in range(THREADS)]
     assert together(work) == expected
 
 
