@@ -6,6 +6,7 @@
 tensor([2., 4.])
 """
 
+import importlib
 from importlib.util import find_spec
 
 if find_spec("jaxgrad.rules") is None:
@@ -120,9 +121,16 @@ from .tensor import Tensor as Tensor
 
 methods.install()
 
+# where names are that few programs use, or that stand on packages which take long to import
+_LATER = {"load": "serialization", "save": "serialization"}
+
 
 def __getattr__(name):
     """Every operator of the table is a function here, and its in-place form."""
+    if name == "optim":
+        return importlib.import_module("jaxgrad.optim")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
     plain = name.removesuffix("_")
     if name.startswith("_") or plain not in ops.library.names | ops.ALIASES.keys():
         raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")

@@ -70,6 +70,8 @@ ROOMS = (
     "jaxgrad.compiling",
     "jaxgrad.jit",
     "jaxgrad.func",
+    "jaxgrad.serialization",
+    "jaxgrad.optim",
     "jaxgrad.nn",
     "jaxgrad.utils",
     "jaxgrad.check",

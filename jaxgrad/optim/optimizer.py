@@ -1,0 +1,389 @@
+"""What all optimizers are: groups of parameters with their options, and state by parameter."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+import warnings
+from collections import defaultdict
+
+from .. import conversion, dtypes, execution, modes
+from ..autograd.profiler_marks import record_function
+from ..hooks import Hooks, RemovableHandle, register
+from ..tensor import Tensor, current, wrap
+
+# in the place of a default: the group must say
+required = object()
+
+NOT_A_LEAF = (
+    "can't optimize a non-leaf Tensor: one of shape {}, computed by {}. Give the optimizer the "
+    "leaf that it comes from, or detach().requires_grad_() it"
+)
+DUPLICATES = (
+    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+    "error; see github.com/pytorch/pytorch/issues/40967 for more information"
+)
+
+_before_steps, _after_steps = Hooks(), Hooks()
+
+
+def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
+    """Have `hook(optimizer, args, kwargs)` called before each step of all optimizers."""
+    return register(_before_steps, hook)
+
+
+def register_optimizer_step_post_hook(hook) -> RemovableHandle:
+    """Have `hook(optimizer, args, kwargs)` called after each step of all optimizers."""
+    return register(_after_steps, hook)
+
+
+class Optimizer:
+    """The base of all optimizers.
+
+    params: tensors, pairs of a name and a tensor, or dicts of options with such a list as
+    `"params"`, each a group; defaults: the options of groups that do not say otherwise.
+
+    A subclass of your own gives `step`, and may keep what it likes in `self.state[parameter]`, a
+    dict. Raises TypeError for what is no tensor, ValueError for no parameters, for one that was
+    computed, and for one in two groups.
+
+    >>> class Signs(jaxgrad.optim.Optimizer):
+    ...     @jaxgrad.no_grad()
+    ...     def step(self):
+    ...         for group in self.param_groups:
+    ...             for param in group["params"]:
+    ...                 param.sub_(group["lr"] * param.grad.sign())
+    >>> x = jaxgrad.tensor([1.0, -1.0], requires_grad=True)
+    >>> optimizer = Signs([x], {"lr": 0.5})
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([ 0.5000, -0.5000], requires_grad=True)
+    """
+
+    def __init__(self, params, defaults: dict):
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got one Tensor of shape {list(params.shape)}: put it into a list"
+            )
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups: list[dict] = []
+        self._set_up()
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def _set_up(self):
+        self._changes, self._stepping, self._opt_called = 0, False, False
+        self._before_step, self._after_step = Hooks(), Hooks()
+        self._before_saving, self._after_saving = Hooks(), Hooks()
+        self._before_loading, self._after_loading = Hooks(), Hooks()
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _hooked(cls.__dict__["step"])
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        """Take on what `__getstate__` or `load_state_dict` gives."""
+        if "_changes" not in self.__dict__:
+            self._set_up()
+        self.__dict__.update(state)
+        self.defaults.setdefault("differentiable", False)
+        self._changes += 1
+
+    def __repr__(self):
+        lines = []
+        for number, group in enumerate(self.param_groups):
+            lines += ["", f"Parameter Group {number}"]
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return f"{type(self).__name__} (" + "\n".join(lines) + "\n)"
+
+    # ---- groups
+
+    def add_param_group(self, param_group: dict):
+        """Optimize further tensors, with options of their own.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=0.1)
+        >>> further = {"params": [jaxgrad.ones(2, requires_grad=True)], "lr": 0.5}
+        >>> optimizer.add_param_group(further)
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.1, 0.5]
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        names, params = _named(param_group["params"])
+        for param in params:
+            self._check(param)
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter "
+                    f"{name}"
+                )
+            param_group.setdefault(name, default)
+        if len(set(params)) < len(params):
+            warnings.warn(DUPLICATES, stacklevel=3)
+        for group in self.param_groups:
+            if (names is not None) != ("param_names" in group):
+                own = "with names" if names is not None else "without names"
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param "
+                    f"group {own} to the optimizer"
+                )
+            if not set(params).isdisjoint(group["params"]):
+                raise ValueError("some parameters appear in more than one parameter group")
+        param_group["params"] = params
+        if names is not None:
+            param_group["param_names"] = names
+        self.param_groups.append(param_group)
+        self._changes += 1
+
+    def _check(self, param):
+        if not isinstance(param, Tensor):
+            raise TypeError(
+                "optimizer can only optimize Tensors, but one of the params is "
+                f"{type(param).__name__}"
+            )
+        if self.defaults.get("differentiable") or param.is_leaf or param.retains_grad:
+            return
+        raise ValueError(NOT_A_LEAF.format(list(param.shape), param.grad_fn.name()))
+
+    def zero_grad(self, set_to_none: bool = True):
+        """Have the parameters forget their gradients; or with `set_to_none=False` fill those that
+        are there with zeros.
+        """
+        for group in self.param_groups:
+            for param in group["params"]:
+                if set_to_none:
+                    param.grad = None
+                elif param.grad is not None:
+                    _clear(param.grad)
+
+    def step(self, closure=None):
+        """Take a step. closure: evaluates the model again and gives the loss."""
+        raise NotImplementedError(f"{type(self).__name__}.step")
+
+    # ---- hooks
+
+    def register_step_pre_hook(self, hook) -> RemovableHandle:
+        """Have `hook(optimizer, args, kwargs)` called before each step, whose arguments it may
+        return anew.
+        """
+        return register(self._before_step, hook)
+
+    def register_step_post_hook(self, hook) -> RemovableHandle:
+        """Have `hook(optimizer, args, kwargs)` called after each step."""
+        return register(self._after_step, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """Have `hook(optimizer)` called before `state_dict`."""
+        return _register(self._before_saving, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """Have `hook(optimizer, state_dict)` called after `state_dict`; it may return another."""
+        return _register(self._after_saving, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """Have `hook(optimizer, state_dict)` called before `load_state_dict`, with a shallow copy;
+        it may return another.
+        """
+        return _register(self._before_loading, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """Have `hook(optimizer)` called after `load_state_dict`."""
+        return _register(self._after_loading, hook, prepend)
+
+    # ---- saving and loading
+
+    def state_dict(self) -> dict:
+        """The state and the groups, with numbers in the place of parameters, as PyTorch's has them.
+
+        >>> x = jaxgrad.ones(1, requires_grad=True)
+        >>> optimizer = jaxgrad.optim.SGD([x], lr=0.1, momentum=0.9)
+        >>> x.grad = jaxgrad.ones(1)
+        >>> optimizer.step()
+        >>> optimizer.state_dict()["state"]
+        {0: {'momentum_buffer': tensor([1.])}}
+        """
+        for hook in list(self._before_saving.values()):
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups, begin = [], 0
+        for group in self.param_groups:
+            for number, param in enumerate(group["params"], begin):
+                numbers.setdefault(id(param), number)
+            begin += len(group["params"])
+            packed = {key: value for key, value in group.items() if key != "params"}
+            groups.append(packed | {"params": [numbers[id(param)] for param in group["params"]]})
+        state = {
+            numbers[id(key)] if isinstance(key, Tensor) else key: value
+            for key, value in self.state.items()
+        }
+        return _passed(self._after_saving, self, {"state": state, "param_groups": groups})
+
+    def load_state_dict(self, state_dict: dict):
+        """Take on a state as `state_dict` gives it, here or in PyTorch: copies of it, in the dtypes
+        of the parameters.
+
+        Raises ValueError where the numbers of groups or parameters differ.
+        """
+        given = _passed(self._before_loading, self, state_dict.copy())
+        groups = [dict(group) for group in given["param_groups"]]
+        if len(groups) != len(self.param_groups):
+            raise ValueError(
+                "loaded state dict has a different number of parameter groups: "
+                f"{len(groups)}, and the optimizer has {len(self.param_groups)}"
+            )
+        for own, group in zip(self.param_groups, groups, strict=True):
+            if len(own["params"]) != len(group["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of "
+                    f"optimizer's group: {len(group['params'])} parameters, and the optimizer has "
+                    f"{len(own['params'])} there"
+                )
+        param_of = {
+            number: param
+            for own, group in zip(self.param_groups, groups, strict=True)
+            for number, param in zip(group["params"], own["params"], strict=True)
+        }
+        loading = _Loading()
+        state = defaultdict(dict)
+        for key, value in given["state"].items():
+            param = param_of.get(key)
+            state[key if param is None else param] = loading.copied(value, param)
+        for own, group in zip(self.param_groups, groups, strict=True):
+            group.update({k: loading.copied(v, None) for k, v in group.items() if k != "params"})
+            group["params"] = own["params"]
+            if "param_names" in own:
+                group.setdefault("param_names", own["param_names"])
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in list(self._after_loading.values()):
+            hook(self)
+
+
+class _Loading:
+    """Copies of what is loaded. `counts`: those of steps by their numbers: parameters that have
+    made as many steps share one.
+    """
+
+    def __init__(self):
+        self.counts: dict[tuple, Tensor] = {}
+
+    def copied(self, value, param, key=None):
+        """A value with tensors of its own; `param`: whose state it is, or None; `key`: its name."""
+        if isinstance(value, Tensor) or hasattr(value, "__array__"):
+            return self.tensor(value, param, key)
+        if key == "step" and isinstance(value, int | float):
+            wide = dtypes.get_default_dtype() is dtypes.float64
+            kind = dtypes.float64 if wide else dtypes.float32
+            return self.count(conversion.tensor(float(value), dtype=kind))
+        if isinstance(value, dict):
+            return {name: self.copied(item, param, name) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)([self.copied(item, param) for item in value])
+        return copy.deepcopy(value)
+
+    def tensor(self, value, param, key):
+        if not isinstance(value, Tensor):
+            value = conversion.as_tensor(value)
+        if key == "step":
+            return self.count(value)
+        if param is not None and param.dtype.is_floating_point | param.dtype.is_complex:
+            value = value.detach().to(param.dtype)
+        return wrap(current(value)._raw)
+
+    def count(self, value):
+        key = value.dtype, value.item()
+        return self.counts.setdefault(key, wrap(current(value)._raw))
+
+
+def _passed(hooks, optimizer, state_dict):
+    """What hooks make of a state dict."""
+    for hook in list(hooks.values()):
+        found = hook(optimizer, state_dict)
+        state_dict = state_dict if found is None else found
+    return state_dict
+
+
+def _register(hooks, hook, prepend):
+    handle = register(hooks, hook)
+    if prepend:
+        others = [(key, hooks.pop(key)) for key in list(hooks) if key != handle.id]
+        hooks.update(others)
+    return handle
+
+
+def _named(given) -> tuple[list | None, list]:
+    """The names of parameters, None where they have none, and the parameters."""
+    if isinstance(given, set):
+        raise TypeError(
+            "optimizer parameters need to be organized in ordered collections, but the ordering of "
+            "tensors in sets will change between runs. Please use a list instead."
+        )
+    given = [given] if isinstance(given, Tensor) else list(given)
+    pairs = [each for each in given if isinstance(each, tuple)]
+    if not pairs:
+        return None, given
+    if len(pairs) < len(given):
+        raise ValueError(
+            "all optimizer params should be with/without names. Some param names are missing"
+        )
+    return [name for name, _ in pairs], [param for _, param in pairs]
+
+
+def _clear(gradient):
+    if gradient.grad_fn is not None:
+        gradient.detach_()
+    else:
+        gradient.requires_grad_(False)
+    gradient.zero_()
+
+
+def _hooked(step):
+    """A `step` with the hooks around it, which an optimizer's own calls of `super().step()` leave
+    alone.
+    """
+    if getattr(step, "hooked", False):
+        return step
+
+    @functools.wraps(step)
+    def call(self, *args, **kwargs):
+        if self._stepping:
+            return step(self, *args, **kwargs)
+        self._stepping = self._opt_called = True
+        try:
+            if not execution.observers:
+                return _between_hooks(step, self, args, kwargs)
+            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                return _between_hooks(step, self, args, kwargs)
+        finally:
+            self._stepping = False
+
+    call.hooked = True
+    return call
+
+
+def _between_hooks(step, optimizer, args, kwargs):
+    before = itertools.chain(_before_steps.values(), optimizer._before_step.values())
+    for hook in list(before):
+        given = hook(optimizer, (optimizer, *args), kwargs)
+        if given is None:
+            continue
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise RuntimeError(
+                f"{step} must return None or a tuple of (new_args, new_kwargs), but got {given}."
+            )
+        (_, *args), kwargs = given
+    result = step(optimizer, *args, **kwargs)
+    for hook in list(itertools.chain(optimizer._after_step.values(), _after_steps.values())):
+        hook(optimizer, (optimizer, *args), kwargs)
+    return result

@@ -1,0 +1,31 @@
+"""What the constructors of optimizers refuse."""
+
+from __future__ import annotations
+
+from ..tensor import Tensor
+
+
+def check_rate(lr):
+    """Raises ValueError for a learning rate that is negative, or a tensor of several."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError(f"Tensor lr must be 1-element, not of shape {list(lr.shape)}")
+    check("learning rate", lr)
+
+
+def check(what: str, value, below=float("inf")):
+    """Raises ValueError where a number is not in [0, below)."""
+    if not 0.0 <= value or not value < below:
+        raise ValueError(f"Invalid {what}: {value}")
+
+
+def check_fused(fused, foreach, differentiable):
+    """Raises RuntimeError for options that exclude each other."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def is_used(value) -> bool:
+    """Whether a number makes a difference: it is a tensor, or not 0."""
+    return isinstance(value, Tensor) or value != 0
