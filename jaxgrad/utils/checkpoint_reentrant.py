@@ -1,0 +1,118 @@
+"""Checkpointing with `use_reentrant=True`: one node, and a backward pass inside of the pass."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+
+from .. import autograd, views
+from ..autograd.function import once_differentiable
+from ..execution import is_traced
+from ..modes import Draws
+from ..tensor import Tensor, wrap
+from .checkpoint_late import late
+from .checkpoint_state import Outside
+
+
+class CheckpointFunction(autograd.Function):
+    """A call of a function as one node, whose `backward` runs the function again and a pass inside
+    of the one that is under way. `checkpoint(..., use_reentrant=True)` calls it.
+    """
+
+    @staticmethod
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        check_backward_validity(args)
+        ctx.run_function, ctx.draws = run_function, Draws() if preserve_rng_state else None
+        tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        ctx.others = [None if isinstance(arg, Tensor) else arg for arg in args]
+        ctx.places = [isinstance(arg, Tensor) for arg in args]
+        ctx.outside = Outside(run_function, tensors)
+        ctx.save_for_backward(*tensors)
+        with autograd.grad_mode.no_grad(), _drawing(ctx.draws):
+            return run_function(*args)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *grads):
+        if not autograd._is_checkpoint_valid():
+            raise RuntimeError(REENTRANT)
+        tensors = ctx.saved_tensors
+        arrays = _after(grads, [tensor._array for tensor in tensors])
+        saved = iter(map(_like, tensors, arrays))
+        pairs = zip(ctx.places, ctx.others, strict=True)
+        inputs = detach_variable(tuple(next(saved) if place else other for place, other in pairs))
+        given = [value for value in inputs if isinstance(value, Tensor)]
+        again = ctx.outside.again(given, functools.partial(_after, grads, choose=not given))
+        with again, autograd.enable_grad(), _drawing(ctx.draws):
+            outputs = ctx.run_function(*inputs)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        wanted = [
+            (output, grad)
+            for output, grad in zip(outputs, grads, strict=True)
+            if isinstance(output, Tensor) and output.requires_grad
+        ]
+        if not wanted:
+            raise RuntimeError(
+                "none of output has requires_grad=True, this checkpoint() is not necessary"
+            )
+        autograd.backward(*map(list, zip(*wanted, strict=True)))
+        found = [value.grad if isinstance(value, Tensor) else None for value in inputs]
+        return None, None, *found
+
+
+REENTRANT = (
+    "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
+    "`inputs` parameter to .backward(). To resolve this error, you can either set "
+    "use_reentrant=False, or call .backward() without passing the `inputs` argument."
+)
+
+
+def _drawing(draws):
+    return contextlib.nullcontext() if draws is None else draws.again()
+
+
+def _after(gradients, arrays, choose=True):
+    """Arrays as they are once the gradients have arrived."""
+    arrived = [gradient._array for gradient in gradients if gradient is not None]
+    return late(arrays, arrived, choose) if is_traced() else arrays
+
+
+def _like(tensor, array):
+    made = wrap(array, views.plain(tensor._aval))
+    made._tracked = tensor.requires_grad
+    return made
+
+
+def detach_variable(inputs: tuple) -> tuple[Tensor, ...]:
+    """The values of a tuple, tensors detached, with the `requires_grad` that they had.
+
+    Raises RuntimeError for anything but a tuple.
+
+    >>> (x,) = jaxgrad.utils.checkpoint.detach_variable((jaxgrad.ones(2, requires_grad=True) * 2,))
+    >>> x.is_leaf, x.requires_grad
+    (True, True)
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            "Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
+        )
+    return tuple(_detached(value) if isinstance(value, Tensor) else value for value in inputs)
+
+
+def _detached(tensor):
+    made = tensor.detach()
+    made.requires_grad = tensor.requires_grad
+    return made
+
+
+def check_backward_validity(inputs) -> None:
+    """Warn where none of the values is a tensor that requires grad.
+
+    >>> jaxgrad.utils.checkpoint.check_backward_validity([jaxgrad.ones(2, requires_grad=True)])
+    """
+    if not any(value.requires_grad for value in inputs if isinstance(value, Tensor)):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+        )

@@ -1,0 +1,267 @@
+"""Selective checkpointing: which operators of a checkpointed function are kept, and which are run
+again.
+
+Eagerly a policy sees the kernel of each operator that runs, and what it keeps takes the place of
+the kernel in the run after. In a trace there are no kernels: there it sees each tensor that an
+operator records, and XLA drops what nobody needs any more.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import enum
+import functools
+from collections import defaultdict
+from collections.abc import Callable
+
+import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr
+
+from .. import avals, execution, modes, ops
+from ..autograd.saved_tensors import save_on_cpu
+from ..nodes import ProgramNode
+from ..primitive import Call
+from ..tensor import Tensor, wrap
+
+# the context of selective checkpointing that is entered here and now
+selected = contextvars.ContextVar("jaxgrad.checkpoint_selected", default=None)
+
+# operators that cost nothing, of which no policy is asked
+SAC_IGNORED_OPS = {ops.detach, ops.alias}
+
+
+class CheckpointPolicy(enum.Enum):
+    """What becomes of an operator's result: it is kept, computed again, or kept in the memory of
+    the host. MUST and PREFER are the same here, as nobody else has a say.
+
+    >>> jaxgrad.utils.checkpoint.CheckpointPolicy.MUST_SAVE.value
+    0
+    """
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+_SAVE = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
+_OFFLOAD = (CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFFLOAD)
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told beside the operator: `op_output`, its result. `is_recompute` is False,
+    as the policy is asked in the first run alone.
+    """
+
+    def __init__(self, *, is_recompute, op_output=None):
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+class _Selection:
+    """A context in which operators are watched; `kept`: by operator what became of each call."""
+
+    def __init__(self, kept):
+        self.kept = kept
+
+    def __enter__(self):
+        self.counts, self.token = defaultdict(int), selected.set(self)
+        self.scope = modes.scope.get()
+        if self.scope is None:
+            execution.observe(self.kernel)
+        else:
+            self.make, self.scope.make = self.scope.make, self.born
+        return self
+
+    def __exit__(self, *exception):
+        if self.scope is None:
+            execution.unobserve(self.kernel)
+        else:
+            self.scope.make = self.make
+        selected.reset(self.token)
+
+    def kernel(self, program, kernel, *arrays):
+        op = _operator(program) if selected.get() is self else None
+        if op is None:
+            return kernel(*arrays)
+        return self.result(op, functools.partial(kernel, *arrays), program, arrays)
+
+    def born(self, tensor: Tensor):
+        self.make(tensor)
+        node = tensor._node
+        if type(node) is not ProgramNode or selected.get() is not self:
+            return
+        op = _operator(node.reverse.program)
+        if op is not None:
+            array = tensor._raw
+            tensor._raw = self.result(op, lambda: array, node.reverse.program, ())
+
+    def number(self, op) -> int:
+        number, self.counts[op] = self.counts[op], self.counts[op] + 1
+        return number
+
+
+class _Caching(_Selection):
+    """The first run, which keeps what the policy says."""
+
+    def __init__(self, policy, kept):
+        super().__init__(kept)
+        self.policy = policy
+
+    def result(self, op, compute, program, arrays):
+        number, found = self.number(op), compute()
+        shown = jax.tree.map(wrap, found)
+        context = SelectiveCheckpointContext(is_recompute=False, op_output=shown)
+        token = selected.set(None)
+        try:
+            chosen = self.policy(
+                context, op, *map(_shown, arrays), **_program(self.policy, program)
+            )
+        finally:
+            selected.reset(token)
+        if isinstance(chosen, bool):
+            chosen = CheckpointPolicy.MUST_SAVE if chosen else CheckpointPolicy.PREFER_RECOMPUTE
+        self.kept[op][number] = _keep(chosen, found)
+        return found
+
+
+class _Cached(_Selection):
+    """A run after, which computes only what was not kept."""
+
+    def result(self, op, compute, program, arrays):
+        number = self.number(op)
+        entry = self.kept[op].get(number) if op in self.kept else None
+        if entry is None:
+            raise RuntimeError(
+                f"{op.__name__} invocation index {number} encountered during backward but not "
+                "found in storage. This can happen if the operations in the checkpointed region "
+                "are nondeterministic or depend on global state that changed between forward and "
+                "backward."
+            )
+        if entry is _CONSUMED:
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any "
+                "region computed under selective activation checkpoint."
+            )
+        if entry is _RECOMPUTE:
+            return compute()
+        self.kept[op][number] = _CONSUMED
+        return entry()
+
+
+_RECOMPUTE, _CONSUMED = object(), object()
+
+
+def _keep(chosen, found):
+    """What gives a result again; `_RECOMPUTE` where it is not kept."""
+    if chosen in _SAVE:
+        return lambda: found
+    if chosen not in _OFFLOAD:
+        return _RECOMPUTE
+    pair = save_on_cpu().pair
+    packed, structure = jax.tree.flatten(found)
+    packed = [pair.pack(wrap(array)) for array in packed]
+    return lambda: jax.tree.unflatten(structure, [pair.unpack(each)._array for each in packed])
+
+
+def _shown(value):
+    return wrap(value) if hasattr(value, "shape") else value
+
+
+def _operator(program):
+    """The operator of jaxgrad that a program is, None where there is none to ask about."""
+    if not isinstance(program, Call):
+        return None
+    op = getattr(ops, program.primitive.name, None)
+    return None if op in SAC_IGNORED_OPS else op
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
+    """The two contexts for `checkpoint(..., context_fn=...)` by which the results of some operators
+    are kept.
+
+    policy_fn_or_list: a list of operators (`jaxgrad.matmul`) whose results are kept, or
+    `policy(context, op, *args)`, which gives a CheckpointPolicy, or a bool; `args` are the tensors
+    and numbers that the operator computes from (none in a trace). allow_cache_entry_mutation has no
+    meaning: what is kept is an array, which cannot be written to.
+
+    Raises TypeError for anything else, ValueError for a list of what are no operators. Such a
+    region can be passed through once: a second pass raises RuntimeError.
+
+    >>> import functools
+    >>> cp = jaxgrad.utils.checkpoint
+    >>> x = jaxgrad.ones(2, 2, requires_grad=True)
+    >>> contexts = functools.partial(cp.create_selective_checkpoint_contexts, [jaxgrad.exp])
+    >>> y = cp.checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False, context_fn=contexts)
+    >>> y.sum().backward()
+    """
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            if not hasattr(op, "operator"):
+                raise ValueError(
+                    f"Expected op in `op_list` to be an OpOverload but got: {op} of type "
+                    f"{type(op)}: an operator of jaxgrad is meant, as jaxgrad.matmul"
+                )
+        policy = _Listed(policy_fn_or_list)
+    elif callable(policy_fn_or_list):
+        policy = policy_fn_or_list
+    else:
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    kept = defaultdict(dict)
+    return _Caching(policy, kept), _Cached(kept)
+
+
+class _Listed:
+    """The policy of a list of operators."""
+
+    def __init__(self, listed):
+        self.listed = listed
+
+    def __call__(self, context, op, *args):
+        return op in self.listed
+
+
+# policies of JAX
+
+
+class OfJax:
+    """A policy of `jax.checkpoint_policies` as one of operators: a result is kept where the policy
+    keeps what one of the operator's primitives gives.
+    """
+
+    def __init__(self, policy: Callable):
+        self.policy, self.known = policy, {}
+
+    def contexts(self):
+        return create_selective_checkpoint_contexts(self)
+
+    def __call__(self, context, op, *args, program):
+        if program not in self.known:
+            self.known[program] = self.choose(program)
+        return self.known[program]
+
+    def choose(self, program):
+        structs = [i.struct if isinstance(i, avals.Aval) else i(0) for i in program.inputs]
+        with jax.enable_x64(program.mode != avals.INLINE32):
+            jaxpr = jax.make_jaxpr(program.value)(*structs)
+        for equation in _equations(jaxpr):
+            inputs = [variable.aval for variable in equation.invars]
+            chosen = self.policy(equation.primitive, *inputs, **equation.params)
+            kind = type(chosen).__name__
+            if kind == "Offloadable":
+                return CheckpointPolicy.MUST_CPU_OFFLOAD
+            if chosen and kind != "RecomputeType":
+                return CheckpointPolicy.MUST_SAVE
+        return CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def _equations(jaxpr):
+    """The equations of a jaxpr and of those within."""
+    jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+    for equation in jaxpr.eqns:
+        within = [v for v in equation.params.values() if isinstance(v, ClosedJaxpr | Jaxpr)]
+        if not within:
+            yield equation
+        for each in within:
+            yield from _equations(each)
