@@ -243,12 +243,10 @@ class Frame:
             if shown != self.shown[number] and self.holders[number]() is not None
         ]
         if differ:
+            found = "\n".join(differ)
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have "
-                "different metadata than during the forward pass.\n"
-                + "\n".join(differ)
-                + f"\n{TIP}"
-                f"{self.logs(run)}"
+                f"different metadata than during the forward pass.\n{found}\n{TIP}{self.logs(run)}"
             )
 
     def logs(self, run) -> str:

@@ -113,11 +113,10 @@ class _Caching(_Selection):
         number, found = self.number(op), compute()
         shown = jax.tree.map(wrap, found)
         context = SelectiveCheckpointContext(is_recompute=False, op_output=shown)
+        known = {"program": program} if isinstance(self.policy, OfJax) else {}
         token = selected.set(None)
         try:
-            chosen = self.policy(
-                context, op, *map(_shown, arrays), **_program(self.policy, program)
-            )
+            chosen = self.policy(context, op, *map(_shown, arrays), **known)
         finally:
             selected.reset(token)
         if isinstance(chosen, bool):
