@@ -15,8 +15,10 @@ from .outcomes import Outcome
 from .places import Argument
 from .programs import bare
 from .replaying import again, replay
+from .surroundings import Surroundings
 from .tensor import Tensor, edge_of
 from .tracing import ArgumentInput, Input, Scope, captured
+from .varying import Varying
 
 
 class Trace:
@@ -28,7 +30,8 @@ class Trace:
 
     mode = avals.IMMEDIATE
 
-    def __init__(self, jitted, leaves, structure):
+    def __init__(self, jitted, leaves, structure, varying=frozenset()):
+        self.varying = varying
         self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
         self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
         self.grad_mode, self.derivative = mode.get(), None
@@ -38,6 +41,7 @@ class Trace:
         self.found = [place.tensor for place in scope.places.values()]
         self.places = [place.settle() for place in scope.places.values()]
         self.others = [each for each in scope.inputs if each.is_given]
+        self.surroundings = Surroundings(jitted.function)
         self.met, self.constants = scope.outside, closed.consts
         self.dependencies = [
             (owner, read, read(owner())) for (_, read), owner in scope.dependencies.items()
@@ -69,6 +73,8 @@ class Trace:
                 self.positions.setdefault(number, []).append(position)
             elif isinstance(leaf, jax.Array):
                 leaf = scope.input(leaf, ArgumentInput(position))
+            elif position in self.varying:
+                leaf = Varying(scope.input(leaf, ArgumentInput(position)))
             given.append(leaf)
         return given
 
@@ -109,7 +115,7 @@ class Trace:
         chosen = {
             leaf
             for key in self.jitted.donate
-            for leaf in jax.tree.leaves(_argument(args, kwargs, key))
+            for leaf in jax.tree.leaves(argument_at(args, kwargs, key))
         }
         told = {p.number for p in self.places if getattr(p.source, "position", None) in chosen}
         return told | {c.number for c in self.outcome.changes if c.value is not None}
@@ -124,16 +130,36 @@ class Trace:
             if place.refusal(tensor) is not None:
                 return None
             tensors.append(tensor)
-        if len(set(map(id, tensors))) < len(tensors) or self.met.has_changed():
-            return None
+        return None if self.refusal_of(leaves, tensors) else tensors
+
+    def refusal_of(self, leaves, tensors) -> str | None:
+        """Why it cannot be called with tensors that suit one by one; None where it can."""
+        if len(set(map(id, tensors))) < len(tensors):
+            return "two tensors are the same one now"
+        for number, positions in self.positions.items():
+            if len(positions) > 1 and any(leaves[i] is not tensors[number] for i in positions):
+                return "two arguments are not the same tensor any more"
+        if self.met.has_changed():
+            return "the hooks of a node from outside have changed"
         for reference, read, value in self.dependencies:
             owner = reference()
             if owner is None or read(owner) != value:
-                return None
-        for number, positions in self.positions.items():
-            if len(positions) > 1 and any(leaves[i] is not tensors[number] for i in positions):
-                return None
-        return tensors
+                return f"a {type(owner).__name__} that it uses has changed"
+        name = self.surroundings.changed()
+        return None if name is None else f"{name} is bound to something else"
+
+    def refusal(self, leaves) -> str | None:
+        """Why it cannot be called again, None where it can."""
+        tensors = []
+        for place in self.places:
+            tensor = place.source.find(leaves, tensors)
+            why = place.refusal(tensor)
+            if why is not None:
+                return (
+                    f"of the tensor of shape {list(place.aval.shape)} read at {place.line}: {why}"
+                )
+            tensors.append(tensor)
+        return self.refusal_of(leaves, tensors)
 
     def inputs_of(self, leaves, tensors):
         arrays = [tensor._raw for tensor in tensors]
@@ -215,7 +241,7 @@ def _alone() -> int:
 _ALONE = _alone()
 
 
-def _argument(args, kwargs, key):
+def argument_at(args, kwargs, key):
     if isinstance(key, str):
         return kwargs.get(key)
     return args[key] if key < len(args) else None

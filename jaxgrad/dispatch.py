@@ -19,6 +19,7 @@ from .binding import resolve
 from .primitive import ARRAY, Overloads, flatten
 from .recording import apply, finish
 from .tensor import Tensor, current, is_concrete, is_moving, wrap
+from .varying import Varying
 
 # A number is an input of the kernel, so that a new one compiles nothing. These few are part of it:
 # formulas and XLA
@@ -129,6 +130,8 @@ class Operator:
             return kind if value not in CONSTANTS and place in self.varying else (kind, value)
         if isinstance(value, Tensor):
             return current(value)._aval
+        if kind is Varying and place in self.varying:
+            return value.kind
         if kind is list or kind is tuple:
             return tuple(
                 [
@@ -236,6 +239,8 @@ def _prepare(value, kind):
         if not is_concrete(value):
             return value
         value = value._array.item()
+    if type(value) is Varying:
+        return _Number(value)
     return _Number(value) if isinstance(value, numbers.Number) and value not in CONSTANTS else value
 
 
@@ -249,4 +254,6 @@ def _as_tensor(value):
 
 
 def _input(leaf):
-    return leaf._aval if isinstance(leaf, Tensor) else type(leaf)
+    if isinstance(leaf, Tensor):
+        return leaf._aval
+    return leaf.kind if type(leaf) is Varying else type(leaf)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import jax
 
 from . import avals, dtypes, execution, modes, noting
-from .compiling import Trace
+from .compiling import Trace, argument_at
 from .modes import mode
 from .tangents import mark
 from .tensor import Tensor, standing
@@ -22,7 +22,12 @@ from .tensor import Tensor, standing
 AUTO = "auto"
 
 
-def jit(function: Callable | None = None, *, donate: int | str | Sequence[int | str] = AUTO):
+def jit(
+    function: Callable | None = None,
+    *,
+    donate: int | str | Sequence[int | str] = AUTO,
+    static_argnames: str | Sequence[str] = (),
+):
     """`function`, compiled: as it is, with all that it reads and changes.
 
     Tensors that it reaches by closure, attribute or global go into the program at every call with
@@ -32,13 +37,18 @@ def jit(function: Callable | None = None, *, donate: int | str | Sequence[int | 
     hooks), for grad mode, and for the values of all arguments that are no tensors, which must be
     hashable. Other Python values are part of the program, as they were when it was traced.
 
+    A Python int or float among the arguments is part of the program too, until a call brings
+    another one: from then on it is an input, of which there may be no `if`; where the function
+    needs to look at it, it stays part of the program.
+
     Arguments and results are tensors, JAX arrays, or lists, tuples and dicts of them, and anything
     hashable. Hooks run while the function is traced, and what they do to gradients is part of the
     program; to add one, or to take one away, has the function traced anew.
 
     donate: whose memory the results may take. By default that of tensors that are overwritten, as
     far as nobody else has their arrays; besides, arguments by position or by name, whose tensors
-    cannot be used afterwards; `()` for nobody's. Raises TypeError for an argument that cannot be
+    cannot be used afterwards; `()` for nobody's. static_argnames: names of arguments whose numbers
+    are always part of the program. Raises TypeError for an argument that cannot be
     hashed, RuntimeError where the function reads numbers (`item()`, an `if` on a tensor). After an
     error every tensor is what it was before the call.
 
@@ -55,20 +65,24 @@ def jit(function: Callable | None = None, *, donate: int | str | Sequence[int | 
     (tensor(11.), tensor([-2., -2.], requires_grad=True))
     """
     if function is None:
-        return functools.partial(jit, donate=donate)
-    return Jitted(function, donate)
+        return functools.partial(jit, donate=donate, static_argnames=static_argnames)
+    return Jitted(function, donate, static_argnames)
 
 
 class Jitted:
     """A compiled function: its `Trace`s, by the kinds of arguments that it was called with."""
 
-    def __init__(self, function, donate):
+    def __init__(self, function, donate, static_argnames):
         self.__name__ = type(function).__name__  # where the function has none, as a partial one
         functools.update_wrapper(self, function)
         self.function = function
-        self.donates = donate == AUTO or bool(donate)
-        self.donate = _positions(function, donate)
+        self.donates = donate not in ((), None) and donate is not False
+        donate = () if donate in (AUTO, None) or donate is False else donate
+        self.donate = _positions(function, donate, "donate")
+        self.static = _positions(function, static_argnames, "static_argnames")
         self.known: dict[tuple, list[Trace]] = {}
+        self.numbers: dict[tuple, Numbers] = {}
+        self.count, self.why, self.last = 0, "it has not been called", None
 
     @property
     def traces(self) -> list[Trace]:
@@ -79,7 +93,8 @@ class Jitted:
         if modes.scope.get() is not None or execution.is_traced():
             return self.function(*args, **kwargs)  # part of the trace that is under way
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
-        key = (structure, self.settings(), *map(_key, leaves))
+        varying = self.numbers[structure].varying if structure in self.numbers else ()
+        key = self.key(leaves, structure, varying)
         try:
             known = self.known.get(key, ())
         except TypeError as error:
@@ -92,21 +107,60 @@ class Jitted:
                 return trace(leaves, tensors)
         if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
             return self.function(*args, **kwargs)
-        return self.trace(key, leaves, structure)
+        return self.trace(leaves, structure)
 
-    def settings(self):
-        return mode.get(), dtypes.get_default_dtype(), noting.settings()
+    def explain(self) -> str:
+        """Why the function was last traced: what was different from the calls before.
 
-    def trace(self, key, leaves, structure):
+        >>> double = jaxgrad.jit(lambda x: x * 2)
+        >>> _ = double(jaxgrad.ones(2)), double(jaxgrad.ones(3))
+        >>> print(double.explain())
+        traced 2 times, the last time because argument 0 was torch.float32[2], and is torch.float32[3]
+        """
+        return f"traced {self.count} times, the last time because {self.why}"
+
+    def key(self, leaves, structure, varying):
+        settings = mode.get(), dtypes.get_default_dtype(), noting.settings()
+        keys = list(map(_key, leaves))
+        for position in varying:
+            keys[position] = type(leaves[position])
+        return structure, settings, *keys
+
+    def trace(self, leaves, structure):
         """Trace the function, and run what came of it."""
         self.refuse_moving(leaves, "is called with")
+        self.why = self.reason(leaves, structure)
+        self.count += 1
         self.forget()
-        trace = Trace(self, leaves, structure)
+        numbers = self.numbers.get(structure)
+        if numbers is None:
+            numbers = self.numbers[structure] = Numbers(self, leaves, structure)
+        numbers.look(leaves)
+        try:
+            trace = Trace(self, leaves, structure, numbers.varying)
+        except Exception:
+            if not numbers.give_up():
+                raise
+            trace = Trace(self, leaves, structure)
+        key = self.key(leaves, structure, numbers.varying)
         tensors = trace.found
         trace.found = None
+        self.last = structure, leaves_of(leaves), trace
         if not trace.is_once:
             self.known.setdefault(key, []).insert(0, trace)
         return trace(leaves, tensors)
+
+    def reason(self, leaves, structure) -> str:
+        """What makes this call another than the last one that was traced."""
+        if self.last is None:
+            return "it was called for the first time"
+        before, known, trace = self.last
+        if structure != before:
+            return f"the structure of the arguments was {before}, and is {structure}"
+        for position, (old, new) in enumerate(zip(known, leaves_of(leaves), strict=True)):
+            if old != new:
+                return f"argument {position} was {old[0]}, and is {new[0]}"
+        return trace.refusal(leaves) or "grad mode or another setting was changed"
 
     def refuse_moving(self, values, what):
         for tensor in filter(_is_tensor, values):
@@ -144,6 +198,12 @@ def _array(value):
     return value._raw if isinstance(value, Tensor) else value
 
 
+def leaves_of(leaves):
+    """Arguments as `explain` tells them."""
+    keys = map(_key, leaves)
+    return [(key, None) if isinstance(key, avals.Aval) else key[::-1] for key in keys]
+
+
 def _key(leaf):
     """What of an argument decides which program serves."""
     if isinstance(leaf, Tensor):
@@ -155,18 +215,48 @@ def _key(leaf):
     return type(leaf), leaf
 
 
-def _positions(function, donate) -> tuple[int | str, ...]:
-    """Where donated arguments may be found: each by position and by name."""
-    if donate == AUTO or (not isinstance(donate, int) and not donate):
+class Numbers:
+    """The Python numbers among the arguments of one structure.
+
+    `varying`: the positions of those that are inputs of the program.
+    """
+
+    def __init__(self, jitted, leaves, structure):
+        args, kwargs = jax.tree.unflatten(structure, range(len(leaves)))
+        fixed = {
+            i for key in jitted.static for i in jax.tree.leaves(argument_at(args, kwargs, key))
+        }
+        self.first = {
+            i: leaf
+            for i, leaf in enumerate(leaves)
+            if type(leaf) in (int, float) and i not in fixed
+        }
+        self.varying = frozenset()
+
+    def look(self, leaves):
+        """Note which numbers are others than they were."""
+        self.varying |= {i for i, first in self.first.items() if leaves[i] != first}
+
+    def give_up(self) -> bool:
+        """Leave those that vary to be part of the program; tells whether there were any."""
+        given_up, self.varying = self.varying, frozenset()
+        for position in given_up:
+            del self.first[position]
+        return bool(given_up)
+
+
+def _positions(function, wanted, what) -> tuple[int | str, ...]:
+    """Where arguments may be found that are told by position or name: each by both."""
+    wanted = (wanted,) if isinstance(wanted, int | str) else tuple(wanted)
+    if not wanted:
         return ()
-    donate = (donate,) if isinstance(donate, int | str) else tuple(donate)
     names = [
         name
         for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        if parameter.kind is not parameter.VAR_POSITIONAL
     ]
-    for key in donate:
+    for key in wanted:
         if key not in names and not (isinstance(key, int) and 0 <= key < max(len(names), 1)):
-            raise ValueError(f"donate={key!r}: {function.__name__} takes the arguments {names}")
-    positions = [names.index(key) if isinstance(key, str) else key for key in donate]
+            raise ValueError(f"{what}={key!r}: {function.__name__} takes the arguments {names}")
+    positions = [names.index(key) if isinstance(key, str) else key for key in wanted]
     return (*positions, *(names[position] for position in positions if position < len(names)))

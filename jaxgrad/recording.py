@@ -34,7 +34,7 @@ def apply(program: Program, leaves: list):
         arrays = [leaf._array for leaf in leaves]
         mask = tuple([leaf._tracked for leaf in leaves])
     else:
-        arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        arrays = [getattr(leaf, "_array", leaf) for leaf in leaves]  # a number may be Varying
         mask = tuple([isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves])
     return finish(program, leaves, arrays, mask)
 

@@ -15,6 +15,7 @@ from .outcomes import Outcome
 from .places import GradientOf
 from .tensor import Tensor, edge_of, leaf_state, wrap
 from .tracing import ArgumentInput, Scope
+from .varying import Varying
 
 
 class Replay(Scope):
@@ -57,7 +58,10 @@ class Replay(Scope):
                 leaves[position] = tensor
         for other in trace.others:
             if isinstance(other, ArgumentInput):
-                leaves[other.position] = self.given[other.key]
+                array = self.given[other.key]
+                leaves[other.position] = (
+                    Varying(array) if other.position in trace.varying else array
+                )
         return leaves
 
     def reach(self, place):

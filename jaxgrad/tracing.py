@@ -24,6 +24,7 @@ from .aliasing import lock as writing
 from .autograd import compiled
 from .places import GradientOf, Outside, Place, Source
 from .tensor import LeafState, Tensor, current
+from .varying import Varying
 
 # An input of a trace that was found while it was under way: an equation without operands, which
 # `jit` turns into an argument. `number`: its position among the inputs.
@@ -151,7 +152,7 @@ class Scope:
     def number(self, read):
         """A Python number that `read` gives, at each call anew."""
         source = NumberInput(read, sum(isinstance(each, NumberInput) for each in self.inputs))
-        return self.input(read(), source)
+        return Varying(self.input(read(), source))
 
     def depend(self, owner, read):
         """Have the program serve only while `read(owner)` gives what it gives when the function has
