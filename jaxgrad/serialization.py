@@ -29,6 +29,11 @@ ADVICE = (
     "code. Where PyTorch is installed, write the file anew with safetensors.torch.save_file"
 )
 
+# what reading a file of another format may raise
+_WRONG = (
+    safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError
+)  # fmt: skip
+
 
 def save(obj, f):
     """Write tensors, numbers, strings and None, in dicts, lists and tuples of any depth, as
@@ -69,7 +74,7 @@ def load(f, map_location=None, *, weights_only: bool = True, mmap: bool | None =
         told = _metadata(data).get(STRUCTURE)
         told = json.loads(told) if told else {"dict": [[n, {"tensor": n}] for n in arrays]}
         return _made(told, arrays, map_location)
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except _WRONG as error:
         by = ", but looks like one of torch.save" if data.startswith(OF_TORCH) else ""
         raise RuntimeError(f"{name} is no safetensors file{by} ({error}): {ADVICE}") from None
 

@@ -13,10 +13,12 @@
 (tensor(5.), tensor(1.2500), tensor([0.2500, 0.5000], requires_grad=True))
 """
 
+from . import lr_scheduler as lr_scheduler
 from . import optimizer as optimizer
 from .adagrad import Adagrad as Adagrad
 from .adam import Adam as Adam
 from .adam import AdamW as AdamW
+from .lbfgs import LBFGS as LBFGS
 from .optimizer import Optimizer as Optimizer
 from .rmsprop import RMSprop as RMSprop
 from .sgd import SGD as SGD

@@ -44,11 +44,11 @@ class Adagrad(Updating):
         check("weight_decay value", weight_decay)
         check("initial_accumulator_value value", initial_accumulator_value)
         check("epsilon value", eps)
-        defaults = dict(
-            lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value, foreach=foreach,
-            maximize=maximize, differentiable=differentiable, fused=fused,
-        )  # fmt: skip
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
         count = new_count()

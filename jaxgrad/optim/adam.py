@@ -52,12 +52,12 @@ class Adam(Updating):
             if isinstance(betas[index], Tensor) and betas[index].numel() != 1:
                 raise ValueError(f"Tensor betas[{index}] must be 1-element")
         check("weight_decay value", weight_decay)
-        defaults = dict(
-            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
-            maximize=maximize, foreach=foreach, capturable=capturable,
-            differentiable=differentiable, fused=fused,
-            decoupled_weight_decay=decoupled_weight_decay,
-        )  # fmt: skip
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 

@@ -79,7 +79,8 @@ class Optimizer:
             self.add_param_group(group)
 
     def _set_up(self):
-        self._changes, self._stepping, self._opt_called = 0, False, False
+        self._changes, self._stepping = 0, False
+        self._opt_called = self._is_scheduled = self._is_traced = False
         self._before_step, self._after_step = Hooks(), Hooks()
         self._before_saving, self._after_saving = Hooks(), Hooks()
         self._before_loading, self._after_loading = Hooks(), Hooks()
@@ -360,6 +361,7 @@ def _hooked(step):
         if self._stepping:
             return step(self, *args, **kwargs)
         self._stepping = self._opt_called = True
+        self._is_traced = self._is_traced or modes.scope.get() is not None
         try:
             if not execution.observers:
                 return _between_hooks(step, self, args, kwargs)

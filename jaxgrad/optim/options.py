@@ -14,7 +14,7 @@ def check_rate(lr):
 
 def check(what: str, value, below=float("inf")):
     """Raises ValueError where a number is not in [0, below)."""
-    if not 0.0 <= value or not value < below:
+    if not value >= 0.0 or not value < below:
         raise ValueError(f"Invalid {what}: {value}")
 
 

@@ -18,11 +18,11 @@ class RMSprop(Updating):
     the parameter's shape and dtype. Raises ValueError for numbers that make no sense.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = jaxgrad.optim.RMSprop([x], lr=0.1)
+    >>> optimizer = jaxgrad.optim.RMSprop([x], lr=0.05)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x
-    tensor([0., 1.], requires_grad=True)
+    tensor([0.5000, 1.5000], requires_grad=True)
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class RMSprop(Updating):
         check("momentum value", momentum)
         check("weight_decay value", weight_decay)
         check("alpha value", alpha)
-        defaults = dict(
-            lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered,
-            weight_decay=weight_decay, capturable=capturable, foreach=foreach, maximize=maximize,
-            differentiable=differentiable,
-        )  # fmt: skip
+        defaults = {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     def __setstate__(self, state):

@@ -1,0 +1,211 @@
+"""L-BFGS, with a line search where that is asked for."""
+
+from __future__ import annotations
+
+from .. import modes, ops
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..tensor import Tensor
+from .line_search import Point, Search
+from .optimizer import Optimizer
+from .options import check_rate
+
+UNDER_JIT = (
+    "LBFGS.step inside of jaxgrad.jit: how often it evaluates the closure depends on numbers, and "
+    "a trace has none. Compile the closure, and call step outside"
+)
+
+
+class LBFGS(Optimizer):
+    """L-BFGS: steps by an approximation of the inverse Hessian from the last `history_size` steps.
+
+    It is written here, operator by operator: optax's has another first step and no end of its own.
+    So it calls the closure, which may be compiled, and is not itself a part of a compiled function.
+
+    One group of parameters. lr: the first guess of a step's length; max_iter, max_eval: limits on
+    a call of `step`; tolerance_grad, tolerance_change: what is taken for zero; line_search_fn: None
+    or `"strong_wolfe"`. State, that of the first parameter: `n_iter`, `func_evals`, `prev_loss`,
+    `t`, and flat tensors of all elements, `d`, `prev_flat_grad`, and the lists `old_dirs` and
+    `old_stps`. Raises ValueError for several groups, RuntimeError inside of `jaxgrad.jit`.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = jaxgrad.optim.LBFGS([x], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((x - 3) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> loss = optimizer.step(closure)
+    >>> x.detach().round()
+    tensor([3., 3.])
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1,
+        max_iter=20,
+        max_eval=None,
+        tolerance_grad=1e-7,
+        tolerance_change=1e-9,
+        history_size=100,
+        line_search_fn=None,
+    ):
+        check_rate(lr)
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        defaults = {
+            "lr": lr, "max_iter": max_iter, "max_eval": max_eval, "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change, "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    @no_grad()
+    def step(self, closure):
+        """Minimize for a while. closure: clears the gradients, evaluates the loss, calls `backward`
+        and gives the loss; the first one that it gives is returned.
+        """
+        if modes.scope.get() is not None:
+            raise RuntimeError(UNDER_JIT)
+        (group,) = self.param_groups
+        state = self.state[group["params"][0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        run = _Run(group, state, enable_grad()(closure))
+        if run.is_flat():
+            return run.first
+        run.minimize()
+        return run.first
+
+
+class _Run:
+    """One call of `step`: `loss`, `gradient`: those at the parameters; `evaluations`: so far."""
+
+    def __init__(self, group, state, closure):
+        self.group, self.state, self.closure = group, state, closure
+        self.params, self.evaluations = group["params"], 0
+        self.first = self.evaluate()
+
+    def evaluate(self):
+        loss = self.closure()
+        self.loss = loss.item() if isinstance(loss, Tensor) else float(loss)
+        self.gradient = self.flat_gradient()
+        self.evaluations += 1
+        self.state["func_evals"] += 1
+        return loss
+
+    def is_flat(self) -> bool:
+        return self.gradient.abs().max().item() <= self.group["tolerance_grad"]
+
+    def minimize(self):
+        group, state, done = self.group, self.state, 0
+        while done < group["max_iter"]:
+            done += 1
+            state["n_iter"] += 1
+            state["d"] = direction = self.direction()
+            state["prev_flat_grad"], state["prev_loss"] = self.gradient.clone(), self.loss
+            state["t"] = t = self.first_guess()
+            slope = self.gradient.dot(direction).item()
+            if slope > -group["tolerance_change"]:
+                break
+            before = self.loss
+            if group["line_search_fn"] is not None:
+                state["t"] = t = self.search(t, direction, slope)
+                flat = self.is_flat()
+            else:
+                self.move(t, direction)
+                flat = False
+                if done != group["max_iter"]:
+                    self.evaluate()
+                    flat = self.is_flat()
+            if self.evaluations >= group["max_eval"] or flat or done == group["max_iter"]:
+                break
+            if (direction * t).abs().max().item() <= group["tolerance_change"]:
+                break
+            if abs(self.loss - before) < group["tolerance_change"]:
+                break
+
+    # ---- where to
+
+    def direction(self) -> Tensor:
+        state = self.state
+        if state["n_iter"] == 1:
+            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            return self.gradient.neg()
+        self.remember()
+        changes, steps, inverses = state["old_dirs"], state["old_stps"], state["ro"]
+        alphas = state.setdefault("al", [None] * self.group["history_size"])
+        result = self.gradient.neg()
+        for i in reversed(range(len(changes))):
+            alphas[i] = steps[i].dot(result) * inverses[i]
+            result.sub_(changes[i] * alphas[i])
+        result.mul_(state["H_diag"])
+        for i, change in enumerate(changes):
+            beta = change.dot(result) * inverses[i]
+            result.add_(steps[i] * (alphas[i] - beta))
+        return result
+
+    def remember(self):
+        """Add the last step to the history, if the loss curves upward along it."""
+        state = self.state
+        change = self.gradient - state["prev_flat_grad"]
+        step = state["d"] * state["t"]
+        curvature = change.dot(step)
+        if curvature.item() <= 1e-10:
+            return
+        for name, value in (("old_dirs", change), ("old_stps", step), ("ro", 1.0 / curvature)):
+            if len(state[name]) == self.group["history_size"]:
+                state[name].pop(0)
+            state[name].append(value)
+        state["H_diag"] = curvature / change.dot(change)
+
+    def first_guess(self) -> float:
+        rate = float(self.group["lr"])
+        if self.state["n_iter"] > 1:
+            return rate
+        return min(1.0, 1.0 / self.gradient.abs().sum().item()) * rate
+
+    def search(self, t, direction, slope) -> float:
+        if self.group["line_search_fn"] != "strong_wolfe":
+            raise RuntimeError(
+                f"only 'strong_wolfe' is supported, not {self.group['line_search_fn']!r}"
+            )
+        begin = [param.clone() for param in self.params]
+        start = Point(0.0, self.loss, self.gradient, slope)
+        limit = self.group["max_eval"] - self.evaluations
+
+        def evaluate(t):
+            self.move(t, direction)
+            self.evaluate()
+            for param, value in zip(self.params, begin, strict=True):
+                param.copy_(value)
+            return Point(t, self.loss, self.gradient, self.gradient.dot(direction).item())
+
+        reach = direction.abs().max().item()
+        found = Search(evaluate, start, limit, reach, self.group["tolerance_change"]).run(t)
+        self.loss, self.gradient = found.loss, found.gradient
+        self.move(found.t, direction)
+        return found.t
+
+    # ---- all parameters as one vector
+
+    def flat_gradient(self) -> Tensor:
+        grads = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in self.params]
+        return ops.cat([_flat(grad) for grad in grads])
+
+    def move(self, t, direction):
+        begin = 0
+        for param in self.params:
+            size = param.numel() * (1 + param.dtype.is_complex)
+            piece = direction[begin : begin + size]
+            begin += size
+            if param.dtype.is_complex:
+                piece = ops.view_as_complex(piece.reshape(-1, 2))
+            param.add_(piece.reshape(param.shape), alpha=t)
+
+
+def _flat(grad):
+    if grad.dtype.is_complex:
+        grad = ops.view_as_real(grad)
+    return grad.detach().reshape(-1)

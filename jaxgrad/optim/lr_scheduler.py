@@ -1,0 +1,264 @@
+"""Schedulers of learning rates, with PyTorch's numbers. A rate that changes has nothing compiled
+anew, eager or under `jaxgrad.jit`.
+
+>>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+>>> scheduler = jaxgrad.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+>>> rates = []
+>>> for _ in range(5):
+...     rates += scheduler.get_last_lr()
+...     optimizer.step()
+...     scheduler.step()
+>>> rates
+[1.0, 1.0, 0.5, 0.5, 0.25]
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from bisect import bisect_right
+from collections import Counter
+
+from .lr_combined import ChainedScheduler as ChainedScheduler
+from .lr_combined import ReduceLROnPlateau as ReduceLROnPlateau
+from .lr_combined import SequentialLR as SequentialLR
+from .lr_cycles import CosineAnnealingWarmRestarts as CosineAnnealingWarmRestarts
+from .lr_cycles import CyclicLR as CyclicLR
+from .lr_cycles import OneCycleLR as OneCycleLR
+from .scheduling import LRScheduler as LRScheduler
+
+_LRScheduler = LRScheduler
+
+
+class _OfFunctions(LRScheduler):
+    """Rates from functions of the epoch, one for each group."""
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        count = len(optimizer.param_groups)
+        several = isinstance(lr_lambda, list | tuple)
+        if several and len(lr_lambda) != count:
+            raise ValueError(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
+        self.lr_lambdas = list(lr_lambda) if several else [lr_lambda] * count
+        for function in self.lr_lambdas:
+            if not callable(function):
+                kind = type(function).__name__
+                raise TypeError(f"lr_lambda should be a function, but got {kind}")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self):
+        """All that the scheduler knows, without the optimizer; of callable objects what they know,
+        of functions nothing.
+        """
+        known = [
+            None if isinstance(each, types.FunctionType) else vars(each).copy()
+            for each in self.lr_lambdas
+        ]
+        return super().state_dict() | {"lr_lambdas": known}
+
+    def load_state_dict(self, state_dict):
+        rest = {name: value for name, value in state_dict.items() if name != "lr_lambdas"}
+        super().load_state_dict(rest)
+        for function, known in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=False):
+            if known is not None:
+                vars(function).update(known)
+
+
+class LambdaLR(_OfFunctions):
+    """The initial rate times what a function says of the epoch. lr_lambda: a function, or a list of
+    one for each group.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = jaxgrad.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
+
+    def get_lr(self):
+        self._warn_outside()
+        pairs = zip(self.lr_lambdas, self.base_lrs, strict=True)
+        return [rate * function(self.last_epoch) for function, rate in pairs]
+
+
+class MultiplicativeLR(_OfFunctions):
+    """The last rate times what a function says of the epoch."""
+
+    def get_lr(self):
+        self._warn_outside()
+        if self._is_initial:
+            return self._kept()
+        pairs = zip(self.lr_lambdas, self.optimizer.param_groups, strict=True)
+        return [group["lr"] * function(self.last_epoch) for function, group in pairs]
+
+
+class StepLR(LRScheduler):
+    """Times `gamma` every `step_size` epochs."""
+
+    def __init__(self, optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        self._warn_outside()
+        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+            return self._kept()
+        return self._scaled(self.gamma)
+
+    def _get_closed_form_lr(self):
+        return [rate * self.gamma ** (self.last_epoch // self.step_size) for rate in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """Times `gamma` at each of the epochs `milestones`."""
+
+    def __init__(self, optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1):
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def load_state_dict(self, state_dict):
+        super().load_state_dict(state_dict)
+        self.milestones = Counter(self.milestones)
+
+    def get_lr(self):
+        self._warn_outside()
+        if self.last_epoch not in self.milestones:
+            return self._kept()
+        return self._scaled(self.gamma ** self.milestones[self.last_epoch])
+
+    def _get_closed_form_lr(self):
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [rate * self.gamma**passed for rate in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """Times `factor` until the epoch `total_iters`."""
+
+    def __init__(
+        self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ):
+        if not 0 <= factor <= 1:
+            raise ValueError(
+                f"Constant multiplicative factor expected to be between 0 and 1. It is {factor}"
+            )
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        self._warn_outside()
+        if self.last_epoch == 0:
+            return self._scaled(self.factor)
+        if self.last_epoch != self.total_iters:
+            return self._kept()
+        return self._scaled(1.0 / self.factor)
+
+    def _get_closed_form_lr(self):
+        is_over = self.last_epoch >= self.total_iters
+        return [rate * (self.factor + is_over * (1 - self.factor)) for rate in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """Times a factor that goes in a line from `start_factor` to `end_factor`, until the epoch
+    `total_iters`.
+    """
+
+    def __init__(
+        self,
+        optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
+        if not 0 < start_factor <= 1:
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to "
+                f"1. It is {start_factor}"
+            )
+        if not 0 <= end_factor <= 1:
+            raise ValueError(
+                f"Ending multiplicative factor expected to be between 0 and 1. It is {end_factor}"
+            )
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        self._warn_outside()
+        if self.last_epoch == 0:
+            return self._scaled(self.start_factor)
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._kept()
+        rise = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
+        return self._scaled(1.0 + rise / before)
+
+    def _get_closed_form_lr(self):
+        rise = self.end_factor - self.start_factor
+        done = min(self.total_iters, self.last_epoch)
+        return [
+            rate * (self.start_factor + rise * done / self.total_iters) for rate in self.base_lrs
+        ]
+
+
+class ExponentialLR(LRScheduler):
+    """Times `gamma` every epoch."""
+
+    def __init__(self, optimizer, gamma: float, last_epoch: int = -1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        self._warn_outside()
+        return self._kept() if self._is_initial else self._scaled(self.gamma)
+
+    def _get_closed_form_lr(self):
+        return [rate * self.gamma**self.last_epoch for rate in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """Down to 0 at the epoch `total_iters`, by a power of what is left."""
+
+    def __init__(self, optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        self._warn_outside()
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._kept()
+        left = 1.0 - self.last_epoch / self.total_iters
+        before = 1.0 - (self.last_epoch - 1) / self.total_iters
+        return self._scaled((left / before) ** self.power)
+
+    def _get_closed_form_lr(self):
+        left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [rate * left**self.power for rate in self.base_lrs]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Down to `eta_min` at the epoch `T_max` as half a cosine, and up again."""
+
+    def __init__(self, optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        self._warn_outside()
+        if self._is_initial:
+            return self._kept()
+        if self._step_count == 1 and self.last_epoch > 0:
+            return self._get_closed_form_lr()
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
+            turn = 1 - math.cos(math.pi / self.T_max)
+            pairs = zip(self.base_lrs, self._kept(), strict=True)
+            return [rate + (base - self.eta_min) * turn / 2 for base, rate in pairs]
+        ratio = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
+        return [ratio * (rate - self.eta_min) + self.eta_min for rate in self._kept()]
+
+    def _height(self, epoch):
+        return 1 + math.cos(math.pi * epoch / self.T_max)
+
+    def _get_closed_form_lr(self):
+        height = self._height(self.last_epoch)
+        return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]

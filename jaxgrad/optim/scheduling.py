@@ -1,0 +1,167 @@
+"""What all schedulers of learning rates are: Python's arithmetic on what the groups say."""
+
+from __future__ import annotations
+
+import warnings
+
+from ..autograd.grad_mode import no_grad
+from ..tensor import Tensor
+from .optimizer import Optimizer
+
+EPOCH = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
+    "possible. Please use `scheduler.step()` to step the scheduler. With an epoch the closed form "
+    "is used, where there is one"
+)
+TOO_EARLY = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. They are called in the "
+    "opposite order: otherwise the first learning rate of the schedule is never used"
+)
+OVERRIDDEN = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+    "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`"
+)
+NOT_LAST = "To get the last learning rate computed by the scheduler, please use `get_last_lr()`."
+
+
+def check_optimizer(optimizer):
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+def rates(optimizer, name: str = "lr") -> list:
+    """What each group says of a rate, tensors as copies."""
+    values = [group[name] for group in optimizer.param_groups]
+    return [each.clone() if isinstance(each, Tensor) else each for each in values]
+
+
+def set_rate(group, value, name: str = "lr"):
+    """Set a rate of a group; in place where it is a tensor."""
+    if isinstance(group[name], Tensor):
+        with no_grad():
+            group[name].fill_(value)
+    else:
+        group[name] = value
+
+
+def for_groups(name, optimizer, value) -> list:
+    """A value for each group: a list has one for each, anything else is for all."""
+    count = len(optimizer.param_groups)
+    if not isinstance(value, list | tuple):
+        value = [value] * count
+    if len(value) != count:
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
+            f"values, param_groups has {count}."
+        )
+    return [each.clone() if isinstance(each, Tensor) else each for each in value]
+
+
+class LRScheduler:
+    """The base of schedulers: each `step` sets the rates of all groups to those that `get_lr`
+    gives.
+
+    A subclass gives `get_lr()`, from `self.last_epoch`, `self.base_lrs` and the groups of
+    `self.optimizer`. last_epoch: of the epoch to resume after, for which each group must have an
+    `initial_lr`; otherwise KeyError. Raises TypeError for what is no Optimizer.
+
+    >>> class Halved(jaxgrad.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [rate / 2**self.last_epoch for rate in self.base_lrs]
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=0.5)
+    >>> scheduler = Halved(optimizer)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for number, (group, rate) in enumerate(
+            zip(optimizer.param_groups, rates(optimizer), strict=True)
+        ):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", rate)
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{number}] when resuming "
+                    "scheduler with last_epoch >= 0: load the optimizer's state first, or leave "
+                    "last_epoch out where training begins"
+                )
+        self.base_lrs = rates(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        if not optimizer._is_scheduled:
+            optimizer._is_scheduled, optimizer._opt_called = True, False
+        self._initial_step()
+
+    def _initial_step(self):
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def state_dict(self) -> dict:
+        """All that the scheduler knows, without the optimizer."""
+        return {name: value for name, value in vars(self).items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict):
+        """Take on what `state_dict` has given."""
+        vars(self).update(state_dict)
+
+    def get_last_lr(self) -> list:
+        """The rates of the groups that were set last."""
+        return self._last_lr
+
+    def get_lr(self) -> list:
+        """The rates of the groups in this epoch."""
+        raise NotImplementedError(f"{type(self).__name__}.get_lr")
+
+    def step(self, epoch: int | None = None):
+        """Go on to the next epoch."""
+        if self._step_count == 1:
+            self._check_order()
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(EPOCH, UserWarning, stacklevel=2)
+        self._update_lr(epoch)
+
+    def _check_order(self):
+        optimizer = self.optimizer
+        if "step" in vars(optimizer):
+            warnings.warn(OVERRIDDEN, UserWarning, stacklevel=3)
+        elif not (optimizer._opt_called or optimizer._is_traced):
+            warnings.warn(TOO_EARLY, UserWarning, stacklevel=3)
+
+    def _update_lr(self, epoch: int | None = None):
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        is_closed = epoch is not None and hasattr(self, "_get_closed_form_lr")
+        self._set_rates(self._get_closed_form_lr if is_closed else self.get_lr)
+
+    def _set_rates(self, give):
+        self._get_lr_called_within_step = True
+        try:
+            values = give()
+        finally:
+            self._get_lr_called_within_step = False
+        for group, value in zip(self.optimizer.param_groups, values, strict=True):
+            set_rate(group, value)
+        self._last_lr = rates(self.optimizer)
+
+    # ---- what `get_lr` says
+
+    def _kept(self) -> list:
+        return rates(self.optimizer)
+
+    def _scaled(self, factor) -> list:
+        return [group["lr"] * factor for group in self.optimizer.param_groups]
+
+    def _warn_outside(self):
+        if not self._get_lr_called_within_step:
+            warnings.warn(NOT_LAST, UserWarning, stacklevel=3)
