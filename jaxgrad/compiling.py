@@ -126,8 +126,12 @@ class Trace:
         """The tensors that are in its places now; None where the program is not for them."""
         tensors = []
         for place in self.places:
-            tensor = place.source.find(leaves, tensors)
-            if place.refusal(tensor) is not None:
+            reference = place.reference
+            if reference is None:
+                tensor = place.source.find(leaves, tensors)
+            else:
+                tensor = reference()
+            if tensor is None or not place.suits(tensor):
                 return None
             tensors.append(tensor)
         return None if self.refusal_of(leaves, tensors) else tensors

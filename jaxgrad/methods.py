@@ -173,8 +173,8 @@ class _Methods:
         if self._requires_grad:
             raise TypeError(
                 "a JAX function was given a tensor that requires grad, and its gradient would be "
-                "lost: call "
-                "jaxgrad's operator of that name, or pass tensor.detach()"
+                "lost: call jaxgrad's operator of that name, make an operator of the function by "
+                "jaxgrad.from_jax(function), or pass tensor.detach()"
             )
         return standing(self, "a JAX function was given")._array
 

@@ -81,10 +81,17 @@ class Change:
 
     def apply(self, tensor: Tensor, arrays, nodes, named):
         """Make it so for the tensor that is in the place now."""
-        if self.value is not None:
+        value = self.value
+        if value is not None and value.live is None and tensor._alias is None:
+            tensor._raw, tensor._aval = arrays[value.output], value.aval  # as `write`, in a hurry
+        elif value is not None:
             self.write(tensor, arrays, nodes)
         if self.writes:
-            count(tensor, self.writes)
+            counter = tensor._counter
+            if counter is None or counter.places is not None:
+                count(tensor, self.writes)
+            else:
+                counter.value += self.writes
         tensor._tracked = self.tracked
         if self.slot is not UNCHANGED:
             leaf_state(tensor).grad = named(self.slot)

@@ -99,6 +99,7 @@ class Place:
         self.before = Before(tensor)
         self.aval, self.tracked, self.kind = tensor._aval, tensor._tracked, kind_of(tensor)
         self.hooks = compiled.numbers_of(tensor)
+        self.reference = self.source.tensor if self.is_outside else None
         self.lists = compiled.kept_weakly(tensor)
         self.is_moving = is_moving(tensor)
         self.has_slot = self.before.grad is not None
@@ -119,6 +120,23 @@ class Place:
     def is_outside(self) -> bool:
         """Whether the function reaches the tensor by itself."""
         return isinstance(self.source, Outside)
+
+    def suits(self, tensor: Tensor) -> bool:
+        """Whether a tensor that was found can be in this place: `refusal` in a hurry."""
+        if tensor._alias is not None or tensor._aval.dual:
+            return self.refusal(tensor) is None
+        if tensor._aval is not self.aval or tensor._tracked is not self.tracked:
+            return False
+        leaf = tensor._leaf
+        if tensor._node is not None or self.kind is not None or self.hooks:
+            return self.refusal(tensor) is None
+        if leaf is None:
+            return not (self.reads_slot and self.has_slot)
+        if self.reads_slot and (leaf.grad is not None) is not self.has_slot:
+            return False
+        if leaf.hooks or leaf.post_hooks or leaf.node() is not None:
+            return self.refusal(tensor) is None
+        return True
 
     def refusal(self, tensor: Tensor | None) -> str | None:
         """Why a tensor that was found cannot be in this place; None where it can."""

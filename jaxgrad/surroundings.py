@@ -21,7 +21,8 @@ class Surroundings:
         function = _plain(function)
         self.cells, self.globals, self.names = (), {}, ()
         if function is not None:
-            self.cells = tuple(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
+            cells = function.__closure__ or ()
+            self.cells = tuple(zip(function.__code__.co_freevars, cells, strict=True))
             self.globals = function.__globals__
             self.names = tuple(sorted(_names(function.__code__) & self.globals.keys()))
         self.bound = [_Bound(value) for value in self.values()]
