@@ -295,7 +295,36 @@ def _nothing():
 
 def _tensor(saved: Saved) -> Tensor:
     array = saved.array if saved.packed is None else saved.packed.tensor()._array
-    return saved.with_history(array, None)
+    tensor = saved.with_history(array, None)
+    if tensor._tracked and type(tensor._node) is not AccumulateGrad:
+        tensor._node, tensor._nr = Argument(tensor), 0
+    return tensor
+
+
+class Argument(Node):
+    """The node of an argument of a function that runs again, where it has a history."""
+
+    __slots__ = ("aval", "edges", "extras", "sequence")
+    output_count = 1
+
+    def __init__(self, tensor: Tensor):
+        self.edges, self.extras, self.aval = [(tensor._node, tensor._nr)], None, tensor._aval
+        self.sequence = next_sequence_number()
+
+    def name(self):
+        return self.edges[0][0].name()
+
+    def outputs(self):
+        return (self.aval,)
+
+    def run(self, run, gradients):
+        if not run.is_selective:
+            raise CheckpointError(
+                "torch.utils.checkpoint: a backward() inside of a checkpointed function leads "
+                "through an argument to leaves outside, whose gradients it would add to whenever "
+                "the function runs: use autograd.grad, or detach() the argument"
+            )
+        return gradients[0]
 
 
 def mapped(value, change, kind=Tensor):

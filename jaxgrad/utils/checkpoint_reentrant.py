@@ -7,9 +7,8 @@ import functools
 import warnings
 
 from .. import autograd, views
-from ..autograd.function import once_differentiable
 from ..execution import is_traced
-from ..modes import Draws
+from ..modes import Draws, is_grad_enabled
 from ..tensor import Tensor, wrap
 from .checkpoint_late import late
 from .checkpoint_state import Outside
@@ -33,10 +32,11 @@ class CheckpointFunction(autograd.Function):
             return run_function(*args)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, *grads):
         if not autograd._is_checkpoint_valid():
             raise RuntimeError(REENTRANT)
+        if is_grad_enabled():
+            raise RuntimeError(RECORDED)
         tensors = ctx.saved_tensors
         arrays = _after(grads, [tensor._array for tensor in tensors])
         saved = iter(map(_like, tensors, arrays))
@@ -65,6 +65,11 @@ REENTRANT = (
     "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
     "`inputs` parameter to .backward(). To resolve this error, you can either set "
     "use_reentrant=False, or call .backward() without passing the `inputs` argument."
+)
+
+RECORDED = (
+    "When use_reentrant=True, torch.utils.checkpoint is incompatible with create_graph=True: the "
+    "second derivative would leave out what is inside of it. Set use_reentrant=False"
 )
 
 

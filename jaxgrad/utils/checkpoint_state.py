@@ -217,7 +217,8 @@ class Outside:
         if self.refusal:
             raise CheckpointError(self.refusal)
         pairs = self.tensors()
-        before = [_Now(tensor) for _, tensor in pairs]
+        leaves = [each._node.variable for each in arguments if type(each._node) is AccumulateGrad]
+        before = [_Now(tensor) for tensor in [*leaves, *[tensor for _, tensor in pairs]]]
         random, dtype = _generator_state(), dtypes.get_default_dtype()
         begun = _next_hook()
         try:
