@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 
 import jax
 
 from . import avals, execution
-from .joint import Compiled, Pullback, Split, part
+from .joint import Compiled, CompiledNode, Pullback, Split, part
 from .modes import mode
-from .nodes import FREED, ProgramNode
+from .nodes import FREED
 from .outcomes import Outcome
 from .places import Argument
 from .programs import bare
@@ -42,12 +43,26 @@ class Trace:
         self.places = [place.settle() for place in scope.places.values()]
         self.others = [each for each in scope.inputs if each.is_given]
         self.surroundings = Surroundings(jitted.function)
+        self.hold_those_that_are_reached()
         self.met, self.constants = scope.outside, closed.consts
         self.dependencies = [
             (owner, read, read(owner())) for (_, read), owner in scope.dependencies.items()
         ]
         self.program = self.compiled(closed.jaxpr, scope.inputs, leaves)
         execution.adopt(self, execution.with_wide_types(self.program))
+
+    def hold_those_that_are_reached(self):
+        """Note the arguments that the function may also have read by itself: the program is for
+        these tensors alone.
+        """
+        given = [place for place in self.places if isinstance(place.source, Argument)]
+        tensors = [self.found[place.number] for place in given]
+        reached = self.surroundings.reached(self.leaves, tensors)
+        self.held = [
+            (place.number, weakref.ref(tensor))
+            for place, tensor in zip(given, tensors, strict=True)
+            if id(tensor) in reached
+        ]
 
     # ---- tracing
 
@@ -126,11 +141,8 @@ class Trace:
         """The tensors that are in its places now; None where the program is not for them."""
         tensors = []
         for place in self.places:
-            reference = place.reference
-            if reference is None:
-                tensor = place.source.find(leaves, tensors)
-            else:
-                tensor = reference()
+            found = place.reference
+            tensor = place.source.find(leaves, tensors) if found is None else found()
             if tensor is None or not place.suits(tensor):
                 return None
             tensors.append(tensor)
@@ -143,6 +155,9 @@ class Trace:
         for number, positions in self.positions.items():
             if len(positions) > 1 and any(leaves[i] is not tensors[number] for i in positions):
                 return "two arguments are not the same tensor any more"
+        for number, reference in self.held:
+            if reference() is not tensors[number]:
+                return "a tensor that it was given and has read by itself is another one now"
         if self.met.has_changed():
             return "the hooks of a node from outside have changed"
         for reference, read, value in self.dependencies:
@@ -168,7 +183,7 @@ class Trace:
     def inputs_of(self, leaves, tensors):
         arrays = [tensor._raw for tensor in tensors]
         for number in self.donation:
-            if sys.getrefcount(arrays[number]) > _ALONE:
+            if sys.getrefcount(arrays[number]) > _ALONE + _is_stored(tensors[number]):
                 arrays[number] = jax.numpy.copy(arrays[number])
         arrays += [source.array(leaves) for source in self.others]
         return arrays
@@ -199,12 +214,15 @@ class Trace:
                 )
                 saved = FREED if up else [*inputs, *[arrays[n] for n in self.split.numbers]]
                 edges = [edge_of(tensors[n]) for n in wanted]
-                made[up] = ProgramNode(reverse, saved, edges, self.outcome.live)
+                made[up] = CompiledNode(reverse, saved, edges, self.outcome.live)
         return [made[number in freed] for number in range(self.outcome.live)]
 
     def differentiable(self, inputs, arrays):
         shown = [place.aval for place in self.places]
-        shown += [avals.aval_of(array) for array in inputs[len(shown) :]]
+        shown += [
+            avals.aval_of(each) if hasattr(each, "shape") else type(each)
+            for each in inputs[len(shown) :]
+        ]
         kept = [avals.aval_of(arrays[number]) for number in self.split.numbers]
         return Compiled(self, shown, self.pullback.shown, kept)
 
@@ -232,6 +250,11 @@ class Trace:
     def is_over(self) -> bool:
         """Whether a tensor that it needs is gone, or a hook that it has."""
         return any(place.is_over() for place in self.places)
+
+
+def _is_stored(tensor) -> bool:
+    """Whether what a tensor shares with its views has its array too."""
+    return tensor._alias is not None and tensor._alias.storage.array is tensor._raw
 
 
 def _alone() -> int:

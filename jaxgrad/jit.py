@@ -114,8 +114,8 @@ class Jitted:
 
         >>> double = jaxgrad.jit(lambda x: x * 2)
         >>> _ = double(jaxgrad.ones(2)), double(jaxgrad.ones(3))
-        >>> print(double.explain())
-        traced 2 times, the last time because argument 0 was torch.float32[2], and is torch.float32[3]
+        >>> double.explain().partition(" because ")[2]
+        'argument 0 was torch.float32[2], and is torch.float32[3]'
         """
         return f"traced {self.count} times, the last time because {self.why}"
 

@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from . import avals
 from .autograd.engine import PassTo
-from .nodes import FREED
+from .nodes import FREED, ProgramNode
 from .programs import Program, Reverse
 from .tensor import wrap
 from .tracing import Input
@@ -160,6 +160,15 @@ class Compiled(Program):
 
     def make_reverse(self, mask):
         return CompiledReverse(self, mask)
+
+
+class CompiledNode(ProgramNode):
+    """The call of a compiled function. Hooks of a result that no gradient arrives at are not
+    called: they would not be, were the results computed apart.
+    """
+
+    __slots__ = ()
+    tells_none = False
 
 
 class CompiledReverse(Reverse):

@@ -61,6 +61,7 @@ class Node:
     reverse = None  # the program that a ProgramNode runs; others have `run(pass, gradients)`
     saved = ()
     named = True  # whether its class has its name
+    tells_none = True  # whether hooks of outputs are told that there is no gradient
 
     def name(self) -> str:
         """The node's name, in PyTorch's words.

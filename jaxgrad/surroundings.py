@@ -11,6 +11,11 @@ import inspect
 import types
 import weakref
 
+import jax
+import numpy as np
+
+from .tensor import Tensor
+
 _UNSET = object()
 
 
@@ -18,7 +23,7 @@ class Surroundings:
     """The variables of a function that its code names, and what they were bound to."""
 
     def __init__(self, function):
-        function = _plain(function)
+        self.function = function = _plain(function)
         self.cells, self.globals, self.names = (), {}, ()
         if function is not None:
             cells = function.__closure__ or ()
@@ -43,6 +48,53 @@ class Surroundings:
                 return [*[name for name, _ in self.cells], *self.names][number]
         return None
 
+    def reached(self, others, tensors) -> set[int]:
+        """Those of some tensors, by their `id`, that the function can reach by itself: by its
+        variables, or from `others`, arguments that are no tensors.
+
+        Containers, attributes and the functions that are called by name are looked into.
+        """
+        sought = set(map(id, tensors))
+        found, seen, stack = set(), set(), [self.function, *others]
+        while stack and len(seen) < MOST_LOOKED_AT and found != sought:
+            value = stack.pop()
+            if id(value) in seen or isinstance(value, _LEAVES):
+                continue
+            seen.add(id(value))
+            if id(value) in sought:
+                found.add(id(value))
+            else:
+                stack.extend(_within(value))
+        return found
+
+
+# from so many objects on, a search for tensors is given up
+MOST_LOOKED_AT = 20_000
+
+_LIBRARIES = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins")
+
+
+def _within(value):
+    """What can be reached from an object in one step, as far as a function's state may be there."""
+    if isinstance(value, Tensor):
+        return (getattr(value._leaf, "grad", None),)
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    if isinstance(value, functools.partial):
+        return value.func, value.args, value.keywords
+    if isinstance(value, types.MethodType):
+        return value.__self__, value.__func__
+    if (getattr(value, "__module__", None) or "").partition(".")[0] in _LIBRARIES:
+        return ()
+    if isinstance(value, types.FunctionType):
+        named = (value.__kwdefaults__ or {}).values()
+        return [*Surroundings(value).values(), *(value.__defaults__ or ()), *named]
+    if isinstance(value, type):
+        return vars(value).values()
+    return *getattr(value, "__dict__", {}).values(), type(value)
+
 
 class _Bound:
     """What a variable was bound to, which is not kept where it can be watched without."""
@@ -63,6 +115,10 @@ class _Bound:
         return value is kept or (is_plain and value == kept)
 
 
+_LEAVES = (
+    int, float, complex, str, bytes, jax.Array, np.ndarray, types.ModuleType,
+    types.BuiltinFunctionType,
+)  # fmt: skip
 _PLAIN = (int, float, complex, str, bytes, bool)
 
 

@@ -11,6 +11,7 @@ PyTorch returned (recorded by record_autograd.py beside it): tensors with dtype,
 `requires_grad`, and lists, tuples and dicts of them; `error` and `warned` catch what is raised.
 """
 
+import functools
 import inspect
 import json
 import math
@@ -27,11 +28,16 @@ RECORDED = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
 PRECISION = {"torch.float32": 1e-6, "torch.complex64": 1e-6, "torch.float16": 0.0}
 
 
-def as_torch(body):
-    """`body`, called with PyTorch or with jaxgrad in its place, as a test against the recording."""
+def as_torch(body=None, *, precision=1e-14):
+    """`body`, called with PyTorch or with jaxgrad in its place, as a test against the recording.
+
+    precision: relative, of numbers of 64 bits.
+    """
+    if body is None:
+        return functools.partial(as_torch, precision=precision)
 
     def test():
-        differences(RECORDED[body.__name__], described(body(jaxgrad)), body.__name__)
+        differences(RECORDED[body.__name__], described(body(jaxgrad)), body.__name__, precision)
         checks.count("autograd")
 
     test.__name__, test.__doc__, test.body = body.__name__, body.__doc__, body

@@ -177,10 +177,13 @@ def from_outside(y, s):
 
 
 def same(found, expected):
+    """XLA rounds what it fuses otherwise, and four steps carry that on."""
     jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
-        if isinstance(b, float)
-        else np.testing.assert_equal(a, b),
+        lambda a, b: (
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+            if isinstance(b, float)
+            else np.testing.assert_equal(a, b)
+        ),
         found,
         expected,
     )

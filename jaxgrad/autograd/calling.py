@@ -47,6 +47,8 @@ def at_outputs(run, node, gradients):
     """The gradients of a node's outputs after the tensors' hooks; fills retained gradients."""
     extras = node.extras
     for output_nr, hooks in (extras.tensor_hooks or {}).items():
+        if gradients[output_nr] is None and not node.tells_none:
+            continue
         gradients[output_nr] = _through(run, hooks, gradients[output_nr])
     for output_nr, kept in (extras.retained or {}).items():
         tensor, gradient = kept(), gradients[output_nr]

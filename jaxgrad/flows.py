@@ -1,0 +1,216 @@
+"""Functions of tensors inside of a trace, each traced by itself: the branches and bodies of control
+flow (control_flow.py), as programs.
+
+What such a function reads from outside is found by the tensors' handles, as `jaxgrad.jit` finds it
+(tracing.py); but it finds tensors of the trace around it too, so that gradients flow to them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import jax
+from jax.extend.core import set_current_trace, take_current_trace
+
+from . import avals, conversion, dtypes, execution, levels, modes, recording, tracing
+from .joint import part
+from .places import Outside, Place
+from .programs import DerivedReverse, Program
+from .tensor import Tensor, current, wrap
+from .tracing import Scope, TensorInput, captured
+
+
+class Branch(Scope):
+    """A function that is traced for itself; around it another may be under way."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.parent = modes.scope.get()
+        with take_current_trace() as self.around:
+            pass
+
+    @contextlib.contextmanager
+    def open(self):
+        before = modes.lift
+        with super().open():
+            modes.lift, seen = _lift, levels.hide()
+            try:
+                yield self
+            finally:
+                levels.window.reset(seen)
+        modes.lift = before
+
+    def meet(self, tensor, source=None):
+        place = self.places.get(id(tensor))
+        if place is not None:
+            return place
+        token = modes.scope.set(self.parent)
+        try:
+            with set_current_trace(self.around):
+                place = Place(current(tensor), Outside(tensor), len(self.places))
+        finally:
+            modes.scope.reset(token)
+        self.places[id(tensor)] = place
+        self.note_counter(tensor)
+        place.array = self.input(tensor._raw, TensorInput(place))
+        tensor._raw, tensor._alias = place.array, None
+        tensor._aval = avals.traced(tensor._aval, place.array)
+        return place
+
+    def draw(self, generator):
+        raise RuntimeError(
+            f"{self.name}: a function inside draws random numbers, which would be the same ones at "
+            "each run: draw them outside, and pass them in"
+        )
+
+    def number(self, read):
+        return read() if self.parent is None else self.parent.number(read)
+
+    def depend(self, owner, read):
+        if self.parent is not None:
+            self.parent.depend(owner, read)
+
+    def slot(self, tensor, written):
+        if not self.is_own(tensor):
+            raise RuntimeError(
+                f"{self.name}: a function inside reads or changes the .grad of a tensor of shape "
+                f"{list(tensor.shape)} from outside: use autograd.grad, and return the gradient"
+            )
+
+    def refuse_writes(self, given):
+        """Raises RuntimeError where a tensor was written to that is there afterwards."""
+        met = [(place.tensor, place.array) for place in self.places.values()]
+        for tensor, array in [*met, *given]:
+            if current(tensor)._raw is not array:
+                refuse_write(self.name, tensor)
+
+
+def refuse_write(name, tensor):
+    raise RuntimeError(
+        f"{name}: a function inside writes to a tensor of shape {list(tensor.shape)} that it is "
+        "given or reaches outside: clone() it first, and return its new value"
+    )
+
+
+def _lift(tensor: Tensor):
+    scope = modes.scope.get()
+    if not isinstance(scope, Branch):
+        tracing._lift(tensor)
+    elif not scope.is_own(tensor):
+        scope.meet(tensor)
+
+
+class Traced:
+    """A function of tensors as one of arrays.
+
+    `reads`: the tensors from outside that it reads; `outputs`: abstract values; `structure`: of its
+    result; `run(given, read)`: the function, of its arguments and of the arrays of `reads`.
+    """
+
+    def __init__(self, name: str, function: Callable, leaves: list[Tensor], structure):
+        scope, self.name = Branch(name), name
+        closed = jax.make_jaxpr(
+            lambda *arrays: self.trace(scope, function, arrays, leaves, structure)
+        )(*[leaf._array for leaf in leaves])
+        places = {place.number: place for place in scope.places.values()}
+        self.reads = [places[number].tensor for number in range(len(places))]
+        equations = [each for each in closed.jaxpr.eqns if each.primitive is captured]
+        found = {scope.inputs[e.params["number"]].place.number: e.outvars[0] for e in equations}
+        self.constants = closed.consts
+        if any(isinstance(each, jax.core.Tracer) for each in closed.consts):
+            raise RuntimeError(
+                f"{name}: a function inside reads a value of the trace around it that is in no "
+                "tensor (an array of JAX's): pass it in"
+            )
+        jaxpr = closed.jaxpr
+        inputs = [*jaxpr.invars, *[found[n] for n in range(len(places))], *jaxpr.constvars]
+        rest = [each for each in jaxpr.eqns if each.primitive is not captured]
+        self.function = part(jaxpr, inputs, jaxpr.outvars, rest)
+        self.avals = [avals.aval(a.shape, dtypes.from_numpy(a.dtype)) for a in closed.out_avals]
+
+    def trace(self, scope, function, arrays, leaves, structure):
+        with scope.open():
+            given = [
+                wrap(array, None, leaf._tracked) for array, leaf in zip(arrays, leaves, strict=True)
+            ]
+            pairs = [(tensor, tensor._raw) for tensor in given]
+            result = function(*jax.tree.unflatten(structure, given))
+            scope.refuse_writes(pairs)
+            outputs, self.structure = flatten(self.name, result)
+            return [strong(current(output)._raw) for output in outputs]
+
+    def run(self, given, read):
+        return self.function(*given, *read, *self.constants)
+
+
+def strong(array):
+    """The array, of its dtype also where JAX took it for a Python number."""
+    return jax.lax.convert_element_type(array, array.dtype)
+
+
+def flatten(name: str, value):
+    """The tensors of a tree, numbers and arrays made tensors, and its structure."""
+    leaves, structure = jax.tree.flatten(value, is_leaf=lambda each: isinstance(each, Tensor))
+    return [as_tensor(name, leaf) for leaf in leaves], structure
+
+
+def as_tensor(name, value):
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, jax.Array):
+        return wrap(value)
+    if isinstance(value, bool | int | float | complex):
+        return conversion.tensor(value)
+    raise TypeError(
+        f"{name}: what goes in and comes out are tensors, and trees of them, not "
+        f"{type(value).__name__}"
+    )
+
+
+class Flow(Program):
+    """Control flow over traced functions: `run` takes the arrays of `leaves`."""
+
+    def __init__(self, name: str, leaves: list[Tensor], run: Callable):
+        self.name, self.run = name, run
+        self.inputs = tuple(avals.aval_of(leaf._array) for leaf in leaves)
+        self.mode = max((aval.mode for aval in self.inputs), default=avals.IMMEDIATE)
+
+    def function(self, *arrays):
+        return tuple(self.run(*arrays))
+
+
+class Loop(Flow):
+    """A loop that runs nobody knows how often, which has no reverse mode."""
+
+    def make_reverse(self, mask):
+        return NoReverse(self, mask)
+
+
+class NoReverse(DerivedReverse):
+    def function(self, *arrays):
+        raise RuntimeError(
+            "while_loop: a loop whose number of runs depends on values has no "
+            "reverse mode in a trace: how many values to keep is not known. Use scan, or fori_loop "
+            "with bounds that are Python numbers; forward mode works, and so does the loop without "
+            "jit. Where no gradient is wanted, run it under no_grad"
+        )
+
+
+def apply(program: Flow, leaves, structure):
+    """The program's results as the tree that the functions return."""
+    found = recording.apply(execution.prepare(program), leaves)
+    return jax.tree.unflatten(structure, [found] if isinstance(found, Tensor) else found)
+
+
+class Reads:
+    """The tensors that several traced functions read from outside, each once."""
+
+    def __init__(self, functions):
+        self.tensors = list({id(t): t for f in functions for t in f.reads}.values())
+        numbers = {id(tensor): number for number, tensor in enumerate(self.tensors)}
+        self.numbers = {id(f): [numbers[id(t)] for t in f.reads] for f in functions}
+
+    def run(self, function: Traced, given, arrays):
+        """A function, given the arrays of all tensors that are read."""
+        return function.run(given, [arrays[number] for number in self.numbers[id(function)]])

@@ -1,0 +1,454 @@
+"""Compiled functions of state: what they read and change, when they are traced anew, and that an
+error changes nothing. The same functions run as they are give what is expected.
+"""
+
+import gc
+import itertools
+import threading
+import weakref
+
+import jax
+import jax.numpy as jnp
+import leaks
+import numpy as np
+import pytest
+
+import jaxgrad as torch
+import jaxgrad.autograd.forward_ad as fwAD
+from jaxgrad.tensor import wrap
+
+outside = torch.tensor([1.0, 2.0])
+flag = True
+
+
+def leaf(*values):
+    return torch.tensor(list(values), dtype=torch.float64, requires_grad=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(monkeypatch):
+    with leaks.no_graph_is_left(monkeypatch):
+        yield
+
+
+# ---- what is read
+
+
+class Model:
+    def __init__(self):
+        self.weight, self.count = leaf(2.0, 3.0), torch.zeros(())
+
+    @torch.jit
+    def step(self, x):
+        self.count.add_(1)
+        self.weight.grad = None
+        loss = (self.weight * x).square().sum()
+        loss.backward()
+        with torch.no_grad():
+            self.weight.sub_(0.1 * self.weight.grad)
+        return loss.detach()
+
+
+def test_attributes_arguments_and_tensors_without_dimensions():
+    model, w = Model(), np.array([2.0, 3.0])
+    for call in range(3):
+        x = np.array([1.0, 0.5 + call])
+        assert model.step(torch.tensor(x)).item() == pytest.approx(((w * x) ** 2).sum(), rel=1e-12)
+        w = w - 0.2 * w * x * x
+        np.testing.assert_allclose(model.weight.tolist(), w, rtol=1e-12)
+        assert model.count.item() == call + 1
+    assert len(Model.step.traces) == 1 and Model.step.count == 1
+
+
+def test_a_global_that_is_bound_anew(monkeypatch):
+    scaled = torch.jit(lambda x: x * outside if flag else x)
+    assert scaled(torch.ones(2)).tolist() == [1, 2]
+    outside.mul_(2)
+    assert scaled(torch.ones(2)).tolist() == [2, 4] and scaled.count == 1
+    outside.mul_(0.5)
+    monkeypatch.setitem(globals(), "outside", torch.tensor([7.0, 8.0]))
+    assert scaled(torch.ones(2)).tolist() == [7, 8]
+    assert "outside is bound to something else" in scaled.explain()
+    monkeypatch.setitem(globals(), "flag", False)
+    assert scaled(torch.ones(2)).tolist() == [1, 1] and scaled.count == 3
+
+
+def test_a_variable_around_the_function_that_is_bound_anew():
+    weight, factor = torch.ones(2), 2.0
+    scaled = torch.jit(lambda x: x * weight * factor)
+    assert scaled(torch.ones(2)).tolist() == [2, 2]
+    weight = torch.tensor([3.0, 4.0])
+    assert scaled(torch.ones(2)).tolist() == [6, 8]
+    factor = 10.0
+    assert scaled(torch.ones(2)).tolist() == [30, 40] and scaled.count == 3
+
+
+def test_one_tensor_in_several_places():
+    def function(x, y):
+        with torch.no_grad():
+            x.add_(1)
+        return (x * y).sum()
+
+    for compile in (lambda f: f, torch.jit):
+        compiled, x, y = compile(function), leaf(1.0), leaf(2.0)
+        assert [compiled(x, y).item(), compiled(x, x).item(), compiled(y, x).item()] == [4, 9, 9]
+
+    weight = leaf(3.0)
+    product = torch.jit(lambda x: x * weight)
+    for x, expected in ((leaf(2.0), 6), (weight, 9), (leaf(4.0), 12)):
+        assert product(x).item() == expected
+    product(weight).backward()
+    assert weight.grad.item() == 6
+
+
+def test_what_is_read_and_gone_is_traced_anew():
+    state = {"w": torch.ones(2)}
+    read = torch.jit(lambda x: x + state["w"])
+    assert read(torch.ones(2)).tolist() == [2, 2]
+    gone = weakref.ref(state["w"])
+    state["w"] = torch.zeros(2)
+    assert gone() is None
+    assert read(torch.ones(2)).tolist() == [1, 1]
+    assert "it is gone" in read.explain() and len(read.traces) == 1
+
+
+def test_other_shapes_dtypes_and_flags_are_told_with_their_line():
+    weight = torch.ones(2)
+    scaled = torch.jit(lambda x: x * weight)
+    scaled(torch.ones(2))
+    weight.requires_grad_()
+    scaled(torch.ones(2))
+    assert f"read at {__file__}:" in scaled.explain()
+    assert scaled.explain().endswith("requires_grad was False, and is True")
+    scaled(torch.ones(3, 2))
+    assert scaled.explain().endswith("argument 0 was torch.float32[2], and is torch.float32[3, 2]")
+    with torch.no_grad():
+        scaled(torch.ones(3, 2))
+    assert "grad mode" in scaled.explain() and scaled.count == 4
+
+
+# ---- numbers
+
+
+def test_a_number_that_varies_is_an_input():
+    kinds = []
+
+    @torch.jit
+    def scaled(x, rate, power):
+        kinds.append(type(rate).__name__)
+        return x * rate * 2 - rate / 4 + (1 - rate**power) * x
+
+    x = leaf(1.0, 2.0)
+    for rate, power in itertools.product((0.1, 0.7, 3.0), (1, 5)):
+        expected = x * rate * 2 - rate / 4 + (1 - rate**power) * x
+        np.testing.assert_allclose(scaled(x, rate, power).tolist(), expected.tolist(), rtol=1e-12)
+    assert kinds[0] == "float" and kinds[-1] == "Varying" and len(kinds) == 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.float16, torch.complex64])
+def test_a_number_that_varies_promotes_as_a_number(dtype):
+    x, numbers = torch.ones(2, dtype=dtype), iter([0.5, 0.25, 0.125])
+    function = torch.jit(
+        lambda x, n: (x * n, n - x, x**n, torch.add(x, x, alpha=n) if alpha else x)
+    )
+    alpha = dtype is not torch.int64
+    for n in numbers:
+        expected = x * n, n - x, x**n, torch.add(x, x, alpha=n) if alpha else x
+        for found, wanted in zip(function(x, n), expected, strict=True):
+            assert found.dtype is wanted.dtype and found.tolist() == wanted.tolist()
+    assert function.count == 2
+
+
+def test_a_number_that_is_looked_at_stays_part_of_the_program():
+    @torch.jit
+    def chosen(x, k):
+        return x[:k] if k > 1 else x
+
+    assert [chosen(torch.ones(4), k).shape[0] for k in (1, 2, 3, 2)] == [4, 2, 3, 2]
+    with pytest.raises(RuntimeError, match=r"that varies.*static_argnames"):
+        torch.jit(lambda x: x if torch.tracing.number(lambda: 0.5) > 1 else -x)(torch.ones(1))
+
+
+def test_static_argnames():
+    cut = torch.jit(lambda x, k=1: x[k:], static_argnames="k")
+    assert [cut(torch.ones(4), k=k).shape[0] for k in (0, 1, 2)] == [4, 3, 2]
+    assert cut.count == 3
+    with pytest.raises(ValueError, match=r"static_argnames='n'.*\['x', 'k'\]"):
+        torch.jit(lambda x, k: x, static_argnames="n")
+
+
+# ---- what is kept
+
+
+def test_tensors_that_are_kept_are_concrete():
+    kept = []
+
+    @torch.jit
+    def step(x):
+        kept.append(x * 2)
+        return kept[-1]
+
+    for call in range(3):
+        found = step(torch.tensor([float(call)]))
+        assert kept[-1].tolist() == [2.0 * call] and found is kept[-1]
+    assert step.count == 3 and len(kept) == 3
+
+
+def test_a_kept_tensor_with_a_history():
+    kept, weight = [], leaf(3.0)
+    torch.jit(lambda x: (kept.append(x * weight), kept[0])[1])(torch.tensor(2.0))
+    kept[0].sum().backward()
+    assert weight.grad.item() == 2
+    with pytest.raises(RuntimeError, match=r"leaves behind.*MulBackward0.*detach"):
+        torch.jit(lambda x: kept.append(x * weight))(torch.tensor(2.0))
+    kept.clear()
+
+
+def test_what_python_throws_away_is_not_kept():
+    @torch.jit
+    def step(x):
+        cycle = [x * 2]
+        cycle.append(cycle)
+        return x
+
+    step(torch.ones(2))
+    step(torch.ones(2))
+    assert step.count == 1
+
+
+def test_results_are_the_tensors_that_they_are():
+    weight = leaf(1.0, 2.0)
+
+    @torch.jit
+    def step(x):
+        weight.grad = None
+        (weight * x).sum().backward()
+        made = x + 1
+        return weight, weight.grad, x, made, made
+
+    for _ in range(2):
+        x = torch.ones(2)
+        found = step(x)
+        assert found[0] is weight and found[1] is weight.grad and found[2] is x
+        assert found[3] is found[4]
+
+
+# ---- errors
+
+
+def test_an_error_changes_nothing():
+    weight, buffer, seen = leaf(1.0, 2.0), torch.zeros(2), []
+
+    @torch.jit
+    def step(x, fails):
+        buffer.add_(1)
+        x.mul_(2)
+        (weight * x).sum().backward()
+        weight.register_hook(seen.append)
+        with torch.no_grad():
+            weight.sub_(weight.grad)
+        weight.requires_grad_(False)
+        if fails:
+            raise KeyError("mine")
+
+    x = torch.ones(2, dtype=torch.float64)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            step(x, True)
+        assert weight.tolist() == [1, 2] and weight.requires_grad and weight.grad is None
+        assert buffer.tolist() == [0, 0] and x.tolist() == [1, 1]
+        assert (weight._version, buffer._version, x._version) == (0, 0, 0)
+        assert not weight._backward_hooks
+    (weight * x).sum().backward()
+    assert weight.grad.tolist() == [1, 1] and seen == []
+
+
+@pytest.mark.parametrize(
+    "read", [lambda x: x.item(), bool, float, lambda x: x.tolist(), lambda x: 1 if x > 0 else 2]
+)
+def test_reading_a_tensor_from_outside_says_what_to_do(read):
+    weight = torch.tensor(1.0)
+    with pytest.raises(RuntimeError, match=r"being traced.*jaxgrad.where"):
+        torch.jit(lambda x: x * read(weight))(torch.ones(2))
+    assert weight.item() == 1
+
+
+# ---- memory
+
+
+def test_what_is_overwritten_is_donated_and_nothing_else():
+    held = torch.ones(1000)
+    array = held._array
+    step = torch.jit(lambda: (held.add_(1).detach(), held * 2))
+    first, doubled = step()
+    assert not array.is_deleted() and array[0] == 1  # somebody has it
+    assert [each[0].item() for each in (first, doubled, held)] == [2, 4, 2]
+    add = torch.jit(lambda x: x.add_(1))
+    add(held)
+    before = held._array.unsafe_buffer_pointer()
+    add(held)
+    assert held._array.unsafe_buffer_pointer() == before
+    assert [each[0].item() for each in (first, doubled, held)] == [2, 4, 4]
+    array = held._array
+    assert torch.jit(lambda x: x.add_(1), donate=())(held) is held
+    assert array[0] == 4 and held[0].item() == 5
+
+
+def test_S24_a_gradient_that_was_returned_is_not_overwritten():
+    weight = leaf(1.0, 2.0)
+
+    @torch.jit
+    def step(x):
+        (weight * x).sum().backward()
+        return weight.grad.detach(), weight.grad
+
+    found = [step(torch.full((2,), float(n)))[0] for n in (1, 2, 3)]
+    shared = [found[0].tolist(), found[2].tolist()]
+    assert shared == [[1, 1], [6, 6]] and weight.grad.tolist() == [6, 6]
+
+
+def test_nothing_is_kept_by_a_program():
+    weight, x = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    step = torch.jit(lambda x, weight=weight: (weight * x).sum())
+    with jax.checking_leaks():
+        step(x).backward()
+    gone = [weakref.ref(each) for each in (weight, x)]
+    del weight, x
+    assert gone[1]() is None
+    del step
+    gc.collect()
+    assert gone[0]() is None
+
+
+# ---- differentiating from outside
+
+
+def function(x, weight):
+    y = x.sin() * weight
+    y.register_hook(lambda grad: grad * 2)
+    return y.relu().sum(), y * y
+
+
+def both(compile):
+    weight, x = leaf(1.5, -2.0), leaf(0.5, 0.7)
+    return weight, x, compile(lambda x: function(x, weight))
+
+
+def test_gradients_of_several_results_with_hooks_inside_and_outside():
+    found = []
+    for compile in (torch.jit, lambda f: f):
+        weight, x, compiled = both(compile)
+        x.register_hook(lambda grad: grad + 1)
+        total, square = compiled(x)
+        square.register_hook(lambda grad: grad * 3)
+        (total + square.sum()).backward(retain_graph=True)
+        (part,) = torch.autograd.grad(square[0], weight, retain_graph=True)
+        (alone,) = torch.autograd.grad(total, x)
+        found.append([*x.grad.tolist(), *weight.grad.tolist(), *part.tolist(), *alone.tolist()])
+        with pytest.raises(RuntimeError, match="second time"):
+            total.backward()
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def test_second_derivatives_from_outside():
+    found = []
+    for compile in (torch.jit, lambda f: f):
+        weight = leaf(1.5, -2.0)
+        x = leaf(0.5, 0.7)
+        compiled = compile(lambda x, weight=weight: (x.sin() * weight**2).exp().sum())
+        (first,) = torch.autograd.grad(compiled(x), x, create_graph=True)
+        second = torch.autograd.grad((first * first).sum(), [x, weight], create_graph=True)
+        third = torch.autograd.grad(second[1].sum(), x)[0]
+        found.append([*first.tolist(), *second[0].tolist(), *second[1].tolist(), *third.tolist()])
+    np.testing.assert_allclose(*found, rtol=1e-10)
+
+
+def test_a_pass_through_a_compiled_function_reaches_what_is_before_and_behind_it():
+    weight, x = leaf(3.0), leaf(2.0)
+    cube = torch.jit(lambda y: y**3 * weight)
+    y = x * 2
+    (cube(y) * 5).backward()
+    assert x.grad.item() == 5 * 3 * 16 * 3 * 2 and weight.grad.item() == 5 * 64
+
+
+def test_S13_a_function_keeps_its_rule_from_outside():
+    class Seven(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 7
+
+    x = leaf(1.0)
+    torch.jit(lambda x: Seven.apply(x) * 3)(x).backward()
+    assert x.grad.item() == 21
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["eager", "jit", "jvp"])))
+def test_S42_the_order_of_first_calls_does_not_matter(order):
+    weight = leaf(2.0)
+    compiled = torch.jit(lambda x: x * x * weight)
+
+    def tangent():
+        with fwAD.dual_level():
+            dual = fwAD.make_dual(leaf(3.0).detach(), leaf(1.0).detach())
+            return fwAD.unpack_dual(compiled.function(dual)).tangent.item()
+
+    ways = {
+        "eager": lambda: torch.autograd.grad(compiled.function(x), x)[0].item(),
+        "jit": lambda: torch.autograd.grad(compiled(x), x)[0].item(),
+        "jvp": tangent,
+    }
+    x = leaf(3.0)
+    assert [ways[way]() for way in order] == [12, 12, 12]
+
+
+# ---- inside of others
+
+
+def test_a_compiled_function_in_another():
+    weight, count = leaf(2.0), torch.zeros(())
+
+    @torch.jit
+    def inner(x):
+        count.add_(1)
+        return x * weight
+
+    @torch.jit
+    def outer(x):
+        return inner(x) + inner(x * 2)
+
+    for call in (1, 2):
+        x = leaf(3.0)
+        outer(x).backward()
+        assert x.grad.item() == 6 and count.item() == 2 * call
+        assert weight.grad.item() == 9 * call
+    assert outer.count == 1 and inner.count == 0
+
+
+def test_threads_trace_functions_of_their_own():
+    def work(number):
+        weight = torch.full((3,), float(number), requires_grad=True)
+        step = torch.jit(lambda x: (weight * x).sum().backward())
+        for _ in range(3):
+            step(torch.ones(3))
+        results[number] = weight.grad.tolist()
+
+    results = {}
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {number: [3, 3, 3] for number in range(6)}
+
+
+def test_under_a_trace_of_jax_state_is_constant():
+    weight = torch.tensor([1.0, 2.0])
+    step = torch.jit(lambda x: (x * weight).sum())
+    assert jax.grad(lambda x: step(wrap(x))._array)(jnp.ones(2)).tolist() == [1, 2]
+    with pytest.raises(RuntimeError, match="from outside of the function"):
+        jax.jit(lambda x: torch.jit(lambda x: weight.add_(x))(wrap(x))._array)(jnp.ones(2))
+    assert weight.tolist() == [1, 2]
