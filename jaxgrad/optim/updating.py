@@ -20,6 +20,7 @@ from ..modes import switch, with_grad
 from ..programs import Program
 from ..recording import apply
 from ..tensor import Tensor, current, wrap
+from ..varying import Varying
 from ..versions import counter_of
 from .optimizer import Optimizer
 
@@ -176,6 +177,8 @@ class Step:
 
     def state_for(self, rule, param):
         """The state of a parameter, which is made where it is not there yet."""
+        if not (rule.counts or rule.states):
+            return {}
         state = self.optimizer.state[param]
         if rule.counts and "step" not in state:
             if self.begun is None:
@@ -191,10 +194,10 @@ class Step:
         value = entry(group, name)
         if isinstance(value, Tensor):
             return value
-        if self.scope is None:
-            return float(value)
-        group = weakref.ref(self.optimizer), position, name
-        return tracing.number(functools.partial(read, *group))
+        if self.scope is not None and not isinstance(value, Varying):
+            group = weakref.ref(self.optimizer), position, name
+            value = tracing.number(functools.partial(read, *group))
+        return value._array if isinstance(value, Varying) else float(value)
 
     # ---- the program
 

@@ -1,4 +1,4 @@
-"""Runs the bodies of the tests in tests/autograd with PyTorch and writes what they return.
+"""Runs the bodies of tests that are pieces of PyTorch code with PyTorch; writes what they return.
 
 python tests/oracle/record_autograd.py     (needs torch 2.13; the tests read autograd.json)
 """
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
+FOLDERS = ("autograd", "optim")
 sys.path.insert(0, str(TESTS))
 
 import torch  # noqa: E402
@@ -26,7 +27,7 @@ def bodies(path):
 def main():
     torch.set_warn_always(True)
     recorded = {}
-    for path in sorted((TESTS / "autograd").glob("test_*.py")):
+    for path in sorted(path for name in FOLDERS for path in (TESTS / name).glob("test_*.py")):
         for name, body in bodies(path).items():
             assert name not in recorded, name
             recorded[name] = described(body(torch))

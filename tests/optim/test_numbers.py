@@ -1,0 +1,218 @@
+"""50 steps of every optimizer, with a learning rate that changes: PyTorch's numbers, as it runs
+here and as one compiled program.
+"""
+
+import as_torch as recorded
+import pytest
+from as_torch import as_torch, described, differences
+
+import jaxgrad
+
+# far from what 50 steps make of rounding, and far below what an eps in another place does
+PRECISION = 1e-9
+
+
+def parameters(torch, dtype):
+    matrix = [[0.5, -0.3, 0.8, 0.1], [-0.7, 0.2, 0.4, -0.6], [0.9, 0.6, -0.2, 0.3]]
+    bias = [0.1, -0.2, 0.3, 0.4]
+    if dtype.is_complex:
+        matrix = [[complex(x, x * x) for x in row] for row in matrix]
+    made = [torch.tensor(values, dtype=dtype) for values in (matrix, bias)]
+    return [tensor.requires_grad_() for tensor in made]
+
+
+def trained(torch, make, compiled=False, dtype="float64"):
+    """What 50 steps make of a small model: losses, parameters, state; how often Python ran."""
+    weight, bias = parameters(torch, getattr(torch, dtype))
+    inputs = torch.tensor([[0.3, -0.5, 0.9], [1.0, 0.2, -0.4]], dtype=weight.dtype)
+    optimizer, losses, runs = make(torch.optim, weight, bias), [], []
+
+    def step():
+        runs.append(None)
+        optimizer.zero_grad()
+        loss = (inputs @ weight + bias).sin().abs().square().mean() + 0.1 * weight.abs().sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    run = jaxgrad.jit(step) if compiled else step
+    for number in range(50):
+        for group in optimizer.param_groups:
+            group["lr"] = group["lr"] * 0.97 if number % 3 else group["lr"] * 1.01
+        losses.append(run().item())
+    result = losses[::7], weight.detach(), bias.detach(), optimizer.state_dict()
+    return result, len(runs)
+
+
+CASES = {
+    "SGD": lambda optim, *p: optim.SGD(p, 0.1),
+    "SGD_decay": lambda optim, *p: optim.SGD(p, 0.1, weight_decay=0.2, maximize=True),
+    "SGD_momentum": lambda optim, *p: optim.SGD(p, 0.1, 0.9),
+    "SGD_nesterov": lambda optim, *p: optim.SGD(p, 0.1, 0.9, nesterov=True, weight_decay=0.1),
+    "SGD_dampening": lambda optim, *p: optim.SGD(p, 0.1, 0.9, 0.3, maximize=True),
+    "SGD_groups": lambda optim, w, b: optim.SGD([{"params": [w], "lr": 0.3}, {"params": b}], 0.1),
+    "Adam": lambda optim, *p: optim.Adam(p, 0.05),
+    "Adam_decay": lambda optim, *p: optim.Adam(p, 0.05, (0.8, 0.95), 1e-3, 0.1, maximize=True),
+    "Adam_amsgrad": lambda optim, *p: optim.Adam(p, 0.2, (0.5, 0.9), 1e-2, amsgrad=True),
+    "Adam_groups": lambda optim, w, b: optim.Adam(
+        [{"params": [w], "betas": (0.7, 0.9)}, {"params": [b], "weight_decay": 0.3}], 0.1
+    ),
+    "AdamW": lambda optim, *p: optim.AdamW(p, 0.05, weight_decay=0.3),
+    "AdamW_amsgrad": lambda optim, *p: optim.AdamW(p, 0.05, amsgrad=True, maximize=True),
+    "RMSprop": lambda optim, *p: optim.RMSprop(p, 0.02, eps=1e-3),
+    "RMSprop_centered": lambda optim, *p: optim.RMSprop(p, 0.02, 0.9, 1e-3, centered=True),
+    "RMSprop_momentum": lambda optim, *p: optim.RMSprop(
+        p, 0.01, momentum=0.9, weight_decay=0.1, centered=True, eps=1e-2, maximize=True
+    ),
+    "Adagrad": lambda optim, *p: optim.Adagrad(p, 0.1),
+    "Adagrad_decay": lambda optim, *p: optim.Adagrad(p, 0.1, 0.1, 0.2, 0.5, 1e-3, maximize=True),
+}
+COMPLEX = ["SGD_nesterov", "Adam_decay", "AdamW_amsgrad", "RMSprop_centered", "Adagrad_decay"]
+
+
+def of_case(name, dtype="float64"):
+    def body(torch):
+        return trained(torch, CASES[name], dtype=dtype)[0]
+
+    body.__name__ = f"test_50_steps_of_{name}" + ("" if dtype == "float64" else f"_{dtype}")
+    return as_torch(body, precision=PRECISION)
+
+
+for _name in CASES:
+    vars()[f"test_50_steps_of_{_name}"] = of_case(_name)
+for _name in COMPLEX:
+    vars()[f"test_50_steps_of_{_name}_complex128"] = pytest.mark.slow(of_case(_name, "complex128"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_50_compiled_steps(name):
+    result, runs = trained(jaxgrad, CASES[name], compiled=True)
+    told = recorded.RECORDED[f"test_50_steps_of_{name}"]
+    differences(told, described(result), name, PRECISION)
+    # the first buffer of a damped momentum is another than all later ones
+    assert runs == (2 if name == "SGD_dampening" else 1)
+
+
+@pytest.mark.slow
+@as_torch
+def test_Adam_in_float32(torch):
+    make = lambda optim, *p: optim.Adam(p, 0.05)  # noqa: E731
+    (_, weight, *_), _ = trained(torch, make, dtype="float32")
+    return [round(each, 4) for each in weight.flatten().tolist()]
+
+
+@as_torch(precision=PRECISION)
+def test_small_numbers_in_float32_are_those_of_python(torch):
+    # a bias correction in 32 bits would be off by 5e-5 here
+    x = torch.tensor([0.0], requires_grad=True)
+    optimizer = torch.optim.Adam([x], lr=1.0, betas=(0.9, 0.9999), eps=1.0)
+    x.grad = torch.tensor([100.0])
+    optimizer.step()
+    return x.detach()
+
+
+@pytest.mark.slow
+@as_torch(precision=PRECISION)
+def test_steps_without_some_gradients(torch):
+    found = {}
+    for make in (CASES["Adam"], CASES["RMSprop_momentum"], CASES["SGD_dampening"]):
+        weight, bias = parameters(torch, torch.float64)
+        optimizer = make(torch.optim, weight, bias)
+        for number in range(6):
+            optimizer.zero_grad()
+            (weight.sum() ** 2 + (0 if number in (0, 3) else bias.exp().sum())).backward()
+            if number == 4:
+                weight.grad = None
+            optimizer.step()
+        found[type(optimizer).__name__] = weight.detach(), bias.detach(), optimizer.state_dict()
+    return found
+
+
+@pytest.mark.slow
+@as_torch(precision=PRECISION)
+def test_a_rate_that_is_a_tensor(torch):
+    found = []
+    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad"):
+        weight, bias = parameters(torch, torch.float64)
+        rate = torch.tensor(0.1, dtype=torch.float64)
+        optimizer = getattr(torch.optim, name)([weight, bias], lr=rate)
+        for _ in range(3):
+            (weight.sin().sum() * bias.sum()).backward()
+            optimizer.step()
+            rate.mul_(0.5)
+        found.append((weight.detach(), bias.detach(), optimizer.param_groups[0]["lr"]))
+    return found
+
+
+@as_torch(precision=PRECISION)
+def test_steps_of_several_dtypes(torch):
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([1.0, 2.0], requires_grad=True)
+    z = torch.tensor([1.0, 2.0], dtype=torch.bfloat16, requires_grad=True)
+    optimizer = torch.optim.AdamW([x, y, z], lr=0.5, weight_decay=0.5)
+    for _ in range(2):
+        for tensor in (x, y, z):
+            tensor.grad = torch.ones_like(tensor)
+        optimizer.step()
+    assert z.dtype is optimizer.state[z]["exp_avg"].dtype is torch.bfloat16
+    return x.detach(), [round(each, 5) for each in y.tolist()], [round(v, 1) for v in z.tolist()]
+
+
+# ---- L-BFGS
+
+
+def minimized(torch, steps=6, dtype="float64", **options):
+    dtype = getattr(torch, dtype)
+    x = torch.tensor([-1.2, 1.0, 0.5], dtype=dtype, requires_grad=True)
+    y = torch.tensor([[0.3]], dtype=dtype, requires_grad=True)
+    optimizer = torch.optim.LBFGS([x, y], **options)
+
+    def closure():
+        optimizer.zero_grad()
+        valley = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+        loss = valley.abs() + (x[2] * y).sin().abs().sum() ** 2 + (y - 0.7).abs().pow(4).sum()
+        loss.backward()
+        return loss
+
+    losses = [optimizer.step(closure).item() for _ in range(steps)]
+    state = optimizer.state[x]
+    counts = state["n_iter"], state["func_evals"], len(state["old_dirs"])
+    return losses, x.detach(), y.detach(), counts, sorted(state)
+
+
+@pytest.mark.slow
+@as_torch(precision=1e-7)
+def test_LBFGS_with_fixed_steps(torch):
+    return minimized(torch, lr=0.01), minimized(torch, lr=0.5, max_iter=5)
+
+
+@pytest.mark.slow
+@as_torch(precision=1e-7)
+def test_LBFGS_with_a_line_search(torch):
+    limited = minimized(torch, line_search_fn="strong_wolfe", max_eval=7)
+    short = minimized(torch, line_search_fn="strong_wolfe", history_size=3, max_iter=4)
+    return limited, short, minimized(torch, 2, line_search_fn="strong_wolfe")
+
+
+@pytest.mark.slow
+@as_torch(precision=1e-7)
+def test_LBFGS_of_complex_parameters(torch):
+    return minimized(torch, 2, "complex128", line_search_fn="strong_wolfe", max_iter=6)
+
+
+@pytest.mark.slow
+@as_torch(precision=1e-7)
+def test_LBFGS_stops_where_it_should(torch):
+    x = torch.tensor([2.0], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([1.0], dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([x, y], lr=0.5, tolerance_change=0)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (x - 1).square().sum()  # y has no gradient
+        loss.backward()
+        return loss
+
+    found = [optimizer.step(closure).item() for _ in range(3)]
+    return found, x.detach(), y.detach(), optimizer.state[x]["n_iter"]
