@@ -1,4 +1,5 @@
-"""Networks, with torch.nn's names: `Module`, `Parameter`, layers, losses, `functional`, `init`, `utils`.
+"""Networks, as torch.nn has them: `Module`, `Parameter`, layers, losses, `functional`, `init`,
+`utils`.
 
 What a script does not use is not imported.
 """
@@ -11,11 +12,35 @@ from . import functional as functional
 
 _MODULES = ("init", "module", "parameter", "utils")
 
-# where the names are
-_LATER = {
-    "Module": "module",
-    **dict.fromkeys(["Buffer", "Parameter"], "parameter"),
+# the names, by the modules where they are
+_NAMES = {
+    "module": "Module",
+    "parameter": "Buffer Parameter",
+    "containers": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "layers": (
+        "AlphaDropout Bilinear Dropout Dropout1d Dropout2d Dropout3d Embedding Flatten Identity "
+        "Linear Unflatten"
+    ),
+    "activation_layers": (
+        "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid "
+        "LogSoftmax Mish PReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus "
+        "Softshrink Softsign Tanh Tanhshrink Threshold"
+    ),
+    "loss_layers": (
+        "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CosineSimilarity CrossEntropyLoss "
+        "GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss "
+        "NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss"
+    ),
+    "convolution_layers": (
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d AvgPool3d Conv1d Conv2d Conv3d "
+        "ConvTranspose1d ConvTranspose2d ConvTranspose3d MaxPool1d MaxPool2d MaxPool3d"
+    ),
+    "normalization_layers": (
+        "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d "
+        "InstanceNorm3d LayerNorm RMSNorm"
+    ),
 }
+_LATER = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name):

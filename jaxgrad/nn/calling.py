@@ -115,7 +115,7 @@ class Called(Members):
 
         >>> layer = jaxgrad.nn.Linear(2, 1)
         >>> handle = layer.register_full_backward_hook(lambda m, gi, go: print(go[0].tolist()))
-        >>> layer(jaxgrad.ones(1, 2)).sum().backward()
+        >>> layer(jaxgrad.ones(1, 2, requires_grad=True)).sum().backward()
         [[1.0]]
         """
         return _register(self._backward_hooks, hook, prepend)
@@ -127,7 +127,7 @@ class Called(Members):
 
         >>> layer = jaxgrad.nn.Linear(2, 1, bias=False)
         >>> handle = layer.register_full_backward_pre_hook(lambda m, go: (go[0] * 3,))
-        >>> layer(jaxgrad.ones(1, 2)).sum().backward()
+        >>> layer(jaxgrad.ones(1, 2, requires_grad=True)).sum().backward()
         >>> layer.weight.grad
         tensor([[3., 3.]])
         """

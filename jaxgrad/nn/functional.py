@@ -8,11 +8,46 @@ tensor(0.1269)
 
 from __future__ import annotations
 
+import importlib
 import warnings
 
-import numpy
-
 from .. import ops
+
+# what fewer programs use, by the module where it is, which is then imported
+_NAMES = {
+    "activations": (
+        "glu hardshrink hardsigmoid hardswish mish prelu softshrink softsign tanhshrink"
+    ),
+    "attention": "scaled_dot_product_attention",
+    "convolution": ("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"),
+    "dropping": "alpha_dropout dropout dropout1d dropout2d dropout3d",
+    "embedding": "embedding one_hot",
+    "losses": (
+        "binary_cross_entropy cosine_embedding_loss cosine_similarity gaussian_nll_loss "
+        "hinge_embedding_loss huber_loss margin_ranking_loss pairwise_distance poisson_nll_loss "
+        "soft_margin_loss triplet_margin_loss"
+    ),
+    "normalization": "batch_norm group_norm instance_norm layer_norm normalize rms_norm",
+    "padding": "pad",
+    "pooling": (
+        "adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d avg_pool3d max_pool1d "
+        "max_pool2d max_pool3d"
+    ),
+}
+_LATER = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__package__}.{_LATER[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})
+
 
 sigmoid = ops.sigmoid
 tanh = ops.tanh
@@ -356,22 +391,3 @@ def binary_cross_entropy_with_logits(
         )
     reduction = _reduction(reduction, size_average, reduce)
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
-
-
-def one_hot(tensor, num_classes: int = -1):
-    """Integers as rows of zeros with a one; -1 makes rows for 0 to the greatest of them.
-
-    >>> F.one_hot(jaxgrad.tensor([0, 2]))
-    tensor([[1, 0, 0],
-            [0, 0, 1]])
-    """
-    if num_classes == -1:
-        num_classes = _count_classes(tensor)
-    return ops.one_hot(tensor, num_classes)
-
-
-def _count_classes(tensor):
-    classes = numpy.asarray(tensor)
-    if not classes.size:
-        raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    return max(int(classes.max()), 0) + 1

@@ -266,10 +266,11 @@ class Members:
         note(self)
         for path, module in inside if recurse else [(prefix, self)]:
             for name, member in get_members_fn(module):
-                if member is not None and id(member) not in seen:
-                    if remove_duplicate:
-                        seen.add(id(member))
-                    yield f"{path}{'.' if path else ''}{name}", member
+                if member is None or id(member) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(member))
+                yield f"{path}{'.' if path else ''}{name}", member
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True

@@ -104,8 +104,9 @@ class Module(Called, Stated):
         """Give each parameter and buffer the value that `fn` makes of it, and their gradients."""
         for module in self.children() if recurse else ():
             module._apply(fn)
-        for parameter in filter(None.__ne__, self._parameters.values()):
-            _convert(parameter, fn)
+        for parameter in self._parameters.values():
+            if parameter is not None:
+                _convert(parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)

@@ -183,7 +183,8 @@ class Stated(Members):
         return register(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook) -> RemovableHandle:
-        """Have `hook(module, state_dict, prefix, local_metadata)` change what `state_dict` gives."""
+        """Have `hook(module, state_dict, prefix, local_metadata)` change what `state_dict`
+        gives."""
         return register(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:

@@ -1,0 +1,242 @@
+"""The first values of parameters, as torch.nn.init has them: each function overwrites its
+tensor."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import dtypes, ops
+from ..autograd.grad_mode import no_grad
+from ..creation import from_host
+from ..tensor import Tensor, concrete, wrap
+
+_LINEAR = ("linear", *(f"conv{way}{n}d" for way in ("", "_transpose") for n in (1, 2, 3)))
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """What weights before an activation are enlarged by, to keep the variance.
+
+    >>> jaxgrad.nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
+    if nonlinearity in _LINEAR or nonlinearity == "sigmoid":
+        return 1
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, int | float):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+    if nonlinearity not in gains:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    return gains[nonlinearity]
+
+
+@no_grad()
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
+    """Numbers drawn evenly from a to b.
+
+    >>> bool((jaxgrad.nn.init.uniform_(jaxgrad.empty(3), 2, 3) >= 2).all())
+    True
+    """
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@no_grad()
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
+    """Numbers of a normal distribution."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@no_grad()
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator=None,
+) -> Tensor:
+    """Numbers of a normal distribution, of which none is less than a or greater than b.
+
+    >>> bool((jaxgrad.nn.init.trunc_normal_(jaxgrad.empty(9), std=5.0).abs() <= 2).all())
+    True
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+            "The distribution of values may be incorrect.",
+            stacklevel=2,
+        )
+    low, high = (math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (a, b))
+    drawn = tensor.new_empty(tensor.shape, dtype=dtypes.float32)
+    drawn.uniform_(low, high, generator=generator)
+    made = ops.erfinv(drawn) * (std * math.sqrt(2.0)) + mean
+    return tensor.copy_(made.clamp(a, b))
+
+
+@no_grad()
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """One number.
+
+    >>> jaxgrad.nn.init.constant_(jaxgrad.empty(2), 3.0)
+    tensor([3., 3.])
+    """
+    return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Zeros."""
+    return constant_(tensor, 0.0)
+
+
+def _given(tensor: Tensor, numbers) -> Tensor:
+    """The tensor, overwritten with an array of numpy's."""
+    made = wrap(from_host(numbers.astype(np.float32), None))
+    with no_grad():
+        return tensor.copy_(made)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Ones on the diagonal of a matrix, and zeros elsewhere."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return _given(tensor, np.eye(*tensor.shape))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """The kernels of a convolution that leaves as many channels as it can as they are.
+
+    >>> jaxgrad.nn.init.dirac_(jaxgrad.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
+    """
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    each = tensor.shape[0] // groups
+    numbers = np.zeros(tensor.shape)
+    middle = tuple(size // 2 for size in tensor.shape[2:])
+    for group in range(groups):
+        for channel in range(min(each, tensor.shape[1])):
+            numbers[(group * each + channel, channel, *middle)] = 1
+    return _given(tensor, numbers)
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    if tensor.ndim < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    modes = ["fan_in", "fan_out"]
+    if mode.lower() not in modes:
+        raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
+    return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+    """Numbers drawn evenly from -a to a, a = gain * sqrt(6 / (fan_in + fan_out)).
+
+    >>> bool((jaxgrad.nn.init.xavier_uniform_(jaxgrad.empty(3, 3)).abs() <= 1).all())
+    True
+    """
+    bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+    """Normal numbers, of the standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
+    std = gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator=None,
+) -> Tensor:
+    """Numbers drawn evenly from -b to b, b = gain * sqrt(3 / fan).
+
+    a: the slope of the leaky_relu after this layer. mode: "fan_in" keeps the variance forward,
+    "fan_out" that of gradients.
+
+    >>> bool((jaxgrad.nn.init.kaiming_uniform_(jaxgrad.empty(3, 6)).abs() <= 1).all())
+    True
+    """
+    if not tensor.numel():
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    fan = _calculate_correct_fan(tensor, mode)
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / fan)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator=None,
+) -> Tensor:
+    """Normal numbers, of the standard deviation gain / sqrt(fan); see `kaiming_uniform_`."""
+    if not tensor.numel():
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    fan = _calculate_correct_fan(tensor, mode)
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
+    """A matrix drawn evenly from those whose rows, or columns, are orthogonal and of length `gain`;
+    further dimensions count as columns.
+
+    >>> q = jaxgrad.nn.init.orthogonal_(jaxgrad.empty(2, 3))
+    >>> bool(((q @ q.t() - jaxgrad.eye(2)).abs() < 1e-5).all())
+    True
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if not tensor.numel():
+        return tensor
+    rows = tensor.shape[0]
+    drawn = tensor.new_empty(rows, tensor.numel() // rows).normal_(0, 1, generator=generator)
+    numbers = concrete(drawn, "orthogonal_()")
+    with jax.enable_x64(True):
+        wide = numbers.astype(jnp.promote_types(numbers.dtype, jnp.float32))
+        q, r = jnp.linalg.qr(wide.T if rows < wide.shape[1] else wide)
+        q = q * jnp.sign(jnp.diag(r))
+        found = wrap((q.T if rows < wide.shape[1] else q).reshape(tensor.shape))
+    with no_grad():
+        return tensor.copy_(found).mul_(gain)
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:
+    """Normal numbers, of which in each column a part of `sparsity` is set to zero."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    count = math.ceil(sparsity * rows)
+    with no_grad():
+        tensor.normal_(0, std, generator=generator)
+        order = tensor.new_empty(rows, columns, dtype=dtypes.float32)
+        places = np.argsort(order.uniform_(generator=generator).numpy(), 0)[:count]
+        keep = np.ones((rows, columns), bool)
+        np.put_along_axis(keep, places, False, 0)
+        return tensor.mul_(tensor.new_tensor(keep.tolist()))

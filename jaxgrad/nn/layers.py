@@ -1,0 +1,271 @@
+"""Layers: linear maps, tables, dropout, and what only changes shapes."""
+
+from __future__ import annotations
+
+import math
+
+from .. import dtypes, factories
+from ..autograd.grad_mode import no_grad
+from ..tensor import Tensor
+from . import dropping, init
+from .embedding import embedding
+from .functional import linear
+from .module import Module
+from .parameter import Parameter, marked
+
+
+def parameter(shape, device=None, dtype=None, value: float | None = None) -> Tensor:
+    """A new parameter of a shape, of one value where it is given."""
+    options = {"device": device, "dtype": dtype}
+    if value is None:
+        return marked(factories.empty(shape, **options), Parameter, True)
+    if dtype is None:
+        options["dtype"] = dtypes.get_default_dtype()
+    return marked(factories.full(shape, float(value), **options), Parameter, True)
+
+
+def no_more_than(tensor: Tensor, fan_in: int):
+    """Draw a bias as layers begin with it: evenly within 1 / sqrt(fan_in)."""
+    bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+    init.uniform_(tensor, -bound, bound)
+
+
+class Identity(Module):
+    """Gives its input, and takes any arguments when it is made.
+
+    >>> jaxgrad.nn.Identity()(jaxgrad.ones(1))
+    tensor([1.])
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+
+    def forward(self, input):
+        return input
+
+
+class Linear(Module):
+    """`input @ weight.T + bias`: (*, in_features) to (*, out_features).
+
+    weight: (out_features, in_features), drawn evenly within 1 / sqrt(in_features), as the bias is.
+
+    >>> layer = jaxgrad.nn.Linear(3, 2)
+    >>> layer(jaxgrad.ones(5, 3)).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None
+    ):
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = parameter((out_features, in_features), device, dtype)
+        self.register_parameter("bias", parameter((out_features,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            no_more_than(self.bias, self.in_features)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class Bilinear(Module):
+    """`x1 @ weight[k] @ x2 + bias[k]` for each k of out_features.
+
+    >>> layer = jaxgrad.nn.Bilinear(2, 3, 4)
+    >>> layer(jaxgrad.ones(5, 2), jaxgrad.ones(5, 3)).shape
+    torch.Size([5, 4])
+    """
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
+        device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__()
+        self.in1_features, self.in2_features = in1_features, in2_features
+        self.out_features = out_features
+        self.weight = parameter((out_features, in1_features, in2_features), device, dtype)
+        self.register_parameter("bias", parameter((out_features,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        no_more_than(self.weight, self.in1_features)
+        if self.bias is not None:
+            no_more_than(self.bias, self.in1_features)
+
+    def forward(self, input1, input2):
+        parts = (input1.unsqueeze(-2).unsqueeze(-2) @ self.weight).squeeze(-2)
+        made = (parts * input2.unsqueeze(-2)).sum(-1)
+        return made if self.bias is None else made + self.bias
+
+    def extra_repr(self):
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
+class Embedding(Module):
+    """The rows of a table at the numbers of its input: (*) of integers to (*, embedding_dim).
+
+    padding_idx: a row of zeros, that gets no gradient. The rest as for `functional.embedding`.
+
+    >>> table = jaxgrad.nn.Embedding(10, 3, padding_idx=0)
+    >>> table(jaxgrad.tensor([0]))
+    tensor([[0., 0., 0.]], grad_fn=<WhereBackward0>)
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+        sparse: bool = False, _weight: Tensor | None = None, _freeze: bool = False, device=None,
+        dtype=None,
+    ):  # fmt: skip
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError(
+                    f"Padding_idx must be within num_embeddings, {num_embeddings}, not "
+                    f"{padding_idx}"
+                )
+            padding_idx %= num_embeddings
+        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        if _weight is None:
+            shape = (num_embeddings, embedding_dim)
+            self.weight = parameter(shape, device, dtype).requires_grad_(not _freeze)
+            self.reset_parameters()
+            return
+        if list(_weight.shape) != [num_embeddings, embedding_dim]:
+            raise AssertionError(
+                f"Shape of weight does not match num_embeddings and embedding_dim: "
+                f"{list(_weight.shape)}"
+            )
+        self.weight = Parameter(_weight, requires_grad=not _freeze)
+
+    def reset_parameters(self):
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx] = 0
+
+    def forward(self, input):
+        return embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
+            self.scale_grad_by_freq, self.sparse,
+        )  # fmt: skip
+
+    def extra_repr(self):
+        shown = f"{self.num_embeddings}, {self.embedding_dim}"
+        usual = {
+            "padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False
+        }  # fmt: skip
+        for name, value in usual.items():
+            given = getattr(self, name)
+            if given != value:
+                shown += f", {name}={given}"
+        return f"{shown}, sparse=True" if self.sparse else shown
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options) -> Embedding:
+        """A layer with a table that is there, which does not learn unless `freeze=False`.
+
+        >>> table = jaxgrad.nn.Embedding.from_pretrained(jaxgrad.tensor([[1.0, 2.0]]))
+        >>> table(jaxgrad.tensor(0))
+        tensor([1., 2.])
+        """
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        return cls(*embeddings.shape, _weight=embeddings, _freeze=freeze, **options)
+
+
+class Flatten(Module):
+    """`input.flatten(start_dim, end_dim)`: by default all but the first dimension.
+
+    >>> jaxgrad.nn.Flatten()(jaxgrad.ones(2, 3, 4)).shape
+    torch.Size([2, 12])
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input):
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self):
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """`input.unflatten(dim, unflattened_size)`.
+
+    >>> jaxgrad.nn.Unflatten(1, (2, 3))(jaxgrad.ones(4, 6)).shape
+    torch.Size([4, 2, 3])
+    """
+
+    def __init__(self, dim: int, unflattened_size):
+        super().__init__()
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input):
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self):
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class Dropout(Module):
+    """In training, each element is 0 with probability `p`, and the rest divided by `1 - p`.
+
+    >>> jaxgrad.nn.Dropout(0.5).eval()(jaxgrad.ones(2))
+    tensor([1., 1.])
+    """
+
+    drop = staticmethod(dropping.dropout)
+
+    def __init__(self, p: float = 0.5, inplace: bool = False):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p, self.inplace = p, inplace
+
+    def forward(self, input):
+        return self.drop(input, self.p, self.training, self.inplace)
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout1d(Dropout):
+    """`Dropout` of whole channels of (N, C, L)."""
+
+    drop = staticmethod(dropping.dropout1d)
+
+
+class Dropout2d(Dropout):
+    """`Dropout` of whole channels of (N, C, H, W)."""
+
+    drop = staticmethod(dropping.dropout2d)
+
+
+class Dropout3d(Dropout):
+    """`Dropout` of whole channels of (N, C, D, H, W)."""
+
+    drop = staticmethod(dropping.dropout3d)
+
+
+class AlphaDropout(Dropout):
+    """`functional.alpha_dropout`."""
+
+    drop = staticmethod(dropping.alpha_dropout)

@@ -1,0 +1,275 @@
+"""Normalization as modules, with what they learn and what they keep count of."""
+
+from __future__ import annotations
+
+from .. import dtypes, factories
+from ..autograd.grad_mode import no_grad
+from . import init, normalization
+from .layers import parameter
+from .module import Module
+
+
+class LayerNorm(Module):
+    """`functional.layer_norm`, with a weight and a bias in `normalized_shape`.
+
+    >>> jaxgrad.nn.LayerNorm(2)(jaxgrad.tensor([1.0, 3.0])).detach()
+    tensor([-1.0000,  1.0000])
+    """
+
+    def __init__(
+        self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True,
+        bias: bool = True, device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__()
+        shape = normalized_shape
+        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self.register_parameter("weight", None)
+        self.register_parameter("bias", None)
+        if elementwise_affine:
+            self.weight = parameter(self.normalized_shape, device, dtype, 1)
+            if bias:
+                self.bias = parameter(self.normalized_shape, device, dtype, 0)
+
+    def reset_parameters(self):
+        _reset(self)
+
+    def forward(self, input):
+        return normalization.layer_norm(
+            input, self.normalized_shape, self.weight, self.bias, self.eps
+        )
+
+    def extra_repr(self):
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(Module):
+    """`functional.rms_norm`, with a weight in `normalized_shape`.
+
+    >>> jaxgrad.nn.RMSNorm(2)(jaxgrad.tensor([1.0, 7.0])).detach()
+    tensor([0.2000, 1.4000])
+    """
+
+    def __init__(
+        self, normalized_shape, eps: float | None = None, elementwise_affine: bool = True,
+        device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__()
+        shape = normalized_shape
+        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self.register_parameter("weight", None)
+        if elementwise_affine:
+            self.weight = parameter(self.normalized_shape, device, dtype, 1)
+
+    def reset_parameters(self):
+        _reset(self)
+
+    def forward(self, input):
+        return normalization.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self):
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class GroupNorm(Module):
+    """`functional.group_norm`, with a weight and a bias for each channel.
+
+    >>> jaxgrad.nn.GroupNorm(2, 4)(jaxgrad.ones(1, 4, 3)).shape
+    torch.Size([1, 4, 3])
+    """
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
+        device=None, dtype=None, *, bias: bool = True,
+    ):  # fmt: skip
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
+        self.num_groups, self.num_channels = num_groups, num_channels
+        self.eps, self.affine = eps, affine
+        _add_affine(self, num_channels, affine, bias, device, dtype)
+
+    def reset_parameters(self):
+        _reset(self)
+
+    def forward(self, input):
+        return normalization.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+def _add_affine(module, count, affine, bias, device, dtype):
+    """Give a module a weight and a bias for each channel, or none."""
+    module.register_parameter("weight", None)
+    module.register_parameter("bias", None)
+    if affine:
+        module.weight = parameter((count,), device, dtype, 1)
+        if bias:
+            module.bias = parameter((count,), device, dtype, 0)
+
+
+def _reset(module):
+    """Weights to 1 and biases to 0."""
+    for name, number in (("weight", 1), ("bias", 0)):
+        tensor = getattr(module, name, None)
+        if tensor is not None:
+            init.constant_(tensor, number)
+
+
+class _RunningNorm(Module):
+    """Normalization of channels that keeps running means and variances."""
+
+    # how many dimensions an input may have
+    ranks = ()
+    usual_tracking = usual_affine = True
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool | None = None, track_running_stats: bool | None = None, device=None,
+        dtype=None, *, bias: bool = True,
+    ):  # fmt: skip
+        super().__init__()
+        affine = self.usual_affine if affine is None else affine
+        tracks = self.usual_tracking if track_running_stats is None else track_running_stats
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, tracks
+        _add_affine(self, num_features, affine, bias, device, dtype)
+        options = {"device": device, "dtype": dtype or dtypes.get_default_dtype()}
+        kept = {"running_mean": None, "running_var": None, "num_batches_tracked": None}
+        if tracks:
+            kept["running_mean"] = factories.zeros(num_features, **options)
+            kept["running_var"] = factories.ones(num_features, **options)
+            kept["num_batches_tracked"] = factories.zeros((), dtype=dtypes.int64, device=device)
+        for name, tensor in kept.items():
+            self.register_buffer(name, tensor)
+
+    def reset_running_stats(self):
+        """Forget all batches."""
+        if self.track_running_stats:
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
+            init.zeros_(self.num_batches_tracked)
+
+    def reset_parameters(self):
+        self.reset_running_stats()
+        _reset(self)
+
+    def _check(self, input):
+        if input.ndim not in self.ranks:
+            expected = " or ".join(f"{rank}D" for rank in self.ranks)
+            raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
+
+    def _momentum(self):
+        """What running means are led by: with None, they are those of all batches."""
+        if not self.training or self.num_batches_tracked is None:
+            return self.momentum or 0.0
+        with no_grad():
+            self.num_batches_tracked.add_(1)
+            if self.momentum is not None:
+                return self.momentum
+            return self.num_batches_tracked.to(self.running_mean.dtype).reciprocal()
+
+    def extra_repr(self):
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_RunningNorm):
+    def forward(self, input):
+        self._check(input)
+        momentum = self._momentum()
+        from_batch = self.training or self.running_mean is None
+        keeps = not self.training or self.track_running_stats
+        return normalization.batch_norm(
+            input,
+            self.running_mean if keeps else None,
+            self.running_var if keeps else None,
+            self.weight,
+            self.bias,
+            from_batch,
+            momentum,
+            self.eps,
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """`functional.batch_norm` of (N, C) or (N, C, L), with a weight and a bias for each channel.
+
+    In training it goes by the mean and variance of the batch and leads its running ones towards
+    them by `momentum`, or with None makes them the mean of all batches; in `eval()` it goes by the
+    running ones.
+
+    >>> norm = jaxgrad.nn.BatchNorm1d(1)
+    >>> norm(jaxgrad.tensor([[1.0], [3.0]])).detach(), norm.running_mean
+    (tensor([[-1.0000],
+            [ 1.0000]]), tensor([0.2000]))
+    """
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """`BatchNorm1d` for (N, C, H, W)."""
+
+    ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """`BatchNorm1d` for (N, C, D, H, W)."""
+
+    ranks = (5,)
+
+
+class _InstanceNorm(_RunningNorm):
+    usual_tracking = usual_affine = False
+
+    def forward(self, input):
+        self._check(input)
+        batch = input if input.ndim == self.ranks[1] else input.unsqueeze(0)
+        made = normalization.instance_norm(
+            batch,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum or 0.0,
+            self.eps,
+        )
+        return made if batch is input else made.squeeze(0)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """`functional.instance_norm` of (N, C, L) or (C, L)."""
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """`functional.instance_norm` of (N, C, H, W) or (C, H, W).
+
+    >>> jaxgrad.nn.InstanceNorm2d(3)(jaxgrad.ones(1, 3, 2, 2)).shape
+    torch.Size([1, 3, 2, 2])
+    """
+
+    ranks = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """`functional.instance_norm` of (N, C, D, H, W) or (C, D, H, W)."""
+
+    ranks = (4, 5)

@@ -1,0 +1,86 @@
+"""Tensors made larger at their edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import ops
+from ..conversion import tensor
+
+# numpy's words for PyTorch's
+_NUMPY = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_MODES = ("constant", *_NUMPY)
+
+
+def pad(input, pad, mode: str = "constant", value: float | None = None):
+    """`input` with more at the edges of its last dimensions.
+
+    pad: how much before and after the last dimension, before and after the one before it, and so
+    on; less than 0 takes away. mode: "constant", of `value`, else 0; "reflect", without the edge
+    itself; "replicate", the edge itself; "circular", what is at the other end.
+
+    >>> F.pad(jaxgrad.tensor([[1.0, 2.0, 3.0]]), (1, 2), value=9.0)
+    tensor([[9., 1., 2., 3., 9., 9.]])
+    >>> F.pad(jaxgrad.tensor([[1.0, 2.0, 3.0]]), (1, 2), "reflect")
+    tensor([[2., 1., 2., 3., 2., 1.]])
+    """
+    pad = tuple(pad)
+    if len(pad) % 2:
+        raise RuntimeError(f"Padding length must be divisible by 2, but got {list(pad)}")
+    if len(pad) > 2 * input.ndim:
+        raise RuntimeError(
+            f"Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(pad)} and input of dimension {input.ndim}"
+        )
+    if mode not in _MODES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}: it is one of {_MODES}")
+    for number in range(len(pad) // 2):
+        before, after = pad[2 * number : 2 * number + 2]
+        if before or after:
+            input = _along(input, -1 - number, before, after, mode, value)
+    return input
+
+
+def _along(input, dim, before, after, mode, value):
+    length = input.shape[dim]
+    if length + before + after < 0:
+        raise RuntimeError(
+            f"The input size {length}, plus negative padding {before} and {after}, resulted in a "
+            f"negative output size {length + before + after}"
+        )
+    if mode != "constant":
+        _check_reach(length, max(before, after), mode)
+        places = _places(np.arange(length), before, after, mode)
+        return input.index_select(dim, tensor(places))
+    kept = input.narrow(dim, max(-before, 0), length + min(before, 0) + min(after, 0))
+    parts = [_filled(input, dim, before, value), kept, _filled(input, dim, after, value)]
+    return ops.cat([part for part in parts if part.shape[dim]] or [kept], dim)
+
+
+def _places(places, before, after, mode):
+    """What is where: less than 0 takes away, for "circular" before the rest goes round."""
+    if mode == "circular":
+        places = places[max(-before, 0) : len(places) + min(after, 0)]
+        before, after = max(before, 0), max(after, 0)
+    places = np.pad(places, (max(before, 0), max(after, 0)), _NUMPY[mode])
+    return places[max(-before, 0) : len(places) + min(after, 0)]
+
+
+def _filled(input, dim, count, value):
+    """What is added at one end."""
+    shape = list(input.shape)
+    shape[dim] = max(count, 0)
+    return input.new_full(shape, 0 if value is None else value)
+
+
+def _check_reach(length, most, mode):
+    if mode == "reflect" and most >= length:
+        raise RuntimeError(
+            "Argument #4: Padding size should be less than the corresponding input dimension, but "
+            f"got: padding {most} at a dimension of {length}"
+        )
+    if mode == "circular" and most > length:
+        raise RuntimeError(
+            f"Padding value causes wrapping around more than once: {most} at a dimension of "
+            f"{length}"
+        )

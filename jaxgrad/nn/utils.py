@@ -1,0 +1,179 @@
+"""What training loops do with gradients and parameters, as torch.nn.utils has it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import warnings
+from collections.abc import Iterable
+
+import jax.numpy as jnp
+
+from .. import ops
+from ..autograd.grad_mode import no_grad
+from ..bridges import from_jax
+from ..factories import zeros
+from ..tensor import Tensor, is_concrete
+
+
+def _norm_of(array, p):
+    """The p-norm of an array, of halves in float32."""
+    size = jnp.abs(array)
+    if size.dtype in (jnp.float16, jnp.bfloat16):
+        size = size.astype(jnp.float32)
+    if p == 2:
+        return jnp.sqrt(jnp.sum(jnp.square(size)))
+    if math.isinf(p):
+        return jnp.max(size, initial=0) if p > 0 else jnp.min(size, initial=jnp.inf)
+    if p == 0:
+        return jnp.sum(size != 0).astype(size.dtype)
+    return jnp.sum(size**p) ** (1 / p)
+
+
+@from_jax
+def _total_norm(arrays, p):
+    norms = jnp.stack([_norm_of(array, p) for array in arrays])
+    kind = functools.reduce(jnp.promote_types, [jnp.finfo(array.dtype).dtype for array in arrays])
+    return _norm_of(norms, p).astype(kind)
+
+
+def _listed(parameters) -> list[Tensor]:
+    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+
+
+def _gradients(parameters) -> list[Tensor]:
+    gradients = [parameter.grad for parameter in parameters]
+    return [gradient for gradient in gradients if gradient is not None]
+
+
+@no_grad()
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The norm of tensors as if they were one vector, without dimensions; 0 of none.
+
+    norm_type: 2, `inf` or any other. foreach: without effect, all are taken at once. Raises
+    RuntimeError where the norm is infinite or NaN and `error_if_nonfinite`, which needs its number:
+    inside of `jaxgrad.jit` there is none.
+
+    >>> jaxgrad.nn.utils.get_total_norm([jaxgrad.tensor([3.0]), jaxgrad.tensor([4.0])])
+    tensor(5.)
+    """
+    tensors, norm_type = _listed(tensors), float(norm_type)
+    if not tensors:
+        return zeros(())
+    total = _total_norm(tensors, norm_type)
+    if error_if_nonfinite:
+        _refuse_nonfinite(total, norm_type)
+    return total
+
+
+def _refuse_nonfinite(total, norm_type):
+    if not is_concrete(total):
+        raise RuntimeError(
+            "error_if_nonfinite=True reads the total norm, which has no number yet while it is "
+            "being traced: leave it out and look at the norm that is returned outside"
+        )
+    if not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
+            "so it cannot be clipped. To scale the gradients by it all the same, set "
+            "`error_if_nonfinite=False`"
+        )
+
+
+@no_grad()
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    total_norm: Tensor,
+    foreach: bool | None = None,
+) -> None:
+    """Scale the `.grad` of parameters in place by `max_norm / total_norm`, if that is less than 1.
+
+    >>> x = jaxgrad.ones(1, requires_grad=True)
+    >>> (x * 8).sum().backward()
+    >>> jaxgrad.nn.utils.clip_grads_with_norm_(x, 1.0, jaxgrad.tensor(2.0))
+    >>> x.grad
+    tensor([4.0000])
+    """
+    scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+    for gradient in _gradients(_listed(parameters)):
+        gradient.mul_(scale.to(gradient.device))
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale the `.grad` of parameters in place, so that their norm as one vector is `max_norm` at
+    most; gives what it was before.
+
+    norm_type, error_if_nonfinite, foreach: as for `get_total_norm`.
+
+    >>> x = jaxgrad.ones(1, requires_grad=True)
+    >>> (x * 8).sum().backward()
+    >>> jaxgrad.nn.utils.clip_grad_norm_([x], max_norm=2.0), x.grad
+    (tensor(8.), tensor([2.0000]))
+    """
+    is_generator = inspect.isgenerator(parameters)
+    parameters = _listed(parameters)
+    if is_generator and not parameters:
+        warnings.warn(
+            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
+        )
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
+    return total
+
+
+@no_grad()
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
+    """Cut each element of the `.grad` of parameters in place to be between `-clip_value` and
+    `clip_value`.
+
+    >>> x = jaxgrad.ones(1, requires_grad=True)
+    >>> (x * 8).sum().backward()
+    >>> jaxgrad.nn.utils.clip_grad_value_(x, 2.0)
+    >>> x.grad
+    tensor([2.])
+    """
+    for gradient in _gradients(_listed(parameters)):
+        gradient.clamp_(min=-clip_value, max=clip_value)
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements of parameters as one vector, with its gradient.
+
+    >>> jaxgrad.nn.utils.parameters_to_vector([jaxgrad.ones(2, 1), jaxgrad.zeros(1)])
+    tensor([1., 1., 0.])
+    """
+    return ops.cat([parameter.reshape(-1) for parameter in parameters])
+
+
+@no_grad()
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Copy the elements of a vector into parameters, one after the other.
+
+    >>> x = jaxgrad.zeros(2, 1)
+    >>> jaxgrad.nn.utils.vector_to_parameters(jaxgrad.tensor([1.0, 2.0]), [x])
+    >>> x
+    tensor([[1.],
+            [2.]])
+    """
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+    start = 0
+    for parameter in parameters:
+        end = start + parameter.numel()
+        parameter.copy_(vec[start:end].reshape(parameter.shape))
+        start = end
