@@ -122,7 +122,9 @@ from .tensor import Tensor as Tensor
 methods.install()
 
 # where names are that few programs use, or that stand on packages which take long to import
-_LATER = {"load": "serialization", "save": "serialization"}
+_LATER = {"load": "serialization", "save": "serialization"} | dict.fromkeys(
+    ("cond", "fori_loop", "scan", "while_loop"), "control_flow"
+)
 
 
 def __getattr__(name):

@@ -33,13 +33,16 @@ class Branch(Scope):
     @contextlib.contextmanager
     def open(self):
         before = modes.lift
-        with super().open():
-            modes.lift, seen = _lift, levels.hide()
-            try:
-                yield self
-            finally:
-                levels.window.reset(seen)
-        modes.lift = before
+        try:
+            with super().open():
+                modes.lift, seen = _lift, levels.hide()
+                try:
+                    yield self
+                finally:
+                    levels.window.reset(seen)
+        finally:
+            if before is _lift:
+                modes.lift = before
 
     def meet(self, tensor, source=None):
         place = self.places.get(id(tensor))

@@ -17,7 +17,8 @@ from . import avals, dtypes, execution, modes, noting
 from .compiling import Trace, argument_at
 from .modes import mode
 from .tangents import mark
-from .tensor import Tensor, standing
+from .tensor import Tensor, is_moving
+from .tracing import ReadsTangent
 
 AUTO = "auto"
 
@@ -35,7 +36,8 @@ def jit(
     kept of the tensors that it makes, come out. There is a program for each kind of arguments and
     of such tensors (shapes, dtypes, `requires_grad`, whether a `.grad` that is read is there,
     hooks), for grad mode, and for the values of all arguments that are no tensors, which must be
-    hashable. Other Python values are part of the program, as they were when it was traced.
+    hashable. Other Python values are part of the program, as they were when it was traced. A call
+    in which tangents of forward mode go in or come out runs as it is, uncompiled.
 
     A Python int or float among the arguments is part of the program too, until a call brings
     another one: from then on it is an input, of which there may be no `if`; where the function
@@ -128,7 +130,8 @@ class Jitted:
 
     def trace(self, leaves, structure):
         """Trace the function, and run what came of it."""
-        self.refuse_moving(leaves, "is called with")
+        if any(isinstance(leaf, Tensor) and is_moving(leaf) for leaf in leaves):
+            return self.uncompiled(leaves, structure)
         self.why = self.reason(leaves, structure)
         self.count += 1
         self.forget()
@@ -138,6 +141,8 @@ class Jitted:
         numbers.look(leaves)
         try:
             trace = Trace(self, leaves, structure, numbers.varying)
+        except ReadsTangent:
+            return self.uncompiled(leaves, structure)
         except Exception:
             if not numbers.give_up():
                 raise
@@ -162,9 +167,10 @@ class Jitted:
                 return f"argument {position} was {old[0]}, and is {new[0]}"
         return trace.refusal(leaves) or "grad mode or another setting was changed"
 
-    def refuse_moving(self, values, what):
-        for tensor in filter(_is_tensor, values):
-            standing(tensor, f"{self.__name__}, compiled by jaxgrad.jit, {what}")
+    def uncompiled(self, leaves, structure):
+        """Call the function as it is: tangents of forward mode cannot go in and come out."""
+        args, kwargs = jax.tree.unflatten(structure, leaves)
+        return self.function(*args, **kwargs)
 
     def forget(self):
         """Drop the programs that cannot be called again."""
@@ -181,7 +187,6 @@ class Jitted:
         `.compile().cost_analysis()`.
         """
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
-        self.refuse_moving(leaves, "is called with")
         trace = Trace(self, leaves, structure)
         with jax.enable_x64(True):
             return trace.program.lower(*trace.inputs_of(leaves, trace.found))

@@ -11,8 +11,8 @@ from . import avals, versions
 from .aliasing import assign
 from .nodes import Node
 from .places import Place
-from .tensor import Tensor, current, leaf_state, standing, wrap
-from .tracing import Scope
+from .tensor import Tensor, current, is_moving, leaf_state, wrap
+from .tracing import ReadsTangent, Scope
 from .versions import counter_of
 
 UNCHANGED = object()
@@ -26,8 +26,9 @@ class Value:
     __slots__ = ("aval", "live", "output", "tracked")
 
     def __init__(self, outcome: Outcome, tensor: Tensor):
-        what = f"{outcome.scope.name}, compiled by jaxgrad.jit, gives"
-        shown = standing(current(tensor), what)._aval
+        if is_moving(tensor):
+            raise ReadsTangent(f"{outcome.scope.name} gives a tensor with a tangent")
+        shown = current(tensor)._aval
         self.output = outcome.put(tensor._raw)
         self.aval = avals.aval(tuple(shown.shape), shown.dtype, strides=shown.strides)
         self.tracked, self.live = tensor._tracked, None

@@ -322,7 +322,7 @@ def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Te
 def _filled(name, tensor, generator, draw):
     """The tensor, overwritten with a draw of its shape and dtype."""
     permit(name, tensor, tensor.requires_grad)
-    options = {"dtype": tensor.dtype, "device": tensor.device, "generator": generator}
+    options = like(name, tensor, {"generator": generator})
     with no_grad():
         made = draw(tuple(tensor.shape), options)
     return ops.copy_(tensor, made)

@@ -190,18 +190,18 @@ class Scope:
                 yield tensor
 
 
+class ReadsTangent(RuntimeError):
+    """The function uses a tangent of forward mode from outside, which a program cannot take in."""
+
+
 class Moving:
-    """In the place of the tangents of a tensor from outside, which a program cannot take in."""
+    """In the place of the tangents of a tensor from outside."""
 
     def __init__(self, name: str, tensor: Tensor):
-        self.name, self.shape = name, list(tensor.shape)
+        self.what = f"{name} uses a tangent of a tensor of shape {list(tensor.shape)} from outside"
 
     def __getattr__(self, attribute):
-        raise RuntimeError(
-            f"{self.name}, compiled by jaxgrad.jit, uses a tensor of shape {self.shape} from "
-            "outside that has a tangent of forward mode, which would be lost: enter the level and "
-            "make the dual inside of the function, or use its detach()"
-        )
+        raise ReadsTangent(self.what)
 
 
 class Input:
