@@ -68,7 +68,7 @@ def load(f, map_location=None, *, weights_only: bool = True, mmap: bool | None =
     of `torch.save` too.
     """
     data = f.read() if hasattr(f, "read") else _bytes_of(f)
-    name = getattr(f, "name", f if isinstance(f, str | os.PathLike) else "the file")
+    name = f if isinstance(f, str | os.PathLike) else getattr(f, "name", "the file")
     try:
         arrays = _arrays(data)
         told = _metadata(data).get(STRUCTURE)

@@ -8,7 +8,9 @@ data of the program.
 from __future__ import annotations
 
 import functools
+import operator
 import weakref
+from itertools import chain
 
 import jax
 import jax.numpy as jnp
@@ -114,17 +116,21 @@ def _fitting(number, dtype):
 
 
 def structure_of(optimizer):
-    """What of an optimizer a compiled step depends on, beside the tensors that it reads."""
-    groups = optimizer.param_groups
-    return (
-        optimizer._changes,
-        len(optimizer.state),
-        [(optimizer.rule(g), len(g["params"]), g["differentiable"], kinds_of(g)) for g in groups],
-    )
+    """What of an optimizer a compiled step depends on, beside the values of tensors: which tensors
+    there are in its state and its groups, and what decides on their programs.
+    """
+    kept = chain.from_iterable(map(_values, optimizer.state.values()))
+    groups = [(optimizer.rule(group), *_identity(group)) for group in optimizer.param_groups]
+    return optimizer._changes, tuple(map(id, kept)), groups
 
 
-def kinds_of(group):
-    return [type(value) for value in group.values()]
+_values = operator.methodcaller("values")
+
+
+def _identity(group):
+    options = (*group.values(), *group.get("betas", ()))
+    tensors = [id(value) for value in options if isinstance(value, Tensor)]
+    return tuple(map(id, group["params"])), tensors, group["differentiable"]
 
 
 class Step:

@@ -1,0 +1,326 @@
+"""Steps inside of `jaxgrad.jit`: what they come to is what the same code does without it, and a
+trace is made only where the program must be another.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import jaxgrad
+
+pytestmark = pytest.mark.slow
+
+
+class Training:
+    """A model of two parameters, its optimizer, and a step that counts how often Python runs it."""
+
+    def __init__(self, make, compiled, step=None):
+        self.x = jaxgrad.tensor([1.0, -2.0], dtype=jaxgrad.float64, requires_grad=True)
+        self.y = jaxgrad.tensor(0.5, dtype=jaxgrad.float64, requires_grad=True)
+        self.optimizer, self.runs = make([self.x, self.y]), 0
+        self.body = step or Training.usual
+        self.step = jaxgrad.jit(self.run) if compiled else self.run
+
+    def run(self, *args):
+        self.runs += 1
+        return self.body(self, *args)
+
+    def usual(self, scale=1.0):
+        self.optimizer.zero_grad()
+        loss = ((self.x * self.y - 1) ** 2).sum() * scale
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+    def numbers(self):
+        told = self.optimizer.state_dict()["state"]
+        found = [t.detach().numpy() for t in (self.x, self.y)]
+        return [*found, *(t.numpy() for each in told.values() for t in each.values())]
+
+
+def both(make, script, step=None):
+    """A script run on compiled and on usual steps: they must agree. Gives how often Python ran."""
+    eager, compiled = Training(make, False, step), Training(make, True, step)
+    for training in (eager, compiled):
+        script(training)
+    for ours, theirs in zip(compiled.numbers(), eager.numbers(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    assert eager.runs >= compiled.runs
+    return compiled.runs
+
+
+def adam(params):
+    return jaxgrad.optim.Adam(params, lr=0.1)
+
+
+def sgd(params):
+    return jaxgrad.optim.SGD(params, lr=0.1, momentum=0.9)
+
+
+@pytest.mark.parametrize("make", [adam, sgd], ids=["Adam", "SGD"])
+def test_100_steps_with_a_scheduler_are_one_trace(make):
+    def script(training):
+        known = jaxgrad.optim.lr_scheduler
+        scheduler = known.OneCycleLR(training.optimizer, max_lr=0.2, total_steps=110)
+        for _ in range(100):
+            training.step()
+            scheduler.step()
+
+    assert both(make, script) == 1
+
+
+def test_the_first_step_makes_the_state():
+    training = Training(adam, True)
+    assert not training.optimizer.state
+    training.step()
+    state = training.optimizer.state[training.x]
+    assert state["step"].item() == 1 and state["exp_avg"].tolist() != [0, 0]
+    training.step()
+    assert training.optimizer.state[training.x]["exp_avg"] is state["exp_avg"]
+    assert state["step"].item() == 2
+
+
+def test_an_option_that_makes_another_program():
+    def script(training):
+        (group,) = training.optimizer.param_groups
+        for name, value in [("maximize", True), ("weight_decay", 0.5), ("weight_decay", 0.25)]:
+            training.step()
+            group[name] = value
+            training.step()
+
+    # as it is, to maximize, with a penalty: a penalty of another size is data
+    assert both(adam, script) == 3
+
+
+def test_betas_and_eps_are_data():
+    def script(training):
+        (group,) = training.optimizer.param_groups
+        for beta in (0.9, 0.8, 0.7):
+            group["betas"], group["eps"] = (beta, 0.95), beta / 10
+            training.step()
+
+    assert both(adam, script) == 1
+
+
+def test_a_gradient_that_comes_and_goes():
+    def step(training, with_y):
+        training.optimizer.zero_grad()
+        loss = (training.x**2).sum() + (training.y.exp() if with_y else 0)
+        loss.backward()
+        training.optimizer.step()
+
+    def script(training):
+        for with_y in (False, True, True, False, False, True):
+            training.step(with_y)
+
+    both(adam, script, step)
+
+
+def test_gradients_that_are_accumulated_over_calls():
+    def accumulate(training, scale):
+        (((training.x * training.y - 1) ** 2).sum() * scale).backward()
+
+    def script(training):
+        finish = training.optimizer.step
+        update = jaxgrad.jit(lambda: finish()) if training.step != training.run else finish
+        for _ in range(3):
+            for scale in (1.0, 0.5, 0.25):
+                training.step(jaxgrad.tensor(scale))
+            update()
+            training.optimizer.zero_grad()
+
+    both(adam, script, accumulate)
+
+
+def test_a_group_that_is_added():
+    def script(training):
+        training.step()
+        training.z = jaxgrad.ones(2, dtype=jaxgrad.float64, requires_grad=True)
+        training.optimizer.add_param_group({"params": [training.z], "lr": 0.5})
+        training.z.grad = jaxgrad.ones_like(training.z)
+        training.body = lambda self: self.optimizer.step()
+        training.step()
+        training.step()
+        assert training.z.tolist() != [1.0, 1.0]
+
+    both(adam, script)
+
+
+def test_state_that_is_loaded():
+    def script(training):
+        training.step()
+        held = training.optimizer.state_dict()
+        held = {"state": dict(held["state"]), "param_groups": held["param_groups"]}
+        mean = {name: value.clone() for name, value in held["state"][0].items()}
+        training.step()
+        training.optimizer.load_state_dict(held | {"state": {0: mean, 1: held["state"][1]}})
+        training.step()
+        training.step()
+
+    assert both(adam, script) == 2
+
+
+def test_state_that_is_cleared():
+    def script(training):
+        training.step()
+        held = dict(training.optimizer.state)
+        training.optimizer.state.clear()
+        training.step()
+        training.step()
+        assert len(held) == 2
+
+    both(adam, script)
+
+
+def test_a_rate_that_is_a_tensor():
+    def make(params):
+        return jaxgrad.optim.AdamW(params, lr=jaxgrad.tensor(0.1, dtype=jaxgrad.float64))
+
+    def script(training):
+        (group,) = training.optimizer.param_groups
+        for _ in range(4):
+            training.step()
+            group["lr"].mul_(0.5)
+        held, group["lr"] = group["lr"], jaxgrad.tensor(0.3, dtype=jaxgrad.float64)
+        training.step()
+        assert held.item() == 0.1 / 16
+
+    assert both(make, script) == 2  # one for each tensor
+
+
+def test_state_that_is_replaced():
+    def script(training):
+        training.step()
+        state = training.optimizer.state[training.x]
+        held, state["exp_avg"] = state["exp_avg"], jaxgrad.ones_like(state["exp_avg"])
+        training.step()
+        assert held is not state["exp_avg"]
+
+    assert both(adam, script) == 2
+
+
+def test_a_rate_that_is_an_argument():
+    def step(training, rate):
+        for group in training.optimizer.param_groups:
+            group["lr"] = rate
+        return training.usual()
+
+    def script(training):
+        for number in range(5):
+            training.step(0.1 / (1 + number))
+
+    both(sgd, script, step)
+
+
+def test_several_steps_in_one_program():
+    def step(training):
+        for _ in range(3):
+            training.usual()
+
+    def script(training):
+        for _ in range(3):
+            training.step()
+
+    assert both(adam, script, step) == 1
+
+
+def test_two_optimizers_in_one_program():
+    others = {}
+
+    def step(training):
+        if training not in others:
+            others[training] = jaxgrad.optim.SGD([training.y], lr=0.01, momentum=0.5)
+        training.usual()
+        others[training].step()
+
+    def script(training):
+        for _ in range(4):
+            training.step()
+
+    assert both(adam, script, step) == 1
+
+
+def test_a_compiled_closure():
+    def script(training):
+        optimizer = training.optimizer
+
+        def closure():
+            optimizer.zero_grad()
+            loss = ((training.x * training.y - 1) ** 2).sum()
+            loss.backward()
+            return loss.detach()
+
+        is_compiled = training.step != training.run
+        compiled = jaxgrad.jit(closure) if is_compiled else closure
+        for _ in range(2):
+            optimizer.step(compiled)
+
+    def make(params):
+        return jaxgrad.optim.LBFGS(params, max_iter=3, line_search_fn="strong_wolfe")
+
+    eager, compiled = Training(make, False), Training(make, True)
+    script(eager)
+    script(compiled)
+    assert compiled.x.tolist() == pytest.approx(eager.x.tolist(), rel=1e-9)
+
+
+def test_LBFGS_says_that_it_cannot_be_traced():
+    x = jaxgrad.ones(2, requires_grad=True)
+    optimizer = jaxgrad.optim.LBFGS([x])
+    with pytest.raises(RuntimeError, match="Compile the closure, and call step outside"):
+        jaxgrad.jit(lambda: optimizer.step(lambda: (x * x).sum()))()
+    assert x.tolist() == [1, 1]
+
+
+def test_hooks_of_a_step_run_when_it_is_traced():
+    calls = []
+
+    def script(training):
+        calls.clear()
+        training.optimizer.register_step_post_hook(lambda *_: calls.append(None))
+        for _ in range(3):
+            training.step()
+
+    both(adam, script)
+    assert len(calls) == 1
+
+
+def test_a_scheduler_after_the_first_compiled_step_does_not_warn():
+    training = Training(sgd, True)
+    training.step()
+    scheduler = jaxgrad.optim.lr_scheduler.ExponentialLR(training.optimizer, 0.5)
+    training.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scheduler.step()
+    assert training.runs == 1
+
+
+def test_an_error_leaves_the_optimizer_as_it_was():
+    def step(training):
+        training.usual()
+        raise ValueError("no")
+
+    training = Training(adam, True, step)
+    before = training.x.tolist()
+    with pytest.raises(ValueError, match="no"):
+        training.step()
+    assert training.x.tolist() == before
+    state = training.optimizer.state[training.x]
+    assert state["exp_avg"].tolist() == [0, 0] and state["step"].item() == 0
+
+
+def test_the_lr_of_one_group_is_not_that_of_another():
+    def make(params):
+        groups = [
+            {"params": [each], "lr": rate} for each, rate in zip(params, (0.1, 0.2), strict=True)
+        ]
+        return jaxgrad.optim.AdamW(groups)
+
+    def script(training):
+        for number in range(4):
+            training.optimizer.param_groups[1]["lr"] = 0.1 * number
+            training.step()
+
+    assert both(make, script) == 1
