@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-FOLDERS = ("autograd", "optim")
+FOLDERS = ("autograd", "nn", "optim")
 sys.path.insert(0, str(TESTS))
 
 import torch  # noqa: E402
