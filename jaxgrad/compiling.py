@@ -36,14 +36,11 @@ class Trace:
         self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
         self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
         self.grad_mode, self.derivative = mode.get(), None
-        scope = Scope(self.name)
-        with jax.enable_x64(True):
+        scope = self.scope()
+        with self.wide():
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
-        self.found = [place.tensor for place in scope.places.values()]
         self.places = [place.settle() for place in scope.places.values()]
         self.others = [each for each in scope.inputs if each.is_given]
-        self.surroundings = Surroundings(jitted.function)
-        self.hold_those_that_are_reached()
         self.met, self.constants = scope.outside, closed.consts
         self.dependencies = [
             (owner, read, read(owner())) for (_, read), owner in scope.dependencies.items()
@@ -51,12 +48,20 @@ class Trace:
         self.program = self.compiled(closed.jaxpr, scope.inputs, leaves)
         execution.adopt(self, execution.with_wide_types(self.program))
 
-    def hold_those_that_are_reached(self):
-        """Note the arguments that the function may also have read by itself: the program is for
-        these tensors alone.
+    def locate(self, leaves) -> list[Tensor]:
+        """The tensors that were in its places when it was traced, which has just been done."""
+        tensors = []
+        for place in self.places:
+            tensors.append(place.source.find(leaves, tensors))
+        return tensors
+
+    def guard(self, tensors):
+        """Note what else must be as it is for the program to serve: what the function names, and
+        arguments that it may also have read by itself.
         """
+        self.surroundings = Surroundings(self.jitted.function)
         given = [place for place in self.places if isinstance(place.source, Argument)]
-        tensors = [self.found[place.number] for place in given]
+        tensors = [tensors[place.number] for place in given]
         reached = self.surroundings.reached(self.leaves, tensors)
         self.held = [
             (place.number, weakref.ref(tensor))
@@ -66,9 +71,19 @@ class Trace:
 
     # ---- tracing
 
+    def scope(self) -> Scope:
+        return Scope(self.name)
+
+    def wide(self):
+        return jax.enable_x64(True)
+
+    def rules(self):
+        """The tape differentiates what is traced, so operators need no rules for JAX."""
+        return bare()
+
     def run(self, scope: Scope, leaves):
         """What JAX traces: the function on tensors of tracers."""
-        with bare(), scope.open():
+        with self.rules(), scope.open():
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
             self.outcome = Outcome(scope, [self.jitted.function(*args, **kwargs)])
@@ -112,15 +127,24 @@ class Trace:
             gradients = [found.get(each) for each in self.pullback.cotangents]
             self.split = Split(jaxpr, self.outcome.count, gradients, self.name)
             run = self.split.forward
+        program = self.forward(run, order)
+        program.__name__ = program.__qualname__ = self.name
+        donated = self.donated(leaves)
+        self.donation = [number for number, place in enumerate(self.places) if number in donated]
+        return jax.jit(program, donate_argnums=self.donation)
+
+    def forward(self, run, order: list[Input]):
+        """The program of a part of the jaxpr, which takes inputs and constants."""
         constants = self.constants
 
         def program(*arrays):
             return run(*arrays, *constants)
 
-        program.__name__ = program.__qualname__ = self.name
-        donated = self.donated(leaves)
-        self.donation = [number for number, place in enumerate(self.places) if number in donated]
-        return jax.jit(program, donate_argnums=self.donation)
+        return program
+
+    def backward(self, gradients, residuals):
+        """The gradients of the tensors that the pullback leads to."""
+        return self.split.backward(*gradients, *residuals)
 
     def donated(self, leaves) -> set[int]:
         """The places whose memory the results may take."""

@@ -148,8 +148,8 @@ class Jitted:
                 raise
             trace = Trace(self, leaves, structure)
         key = self.key(leaves, structure, numbers.varying)
-        tensors = trace.found
-        trace.found = None
+        tensors = trace.locate(leaves)
+        trace.guard(tensors)
         self.last = structure, leaves_of(leaves), trace
         if not trace.is_once:
             self.known.setdefault(key, []).insert(0, trace)
@@ -189,7 +189,7 @@ class Jitted:
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
         trace = Trace(self, leaves, structure)
         with jax.enable_x64(True):
-            return trace.program.lower(*trace.inputs_of(leaves, trace.found))
+            return trace.program.lower(*trace.inputs_of(leaves, trace.locate(leaves)))
 
     def __repr__(self):
         return f"<jitted {self.__name__}>"

@@ -147,9 +147,8 @@ def part(jaxpr, inputs, outputs, equations):
 class Compiled(Program):
     """A traced function as a program: from the arrays that go in to its results with a history."""
 
-    mode = avals.IMMEDIATE
-
     def __init__(self, trace, inputs, live, kept):
+        self.mode = max([i.mode for i in inputs if isinstance(i, avals.Aval)], default=0)
         self.trace, self.name = trace, trace.name
         self.inputs, self.live = tuple(inputs), len(live)
         self.outputs = (*live, *kept)
@@ -195,4 +194,4 @@ class CompiledReverse(Reverse):
         kept = iter(rest[len(self.program.inputs) :])
         known = (*rest[: len(self.program.inputs)], *trace.constants)
         residuals = [next(kept) if flag else known[number] for flag, number in trace.split.kept]
-        return tuple(trace.split.backward(*gradients, *residuals))
+        return tuple(trace.backward(gradients, residuals))

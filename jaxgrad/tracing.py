@@ -42,8 +42,13 @@ class Scope:
     that gives it at a call; `fixed`: nodes from outside that a pass has come to, and their hooks.
     """
 
+    is_mapped = False  # whether it is of one of many examples, as under `func.vmap`
+
     def __init__(self, name: str):
         self.name, self.trace = name, None
+        self.parent = modes.scope.get()
+        with take_current_trace() as self.around:
+            pass
         self.places: dict[int, Place] = {}
         self.inputs: list[Input] = []
         self.born: dict[int, weakref.ref] = {}
@@ -88,13 +93,25 @@ class Scope:
 
     # ---- meeting
 
+    @contextlib.contextmanager
+    def surroundings(self):
+        """Compute in the trace around this one, or here and now where there is none."""
+        token = modes.scope.set(self.parent)
+        try:
+            with set_current_trace(self.around):
+                yield
+        finally:
+            modes.scope.reset(token)
+
     def is_own(self, tensor: Tensor) -> bool:
         """Whether a tensor was made in here."""
         known = self.born.get(id(tensor))
         return known is not None and known() is tensor
 
     def is_outside(self, tensor: Tensor) -> bool:
-        return id(tensor) in self.places or not (self.is_own(tensor) or is_traced(tensor))
+        if id(tensor) in self.places:
+            return True
+        return not self.is_own(tensor) and (self.is_mapped or not is_traced(tensor))
 
     def make(self, tensor: Tensor):
         """Note a tensor that was made in here."""
@@ -105,7 +122,7 @@ class Scope:
         place = self.places.get(id(tensor))
         if place is not None:
             return place
-        with outside():
+        with self.surroundings():
             place = Place(current(tensor), source or Outside(tensor), len(self.places))
         self.places[id(tensor)] = place
         self.note_counter(tensor)
@@ -306,7 +323,9 @@ def _count(change):
 
 def _lift(tensor: Tensor):
     scope = modes.scope.get()
-    if scope is None or tensor._aval.mode != avals.IMMEDIATE or scope.is_own(tensor):
+    if scope is None or (tensor._aval.mode != avals.IMMEDIATE and not scope.is_mapped):
+        return
+    if scope.is_own(tensor):
         return
     with writing:
         scope.meet(tensor)

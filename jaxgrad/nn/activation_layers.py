@@ -40,7 +40,7 @@ class Activation(Module):
     def extra_repr(self):
         shown = {name: getattr(self, name) for name in self.arguments}
         return ", ".join(
-            f"{name}={value}" for name, value in shown.items() if name not in self.hidden or value
+            f"{name}={value!r}" for name, value in shown.items() if name not in self.hidden or value
         )
 
 

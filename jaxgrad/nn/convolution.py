@@ -59,7 +59,7 @@ def several(value, count: int, name: str) -> tuple[int, ...]:
     return value
 
 
-def _check(name, dimensions, input, weight, bias, channels, outside):
+def _check(name, dimensions, input, weight, bias, groups, channels, outside):
     if input.ndim not in (dimensions + 1, dimensions + 2):
         raise RuntimeError(
             f"Expected {dimensions + 1}D (unbatched) or {dimensions + 2}D (batched) input to "
@@ -73,7 +73,7 @@ def _check(name, dimensions, input, weight, bias, channels, outside):
     given = input.shape[-dimensions - 1]
     if given != channels:
         raise RuntimeError(
-            f"{name}: given weight of size {list(weight.shape)}, expected "
+            f"{name}: Given groups={groups}, weight of size {list(weight.shape)}, expected "
             f"input{list(input.shape)} to have {channels} channels, but got {given} channels "
             "instead"
         )
@@ -115,7 +115,7 @@ def _convolve(dimensions, input, weight, bias, stride, padding, dilation, groups
     if min(stride) <= 0:
         raise RuntimeError(f"non-positive stride is not supported, but got stride={stride}")
     channels = weight.shape[1] * groups if weight.ndim > 1 else 0
-    _check(name, dimensions, input, weight, bias, channels, weight.shape[0])
+    _check(name, dimensions, input, weight, bias, groups, channels, weight.shape[0])
     if groups <= 0 or weight.shape[0] % groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
@@ -151,7 +151,7 @@ def _turn_around(
     padding = several(padding, dimensions, "padding")
     extra = several(output_padding, dimensions, "output_padding")
     outside = weight.shape[1] * groups if weight.ndim > 1 else 0
-    _check(name, dimensions, input, weight, bias, weight.shape[0], outside)
+    _check(name, dimensions, input, weight, bias, groups, weight.shape[0], outside)
     for more, step, reach in zip(extra, stride, dilation, strict=True):
         if more >= max(step, reach):
             raise RuntimeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from .. import dtypes, ops, random
+from .. import dtypes, factories, ops, random
 
 
 def _kept(input, p, shape):
@@ -15,7 +15,8 @@ def _kept(input, p, shape):
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_type}"
             ": dropout takes floating point or complex tensors"
         )
-    return random.rand(*shape, dtype=dtypes.float32, device=input.device) >= p
+    options = factories.like("dropout", input, {"dtype": dtypes.float32})
+    return random.rand(*shape, **options) >= p
 
 
 def _idle(input, p, training) -> bool:

@@ -62,16 +62,17 @@ class Members:
 
     def __setattr__(self, name: str, value):
         own, kind = self.__dict__, _sort(value)
-        group = _group_of(own, name) if kind is None else kind
+        taken = _group_of(own, name)
+        group = taken if kind is None else kind
         if group is None:
             self._set_plain(name, value)
         elif "_modules" not in own:
             raise AttributeError(f"cannot assign {_WORDS[group]} before Module.__init__() call")
-        elif kind is None:
-            self._replace(group, name, value)
+        elif kind is None or _RANK.index(kind) > _RANK.index(taken or kind):
+            self._replace(taken, name, value)
         else:
-            self._forget(name, group)
-            self._add(group, name, value)
+            self._forget(name, kind)
+            self._add(kind, name, value)
 
     def _set_plain(self, name, value):
         before = self.__dict__.get(name, self)
@@ -86,7 +87,7 @@ class Members:
             changes.count()
 
     def _replace(self, group, name, value):
-        """Give a name that is taken by a member another value, of no class of its own."""
+        """Give a name that is taken by a member a value that is not of its sort."""
         if value is None or (group == "_buffers" and isinstance(value, Tensor)):
             self.__dict__[group][name] = value
             self._changes.count()
@@ -307,7 +308,10 @@ def _buffers_of(module):
     return module._buffers.items()
 
 
-_WORDS = {"_parameters": "parameters", "_buffers": "buffer", "_modules": "module"}
+_WORDS = {"_parameters": "parameters", "_modules": "module", "_buffers": "buffer"}
+
+# a name of one of these cannot be given to one of those after it
+_RANK = tuple(_WORDS)
 
 
 def _sort(value) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -184,7 +185,11 @@ class Stated(Members):
 
     def register_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Have `hook(module, state_dict, prefix, local_metadata)` change what `state_dict`
-        gives."""
+        gives, in place."""
+        return register(self._state_dict_hooks, functools.partial(_in_place, hook))
+
+    def _register_state_dict_hook(self, hook) -> RemovableHandle:
+        """The same, with a hook that may return another dict."""
         return register(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
@@ -195,6 +200,11 @@ class Stated(Members):
     def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Have `hook(module, incompatible_keys)` called when the module has been loaded."""
         return register(self._load_state_dict_post_hooks, hook)
+
+
+def _in_place(hook, *arguments):
+    if hook(*arguments) is not None:
+        raise RuntimeError("state_dict post-hook must return None: change the dict in place")
 
 
 class _WithModule:
