@@ -284,7 +284,8 @@ class _Methods:
             state = leaf_state(made)
             state.grad_dtype = self._leaf.grad_dtype
             state.kind = getattr(self._leaf, "kind", None)
-            state.grad = copy.deepcopy(self._leaf.grad, memo)
+            if state.kind is None or state.kind.copies_gradient:
+                state.grad = copy.deepcopy(self._leaf.grad, memo)
         return made
 
     def __getstate__(self):

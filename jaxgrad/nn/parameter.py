@@ -64,8 +64,8 @@ class Parameter(Tensor, metaclass=_Marked):
 
     __slots__ = ()
 
-    # what `repr` of such a tensor begins with
-    heading = "Parameter containing:\n"
+    # what `repr` of such a tensor begins with, and whether a deep copy has its `.grad`
+    heading, copies_gradient = "Parameter containing:\n", False
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
         return sharing(data, cls, requires_grad)
@@ -83,7 +83,7 @@ class Buffer(Tensor, metaclass=_Marked):
 
     __slots__ = ()
 
-    heading = ""
+    heading, copies_gradient = "", True
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True):
         requires_grad = data is not None and data.requires_grad

@@ -1,0 +1,517 @@
+"""jaxgrad.nn.Module and Parameter: what belongs to a module, its state, its hooks, its copies."""
+
+import copy
+
+import pytest
+from as_torch import as_torch, error, parameters, warned
+
+import jaxgrad
+from jaxgrad import nn
+
+
+def small(torch):
+    """A module with parameters, a buffer of each sort, and one below it."""
+
+    class Small(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.float64))
+            self.inner = torch.nn.Linear(2, 1, dtype=torch.float64)
+            self.register_buffer("seen", torch.zeros(1, dtype=torch.float64))
+            self.register_buffer("cache", torch.ones(1), persistent=False)
+            with torch.no_grad():
+                self.inner.weight.copy_(torch.tensor([[3.0, 4.0]]))
+                self.inner.bias.fill_(0.5)
+
+        def forward(self, x):
+            return self.inner(x * self.weight)
+
+    return Small()
+
+
+@as_torch
+def test_S01_parameters_of_a_module(torch):
+    module = small(torch)
+    found = [
+        [name for name, _ in module.named_parameters()],
+        [name for name, _ in module.named_parameters(recurse=False)],
+        [name for name, _ in module.named_parameters(prefix="p")],
+        [isinstance(each, torch.nn.Parameter) for each in module.parameters()],
+        isinstance(module.weight * 2, torch.nn.Parameter),
+        isinstance(module.weight.detach(), torch.nn.Parameter),
+        isinstance(module.weight, torch.Tensor),
+        repr(module.weight),
+    ]
+    module(torch.ones(3, 2, dtype=torch.float64)).sum().backward()
+    gradients = [each.grad for each in module.parameters()]
+    module.zero_grad(set_to_none=False)
+    zeros = [each.grad for each in module.parameters()]
+    module.zero_grad()
+    none = [each.grad for each in module.parameters()]
+    module.requires_grad_(False)
+    flags = [each.requires_grad for each in module.parameters()]
+    return found, gradients, zeros, none, flags
+
+
+@as_torch
+def test_S01_parameters_of_integers(torch):
+    whole = torch.ones(2, dtype=torch.int64)
+    fixed = torch.nn.Parameter(whole, requires_grad=False)
+    words = "Only Tensors of floating point and complex dtype can require gradients"
+    return [
+        error(torch.nn.Parameter, whole, words=words),
+        fixed,
+        isinstance(fixed, torch.nn.Parameter),
+        torch.nn.Parameter(),
+        torch.nn.Parameter(torch.ones(1) + 1j),
+    ]
+
+
+@as_torch
+def test_S01_a_parameter_shares_the_memory_of_its_tensor(torch):
+    data = torch.zeros(2)
+    parameter = torch.nn.Parameter(data)
+    data.add_(1)
+    with torch.no_grad():
+        parameter.mul_(3)
+    return data, parameter, parameter.is_leaf
+
+
+@as_torch
+def test_members_go_by_attribute(torch):
+    module, nn = small(torch), torch.nn
+    module.weight = nn.Parameter(torch.zeros(1))
+    module.seen = torch.ones(3)
+    module.extra = nn.Buffer(torch.ones(1), persistent=False)
+    module.kept = nn.Buffer(torch.ones(1))
+    module.tail = nn.ReLU()
+    before = [name for name, _ in module.named_modules()]
+    module.inner = None
+    module.later = nn.Parameter(torch.ones(1))
+    module.later = None
+    found = [
+        before,
+        list(module.state_dict()),
+        [name for name, _ in module.named_buffers()],
+        [name for name, _ in module.named_children()],
+        module.later,
+        hasattr(module, "inner"),
+    ]
+    del module.weight
+    del module.tail
+    del module.kept
+    # what was a parameter becomes a module, and what was a plain value a parameter
+    module.plain = 3
+    module.plain = nn.Parameter(torch.ones(1))
+    refused = [
+        error(setattr, module, "later", nn.Identity(), words="as parameter 'later'"),
+        error(setattr, module, "other", nn.Buffer(torch.ones(1))),
+    ]
+    return (
+        found,
+        refused,
+        list(module.state_dict()),
+        [name for name, _ in module.named_modules()],
+        module.plain,
+    )
+
+
+@as_torch
+def test_wrong_members(torch):
+    module, nn = small(torch), torch.nn
+
+    class Hasty(nn.Module):
+        def __init__(self, value):
+            self.value = value
+
+    def named(register, *args):
+        return lambda: register(*args)
+
+    ones = torch.ones(1)
+    return [
+        error(setattr, module, "weight", ones, words="as parameter 'weight' (torch.nn.Parameter"),
+        error(setattr, module, "inner", ones, words="as child module 'inner' (torch.nn.Module or"),
+        error(setattr, module, "seen", 3, words="cannot assign 'int' as buffer 'seen'"),
+        error(getattr, module, "nothing"),
+        error(delattr, module, "nothing"),
+        error(Hasty, nn.Parameter(ones)),
+        error(Hasty, nn.ReLU()),
+        error(named(module.register_parameter, "x", ones), words="object to parameter 'x'"),
+        error(named(module.register_parameter, "a.b", None), words="parameter name can"),
+        error(named(module.register_parameter, "", None)),
+        error(named(module.register_parameter, 3, None)),
+        error(named(module.register_parameter, "forward", None)),
+        error(
+            named(module.register_parameter, "x", nn.Parameter(ones) * 1),
+            words="object to parameter 'x'" if torch is not jaxgrad else "parameter 'x'",
+        ),
+        error(named(module.register_buffer, "weight", None)),
+        error(named(module.register_buffer, "x", 3)),
+        error(named(module.register_module, "x", 3), words="int is not a Module subclass"),
+        error(module.get_submodule, "inner.nothing"),
+        error(module.get_submodule, "weight"),
+        error(module.get_parameter, "seen"),
+        error(module.get_parameter, "inner.nothing"),
+        error(module.get_buffer, "weight"),
+        error(module.train, 1, words="training mode is expected to be boolean"),
+        error(nn.Module(), 1),
+        error(module.to, torch.int64),
+    ]
+
+
+@as_torch
+def test_members_by_path_and_in_order(torch):
+    module = small(torch)
+    seen = []
+    module.apply(lambda each: seen.append(type(each).__name__))
+    shared = torch.nn.Sequential(module.inner, module.inner)
+    return [
+        module.get_parameter("inner.bias"),
+        module.get_buffer("seen"),
+        type(module.get_submodule("inner")).__name__,
+        module.get_submodule("") is module,
+        seen,
+        [name for name, _ in shared.named_parameters()],
+        [name for name, _ in shared.named_parameters(remove_duplicate=False)],
+        len(list(shared.modules())),
+        len(list(shared.children())),
+        [each.training for each in module.eval().modules()],
+        [each.training for each in module.train().modules()],
+    ]
+
+
+@as_torch
+def test_state_dict_out_and_in(torch):
+    module, other = small(torch), small(torch)
+    state = module.state_dict()
+    shared = state["weight"].data_ptr() == module.weight.data_ptr()
+    with torch.no_grad():
+        for each in other.parameters():
+            each.zero_()
+    kept = list(other.parameters())
+    found = other.load_state_dict(state)
+    same = all(a is b for a, b in zip(kept, other.parameters(), strict=True))
+    part = other.load_state_dict({"weight": torch.ones(2), "more": torch.ones(1)}, strict=False)
+    other.load_state_dict({"weight": torch.zeros(2)}, strict=False, assign=True)
+    return [
+        list(state),
+        list(module.state_dict(prefix="p.")),
+        [each.requires_grad for each in state.values()],
+        [each.requires_grad for each in module.state_dict(keep_vars=True).values()],
+        shared,
+        repr(found),
+        same,
+        [part.missing_keys, part.unexpected_keys],
+        list(other.parameters()),
+        isinstance(other.weight, torch.nn.Parameter),
+    ]
+
+
+@as_torch
+def test_state_that_does_not_fit(torch):
+    module = small(torch)
+    wrong = {"weight": torch.ones(3), "more": torch.ones(1), "inner.bias": 3, "inner.x": 1}
+    message = error(module.load_state_dict, wrong)["says"]
+    return [
+        error(module.load_state_dict, wrong, words="Error(s) in loading state_dict for Small:"),
+        message,
+        error(module.load_state_dict, 3),
+        error(lambda: module.load_state_dict({"weight": torch.ones(3)}, strict=False))["says"],
+    ]
+
+
+@as_torch
+def test_hooks_of_state_dicts(torch):
+    module, seen = small(torch), []
+
+    def rename(module, state, prefix, *rest):
+        seen.append((prefix, len(rest)))
+        if "old" in state:
+            state["weight"] = state.pop("old")
+
+    module.register_state_dict_pre_hook(lambda m, prefix, keep: seen.append((prefix, keep)))
+    module.register_state_dict_post_hook(lambda m, state, *rest: state.__delitem__("seen"))
+    state = module.state_dict()
+    state["old"] = state.pop("weight")
+    module.register_load_state_dict_pre_hook(rename)
+    module.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear())
+    loaded = repr(module.load_state_dict(state))
+    module.register_state_dict_post_hook(lambda m, state, *rest: state)
+    return [list(state), loaded, seen, error(module.state_dict)]
+
+
+@as_torch
+def test_extra_state(torch):
+    class Counting(torch.nn.Module):
+        steps = 0
+
+        def get_extra_state(self):
+            return {"steps": self.steps}
+
+        def set_extra_state(self, state):
+            self.steps = state["steps"]
+
+    one, two = Counting(), Counting()
+    one.steps = 7
+    two.load_state_dict(one.state_dict())
+    return [list(one.state_dict()), two.steps, error(two.load_state_dict, {})["says"]]
+
+
+@as_torch
+def test_forward_hooks(torch):
+    identity, seen = torch.nn.Identity(), []
+    x = torch.tensor([1.0])
+
+    class Scale(torch.nn.Module):
+        def forward(self, x, by=2):
+            return x * by
+
+    scale = Scale()
+    scale.register_forward_pre_hook(lambda m, args: seen.append("first"))
+    scale.register_forward_pre_hook(lambda m, args: (args[0] + 1,), prepend=True)
+    scale.register_forward_pre_hook(
+        lambda m, args, kwargs: (args, {"by": kwargs.get("by", 0) + 1}), with_kwargs=True
+    )
+    scale.register_forward_hook(lambda m, args, out: seen.append([args[0].item(), out.item()]))
+    scale.register_forward_hook(lambda m, args, kwargs, out: out * kwargs["by"], with_kwargs=True)
+    handle = scale.register_forward_hook(lambda m, args, out: out * 10, prepend=True)
+    found = [scale(x, by=4), scale(x)]
+    handle.remove()
+    found.append(scale(x))
+    identity.register_forward_pre_hook(lambda m, args: args[0] * 5)
+    identity.register_forward_hook(lambda *args: None)
+    return [found, seen, identity(x)]
+
+
+@as_torch
+def test_forward_hooks_that_are_always_called(torch):
+    class Failing(torch.nn.Module):
+        def forward(self, x):
+            raise ValueError("no")
+
+    module, seen = Failing(), []
+    module.register_forward_hook(lambda *args: seen.append("usual"))
+    module.register_forward_hook(lambda m, args, out: seen.append(out), always_call=True)
+    return [error(module, 1), seen]
+
+
+@as_torch
+def test_F18_full_backward_hooks(torch):
+    seen = []
+
+    class Pair(torch.nn.Module):
+        def forward(self, a, number, b):
+            return a * b, b * number
+
+    module = Pair()
+
+    def note(name):
+        return lambda module, *gradients: seen.append(
+            [name, [[None if g is None else g.item() for g in each] for each in gradients]]
+        )
+
+    a, b = (torch.tensor(n, dtype=torch.float64, requires_grad=True) for n in (2.0, 3.0))
+    module.register_full_backward_hook(note("after"))
+    module.register_full_backward_hook(lambda m, gi, go: (gi[0] * 10, None, gi[2]))
+    module.register_full_backward_hook(note("first"), prepend=True)
+    module.register_full_backward_pre_hook(note("before"))
+    module.register_full_backward_pre_hook(lambda m, go: (go[0] * 2, go[1]))
+    one, two = module(a, 5, b)
+    (one + 3 * two).backward()
+    return [seen, a.grad, b.grad]
+
+
+@as_torch
+def test_F18_backward_hooks_without_inputs_that_require_grad(torch):
+    module, seen = small(torch), []
+    x = torch.ones(1, 2, dtype=torch.float64)
+    module.register_full_backward_hook(lambda m, gi, go: seen.append((list(gi), list(go))))
+    told = warned(lambda: module(x).sum().backward())["warnings"]
+    words = "Full backward hook is firing when gradients are computed with respect to module"
+    module.register_full_backward_hook(lambda m, gi, go: (go[0],))
+    refused = error(
+        lambda: warned(lambda: module(x).sum().backward()),
+        words="Backward hook for Modules where no input requires gradient should always return",
+    )
+    with torch.no_grad():
+        silent = module(x)
+    return [seen, [each["says"].startswith(words) for each in told], refused, silent]
+
+
+@as_torch
+def test_F18_what_backward_hooks_must_not_do(torch):
+    module, relu = torch.nn.Identity(), torch.nn.ReLU(inplace=True)
+    x = torch.tensor([1.0, -1.0], requires_grad=True)
+    module.register_full_backward_hook(lambda m, gi, go: None)
+    written = error(lambda: module(x).add_(1), words="is a view and is being modified inplace")
+    relu.register_full_backward_hook(lambda m, gi, go: None)
+    inside = error(lambda: relu(x * 1), words="is a view and is being modified inplace")
+    module.register_full_backward_hook(lambda m, gi, go: (gi[0], gi[0]))
+    count = error(lambda: module(x).sum().backward(), words="invalid number of grad_input, got 2")
+    other = torch.nn.Identity()
+    other.register_full_backward_pre_hook(lambda m, go: (go[0], go[0]))
+    before = error(lambda: other(x).sum().backward(), words="invalid number of grad_output, got 2")
+    return [written, inside, count, before]
+
+
+@as_torch
+def test_F18_backward_hooks_and_second_derivatives(torch):
+    class Square(torch.nn.Module):
+        def forward(self, x):
+            return x * x
+
+    module, seen = Square(), []
+    module.register_full_backward_hook(lambda m, gi, go: seen.append(gi[0].item()))
+    x = torch.tensor(3.0, requires_grad=True)
+    y = module(x)
+    (first,) = torch.autograd.grad(y, x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x)
+    return [first, second, seen]
+
+
+@as_torch
+def test_modules_of_other_dtypes(torch):
+    module = small(torch)
+    whole = torch.zeros((), dtype=torch.int64)
+    module.register_buffer("count", whole)
+    weight = module.weight
+    module(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
+    found = [[str(each.dtype) for each in module.float().state_dict().values()]]
+    found.append([module.weight is weight, str(weight.grad.dtype), weight.requires_grad])
+    for convert in (module.half, module.bfloat16, module.double):
+        convert()
+        found.append([str(module.weight.dtype), str(module.count.dtype)])
+    module.to(torch.zeros(1, dtype=torch.float32))
+    found.append(str(module.inner.weight.dtype))
+    module.type(torch.float64)
+    found.append([str(module.inner.weight.dtype), str(module.count.dtype)])
+    return found, module.weight
+
+
+@as_torch
+def test_copies_of_modules(torch):
+    module, seen = small(torch), []
+    module.register_forward_hook(lambda m, args, out: seen.append(m is module))
+    module.inner.weight.grad = torch.ones(1, 2, dtype=torch.float64)
+    made = copy.deepcopy(module)
+    with torch.no_grad():
+        made.weight.zero_()
+    made(torch.ones(1, 2, dtype=torch.float64))
+    pair = copy.deepcopy(torch.nn.Sequential(module.inner, module.inner))
+    return [
+        list(module.parameters()),
+        made.weight,
+        isinstance(made.weight, torch.nn.Parameter),
+        made.inner.weight.grad,
+        seen,
+        pair[0] is pair[1],
+        list(made.state_dict()),
+    ]
+
+
+@as_torch
+def test_what_modules_show(torch):
+    nn = torch.nn
+
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Sequential(nn.Linear(2, 3, bias=False), nn.ReLU(inplace=True))
+            self.none = None
+
+        def extra_repr(self):
+            return "a=1"
+
+    shown = [
+        Own(),
+        nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Sequential()]),
+        nn.ModuleDict({"a": nn.Conv2d(1, 2, 3, padding=1)}),
+        nn.Embedding(3, 2, padding_idx=0),
+        nn.LayerNorm((2, 3)),
+        nn.BatchNorm2d(3, affine=False),
+        nn.Dropout(0.25),
+        nn.GELU(),
+        nn.MaxPool2d(2, ceil_mode=True),
+        nn.CrossEntropyLoss(),
+        nn.ConvTranspose2d(2, 4, 2, groups=2, output_padding=0),
+        nn.GroupNorm(1, 2),
+        nn.Unflatten(1, (2, 3)),
+    ]
+    return [repr(each) for each in shown]
+
+
+@as_torch
+def test_signatures_of_modules(torch):
+    module = torch.nn.Module
+    names = (
+        "named_parameters", "register_forward_hook", "register_forward_pre_hook",
+        "register_full_backward_hook", "register_full_backward_pre_hook", "load_state_dict",
+        "register_buffer", "register_parameter", "zero_grad", "train", "named_buffers",
+        "named_modules", "requires_grad_",
+    )  # fmt: skip
+    layers = (
+        "Linear", "Conv2d", "ConvTranspose2d", "Embedding", "LayerNorm", "Dropout", "MaxPool2d",
+        "AvgPool2d", "RMSNorm", "GroupNorm", "Flatten", "PReLU",
+    )  # fmt: skip
+    found = {name: parameters(getattr(module, name)) for name in names}
+    return found, {name: parameters(getattr(torch.nn, name).__init__) for name in layers}
+
+
+@as_torch
+def test_containers(torch):
+    nn = torch.nn
+    net = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 1))
+    row = nn.ModuleList([nn.ReLU(), nn.Tanh()])
+    row.append(nn.Sigmoid()).extend([nn.GELU()])
+    row.insert(1, nn.SiLU())
+    row[0] = nn.ELU()
+    del row[2]
+    by_name = nn.ModuleDict({"a": nn.ReLU()})
+    by_name["b"] = nn.Tanh()
+    by_name.update([("c", nn.Identity())])
+    popped = by_name.pop("a")
+    weights = nn.ParameterList([torch.ones(2), nn.Parameter(torch.zeros(1)), "word"])
+    weights[1] = torch.ones(3)
+    named = nn.ParameterDict({"x": torch.ones(1)})
+    named["y"] = nn.Parameter(torch.zeros(2))
+    return [
+        list(net[:2].state_dict()),
+        type(net[-1]).__name__,
+        len(net),
+        list((net + nn.Sequential(nn.Linear(1, 1))).state_dict()),
+        [type(each).__name__ for each in row],
+        list(by_name),
+        type(popped).__name__,
+        "b" in by_name,
+        list(weights.state_dict().values()),
+        weights[2],
+        [name for name, _ in named.named_parameters()],
+        [
+            error(lambda: net[5]),
+            error(lambda: row[-7]),
+            error(lambda: by_name["z"]),
+            error(nn.ModuleList, 3),
+            error(nn.ModuleList, [3], words="is not a Module subclass"),
+            error(nn.Sequential, 3, words="is not a Module subclass"),
+            error(nn.ModuleList([]), 3),
+            error(lambda: weights[9]),
+        ],
+    ]
+
+
+# what PyTorch does not have
+
+
+def test_a_parameter_is_a_plain_tensor_to_operators():
+    """So that it takes their fast path; a closed form for what it computes."""
+    parameter = nn.Parameter(jaxgrad.tensor([3.0]))
+    assert type(parameter) is jaxgrad.Tensor and issubclass(nn.Parameter, jaxgrad.Tensor)
+    assert (parameter * parameter).item() == 9
+    assert not isinstance(jaxgrad.ones(1), nn.Parameter) and not isinstance(3, nn.Parameter)
+    assert isinstance(copy.deepcopy(parameter), nn.Parameter)
+    assert isinstance(copy.copy(parameter), nn.Parameter)
+
+
+def test_a_hook_must_be_callable():
+    with pytest.raises(TypeError, match="a hook is a function, but got int"):
+        nn.Identity().register_forward_hook(3)
