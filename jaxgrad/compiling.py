@@ -30,6 +30,7 @@ class Trace:
     """
 
     mode = avals.IMMEDIATE
+    is_mapped = False  # whether it is of one of many examples
 
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
         self.varying = varying
@@ -86,7 +87,7 @@ class Trace:
         with self.rules(), scope.open():
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
-            self.outcome = Outcome(scope, [self.jitted.function(*args, **kwargs)])
+            self.outcome = self.outcome_of(scope, [self.jitted.function(*args, **kwargs)])
             del given, args, kwargs
             gradients, self.pullback = [], None
             if self.outcome.live:
@@ -94,6 +95,9 @@ class Trace:
                 gradients = self.pullback.take()
             arrays, self.survivors = self.outcome.finish()
             return arrays + gradients
+
+    def outcome_of(self, scope, held) -> Outcome:
+        return Outcome(scope, held)
 
     def arguments(self, scope, leaves):
         given, self.positions = [], {}

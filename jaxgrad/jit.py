@@ -140,13 +140,13 @@ class Jitted:
             numbers = self.numbers[structure] = Numbers(self, leaves, structure)
         numbers.look(leaves)
         try:
-            trace = Trace(self, leaves, structure, numbers.varying)
+            trace = self.new_trace(leaves, structure, numbers.varying)
         except ReadsTangent:
             return self.uncompiled(leaves, structure)
         except Exception:
             if not numbers.give_up():
                 raise
-            trace = Trace(self, leaves, structure)
+            trace = self.new_trace(leaves, structure, frozenset())
         key = self.key(leaves, structure, numbers.varying)
         tensors = trace.locate(leaves)
         trace.guard(tensors)
@@ -154,6 +154,9 @@ class Jitted:
         if not trace.is_once:
             self.known.setdefault(key, []).insert(0, trace)
         return trace(leaves, tensors)
+
+    def new_trace(self, leaves, structure, varying) -> Trace:
+        return Trace(self, leaves, structure, varying)
 
     def reason(self, leaves, structure) -> str:
         """What makes this call another than the last one that was traced."""

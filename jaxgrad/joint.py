@@ -117,8 +117,18 @@ class Split:
             self.kept.append((True, computed[variable]))
         self.numbers = [number for flag, number in self.kept if flag]
         self.forward = part(jaxpr, jaxpr.invars, outvars, forward)
+        self.equations, self.inputs, self.outputs = forward, jaxpr.invars, outvars
         present = [variable for variable in gradients if variable is not None]
         self.backward = part(jaxpr, [*present, *residuals], wanted, backward)
+
+
+def depending(equations, inputs) -> set:
+    """The variables that some of the inputs of equations have an influence on."""
+    found = set(inputs)
+    for equation in equations:
+        if not found.isdisjoint(variables(equation.invars)):
+            found.update(equation.outvars)
+    return found
 
 
 def variables(atoms) -> list:

@@ -105,6 +105,12 @@ class Place:
         self.has_slot = self.before.grad is not None
         self.reads_slot = self.writes_slot = False
 
+    def expect(self, tensor: Tensor):
+        """Have another tensor be what is looked for, of which that in the place is a part."""
+        self.aval, self.tracked, self.kind = tensor._aval, tensor._tracked, kind_of(tensor)
+        self.hooks, self.lists = compiled.numbers_of(tensor), compiled.kept_weakly(tensor)
+        self.has_slot = _gradient(tensor) is not None
+
     def settle(self) -> Place:
         """The place itself, without what it knows of the tensor that was in it."""
         self.tensor = self.before = self.edge = self.array = None

@@ -27,6 +27,7 @@ class Replay(Scope):
 
     def __init__(self, trace, inputs):
         super().__init__(trace.name)
+        self.is_mapped = trace.is_mapped
         keys = [("tensor", place.number) for place in trace.places]
         keys += [source.key for source in trace.others]
         self.given = dict(zip(keys, inputs, strict=True))
@@ -41,6 +42,14 @@ class Replay(Scope):
                 f"shape {list(tensor.shape)} from outside that it did not read when it was traced"
             )
         return super().meet(tensor, source)
+
+    def draw(self, generator):
+        if self.is_mapped:
+            raise RuntimeError(
+                f"{self.name} under func.vmap draws random numbers, so it cannot be differentiated "
+                "twice: draw them outside, and pass them in"
+            )
+        return super().draw(generator)
 
     def input(self, array, source):
         if source.place is None:
@@ -81,7 +90,9 @@ class Replay(Scope):
 
     def stand_in(self, place):
         array = self.given["tensor", place.number]
-        tensor = wrap(array, avals.traced(place.aval, array), place.tracked)
+        is_part = array.shape != place.aval.shape  # one of many examples
+        shown = avals.aval_of(array) if is_part else avals.traced(place.aval, array)
+        tensor = wrap(array, shown, place.tracked)
         if isinstance(place.source, GradientOf):
             leaf_state(self.tensors[place.source.owner]).grad = tensor
         return tensor

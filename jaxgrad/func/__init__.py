@@ -15,6 +15,7 @@ import jax
 from .. import autograd, ops, tangents
 from ..modes import transforms
 from ..tensor import Tensor, standing, wrap
+from .vmapping import vmap as vmap
 
 
 def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
