@@ -198,6 +198,8 @@ class Step:
     def number(self, position, group, name):
         """A number of a group: as it is, or what stands for it inside of a trace."""
         value = entry(group, name)
+        if isinstance(value, jax.Array):
+            value = wrap(value)
         if isinstance(value, Tensor):
             return value
         if self.scope is not None and not isinstance(value, Varying):

@@ -3,6 +3,8 @@ here and as one compiled program.
 """
 
 import as_torch as recorded
+import jax.numpy as jnp
+import numpy as np
 import pytest
 from as_torch import as_torch, described, differences
 
@@ -143,6 +145,17 @@ def test_a_rate_that_is_a_tensor(torch):
             rate.mul_(0.5)
         found.append((weight.detach(), bias.detach(), optimizer.param_groups[0]["lr"]))
     return found
+
+
+def test_rates_that_are_no_floats():
+    found = []
+    for rate in (1, np.float32(1), np.array(1.0), jnp.float32(1), jaxgrad.tensor([1])):
+        x = jaxgrad.zeros((), requires_grad=True)
+        optimizer = jaxgrad.optim.SGD([x], lr=rate)
+        x.grad = jaxgrad.tensor(0.5)
+        optimizer.step()
+        found.append(x.item())
+    assert found == [-0.5] * 5
 
 
 @as_torch(precision=PRECISION)

@@ -2,6 +2,8 @@
 
 import copy
 import importlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -30,6 +32,22 @@ def stepped(torch, name="Adam", **options):
         (x.sum() * y * y).backward()
         optimizer.step()
     return optimizer, x, y
+
+
+NOT_IMPORTED = """
+import sys, jaxgrad
+early = {"optax", "safetensors", "jaxgrad.optim", "jaxgrad.serialization"} & sys.modules.keys()
+assert not early, early
+assert jaxgrad.optim.SGD and jaxgrad.save
+"""
+
+
+@pytest.mark.slow
+def test_importing_jaxgrad_imports_no_optimizer():
+    child = subprocess.run(
+        [sys.executable, "-c", NOT_IMPORTED], capture_output=True, text=True, timeout=120
+    )
+    assert child.returncode == 0, child.stderr
 
 
 # ---- gradients
