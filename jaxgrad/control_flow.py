@@ -73,7 +73,9 @@ def cond(pred, true_fn: Callable, false_fn: Callable, operands: tuple | list = (
         )
     pred = _predicate("cond", pred)
     if not isinstance(pred, Tensor):
-        return call("cond", true_fn if pred else false_fn, tuple(operands))
+        result = call("cond", true_fn if pred else false_fn, tuple(operands))
+        leaves, structure = flatten("cond", result)
+        return jax.tree.unflatten(structure, leaves)
     leaves, structure = flatten("cond", tuple(operands))
     functions = [Traced("cond", each, leaves, structure) for each in (true_fn, false_fn)]
     if functions[0].structure != functions[1].structure:
@@ -209,8 +211,11 @@ def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False)
     if len(lengths) > 1:
         raise RuntimeError(f"scan: xs have different numbers of slices: {sorted(lengths)}")
     slices = [ops.movedim(each, dim, 0) for each in slices] if dim else slices
-    if is_traced([*carry, *slices]) or lengths == {0}:
+    if is_traced([*carry, *slices]):
         return _scan_traced(combine_fn, carry, structure, slices, shape, reverse)
+    if lengths == {0}:  # a trace alone says what the outputs are like
+        with jax.enable_x64(True):
+            return _scan_traced(combine_fn, carry, structure, slices, shape, reverse)
     return _scan_here(combine_fn, carry, structure, slices, shape, reverse)
 
 

@@ -78,6 +78,7 @@ def derivatives(torch, value, inputs):
     return [value.detach(), *[each.detach() for each in first], *second]
 
 
+@pytest.mark.slow
 @as_torch
 def test_cond(torch):
     w, f, found = vector(torch, 0.3, 0.7), flow(torch), []
@@ -108,10 +109,11 @@ def test_while_loop(torch):
 @as_torch
 def test_while_loop_has_a_gradient_where_there_are_numbers(torch):
     w, x = vector(torch, 1.3, 0.7), vector(torch, 0.5, 1.0)
-    y = flow(torch).while_loop(lambda x: x.sum() < 3, lambda x: ((x * w).sin() + x,), (x,))[0]
+    y = flow(torch).while_loop(lambda x: x.sum() < 3, lambda x: ((x * w).sin() + x + 0.5,), (x,))[0]
     return torch.autograd.grad(y.sum(), [x, w])
 
 
+@pytest.mark.slow
 @as_torch
 def test_scan(torch):
     w, f = vector(torch, 1.3, 0.7), flow(torch)
@@ -141,6 +143,7 @@ def test_fori_loop(torch):
     return both_ways(torch, step, vector(torch, 0.5, 1.0))
 
 
+@pytest.mark.slow
 @as_torch
 def test_one_inside_the_other(torch):
     w, f = vector(torch, 1.3, 0.7), flow(torch)
@@ -157,6 +160,7 @@ def test_one_inside_the_other(torch):
     return both_ways(torch, step, vector(torch, 0.5, 1.0))
 
 
+@pytest.mark.slow
 @as_torch
 def test_gradients_taken_inside(torch):
     w, f = vector(torch, 1.3, 0.7), flow(torch)
@@ -216,6 +220,15 @@ def test_dim_of_scan():
         assert ys.tolist() == [[0, 6], [2, 8], [4, 10]]
 
 
+def test_scan_of_nothing():
+    for wrapped in (lambda f: f, jaxgrad.jit):
+        total, ys = wrapped(lambda c, xs: jaxgrad.scan(lambda c, x: (c + x, x * 2), c, xs))(
+            jaxgrad.ones(2), jaxgrad.zeros(0, 2)
+        )
+        assert total.tolist() == [1, 1]
+        assert ys.shape == (0, 2)
+
+
 def test_fori_loop_up_to_a_tensor():
     for wrapped in (lambda f: f, jaxgrad.jit):
         step = wrapped(lambda x, n: jaxgrad.fori_loop(0, n, lambda i, v: v * 2 + i, x))
@@ -244,7 +257,7 @@ def tape(name, x, w):
     if name == "scan":
         xs = jaxgrad.ones(3, 2, dtype=x.dtype)
         return jaxgrad.scan(lambda c, e: ((c * w + e).sin(), c), x, xs)[0]
-    return jaxgrad.while_loop(lambda x: x.sum() < 3, lambda x: ((x * w).sin() + x,), (x,))[0]
+    return jaxgrad.while_loop(lambda x: x.sum() < 3, lambda x: ((x * w).sin() + x + 0.5,), (x,))[0]
 
 
 def by_jax(name, x, w):
@@ -254,7 +267,7 @@ def by_jax(name, x, w):
     if name == "scan":
         xs = jnp.ones((3, 2), x.dtype)
         return jax.lax.scan(lambda c, e: (jnp.sin(c * w + e), c), x, xs)[0]
-    return jax.lax.while_loop(lambda x: x.sum() < 3, lambda x: jnp.sin(x * w) + x, x)
+    return jax.lax.while_loop(lambda x: x.sum() < 3, lambda x: jnp.sin(x * w) + x + 0.5, x)
 
 
 NAMES = ("cond", "scan", "while_loop")
@@ -278,19 +291,21 @@ def test_forward_mode(name):
     close(jaxgrad.jit(step)(*arguments), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_under_traces_of_jax(name):
     def ours(x, w):
         return tape(name, jaxgrad.as_tensor(x), jaxgrad.as_tensor(w))._array
 
     theirs = functools.partial(by_jax, name)
-    xs = jnp.stack([jnp.asarray(X, jnp.float32), jnp.asarray([-2.0, 1.0], jnp.float32)])
+    xs = jnp.stack([jnp.asarray(X, jnp.float32), jnp.asarray([0.1, -0.2], jnp.float32)])
     w = jnp.asarray(W, jnp.float32)
     for transform in (jax.jit, lambda f: jax.vmap(f, (0, None))):
         given = xs if transform is not jax.jit else xs[0]
         close(transform(ours)(given, w), transform(theirs)(given, w), 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cond", "scan"])
 def test_differentiated_by_jax(name):
     def ours(x, w):
