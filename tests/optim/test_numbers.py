@@ -2,6 +2,8 @@
 here and as one compiled program.
 """
 
+import copy
+
 import as_torch as recorded
 import jax.numpy as jnp
 import numpy as np
@@ -123,7 +125,7 @@ def test_steps_without_some_gradients(torch):
         optimizer = make(torch.optim, weight, bias)
         for number in range(6):
             optimizer.zero_grad()
-            (weight.sum() ** 2 + (0 if number in (0, 3) else bias.exp().sum())).backward()
+            (weight.sum() ** 2 + (0 if number in (2, 3) else bias.exp().sum())).backward()
             if number == 4:
                 weight.grad = None
             optimizer.step()
@@ -163,19 +165,25 @@ def test_steps_of_several_dtypes(torch):
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     y = torch.tensor([1.0, 2.0], requires_grad=True)
     z = torch.tensor([1.0, 2.0], dtype=torch.bfloat16, requires_grad=True)
-    optimizer = torch.optim.AdamW([x, y, z], lr=0.5, weight_decay=0.5)
+    w = torch.tensor([1 + 2j, 0.5j], dtype=torch.complex128, requires_grad=True)
+    optimizer = torch.optim.AdamW([x, y, z, w], lr=0.5, weight_decay=0.5)
     for _ in range(2):
-        for tensor in (x, y, z):
+        for tensor in (x, y, z, w):
             tensor.grad = torch.ones_like(tensor)
         optimizer.step()
     assert z.dtype is optimizer.state[z]["exp_avg"].dtype is torch.bfloat16
-    return x.detach(), [round(each, 5) for each in y.tolist()], [round(v, 1) for v in z.tolist()]
+    return (
+        x.detach(),
+        w.detach(),
+        [round(each, 5) for each in y.tolist()],
+        [round(v, 1) for v in z.tolist()],
+    )
 
 
 # ---- L-BFGS
 
 
-def minimized(torch, steps=6, dtype="float64", **options):
+def minimized(torch, steps=6, dtype="float64", again_at=None, **options):
     dtype = getattr(torch, dtype)
     x = torch.tensor([-1.2, 1.0, 0.5], dtype=dtype, requires_grad=True)
     y = torch.tensor([[0.3]], dtype=dtype, requires_grad=True)
@@ -188,7 +196,13 @@ def minimized(torch, steps=6, dtype="float64", **options):
         loss.backward()
         return loss
 
-    losses = [optimizer.step(closure).item() for _ in range(steps)]
+    losses = []
+    for number in range(steps):
+        if number == again_at:
+            told = copy.deepcopy(optimizer.state_dict())
+            optimizer = torch.optim.LBFGS([x, y])
+            optimizer.load_state_dict(told)
+        losses.append(optimizer.step(closure).item())
     state = optimizer.state[x]
     counts = state["n_iter"], state["func_evals"], len(state["old_dirs"])
     return losses, x.detach(), y.detach(), counts, sorted(state)
@@ -212,6 +226,12 @@ def test_LBFGS_with_a_line_search(torch):
 @as_torch(precision=1e-7)
 def test_LBFGS_of_complex_parameters(torch):
     return minimized(torch, 2, "complex128", line_search_fn="strong_wolfe", max_iter=6)
+
+
+@pytest.mark.slow
+@as_torch(precision=1e-7)
+def test_LBFGS_goes_on_where_it_ended(torch):
+    return minimized(torch, again_at=3, line_search_fn="strong_wolfe", max_eval=7)
 
 
 @pytest.mark.slow

@@ -275,6 +275,8 @@ def test_a_step_raises_the_version():
     x = double(jaxgrad, 1.0, 2.0)
     x.grad = jaxgrad.ones_like(x)
     optimizer = jaxgrad.optim.SGD([x], lr=0.5)
+    optimizer.step()
+    assert x._version == 1
     with jaxgrad.autograd.graph.strict_versions():
         y = (x * x).sum()
         optimizer.step()
