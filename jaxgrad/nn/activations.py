@@ -85,7 +85,8 @@ def glu(input, dim: int = -1):
         raise RuntimeError("glu does not support 0-dimensional tensors")
     if input.shape[dim] % 2:
         raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}"
+            f"Halving dimension must be even, but dimension {dim % input.ndim} is size "
+            f"{input.shape[dim]}"
         )
     first, second = input.chunk(2, dim)
     return first * second.sigmoid()

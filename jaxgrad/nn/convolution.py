@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
-from ..bridges import from_jax
+from .lowering import operator
 
 
 def _numbers(dimensions: int):
@@ -14,7 +14,7 @@ def _numbers(dimensions: int):
     return f"NC{space}", f"OI{space}", f"NC{space}"
 
 
-@from_jax
+@operator
 def convolution(input, weight, stride, padding, dilation, groups):
     made = lax.conv_general_dilated(
         input,
@@ -28,7 +28,7 @@ def convolution(input, weight, stride, padding, dilation, groups):
     return made.astype(input.dtype)
 
 
-@from_jax
+@operator
 def transposed_convolution(input, weight, stride, padding, dilation, groups):
     """The gradient of a convolution of this weight with respect to its input."""
     inside, outside, *kernel = weight.shape

@@ -15,8 +15,8 @@ import numpy as np
 from jax import lax
 
 from .. import ops
-from ..bridges import from_jax
 from .convolution import several
+from .lowering import operator
 
 # windows that are longer are gathered
 _LONGEST = 16
@@ -35,13 +35,13 @@ def _greater(best, other):
     return (other > best) | (other != other)
 
 
-@from_jax
+@operator
 def greatest(array, sizes, strides, edges, dilations, counts):
     """The greatest of each window along the last dimensions."""
     return _greatest(array, sizes, strides, edges, dilations, counts)[0]
 
 
-@from_jax
+@operator
 def greatest_with_places(array, sizes, strides, edges, dilations, counts):
     """The same, and its number within what the last dimensions make."""
     shape = array.shape[array.ndim - len(sizes) :]
@@ -99,7 +99,7 @@ def _gathered(array, places, axis, size, stride, dilation, count):
     return tuple(taken)
 
 
-@from_jax
+@operator
 def sums(array, sizes, strides, edges, counts):
     """The sum of each window along the last dimensions."""
     first = array.ndim - len(sizes)

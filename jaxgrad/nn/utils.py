@@ -12,9 +12,9 @@ import jax.numpy as jnp
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
-from ..bridges import from_jax
 from ..factories import zeros
 from ..tensor import Tensor, is_concrete
+from .lowering import operator
 
 
 def _norm_of(array, p):
@@ -31,7 +31,7 @@ def _norm_of(array, p):
     return jnp.sum(size**p) ** (1 / p)
 
 
-@from_jax
+@operator
 def _total_norm(arrays, p):
     norms = jnp.stack([_norm_of(array, p) for array in arrays])
     kind = functools.reduce(jnp.promote_types, [jnp.finfo(array.dtype).dtype for array in arrays])

@@ -1,0 +1,407 @@
+"""Layers and the functions below them, with given weights: values, gradients, and theirs."""
+
+import functools
+import math
+
+import pytest
+from as_torch import as_torch, error
+
+
+def close(body):
+    """`as_torch`, of float64, in which sums are added up in another order."""
+
+    @functools.wraps(body)
+    def wide(torch):
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        try:
+            return body(torch)
+        finally:
+            torch.set_default_dtype(before)
+
+    return pytest.mark.slow(as_torch(wide, precision=1e-8))
+
+
+def nested(values, shape):
+    """A row of values as nested lists of a shape."""
+    for extent in reversed(shape[1:]):
+        values = [values[i : i + extent] for i in range(0, len(values), extent)]
+    return values if shape else values[0]
+
+
+def numbers(torch, *shape, scale=1.0, first=0):
+    """Numbers without a pattern that a mistake could share."""
+    count = math.prod(shape)
+    values = [scale * math.sin(1.3 * (i + first) ** 2 + 0.7) for i in range(count)]
+    return torch.tensor(nested(values, shape))
+
+
+def ties(torch, *shape):
+    values = [round(2 * math.sin(1.3 * i**2 + 0.7)) for i in range(math.prod(shape))]
+    return torch.tensor(nested([float(value) for value in values], shape))
+
+
+def clean(tensor):
+    """The numbers, without what is left of zero."""
+
+    def rounded(value):
+        return [rounded(each) for each in value] if isinstance(value, list) else round(value, 12)
+
+    return None if tensor is None else [str(tensor.dtype), rounded(tensor.detach().tolist())]
+
+
+def given(torch, module):
+    """The module with weights that are not drawn."""
+    for position, parameter in enumerate(module.parameters()):
+        parameter.data = numbers(torch, *parameter.shape, scale=0.5, first=position)
+    return module
+
+
+def derivatives(torch, function, *inputs, second=False):
+    """Values of a function, its gradients, and gradients of these."""
+    made = function(*inputs)
+    outputs = made if isinstance(made, tuple) else (made,)
+    weights = numbers(torch, *outputs[0].shape, first=5)
+    first = torch.autograd.grad(outputs[0], inputs, weights, create_graph=second)
+    found = [list(map(clean, outputs)), list(map(clean, first))]
+    if second:
+        first = [each for each in first if each.requires_grad]
+        weights = [numbers(torch, *each.shape, first=8) for each in first]
+        twice = torch.autograd.grad(first, inputs, weights, allow_unused=True)
+        # zeros and None are the same
+        found.append([None if g is None or not g.any() else clean(g) for g in twice])
+    return found
+
+
+def of_layer(torch, module, *inputs, second=False):
+    """`derivatives` of a module with respect to its inputs and parameters."""
+    module = given(torch, module)
+    leaves = [each.requires_grad_() if each.is_floating_point() else each for each in inputs]
+    wanted = [each for each in leaves if each.requires_grad]
+    return derivatives(
+        torch, lambda *_: module(*leaves), *wanted, *module.parameters(), second=second
+    )
+
+
+def of_function(torch, function, *inputs, second=False):
+    inputs = [each.requires_grad_() for each in inputs]
+    return derivatives(torch, function, *inputs, second=second)
+
+
+@close
+def test_linear_and_bilinear(torch):
+    nn = torch.nn
+    return [
+        of_layer(torch, nn.Linear(3, 2), numbers(torch, 2, 4, 3)),
+        of_layer(torch, nn.Linear(3, 2, bias=False), numbers(torch, 3)),
+        of_layer(torch, nn.Bilinear(3, 2, 2), numbers(torch, 4, 3), numbers(torch, 4, 2, first=9)),
+    ]
+
+
+@close
+def test_convolutions(torch):
+    nn, x = torch.nn, numbers(torch, 2, 4, 5, 4)
+    return [
+        of_layer(torch, nn.Conv2d(4, 3, 3, stride=2, padding=1), x.detach(), second=True),
+        of_layer(
+            torch,
+            nn.Conv2d(4, 2, (2, 3), padding=(0, 1), dilation=(2, 1), groups=2, bias=False),
+            x.detach(),
+        ),
+        of_layer(torch, nn.Conv1d(4, 2, 2), numbers(torch, 4, 5)),
+        of_layer(torch, nn.Conv3d(1, 2, 2), numbers(torch, 1, 1, 3, 3, 2)),
+    ]
+
+
+@close
+def test_convolutions_turned_around(torch):
+    nn, x = torch.nn, numbers(torch, 2, 4, 3, 2)
+    one = nn.ConvTranspose2d(
+        4, 6, (2, 3), stride=(2, 1), padding=(0, 1), output_padding=(1, 0), groups=2
+    )
+    found = of_layer(torch, one, x, second=True)
+    two = given(torch, nn.ConvTranspose1d(2, 1, 3, stride=2))
+    found.append(two(numbers(torch, 1, 2, 3), output_size=(8,)).detach())
+    words = "requested an output size of"
+    return found, error(lambda: two(numbers(torch, 1, 2, 3), output_size=(9,)), words=words)
+
+
+@close
+def test_padding_of_convolutions(torch):
+    nn, x = torch.nn, numbers(torch, 1, 2, 4, 3)
+    found = []
+    for mode in ("zeros", "reflect", "replicate", "circular"):
+        layer = given(torch, nn.Conv2d(2, 1, 3, padding="same", padding_mode=mode))
+        found.append(layer(x).detach())
+    return found, given(torch, nn.Conv2d(2, 1, 2, padding="valid"))(x[0]).detach()
+
+
+@close
+def test_greatest_of_windows(torch):
+    """Of equals the first gets the gradient, as in PyTorch, and of NaNs the last."""
+    F, x = torch.nn.functional, ties(torch, 2, 2, 5, 6)
+    lost = x.detach()
+    lost[0, 0, 0, 0] = lost[0, 0, 1, 1] = math.nan
+    whole = torch.arange(16).reshape(1, 4, 4)
+    options = [
+        (2, {}),
+        (3, {"stride": 2, "padding": 1, "ceil_mode": True, "return_indices": True}),
+        ((3, 2), {"stride": (2, 1), "dilation": (1, 2)}),
+    ]
+    found = [
+        of_function(
+            torch, lambda x, s=size, o=o: F.max_pool2d(x, s, **o), x.detach(), second=size == 2
+        )
+        for size, o in options
+    ]
+    return [
+        found,
+        F.max_pool2d(lost, 2, return_indices=True),
+        F.max_pool2d(whole, 2),
+        F.max_pool1d(ties(torch, 1, 40), 18, 5, return_indices=True),
+        torch.nn.MaxPool3d(2, 1)(ties(torch, 1, 2, 3, 3)),
+    ]
+
+
+@close
+def test_means_of_windows(torch):
+    F, x = torch.nn.functional, numbers(torch, 1, 2, 5, 6)
+    options = [
+        {},
+        {"stride": 2, "padding": 1, "ceil_mode": True},
+        {"stride": 2, "padding": 1, "ceil_mode": True, "count_include_pad": False},
+        {"divisor_override": 5},
+    ]
+    found = [F.avg_pool2d(x, (3, 2), **each) for each in options]
+    gradient = of_function(torch, lambda x: F.avg_pool2d(x, 2, 1, 1), x.detach())
+    sizes = [1, (2, 3), (None, 4)]
+    adaptive = [F.adaptive_avg_pool2d(x.detach(), size) for size in sizes]
+    return [
+        found,
+        gradient,
+        adaptive,
+        of_function(torch, lambda x: F.adaptive_avg_pool1d(x, 3), numbers(torch, 2, 4)),
+        F.avg_pool1d(numbers(torch, 1, 40), 18, 5, 2),
+        torch.nn.AvgPool3d(2)(numbers(torch, 1, 2, 2, 4)),
+    ]
+
+
+@close
+def test_normalization_of_samples(torch):
+    nn, x = torch.nn, numbers(torch, 2, 4, 3)
+    return [
+        of_layer(torch, nn.LayerNorm(3), x.detach(), second=True),
+        of_layer(torch, nn.LayerNorm((4, 3), bias=False), x.detach()),
+        of_layer(torch, nn.RMSNorm(3, eps=1e-3), x.detach()),
+        of_layer(torch, nn.GroupNorm(2, 4), x.detach()),
+        of_layer(torch, nn.InstanceNorm1d(4), x.detach()),
+        nn.LayerNorm(3, elementwise_affine=False)(x.half()),
+    ]
+
+
+@close
+def test_normalization_of_batches(torch):
+    nn, x = torch.nn, numbers(torch, 3, 2, 2, 2)
+    layer = nn.BatchNorm2d(2, momentum=0.3)
+    found = [of_layer(torch, layer, x.detach(), second=True)]
+    layer(x * 2 + 1)
+    found.append(list(layer.state_dict().values()))
+    layer.eval()
+    x.requires_grad_()
+    found.append(derivatives(torch, layer, x))
+    layer.reset_running_stats()
+    found.append(list(layer.buffers()))
+    mean_of_all = nn.BatchNorm1d(2, momentum=None, affine=False)
+    for step in range(3):
+        mean_of_all(numbers(torch, 4, 2, first=step))
+    found.append(list(mean_of_all.buffers()))
+    alone = nn.BatchNorm1d(2, track_running_stats=False).eval()
+    found.append(alone(numbers(torch, 4, 2)).detach())
+    tracked = nn.InstanceNorm1d(2, affine=True, track_running_stats=True)
+    tracked(numbers(torch, 3, 2, 4))
+    return found, list(tracked.buffers())
+
+
+@close
+def test_tables(torch):
+    nn, F = torch.nn, torch.nn.functional
+    places = torch.tensor([[1, 2, 2], [0, 4, 1]])
+    plain = of_layer(torch, nn.Embedding(5, 2), places)
+    padded = of_layer(torch, nn.Embedding(5, 2, padding_idx=-3), places)
+    scaled = given(torch, nn.Embedding(5, 2, scale_grad_by_freq=True))
+    scaled(places).sum().backward()
+    table = torch.nn.Parameter(numbers(torch, 5, 2) * 3)
+    short = F.embedding(places, table, max_norm=1.0)
+    frozen = nn.Embedding.from_pretrained(table.detach())
+    return [
+        plain,
+        padded,
+        scaled.weight.grad,
+        short.detach(),
+        table.detach(),
+        frozen(torch.tensor(1)),
+        nn.Embedding(3, 2, padding_idx=1).weight[1].detach(),
+        error(F.embedding, torch.tensor([5]), table, words="index out of range in self"),
+        error(F.embedding, torch.tensor([-1]), table, words="index out of range in self"),
+    ]
+
+
+@close
+def test_attention(torch):
+    attend = torch.nn.functional.scaled_dot_product_attention
+
+    def inputs(heads=2, length=4):
+        return [
+            numbers(torch, 1, 2, 3, 2),
+            numbers(torch, 1, heads, length, 2, first=3),
+            numbers(torch, 1, heads, length, 3, first=7),
+        ]
+
+    mask = numbers(torch, 3, 4)
+    mask[1] = -math.inf
+    mask[0, 2] = -math.inf
+
+    def attended(options, *shape, second=False):
+        return of_function(torch, lambda *a: attend(*a, **options), *inputs(*shape), second=second)
+
+    return [
+        attended({}, second=True),
+        attended({"is_causal": True, "scale": 0.3}, 2, 3),
+        attended({"attn_mask": mask}),
+        attended({"attn_mask": mask > 0}),
+        attended({"enable_gqa": True}, 1),
+    ]
+
+
+@as_torch
+def test_dropout_where_nothing_is_left_to_chance(torch):
+    nn, x = torch.nn, numbers(torch, 4)
+    return [
+        nn.Dropout(0.0)(x),
+        nn.Dropout(1.0)(x).abs(),
+        nn.Dropout(0.4).eval()(x),
+        torch.nn.functional.dropout(x, 0.4, training=False),
+        nn.AlphaDropout(0.4).eval()(x),
+        error(torch.nn.functional.dropout, x, 1.5),
+        error(nn.Dropout, -1),
+    ]
+
+
+@close
+def test_activations_as_modules(torch):
+    nn = torch.nn
+    x = torch.tensor([-5.0, -2.5, -0.5, -0.1, 0.0, 0.4, 1.5, 2.9, 25.0])
+    layers = [
+        nn.ReLU(), nn.ReLU6(), nn.SELU(), nn.SiLU(), nn.Mish(), nn.Hardswish(), nn.ELU(0.5),
+        nn.CELU(2.0), nn.LeakyReLU(0.2), nn.Hardtanh(-0.3, 2.0), nn.GELU(), nn.GELU("tanh"),
+        nn.Softplus(2, 5), nn.Hardshrink(), nn.Softshrink(0.3), nn.Sigmoid(), nn.Tanh(),
+        nn.LogSigmoid(), nn.Softsign(), nn.Tanhshrink(), nn.Softmax(0), nn.Softmin(0),
+        nn.LogSoftmax(0), nn.Threshold(0.2, 3.0),
+    ]  # fmt: skip
+    found = []
+    for layer in layers:
+        leaf = x.detach().requires_grad_()
+        made = layer(leaf)
+        (made * x.cos()).sum().backward()
+        found.append([made.detach(), leaf.grad])
+    pairs = numbers(torch, 2, 4, 3)
+    return [
+        found,
+        of_layer(torch, nn.PReLU(4), pairs.clone()),
+        of_layer(torch, nn.PReLU(), pairs.clone()),
+        of_function(torch, nn.GLU(1), pairs.clone()),
+        nn.Softmax2d()(numbers(torch, 2, 1, 2)),
+        nn.ReLU(inplace=True)(x.detach()),
+        nn.Hardswish(inplace=True)(x.detach()),
+    ]
+
+
+@close
+def test_losses_as_modules(torch):
+    nn, x = torch.nn, numbers(torch, 4, 3)
+    y, signs = numbers(torch, 4, 3, first=4), numbers(torch, 4, first=2).sign()
+    one, two, three = (numbers(torch, 4, 3, first=i) for i in (1, 2, 3))
+    classes = torch.tensor([0, 2, 1, 0])
+    weight = torch.tensor([0.5, 1.0, 2.0])
+    probable, target = x.sigmoid(), (y > 0).double()
+    edges = torch.tensor([0.0, 1.0, 1.0, 0.0])
+
+    def of(loss, input, *rest):
+        input = input.detach().clone().requires_grad_()
+        value = loss(input, *rest)
+        value.sum().backward()
+        return [value.detach(), input.grad]
+
+    return [
+        of(nn.MSELoss(), x, y),
+        of(nn.L1Loss(reduction="sum"), x, y),
+        of(nn.SmoothL1Loss(beta=0.5), x, y),
+        of(nn.HuberLoss("none", 0.4), x, y),
+        of(nn.KLDivLoss(reduction="batchmean"), x, probable),
+        of(nn.NLLLoss(weight), x, classes),
+        of(nn.CrossEntropyLoss(weight, ignore_index=2, label_smoothing=0.1), x, classes),
+        of(nn.BCELoss(), probable, target),
+        of(nn.BCELoss(reduction="none"), edges, edges.flip(0) * 0.5),
+        of(nn.BCEWithLogitsLoss(pos_weight=weight), x, target),
+        of(nn.MarginRankingLoss(0.1), x[:, 0], y[:, 0], signs),
+        of(nn.CosineEmbeddingLoss(0.1), one, two, signs),
+        of(nn.TripletMarginLoss(swap=True), one, two, three),
+        of(nn.PoissonNLLLoss(full=True), x, target * 3),
+        of(nn.GaussianNLLLoss(full=True), x, y, probable),
+        of(nn.SoftMarginLoss(), x[:, 0], signs),
+        of(nn.HingeEmbeddingLoss(), x[:, 0], signs),
+        of(nn.CosineSimilarity(), one, two),
+        list(nn.CrossEntropyLoss(weight).state_dict()),
+        error(nn.BCELoss(), x[:2], x, words="that is different to the input size"),
+    ]
+
+
+@close
+def test_padding(torch):
+    F, x = torch.nn.functional, numbers(torch, 1, 2, 4, 3)
+    found = [F.pad(x, (1, 2, -1, 3), value=2.5), F.pad(x, (-1, -1))]
+    for mode in ("reflect", "replicate", "circular"):
+        found.append(of_function(torch, lambda x, m=mode: F.pad(x, (1, 2, 3, -1), m), x.detach()))
+    return [
+        found,
+        error(F.pad, x, (1,)),
+        error(F.pad, x, (3, 0, 0, 0), "reflect", words="Padding size should be less than the"),
+        error(F.pad, x, (1, 1), "bent", words="Unrecognised padding mode bent"),
+    ]
+
+
+@as_torch
+def test_what_layers_refuse(torch):
+    F, nn, t = torch.nn.functional, torch.nn, torch.ones
+    image, kernel = t(1, 3, 5, 5), t(2, 3, 3, 3)
+    return [
+        error(F.conv2d, t(1, 1, 2, 3, 3), t(1, 2, 3, 3)),
+        error(F.conv2d, t(1, 4, 5, 5), kernel, words="weight of size [2, 3, 3, 3], expected input"),
+        error(F.conv2d, t(1, 3, 2, 2), kernel),
+        error(F.conv2d, image, kernel, t(3)),
+        error(F.conv2d, image, kernel, None, 2, "same"),
+        error(F.conv2d, image, kernel, None, 1, "odd", words="Invalid padding string"),
+        error(F.conv2d, image, kernel, None, 1, -1, words="negative padding is not supported"),
+        error(F.conv2d, image, kernel, None, 0, words="non-positive stride is not supported"),
+        error(F.max_pool2d, image, 2, 2, 2),
+        error(F.max_pool2d, t(5, 5), 2, words="tensor expected for input"),
+        error(F.max_pool2d, t(1, 1, 1), 2),
+        error(F.layer_norm, image, [3]),
+        error(F.layer_norm, image, [5], t(3)),
+        error(F.layer_norm, image, []),
+        error(F.batch_norm, t(1, 2), None, None, None, None, True),
+        error(F.batch_norm, t(3, 2), t(3), t(3)),
+        error(F.batch_norm, t(3, 2), None, None),
+        error(nn.BatchNorm2d(3), t(2, 3)),
+        error(nn.BatchNorm1d(3), image),
+        error(nn.GroupNorm, 2, 3),
+        error(F.group_norm, t(2, 3), 2),
+        error(nn.Conv2d, 3, 4, 3, 1, 0, 1, 2, words="in_channels must be divisible by groups"),
+        error(nn.Embedding, 3, 2, 5, words="Padding_idx must be within num_embeddings"),
+        error(F.embedding, t(1), t(3, 2)),
+        error(F.glu, t(3)),
+        error(
+            lambda: F.scaled_dot_product_attention(*[t(3, 5, 5)] * 3, t(5, 5), 0.0, True),
+            words="Explicit attn_mask should not be set when is_causal=True",
+        ),
+    ]
