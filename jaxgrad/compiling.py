@@ -31,6 +31,7 @@ class Trace:
 
     mode = avals.IMMEDIATE
     is_mapped = False  # whether it is of one of many examples
+    outcome_class = Outcome
 
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
         self.varying = varying
@@ -97,7 +98,7 @@ class Trace:
             return arrays + gradients
 
     def outcome_of(self, scope, held) -> Outcome:
-        return Outcome(scope, held)
+        return self.outcome_class(scope, held)
 
     def arguments(self, scope, leaves):
         given, self.positions = [], {}

@@ -39,6 +39,7 @@ class Pullback:
         self.cotangents = [Cotangent(number) for number in range(len(live))]
         self.places, self.arrays = [], []
         met = [place for place in scope.places.values() if place.edge is not None]
+        refuse_graphs_from_outside(scope, live, [place.edge[0] for place in met])
         if len(self.freed) == len(live) or not met:
             return
         gradients = [
@@ -66,6 +67,25 @@ def pull(roots, gradients, ends):
     run.run([root for root, _ in given], [run.carried(wrap(array)) for _, array in given])
     found = [run.as_tensor(run.captured.get((node.sequence, number))) for node, number in ends]
     return [None if gradient is None else gradient._array for gradient in found]
+
+
+def refuse_graphs_from_outside(scope, live, ends):
+    """Raises RuntimeError where a result's history goes on beyond what the function has read, as
+    that of gradients of an outer graph does: it would be lost.
+    """
+    seen, stack = {node.sequence for node in ends}, [edge[0] for edge, _, _ in live]
+    while stack:
+        node = stack.pop()
+        if node.sequence in seen:
+            continue
+        seen.add(node.sequence)
+        if scope.is_beyond(node):
+            raise RuntimeError(
+                f"{scope.name}: a result has a history in a graph that was recorded outside, by a "
+                f"pass with create_graph that went on to {node.name()}. Compute what is "
+                "differentiated inside of the function, or leave create_graph"
+            )
+        stack.extend([edge[0] for edge in node.edges])
 
 
 def is_freed(node) -> bool:

@@ -6,9 +6,12 @@ somebody looks for the operator that went wrong.
 
 from __future__ import annotations
 
+import contextlib
+import math
+
 import jax
 
-from . import avals
+from . import avals, levels
 from .joint import pull
 from .modes import switch
 from .outcomes import Outcome
@@ -34,6 +37,19 @@ class Replay(Scope):
         self.known: dict[int, int] = {}
         self.tensors: list[Tensor] = []
         self.edges: list = []
+
+    @contextlib.contextmanager
+    def open(self):
+        """As of any scope; levels of forward mode that are begun inside are seen, though it be in
+        the midst of the derivative at another.
+        """
+        tokens = levels.window.set((0, math.inf)), levels.enabled.set(True)
+        try:
+            with super().open():
+                yield self
+        finally:
+            levels.window.reset(tokens[0])
+            levels.enabled.reset(tokens[1])
 
     def meet(self, tensor, source=None):
         if id(tensor) not in self.places and id(tensor) not in self.known:
@@ -126,4 +142,12 @@ def again(trace, inputs):
 
 def outcome_of(trace, scope) -> Outcome:
     args, kwargs = jax.tree.unflatten(trace.structure, scope.fill(trace))
-    return Outcome(scope, [trace.jitted.function(*args, **kwargs)])
+    return trace.outcome_class(scope, [trace.jitted.function(*args, **kwargs)])
+
+
+def results(trace, inputs):
+    """What the function makes for these inputs, in the order of its outcome."""
+    scope = Replay(trace, inputs)
+    with scope.open():
+        outcome = outcome_of(trace, scope)
+        return tuple([outcome.arrays[value.output] for value in outcome.fresh])

@@ -22,6 +22,7 @@ from jax.extend.core import Primitive, set_current_trace, take_current_trace
 from . import avals, modes, noting
 from .aliasing import lock as writing
 from .autograd import compiled
+from .nodes import AccumulateGrad
 from .places import GradientOf, Outside, Place, Source
 from .tensor import LeafState, Tensor, current
 from .varying import Varying
@@ -108,6 +109,12 @@ class Scope:
         known = self.born.get(id(tensor))
         return known is not None and known() is tensor
 
+    def is_beyond(self, node) -> bool:
+        """Whether a node, which is not that of a tensor in a place, is from outside."""
+        if type(node) is AccumulateGrad:
+            return self.is_outside(node.variable)
+        return node.sequence < self.outside.begun
+
     def is_outside(self, tensor: Tensor) -> bool:
         if id(tensor) in self.places:
             return True
@@ -130,10 +137,17 @@ class Scope:
         place.array = self.input(tensor._raw, TensorInput(place))
         tensor._raw, tensor._aval = place.array, avals.traced(tensor._aval, place.array)
         if place.is_moving:
-            tensor._leaf = LeafState()
-            tensor._leaf.tangents = Moving(self.name, tensor)
+            self.hold(tensor)
         tensor._alias = None
         return place
+
+    def hold(self, tensor):
+        """Let the tangents of a tensor not be seen inside."""
+        tensor._leaf = LeafState()
+        if self.is_mapped:  # the derivative of the whole call is taken
+            tensor._aval = avals.with_dual(tensor._aval, False)
+        else:
+            tensor._leaf.tangents = Moving(self.name, tensor)
 
     def note_counter(self, tensor):
         counter = tensor._counter

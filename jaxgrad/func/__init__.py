@@ -1,5 +1,4 @@
-"""Functions of functions, as torch.func: so far `grad`, `grad_and_value`, `value_and_grad` and
-`functionalize`.
+"""Functions of functions, as torch.func.
 
 They stand on the tape: the arguments become leaves of their own, and a gradient is recorded in its
 turn where somebody outside may ask for its derivative. So they nest, and nothing that the function
@@ -13,8 +12,22 @@ import functools
 import jax
 
 from .. import autograd, ops, tangents
-from ..modes import transforms
-from ..tensor import Tensor, standing, wrap
+from ..modes import is_grad_enabled, transforms
+from ..tensor import Tensor, wrap
+from .arguments import (
+    array_of,
+    is_tensor,
+    leaf_of,
+    positions_of,
+    reaches_others,
+    requires_grad,
+)
+from .derivatives import hessian as hessian
+from .derivatives import jacfwd as jacfwd
+from .derivatives import jacrev as jacrev
+from .derivatives import jvp as jvp
+from .derivatives import linearize as linearize
+from .derivatives import vjp as vjp
 from .vmapping import vmap as vmap
 
 
@@ -65,31 +78,33 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 
     @functools.wraps(func)
     def compute(*args, **kwargs):
-        positions = _positions(argnums, len(args))
-        leaves, structure = jax.tree.flatten([args[i] for i in positions], is_leaf=_is_tensor)
+        positions = positions_of(argnums, len(args))
+        leaves, structure = jax.tree.flatten([args[i] for i in positions], is_leaf=is_tensor)
         for leaf in leaves:
             if not isinstance(leaf, Tensor | jax.Array):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
         nested = transforms.get() > 0 or any(
-            _requires_grad(leaf) for leaf in jax.tree.leaves(args, is_leaf=_is_tensor)
+            requires_grad(leaf) for leaf in jax.tree.leaves(args, is_leaf=is_tensor)
         )
+        recorded = is_grad_enabled()
         depth = transforms.set(transforms.get() + 1)
         try:
             with autograd.enable_grad():
-                inner = [_leaf(leaf) for leaf in leaves]
+                inner = [leaf_of(leaf) for leaf in leaves]
                 given = list(args)
                 for position, argument in zip(
                     positions, jax.tree.unflatten(structure, inner), strict=True
                 ):
                     given[position] = argument
                 value, aux = _value(func(*given, **kwargs), has_aux)
+                nested |= recorded and reaches_others([value], inner)
                 found = _gradients(value, inner, nested)
         finally:
             transforms.reset(depth)
-        arrays = not any(map(_is_tensor, leaves))
-        found = jax.tree.unflatten(structure, [_array(g) if arrays else g for g in found])
+        arrays = not any(map(is_tensor, leaves))
+        found = jax.tree.unflatten(structure, [array_of(g) if arrays else g for g in found])
         value = value if nested else tangents.apart(value, True)
-        value = _array(value) if arrays else value
+        value = array_of(value) if arrays else value
         return (found[0] if isinstance(argnums, int) else tuple(found)), (
             (value, aux) if has_aux else value
         )
@@ -119,30 +134,6 @@ def functionalize(func, *, remove: str = "mutations"):
     return call
 
 
-def _positions(argnums, count):
-    if not isinstance(argnums, int | tuple) or isinstance(argnums, bool):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-    chosen = (argnums,) if isinstance(argnums, int) else argnums
-    if not chosen:
-        raise RuntimeError("argnums must be non-empty")
-    for argnum in chosen:
-        if not isinstance(argnum, int) or not -count <= argnum < count:
-            raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
-    positions = [argnum % count for argnum in chosen]
-    if len(set(positions)) < len(positions):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
-    return positions
-
-
-def _leaf(value):
-    """A tensor to differentiate with respect to: in the graph of the one outside, where that has a
-    graph.
-    """
-    if not isinstance(value, Tensor):
-        return wrap(value, requires_grad=True)
-    return ops.alias(value) if value.requires_grad else tangents.apart(value).requires_grad_()
-
-
 def _value(output, has_aux):
     name = "grad_and_value(f)(*args)"
     aux = None
@@ -169,15 +160,3 @@ def _gradients(value, inputs, nested):
     if not value.requires_grad:
         return [wrap(ops.mul(each.detach(), 0)._array) for each in inputs]
     return autograd.grad(value, inputs, create_graph=nested, materialize_grads=True)
-
-
-def _array(tensor):
-    return standing(tensor, "jaxgrad.func gives as a JAX array")._array
-
-
-def _is_tensor(value) -> bool:
-    return isinstance(value, Tensor)
-
-
-def _requires_grad(value) -> bool:
-    return isinstance(value, Tensor) and tangents.is_recorded(value)

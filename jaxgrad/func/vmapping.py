@@ -11,18 +11,11 @@ from __future__ import annotations
 import functools
 
 import jax
-import jax.numpy as jnp
 
-from .. import avals, execution, modes, ops
-from ..compiling import Trace
+from .. import execution, modes, ops
 from ..jit import Jitted
-from ..joint import depending
-from ..outcomes import UNCHANGED, Outcome
-from ..places import Argument, Place
-from ..programs import bare, is_bare
-from ..replaying import replay
-from ..tensor import Tensor, current, wrap
-from ..tracing import ArgumentInput, Scope, TensorInput
+from ..tensor import Tensor, current
+from .mapped import MappedTrace
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -118,8 +111,8 @@ def _dim(func, leaf, dim):
     if not isinstance(leaf, Tensor | jax.Array):
         raise ValueError(
             f"vmap({_name(func)}, ...)(<inputs>): Got in_dim={dim} for an input but the input is "
-            f"of type {type(leaf)}. We cannot vmap over non-Tensor arguments, please use None as the "
-            "respective in_dim"
+            f"of type {type(leaf)}. We cannot vmap over non-Tensor arguments, please use None "
+            "as the respective in_dim"
         )
     if not -leaf.ndim <= dim < leaf.ndim:
         raise ValueError(
@@ -190,224 +183,8 @@ class Mapped(Jitted):
             return trace.inline(leaves)
         return super().__call__(*args, **kwargs)
 
+    def uncompiled(self, leaves, structure):
+        return self.new_trace(leaves, structure, ()).inline(leaves)
+
     def new_trace(self, leaves, structure, varying):
         return MappedTrace(self, leaves, structure)
-
-
-class MappedScope(Scope):
-    """The scope of one example."""
-
-    is_mapped = True
-
-    def __init__(self, name, randomness):
-        super().__init__(name)
-        self.randomness, self.example = randomness, None
-
-    def meet_part(self, tensor: Tensor, source: Argument, dim: int) -> Tensor:
-        """What stands for one example of an argument."""
-        shape = tensor.shape[:dim] + tensor.shape[dim + 1 :]
-        made = wrap(None, avals.with_shape(tensor._aval, shape), tensor._tracked)
-        place = Place(made, source, len(self.places))
-        with self.surroundings():
-            place.expect(tensor)
-        self.places[id(made)] = place
-        struct = jax.ShapeDtypeStruct(tuple(shape), tensor.dtype.numpy)
-        place.array = made._raw = self.input(struct, TensorInput(place))
-        made._aval = avals.traced(made._aval, made._raw)
-        return made
-
-    def draw(self, generator):
-        if self.randomness == "error":
-            raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please either use "
-                "the 'same' or 'different' randomness flags on vmap or perform the randomness "
-                "operation out of vmap"
-            )
-        if self.parent is None:
-            words = super().draw(generator)
-        else:
-            with self.surroundings():
-                words = generator.next_key()
-        if self.randomness == "same":
-            return words
-        return jnp.asarray(words).at[3].set(self.example.astype(jnp.uint32) + 1)
-
-
-class Example(ArgumentInput):
-    """The number of the example."""
-
-    def __init__(self, size):
-        self.size, self.key = size, ("example",)
-
-    def array(self, leaves):
-        return jnp.arange(self.size)
-
-
-class MappedOutcome(Outcome):
-    """What is there after one example: results alone, each a tensor of its own."""
-
-    def name(self, value):
-        if isinstance(value, Tensor):
-            return "fresh", self.keep(ops.alias(value) if id(value) in self.scope.places else value)
-        if not isinstance(value, jax.Array):
-            raise ValueError(
-                f"vmap({self.scope.name}, ...): `{self.scope.name}` must only return Tensors, got "
-                f"type {type(value)} as a return."
-            )
-        return super().name(value)
-
-
-class MappedTrace(Trace):
-    """A program of many examples."""
-
-    is_mapped = True
-
-    def __init__(self, mapped, leaves, structure):
-        self.dims, self.size = mapped.dims, _size(leaves, mapped.dims)
-        self.is_inline = modes.scope.get() is not None or execution.is_traced()
-        self.is_bare = not self.is_inline or is_bare()
-        super().__init__(mapped, leaves, structure)
-
-    def scope(self):
-        return MappedScope(self.name, self.jitted.randomness)
-
-    def wide(self):
-        return jax.enable_x64(not self.is_inline or jax.config.jax_enable_x64)
-
-    def rules(self):
-        return bare() if self.is_bare else jax.named_scope(self.name)
-
-    def arguments(self, scope, leaves):
-        given, self.positions = [], {}
-        if scope.randomness == "different":
-            scope.example = scope.input(jax.ShapeDtypeStruct((), jnp.int32), Example(self.size))
-        for position, (leaf, dim) in enumerate(zip(leaves, self.dims, strict=True)):
-            if isinstance(leaf, Tensor) and dim is not None:
-                leaf = scope.meet_part(leaf, Argument(position), dim)
-                self.positions[len(scope.places) - 1] = [position]
-            elif isinstance(leaf, Tensor):
-                self.positions.setdefault(scope.meet(leaf, Argument(position)).number, []).append(
-                    position
-                )
-            elif isinstance(leaf, jax.Array):
-                shape = leaf.shape if dim is None else leaf.shape[:dim] + leaf.shape[dim + 1 :]
-                struct = jax.ShapeDtypeStruct(shape, leaf.dtype)
-                leaf = scope.input(struct, ArgumentInput(position))
-            given.append(leaf)
-        return given
-
-    def outcome_of(self, scope, held):
-        outcome = MappedOutcome(scope, held)
-        places = list(scope.places.values())
-        self.out_axes = {}
-        for change in outcome.changes:
-            dim = self.dim_of(places[change.number])
-            self.refuse_shared(scope, places[change.number], change, dim)
-            change.slot = UNCHANGED  # the .grad of what stands for one example
-            change.tracked = places[change.number].tracked
-            if change.value is not None:
-                change.value.aval = self.with_examples(change.value.aval, dim)
-                self.out_axes[change.value.output] = dim
-        for value in outcome.fresh:
-            value.aval = self.with_examples(value.aval, 0)
-        outcome.live = [
-            (edge, self.with_examples(aval, 0), array) for edge, aval, array in outcome.live
-        ]
-        return outcome
-
-    def with_examples(self, aval, dim):
-        shape = tuple(aval.shape)
-        return avals.with_shape(aval, (*shape[:dim], self.size, *shape[dim:]))
-
-    def refuse_shared(self, scope, place, change, dim):
-        """Raises RuntimeError where a tensor that all examples share would be another for each."""
-        if dim is None:
-            what = "written to" if change.slot is UNCHANGED else "given a .grad"
-            raise RuntimeError(
-                f"vmap: inplace arithmetic is not possible on a tensor of shape "
-                f"{list(place.aval.shape)} that all examples of {scope.name} share, and that is "
-                f"{what} by each: return the value, use autograd.grad in place of backward(), or "
-                "map along a dimension of the tensor"
-            )
-
-    def dim_of(self, place):
-        """The dimension along which the tensor in a place is mapped, None where it is not."""
-        if not isinstance(place.source, Argument):
-            return None
-        return self.dims[place.source.position]
-
-    def axis(self, source):
-        if source.place is not None:
-            return self.dim_of(source.place)
-        if isinstance(source, Example):
-            return 0
-        return self.dims[source.position] if isinstance(source, ArgumentInput) else None
-
-    def forward(self, run, order):
-        self.axes = [*map(self.axis, order), *[None] * len(self.constants)]
-        axes = [self.out_axes.get(number, 0) for number in range(self.outcome.count)]
-        if self.pullback is not None:
-            self.refuse_survivors()
-            pairs = zip(self.split.inputs, self.axes, strict=True)
-            mapped = depending(self.split.equations, [v for v, axis in pairs if axis is not None])
-            rest = self.split.outputs[self.outcome.count :]
-            axes += [0 if variable in mapped else None for variable in rest]
-        self.split_axes = axes
-        mapped_run = jax.vmap(run, in_axes=tuple(self.axes), out_axes=axes, axis_size=self.size)
-        constants = self.constants
-
-        def program(*arrays):
-            return mapped_run(*arrays, *constants)
-
-        self.plain = program
-        return program
-
-    def refuse_survivors(self):
-        if self.survivors:
-            raise RuntimeError(
-                f"vmap: {self.name} leaves behind a tensor of one example: return it instead"
-            )
-
-    def backward(self, gradients, residuals):
-        axes = [0] * len(gradients)
-        for flag, number in self.split.kept:
-            axes.append(self.split_axes[number] if flag else self.axes[number])
-        run = jax.vmap(self.split.backward, in_axes=tuple(axes), axis_size=self.size)
-        found = run(*gradients, *residuals)
-        return [
-            self.joined(array, self.dim_of(self.places[number]))
-            for array, number in zip(found, self.pullback.places, strict=True)
-        ]
-
-    def joined(self, array, dim):
-        """The gradient of an input, from those of the examples."""
-        return array.sum(0) if dim is None else jnp.moveaxis(array, 0, dim)
-
-    def replayed(self, inputs, gradients=None, wanted=()):
-        count = len(inputs)
-
-        def one(*arrays):
-            given = None if gradients is None else arrays[count:]
-            return replay(self, arrays[:count], given, wanted)
-
-        axes = [*self.axes[:count], *[0] * len(gradients or ())]
-        run = jax.vmap(one, in_axes=tuple(axes), axis_size=self.size)
-        found = run(*inputs, *(gradients or ()))
-        if gradients is None:
-            return found
-        return tuple(
-            [
-                self.joined(array, self.dim_of(self.places[number]))
-                for array, number in zip(found, wanted, strict=True)
-            ]
-        )
-
-    def inline(self, leaves):
-        """Run it as a part of the trace that is under way."""
-        self.refuse_survivors()
-        tensors = self.locate(leaves)
-        inputs = [current(tensor)._raw for tensor in tensors]
-        inputs += [source.array(leaves) for source in self.others]
-        arrays = self.plain(*inputs)
-        nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
-        return self.outcome.apply(arrays, tensors, nodes)

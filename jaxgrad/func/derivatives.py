@@ -1,0 +1,389 @@
+"""Products with Jacobians, and Jacobians, of a function of trees of tensors.
+
+Reverse mode is a pass over the tape, forward mode a level of duals: both nest in each other, and in
+the other functions of `jaxgrad.func`. Arguments may be JAX arrays; then results are too.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import jax
+
+from .. import autograd, execution, ops, tangents
+from ..autograd import forward_ad, jacobians
+from ..modes import is_grad_enabled, transforms
+from ..tensor import Tensor, wrap
+from .arguments import (
+    array_of,
+    is_tensor,
+    leaf_of,
+    positions_of,
+    reaches_others,
+    requires_grad,
+)
+from .vmapping import vmap
+
+
+class Run:
+    """A function called on leaves of its own in the place of some of its arguments.
+
+    `inner`: the leaves; `outputs`, `structure`: what it returned, flat; `nested`: whether somebody
+    outside may ask for the derivative of what is computed.
+    """
+
+    def __init__(self, name, func, args, positions, has_aux):
+        self.name, self.has_aux = name, has_aux
+        given = [args[position] for position in positions]
+        self.leaves, self.inputs = jax.tree.flatten(given, is_leaf=is_tensor)
+        for leaf in self.leaves:
+            if not isinstance(leaf, Tensor | jax.Array):
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
+        everything = jax.tree.leaves(args, is_leaf=is_tensor)
+        self.nested = transforms.get() > 0 or any(map(requires_grad, everything))
+        self.arrays = not any(map(is_tensor, self.leaves))
+        recorded = is_grad_enabled()
+        token = transforms.set(transforms.get() + 1)
+        try:
+            with autograd.enable_grad():
+                self.inner = [leaf_of(leaf) for leaf in self.leaves]
+                replaced = list(args)
+                for position, argument in zip(positions, self.input_tree(self.inner), strict=True):
+                    replaced[position] = argument
+                self.keep(func(*replaced))
+        finally:
+            transforms.reset(token)
+        self.nested |= recorded and reaches_others(self.outputs, self.inner)
+
+    def keep(self, output):
+        output, self.aux = split_aux(self.name, output, self.has_aux)
+        self.outputs, self.structure = jax.tree.flatten(output, is_leaf=is_tensor)
+        check_outputs(self.name, self.outputs)
+
+    def input_tree(self, leaves):
+        return jax.tree.unflatten(self.inputs, leaves)
+
+    def shown(self, tensor):
+        """A result as somebody outside gets it."""
+        tensor = tensor if self.nested else tangents.apart(tensor, True)
+        return array_of(tensor) if self.arrays else tensor
+
+    def output(self):
+        return jax.tree.unflatten(self.structure, list(map(self.shown, self.outputs)))
+
+    def gradients(self, outputs, cotangents, batched=False):
+        """Those of some outputs with respect to the leaves, zeros where one has no influence."""
+        pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
+        create = self.nested or transforms.get() > 0 or any(map(requires_grad, cotangents))
+        found = [None] * len(self.inner)
+        if pairs:
+            found = autograd.grad(
+                [output for output, _ in pairs],
+                self.inner,
+                [cotangent for _, cotangent in pairs],
+                retain_graph=True,
+                create_graph=create,
+                allow_unused=True,
+                is_grads_batched=batched,
+            )
+        count = (cotangents[0].shape[0],) if batched else ()
+        return [
+            zeros(leaf, count) if gradient is None else gradient
+            for leaf, gradient in zip(self.inner, found, strict=True)
+        ]
+
+
+def zeros(like, first=()):
+    found = wrap(execution.filled(like.detach()._aval, 0))
+    return found.expand(*first, *like.shape) if first else found
+
+
+def split_aux(name, output, has_aux):
+    """What a function returned, and what is beside it."""
+    if not has_aux:
+        return output, None
+    if not isinstance(output, tuple) or len(output) != 2:
+        raise RuntimeError(
+            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
+    return output
+
+
+def check_outputs(name, outputs):
+    for output in outputs:
+        if not isinstance(output, Tensor):
+            raise RuntimeError(
+                f"{name}: expected f(*primals) to return only tensors, got unsupported type "
+                f"{type(output)}"
+            )
+
+
+def vjp(func, *primals, has_aux: bool = False):
+    """The results of `func`, and the function that takes gradients of them to those of the primals.
+
+    Primals and results are trees of tensors; with `has_aux` `func` returns a pair, and its second
+    part is returned as a third one. The function may be called again and again; it gives one
+    gradient for one primal, else a tuple, and raises RuntimeError for gradients of another
+    structure or shape. RuntimeError for results that are not floating point or complex.
+
+    >>> output, pullback = jaxgrad.func.vjp(jaxgrad.sin, jaxgrad.zeros(2))
+    >>> pullback(jaxgrad.tensor([1.0, 2.0]))
+    (tensor([1., 2.]),)
+    """
+    run = Run("vjp(f, *primals)", func, primals, range(len(primals)), has_aux)
+    for output in run.outputs:
+        if not output._aval.differentiable:
+            raise RuntimeError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
+                f"Tensor with dtype {output.dtype}"
+            )
+
+    def pullback(cotangents, retain_graph: bool = True, create_graph: bool | None = None):
+        given, structure = jax.tree.flatten(cotangents, is_leaf=is_tensor)
+        if structure != run.structure:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {structure}, primal output: {run.structure}"
+            )
+        given = [each if isinstance(each, Tensor) else wrap(each) for each in given]
+        for number, (cotangent, output) in enumerate(zip(given, run.outputs, strict=True)):
+            if cotangent.shape != output.shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{number}] has a shape of {cotangent.shape} "
+                    f"and output[{number}] has a shape of {output.shape}."
+                )
+        found = run.gradients(run.outputs, given)
+        return tuple(run.input_tree([array_of(g) if run.arrays else g for g in found]))
+
+    return (run.output(), pullback, run.aux) if has_aux else (run.output(), pullback)
+
+
+def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False):
+    """The results of `func` at `primals`, a tuple, and their derivatives along `tangents`, one for
+    each, of its structure and shapes.
+
+    A result that does not depend on the primals has zeros, with `strict` a RuntimeError. With
+    `has_aux` `func` returns a pair, and its second part is returned as a third one. Raises
+    RuntimeError for tangents that do not fit.
+
+    >>> jaxgrad.func.jvp(jaxgrad.sin, (jaxgrad.zeros(2),), (jaxgrad.tensor([1.0, 2.0]),))
+    (tensor([0., 0.]), tensor([1., 2.]))
+    """
+    name = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            f"{name}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
+    points, structure = jax.tree.flatten(primals, is_leaf=is_tensor)
+    directions, other = jax.tree.flatten(tangents, is_leaf=is_tensor)
+    if structure != other:
+        raise RuntimeError(
+            f"{name}: Expected primals and tangents to have the same python structure. For "
+            "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
+            "structure "
+            f"{structure} and tangents with structure {other}"
+        )
+    arrays = not any(map(is_tensor, points))
+    points, directions = (list(map(_tensor, each)) for each in (points, directions))
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(*pair) for pair in zip(points, directions, strict=True)]
+        output = func(*jax.tree.unflatten(structure, duals))
+        output, aux = split_aux(name, output, has_aux)
+        outputs, structure = jax.tree.flatten(output, is_leaf=is_tensor)
+        check_outputs(name, outputs)
+        pairs = [forward_ad.unpack_dual(each) for each in outputs]
+        aux = jax.tree.map(_primal, aux, is_leaf=is_tensor)
+    if strict and any(pair.tangent is None for pair in pairs):
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. "
+            "This is not allowed with strict=True."
+        )
+    shown = array_of if arrays else lambda tensor: tensor
+    values = [shown(pair.primal) for pair in pairs]
+    moved = [shown(zeros(p.primal) if p.tangent is None else p.tangent) for p in pairs]
+    results = jax.tree.unflatten(structure, values), jax.tree.unflatten(structure, moved)
+    return (*results, aux) if has_aux else results
+
+
+def _tensor(value):
+    if not isinstance(value, Tensor | jax.Array):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+    return value if isinstance(value, Tensor) else wrap(value)
+
+
+def _primal(value):
+    return forward_ad.unpack_dual(value).primal if isinstance(value, Tensor) else value
+
+
+def linearize(func, *primals):
+    """The results of `func`, and the linear function of tangents that is its derivative there.
+
+    That raises RuntimeError for tangents of another structure, shape or dtype.
+
+    >>> output, derivative = jaxgrad.func.linearize(jaxgrad.sin, jaxgrad.zeros(2))
+    >>> derivative(jaxgrad.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    points, structure = jax.tree.flatten(primals, is_leaf=is_tensor)
+
+    def derivative(*tangents):
+        given, other = jax.tree.flatten(tangents, is_leaf=is_tensor)
+        if structure != other:
+            raise RuntimeError(
+                f"Expected the tangents {other} to have the same argspec as the primals {structure}"
+            )
+        for number, (tangent, point) in enumerate(zip(given, points, strict=True)):
+            for what in ("shape", "dtype"):
+                found, wanted = getattr(tangent, what), getattr(point, what)
+                if found != wanted:
+                    raise RuntimeError(
+                        f"tangent:{number} with {what} {found} in flattened pytree doesn't match "
+                        f"the {what} {wanted} of the corresponding primal."
+                    )
+        return jvp(func, primals, tangents)[1]
+
+    return func(*primals), derivative
+
+
+def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = None):
+    """The function of the Jacobians of `func`, by reverse mode: a pass for each element of a
+    result, in batches of `chunk_size`, all at once by default.
+
+    For each result a block for each tensor of the arguments `argnums`, of the result's shape
+    followed by the tensor's, in the structures of both. With `has_aux` `func` returns a pair, and
+    its second part is returned too. Raises RuntimeError for complex arguments.
+
+    >>> jaxgrad.func.jacrev(lambda x: x * x)(jaxgrad.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func, updated=())
+    def jacobian(*args, **kwargs):
+        positions = positions_of(argnums, len(args))
+        call = functools.partial(func, **kwargs)
+        _refuse_complex("jacrev", args, positions)
+        run = Run("vjp(f, *primals)", call, args, positions, has_aux)
+        blocks = [_blocks(run, output, chunk_size) for output in run.outputs]
+        found = _tree(run, blocks, isinstance(argnums, int))
+        return (found, run.aux) if has_aux else found
+
+    return jacobian
+
+
+def _refuse_complex(name, args, positions):
+    leaves = jax.tree.leaves([args[position] for position in positions], is_leaf=is_tensor)
+    for number, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and leaf.dtype.is_complex:
+            raise RuntimeError(
+                f"{name}: Expected all inputs to be real but received complex tensor at flattened "
+                f"input idx: {number}"
+            )
+
+
+def _blocks(run, output, chunk_size):
+    """The Jacobian of one output with respect to each leaf."""
+    (rows,) = jacobians.basis([output])
+    size = rows.shape[0] if chunk_size is None else chunk_size
+    parts = [
+        run.gradients([output], [rows[start : start + size]], batched=True)
+        for start in range(0, rows.shape[0], max(size, 1))
+    ]
+    columns = zip(*parts, strict=True) if parts else [[zeros(leaf, (0,))] for leaf in run.inner]
+    return [
+        (ops.cat(column) if len(column) > 1 else column[0]).reshape((*output.shape, *leaf.shape))
+        for column, leaf in zip(columns, run.inner, strict=True)
+    ]
+
+
+def _tree(run, blocks, is_single):
+    """Blocks, for each output a list, in the structures of outputs and arguments."""
+    rows = []
+    for row in blocks:
+        arguments = run.input_tree([run.shown(block) for block in row])
+        rows.append(arguments[0] if is_single else tuple(arguments))
+    return jax.tree.unflatten(run.structure, rows)
+
+
+def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error"):
+    """As `jacrev`, by forward mode: a tangent for each element of an argument, all at once.
+
+    randomness: as for `vmap`.
+
+    >>> jaxgrad.func.jacfwd(lambda x: x * x)(jaxgrad.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+
+    @functools.wraps(func, updated=())
+    def jacobian(*args, **kwargs):
+        positions = positions_of(argnums, len(args))
+        _refuse_complex("jacfwd", args, positions)
+        along = Along(functools.partial(func, **kwargs), args, positions, has_aux)
+        moved, beside = vmap(along, randomness=randomness)(*jacobians.basis(along.points))
+        found = along.tree(moved, isinstance(argnums, int))
+        return (found, along.aux(beside)) if has_aux else found
+
+    return jacobian
+
+
+class Along:
+    """The derivative of a function along a direction, and what is beside its results."""
+
+    def __init__(self, func, args, positions, has_aux):
+        self.func, self.args, self.positions, self.has_aux = func, args, positions, has_aux
+        given = [args[position] for position in positions]
+        leaves, self.inputs = jax.tree.flatten(given, is_leaf=is_tensor)
+        self.arrays = not any(map(is_tensor, leaves))
+        self.points = list(map(_tensor, leaves))
+
+    def __call__(self, *directions):
+        points = tuple(self.points)
+        _, moved, *aux = jvp(self.called, points, directions, has_aux=self.has_aux)
+        moved, self.outputs = jax.tree.flatten(moved, is_leaf=is_tensor)
+        beside, self.beside = jax.tree.flatten(aux, is_leaf=is_tensor)
+        self.constants = [None if is_tensor(each) else each for each in beside]
+        return moved, [each for each in beside if is_tensor(each)]
+
+    def called(self, *points):
+        replaced = list(self.args)
+        points = jax.tree.unflatten(self.inputs, points)
+        for position, point in zip(self.positions, points, strict=True):
+            replaced[position] = point
+        return self.func(*replaced)
+
+    def tree(self, moved, is_single):
+        """Derivatives along all directions as blocks in the structures of results and arguments."""
+        rows = []
+        for columns in moved:
+            row = list(_columns(columns, self.points))
+            row = jax.tree.unflatten(self.inputs, map(array_of, row) if self.arrays else row)
+            rows.append(row[0] if is_single else tuple(row))
+        return jax.tree.unflatten(self.outputs, rows)
+
+    def aux(self, beside):
+        """What is beside the results, which is the same in all directions."""
+        tensors = iter(beside)
+        found = [next(tensors)[0] if each is None else each for each in self.constants]
+        return jax.tree.unflatten(self.beside, found)[0]
+
+
+def _columns(columns, leaves):
+    """The blocks of one output, given its derivatives along all directions."""
+    ends = list(itertools.accumulate(leaf.numel() for leaf in leaves))
+    for leaf, end in zip(leaves, ends, strict=True):
+        part = ops.movedim(columns[end - leaf.numel() : end], 0, -1)
+        yield part.reshape((*columns.shape[1:], *leaf.shape))
+
+
+def hessian(func, argnums=0):
+    """The function of the second derivatives of `func`: `jacfwd` of `jacrev`.
+
+    >>> jaxgrad.func.hessian(lambda x: (x**3).sum())(jaxgrad.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
