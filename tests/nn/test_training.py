@@ -1,0 +1,184 @@
+"""Modules under jaxgrad.jit: a compiled step learns what the same step learns uncompiled."""
+
+import math
+
+import pytest
+
+import jaxgrad
+import jaxgrad.nn.functional as F
+from jaxgrad import nn
+
+
+def differs(one, two):
+    """The greatest difference between the state of two modules."""
+    pairs = zip(one.state_dict().values(), two.state_dict().values(), strict=True)
+    return max((a - b).abs().max().item() for a, b in pairs)
+
+
+def batches(count, shape, classes):
+    generator = jaxgrad.Generator().manual_seed(1)
+    for _ in range(count):
+        x = jaxgrad.rand(4, *shape, generator=generator)
+        yield x, jaxgrad.randint(classes, (4,), generator=generator)
+
+
+def trained(make, compiled, steps=5):
+    """A module after some steps, the losses, and the traces of the step."""
+    jaxgrad.manual_seed(0)
+    module, shape = make()
+
+    def step(x, y):
+        module.zero_grad()
+        loss = F.cross_entropy(module(x), y)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(module.parameters(), 0.5)
+        with jaxgrad.no_grad():
+            for parameter in module.parameters():
+                parameter.sub_(0.2 * parameter.grad)
+        return loss.detach(), norm
+
+    step = jaxgrad.jit(step) if compiled else step
+    found = [[each.item() for each in step(*batch)] for batch in batches(steps, shape, 3)]
+    return module, found, len(step.traces) if compiled else 1
+
+
+def images():
+    net = nn.Sequential(
+        nn.Conv2d(1, 3, 3, padding=1), nn.BatchNorm2d(3), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Dropout(0.3), nn.Linear(3 * 4, 3),
+    )  # fmt: skip
+    return net, (1, 4, 4)
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(4)
+        self.inside = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+        self.outside = nn.Linear(4, 3)
+
+    def forward(self, x):
+        query, key, value = (layer(self.norm(x)) for layer in self.inside)
+        x = x + F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.outside(F.gelu(x).mean(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [images, lambda: (Attention(), (3, 4))], ids=["cnn", "attention"])
+def test_training_compiled_is_training(make):
+    """The uncompiled step is held against PyTorch, layer by layer, in test_layers.py."""
+    usual, expected, _ = trained(make, False)
+    module, found, traces = trained(make, True)
+    assert traces == 1
+    assert differs(usual, module) < 1e-6
+    for one, two in zip(expected, found, strict=True):
+        assert one == pytest.approx(two, rel=1e-5)
+
+
+def test_a_compiled_function_follows_its_module():
+    """By the closed form of each state of the module."""
+    module = nn.Sequential(nn.Identity(), nn.Dropout(0.5))
+    apply = jaxgrad.jit(lambda x: module(x))
+    x = jaxgrad.full((64,), 3.0)
+
+    def shows(values, traces):
+        assert set(apply(x).tolist()) == values
+        assert len(apply.traces) == traces
+
+    shows({0.0, 6.0}, 1)
+    module.eval()
+    shows({3.0}, 2)
+    module.train()
+    shows({0.0, 6.0}, 2)
+    module.eval()
+    shows({3.0}, 2)
+    module[0] = nn.ReLU()
+    module[0].register_buffer("unused", None)
+    assert set(apply(-x).tolist()) == {0.0}
+    handle = module[0].register_forward_hook(lambda m, args, out: out + 1)
+    assert set(apply(x).tolist()) == {4.0}
+    handle.remove()
+    assert set(apply(x).tolist()) == {3.0}
+    module.append(nn.Hardtanh(0.0, 2.0))
+    assert set(apply(x).tolist()) == {2.0}
+    module[2].max_val = 1.5
+    assert set(apply(x).tolist()) == {1.5}
+
+
+def test_a_compiled_function_follows_what_it_only_reads():
+    module = nn.Module()
+    module.scale, module.weight = 2.0, nn.Parameter(jaxgrad.ones(1))
+    apply = jaxgrad.jit(lambda x: x * module.weight * module.scale)
+    assert apply(jaxgrad.ones(1)).item() == 2
+    module.scale = 5.0
+    assert apply(jaxgrad.ones(1)).item() == 5
+    module.weight = nn.Parameter(jaxgrad.full((1,), 3.0))
+    assert apply(jaxgrad.ones(1)).item() == 15
+    with jaxgrad.no_grad():
+        module.weight.fill_(4.0)
+    count = len(apply.traces)
+    assert apply(jaxgrad.ones(1)).item() == 20
+    assert len(apply.traces) == count
+
+
+def test_what_forward_notes_is_no_change():
+    class Counting(nn.Module):
+        calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return x * 2
+
+    module = Counting()
+    one, two = jaxgrad.jit(lambda x: module(x)), jaxgrad.jit(lambda x: module(x) + 1)
+    for _ in range(3):
+        assert (one(jaxgrad.ones(1)).item(), two(jaxgrad.ones(1)).item()) == (2, 3)
+    assert module.calls == 2 and len(one.traces) == len(two.traces) == 1
+
+
+def test_running_means_come_out_of_a_compiled_function():
+    """The mean of 1 and 3 is 2, their variance 2."""
+    norm = nn.BatchNorm1d(1, momentum=0.5)
+    apply = jaxgrad.jit(lambda x: norm(x))
+    x = jaxgrad.tensor([[1.0], [3.0]])
+    for expected in (1.0, 1.5, 1.75):
+        apply(x)
+        assert norm.running_mean.item() == pytest.approx(expected)
+    assert norm.running_var.item() == pytest.approx(2 - 0.5**3)
+    assert norm.num_batches_tracked.item() == 3
+    assert len(apply.traces) == 1
+    norm.eval()
+    expected = (1 - 1.75) / math.sqrt(1.875 + 1e-5)
+    assert apply(x)[0].item() == pytest.approx(expected, rel=1e-5)
+    assert norm.num_batches_tracked.item() == 3
+
+
+def test_S04_clipping_compiled():
+    x = jaxgrad.ones(2, requires_grad=True)
+
+    @jaxgrad.jit
+    def step(scale, error=False):
+        x.grad = None
+        (x * scale).sum().backward()
+        return nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=error)
+
+    for scale in (3.0, 4.0):
+        assert step(jaxgrad.tensor(scale)).item() == pytest.approx(scale * math.sqrt(2))
+        assert x.grad.tolist() == pytest.approx([math.sqrt(0.5)] * 2, rel=1e-6)
+    assert len(step.traces) == 1
+    with pytest.raises(RuntimeError, match="error_if_nonfinite=True reads the total norm"):
+        step(jaxgrad.tensor(1.0), True)
+
+
+def test_hooks_of_modules_compiled():
+    layer, seen = nn.Linear(2, 1, bias=False), []
+    layer.register_full_backward_hook(lambda m, gi, go: seen.append(1) or (gi[0] * 10,))
+
+    @jaxgrad.jit
+    def gradient(x):
+        x.requires_grad_()
+        return jaxgrad.autograd.grad(layer(x).sum(), x)[0]
+
+    expected = [10 * each for each in layer.weight[0].tolist()]
+    assert gradient(jaxgrad.ones(1, 2))[0].tolist() == pytest.approx(expected)
+    assert seen == [1]
