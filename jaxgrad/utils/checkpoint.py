@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import jax
 
+from .. import levels
 from ..devices import device_of
 from ..generator import get_rng_state, set_rng_state
 from ..modes import is_grad_enabled
-from ..tensor import Tensor
+from ..tensor import Tensor, is_moving
 from .checkpoint_frame import Frame, group, tensors_in
 from .checkpoint_reentrant import CheckpointFunction as CheckpointFunction
 from .checkpoint_reentrant import check_backward_validity as check_backward_validity
@@ -143,7 +144,8 @@ def checkpoint(
     is that of the values that were there at the call, also where an argument, or a tensor that the
     function reaches by closure, attribute or global, is written to afterwards; what the second run
     itself writes to such tensors is undone. Only where two tensors of one memory are in use and the
-    function writes to one of them does the backward pass raise CheckpointError.
+    function writes to one of them does the backward pass raise CheckpointError. In forward mode
+    all is kept.
 
     use_reentrant: False to record the function as it is, which works with `autograd.grad`, keyword
     arguments, nesting and derivatives of any order; True for one node that runs `function` without
@@ -186,11 +188,16 @@ def checkpoint(
         raise ValueError("debug=True is incompatible with non-default context_fn")
     early_stop = early_stop if _early_stop is None else _early_stop
     forward_context, recompute_context = context_fn()
-    if not is_grad_enabled():
+    if not is_grad_enabled() or _is_moving((args, kwargs)):
         return function(*args, **kwargs)
     shown = CHECKS[determinism_check]
     options = Options(preserve, early_stop, debug, shown, recompute_context)
     return Frame(function, args, kwargs, options).run(args, kwargs, forward_context)
+
+
+def _is_moving(values) -> bool:
+    """Whether this is forward mode: a run after its level has ended would save something else."""
+    return bool(levels.entered.get()) or any(map(is_moving, tensors_in(values)))
 
 
 def _contexts_of(policy, context_fn):

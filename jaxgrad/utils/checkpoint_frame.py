@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import jax
 
-from .. import dtypes, execution, levels, modes, noting
+from .. import dtypes, execution, modes, noting
 from ..autograd import engine
 from ..autograd.saved_tensors import saved_tensors_hooks
 from ..autograd.saving import Saved
@@ -71,7 +71,6 @@ class Frame:
         self.scope, self.traced = modes.scope.get(), execution.is_traced()
         self.draws = Draws() if options.preserve_rng_state else None
         self.dtype, self.off = dtypes.get_default_dtype(), modes.off.get()
-        self.levels = levels.entered.get()
         arguments = list(tensors_in((args, kwargs)))
         self.arguments = mapped((args, kwargs), once(self.kept))
         self.outside = Outside(function, arguments)
@@ -145,8 +144,6 @@ class Frame:
     # ---- the runs after
 
     def unpack(self, holder: Holder) -> Tensor:
-        if any(level.ended for level in self.levels):
-            raise CheckpointError(ENDED)
         key = group.get() or engine.current.get() or self
         found = None if key is self else self.recomputed.get(key)
         if found is None:
@@ -269,10 +266,6 @@ OVERLAP = (
     "Performing two backward calls that overlap (i.e. require the same saved activation in order "
     "to compute gradients) is not allowed while under the torch.utils.checkpoint.GraphExecGroup "
     "context. "
-)
-ENDED = (
-    "torch.utils.checkpoint: the function ran within a level of forward mode that has ended since, "
-    "and cannot run again as it did: run the backward pass before the level ends"
 )
 
 

@@ -328,8 +328,8 @@ def test_N01_a_level_of_forward_mode_that_has_ended():
     forward_ad, x = jaxgrad.autograd.forward_ad, vector(jaxgrad)
     with forward_ad.dual_level():
         y = recomputed(torch_sin_exp, forward_ad.make_dual(x, jaxgrad.ones_like(x)))
-    with pytest.raises(CP.CheckpointError, match="level of forward mode that has ended"):
-        y.sum().backward()
+    y.sum().backward()
+    close([x.grad], [x.detach().cos() * x.detach().sin().exp()])
 
 
 def test_N01_forward_mode_inside():
