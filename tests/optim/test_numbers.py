@@ -230,6 +230,27 @@ def test_LBFGS_of_complex_parameters(torch):
 
 @pytest.mark.slow
 @as_torch(precision=1e-7)
+def test_line_searches_over_hills(torch):
+    found = []
+    for begin in (-2.0, -0.7, 0.4, 1.3, 3.1):
+        for rate in (0.003, 0.05, 0.4, 3.0, 40.0):
+            x = torch.tensor([begin], dtype=torch.float64, requires_grad=True)
+            optimizer = torch.optim.LBFGS([x], rate, max_iter=2, line_search_fn="strong_wolfe")
+            optimizer.param_groups[0]["max_eval"] = 12
+
+            def closure(x=x, optimizer=optimizer):
+                optimizer.zero_grad()
+                loss = ((4 * x).sin() + 0.05 * x * x * x * x).sum()
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+            found.append((x.item(), optimizer.state[x]["func_evals"]))
+    return found
+
+
+@pytest.mark.slow
+@as_torch(precision=1e-7)
 def test_LBFGS_goes_on_where_it_ended(torch):
     return minimized(torch, again_at=3, line_search_fn="strong_wolfe", max_eval=7)
 
