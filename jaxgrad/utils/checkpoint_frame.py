@@ -28,6 +28,9 @@ from .checkpoint_state import CheckpointError, Outside, version_of
 # the call around this place, and whether it is its first run
 around = contextvars.ContextVar("jaxgrad.checkpoint", default=None)
 
+# whether what is unpacked is an argument of a call inside, which may need it again
+of_argument = contextvars.ContextVar("jaxgrad.checkpoint_argument", default=False)
+
 # the GraphExecGroup that is entered here and now
 group = contextvars.ContextVar("jaxgrad.checkpoint_group", default=None)
 
@@ -144,7 +147,8 @@ class Frame:
     # ---- the runs after
 
     def unpack(self, holder: Holder) -> Tensor:
-        key = group.get() or engine.current.get() or self
+        run = engine.current.get()
+        key = group.get() or run or self
         found = None if key is self else self.recomputed.get(key)
         if found is None:
             found = self.again()
@@ -153,12 +157,18 @@ class Frame:
         tensor = found.pop(holder.number, None)
         if tensor is None:
             raise CheckpointError(TWICE.format(OVERLAP if group.get() else ""))
+        if run is not None and not run.retain_graph and not of_argument.get():
+            holder.frame = None  # its node is used up, and should hold nothing
         return tensor
 
     def again(self) -> dict[int, Tensor]:
         """What the function saves when it runs once more, by number."""
         run = Again()
-        args, kwargs = mapped(self.arguments, once(_tensor), Saved)
+        token = of_argument.set(True)
+        try:
+            args, kwargs = mapped(self.arguments, once(_tensor), Saved)
+        finally:
+            of_argument.reset(token)
         given = list(tensors_in((args, kwargs)))
         for tensor, array in zip(given, self.late([each._raw for each in given]), strict=True):
             tensor._raw = array
@@ -275,7 +285,11 @@ def _pack(tensor: Tensor):
 
 
 def _unpack(value) -> Tensor:
-    return value.frame.unpack(value) if isinstance(value, Holder) else value
+    if not isinstance(value, Holder):
+        return value
+    if value.frame is None:
+        raise CheckpointError(TWICE.format(""))
+    return value.frame.unpack(value)
 
 
 # one pair for all calls, which jaxgrad.jit sees as one setting
