@@ -35,6 +35,7 @@ _NAMES = {
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d AvgPool3d Conv1d Conv2d Conv3d "
         "ConvTranspose1d ConvTranspose2d ConvTranspose3d MaxPool1d MaxPool2d MaxPool3d"
     ),
+    "attention_layers": "MultiheadAttention TransformerEncoder TransformerEncoderLayer",
     "normalization_layers": (
         "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d "
         "InstanceNorm3d LayerNorm RMSNorm"

@@ -36,20 +36,20 @@ def scaled_dot_product_attention(
     half = math.sqrt(abs(scale))
     scores = (query * half) @ (key * math.copysign(half, scale)).transpose(-2, -1)
     if is_causal:
-        allowed = scores.new_ones(scores.shape[-2:], dtype=dtypes.bool).tril()
-        scores = ops.where(allowed, scores, -math.inf)
-    elif attn_mask is None:
-        pass
-    elif attn_mask.dtype is dtypes.bool:
-        scores = ops.where(attn_mask, scores, -math.inf)
-    else:
-        scores = scores + attn_mask
-    weights = _weights(scores) if attn_mask is not None else ops.softmax(scores, -1)
-    return dropout(weights, dropout_p) @ value
+        attn_mask = scores.new_ones(scores.shape[-2:], dtype=dtypes.bool).tril()
+    return dropout(weights_of(scores, attn_mask, is_causal), dropout_p) @ value
 
 
-def _weights(scores):
-    """The softmax of each row, and zeros for one of which nothing takes part."""
+def weights_of(scores, mask, has_some: bool = False):
+    """The softmax of each row of scores under a mask; zeros for a row of which nothing takes part,
+    unless each is known to have some that does.
+    """
+    if mask is None:
+        return ops.softmax(scores, -1)
+    is_flags = mask.dtype is dtypes.bool
+    scores = ops.where(mask, scores, -math.inf) if is_flags else scores + mask
+    if has_some:
+        return ops.softmax(scores, -1)
     nothing = (scores == -math.inf).all(-1, True)
     return ops.where(nothing, 0, ops.softmax(ops.where(nothing, 0, scores), -1))
 

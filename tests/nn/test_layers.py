@@ -405,3 +405,53 @@ def test_what_layers_refuse(torch):
             words="Explicit attn_mask should not be set when is_causal=True",
         ),
     ]
+
+
+@close
+def test_multihead_attention(torch):
+    attend, x = torch.nn.MultiheadAttention, numbers(torch, 3, 2, 4)
+    other, third = numbers(torch, 4, 2, 3, first=2), numbers(torch, 4, 2, 5, first=3)
+    skipped = torch.tensor([[False, True, False], [False, False, True]])
+    causal = torch.ones(3, 3).tril() == 0
+    added = numbers(torch, 4, 3, 3, first=6)
+
+    def attended(layer, *inputs, **options):
+        return [*map(clean, given(torch, layer)(*inputs, **options))]
+
+    def learned(layer, *inputs, **options):
+        made, _ = given(torch, layer)(*inputs, **options)
+        return [*map(clean, torch.autograd.grad(made.sum(), layer.parameters()))]
+
+    masks = {"key_padding_mask": skipped, "attn_mask": causal}
+    return [
+        attended(attend(4, 2), x, x, x),
+        learned(attend(4, 2, add_bias_kv=True), x, x, x, key_padding_mask=skipped),
+        attended(attend(4, 2, kdim=3, vdim=5, bias=False), x, other, third, need_weights=False),
+        attended(attend(4, 2, add_bias_kv=True, add_zero_attn=True), x, x, x, **masks),
+        attended(attend(4, 2, batch_first=True), *[x.transpose(0, 1)] * 3, attn_mask=added,
+                 average_attn_weights=False),
+        attended(attend(4, 1), x[0], x[1], x[1], need_weights=False),
+        attended(attend(4, 2), x, x, x, need_weights=False, is_causal=True, attn_mask=causal),
+        list(attend(4, 2, kdim=3, add_bias_kv=True).state_dict()),
+        error(attend, 4, 3, words="embed_dim must be divisible by num_heads"),
+        error(lambda: attend(4, 2)(x, x, x, is_causal=True), words="Need attn_mask if specifying"),
+    ]  # fmt: skip
+
+
+@close
+def test_layers_of_a_transformer(torch):
+    nn, x = torch.nn, numbers(torch, 2, 3, 4)
+    options = {"dim_feedforward": 5, "dropout": 0.0, "batch_first": True}
+    skipped = torch.tensor([[False, True, False], [False, False, True]])
+    first = given(torch, nn.TransformerEncoderLayer(4, 2, **options))
+    second = given(torch, nn.TransformerEncoderLayer(4, 2, 5, 0.0, "gelu", norm_first=True))
+    many = nn.TransformerEncoder(first, 2, nn.LayerNorm(4), enable_nested_tensor=False)
+    made = first(x, src_key_padding_mask=skipped)
+    return [
+        clean(made),
+        clean(torch.autograd.grad(made.sum(), first.linear1.weight)[0]),
+        clean(second(x, src_mask=numbers(torch, 2, 2))),
+        clean(many(x)),
+        list(many.state_dict()),
+        error(lambda: nn.TransformerEncoderLayer(4, 2, activation="bent"), words="should be relu/"),
+    ]
