@@ -66,12 +66,14 @@ def finish(program: Program, leaves, arrays, mask):
         made._nr = 0
         made._leaf = made._alias = made._counter = None
         if program.attach is not None:
+            _note_births((made,))
             program.attach(leaves, (made,))
         if noting.active:
             _note(program, leaves, mask, node, (made,))
         return made
     several = list(_wrap_all(program, results, requires_grad, node))
     if program.attach is not None:
+        _note_births(several)
         program.attach(leaves, several)
     if noting.active:
         _note(program, leaves, mask, node, several)
@@ -97,10 +99,14 @@ def _record(reverse, leaves, arrays, results) -> ProgramNode:
     return ProgramNode(reverse, saved, edges, count)
 
 
-def _note(program, leaves, mask, node, results):
+def _note_births(results):
     if modes.born is not None:
         for made in results:
             modes.born(made)
+
+
+def _note(program, leaves, mask, node, results):
+    _note_births(results)
     if isinstance(node, versions.CheckedNode):
         node.note_results(results)
     if noting.lines.get():

@@ -11,7 +11,7 @@ import functools
 
 import jax
 
-from .. import autograd, ops, tangents
+from .. import autograd, ops
 from ..modes import is_grad_enabled, transforms
 from ..tensor import Tensor, wrap
 from .arguments import (
@@ -21,6 +21,7 @@ from .arguments import (
     positions_of,
     reaches_others,
     requires_grad,
+    unrecorded,
 )
 from .derivatives import hessian as hessian
 from .derivatives import jacfwd as jacfwd
@@ -103,7 +104,7 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
             transforms.reset(depth)
         arrays = not any(map(is_tensor, leaves))
         found = jax.tree.unflatten(structure, [array_of(g) if arrays else g for g in found])
-        value = value if nested else tangents.apart(value, True)
+        value = value if nested else unrecorded(value, True)
         value = array_of(value) if arrays else value
         return (found[0] if isinstance(argnums, int) else tuple(found)), (
             (value, aux) if has_aux else value

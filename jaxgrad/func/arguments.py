@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .. import ops, tangents
+from .. import ops, tangents, views
 from ..nodes import AccumulateGrad
-from ..tensor import Tensor, edge_of, standing, wrap
+from ..tensor import Tensor, current, edge_of, standing, wrap
 
 
 def positions_of(argnums, count):
@@ -28,7 +28,19 @@ def leaf_of(value):
     """
     if not isinstance(value, Tensor):
         return wrap(value, requires_grad=True)
-    return ops.alias(value) if value.requires_grad else tangents.apart(value).requires_grad_()
+    return ops.alias(value) if value.requires_grad else unrecorded(value).requires_grad_()
+
+
+def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
+    """The value of a tensor without its history on the tape, which moves as the tensor does; with
+    `deeply` its tangents are without theirs too. Unlike `detach` it says nothing to JAX, which may
+    be differentiating around this place.
+    """
+    made = wrap(current(value)._raw, views.plain(value._aval))
+    held = tangents.kept(value)
+    for level, tangent in list(held.of.items()) if deeply and held is not None else ():
+        held.set(level, unrecorded(tangent, True))
+    return tangents.restore(made, held)
 
 
 def reaches_others(outputs, inner) -> bool:

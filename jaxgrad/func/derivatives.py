@@ -11,7 +11,7 @@ import itertools
 
 import jax
 
-from .. import autograd, execution, ops, tangents
+from .. import autograd, execution, ops
 from ..autograd import forward_ad, jacobians
 from ..modes import is_grad_enabled, transforms
 from ..tensor import Tensor, wrap
@@ -22,6 +22,7 @@ from .arguments import (
     positions_of,
     reaches_others,
     requires_grad,
+    unrecorded,
 )
 from .vmapping import vmap
 
@@ -66,7 +67,7 @@ class Run:
 
     def shown(self, tensor):
         """A result as somebody outside gets it."""
-        tensor = tensor if self.nested else tangents.apart(tensor, True)
+        tensor = tensor if self.nested else unrecorded(tensor, True)
         return array_of(tensor) if self.arrays else tensor
 
     def output(self):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from .. import avals, execution, modes, ops
+from .. import avals, execution, ops
 from ..compiling import Trace
 from ..joint import depending
 from ..outcomes import UNCHANGED, Outcome
@@ -75,7 +75,7 @@ class MappedOutcome(Outcome):
 
     def name(self, value):
         if isinstance(value, Tensor):
-            return "fresh", self.keep(ops.alias(value) if id(value) in self.scope.places else value)
+            return "fresh", self.keep(ops.alias(value) if self.scope.is_outside(value) else value)
         if not isinstance(value, jax.Array):
             raise ValueError(
                 f"vmap({self.scope.name}, ...): `{self.scope.name}` must only return Tensors, got "
@@ -110,17 +110,21 @@ class MappedTrace(Trace):
 
     is_mapped, outcome_class = True, MappedOutcome
 
-    def __init__(self, mapped, leaves, structure):
+    def __init__(self, mapped, leaves, structure, is_inline=False):
         self.dims, self.size = mapped.dims, size_of(leaves, mapped.dims)
-        self.is_inline = modes.scope.get() is not None or execution.is_traced()
-        self.is_bare = not self.is_inline or is_bare()
+        arrays = [leaf._raw if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        self.is_narrow = any(
+            isinstance(array, jax.Array) and avals.mode_of(array) == avals.INLINE32
+            for array in arrays
+        )
+        self.is_bare = not is_inline or is_bare()
         super().__init__(mapped, leaves, structure)
 
     def scope(self):
         return MappedScope(self.name, self.jitted.randomness)
 
     def wide(self):
-        return jax.enable_x64(not self.is_inline or jax.config.jax_enable_x64)
+        return jax.enable_x64(not self.is_narrow)
 
     def rules(self):
         return bare() if self.is_bare else jax.named_scope(self.name)
@@ -192,10 +196,10 @@ class MappedTrace(Trace):
         return self.dims[source.position] if isinstance(source, ArgumentInput) else None
 
     def forward(self, run, order):
+        self.refuse_survivors()
         self.axes = [*map(self.axis, order), *[None] * len(self.constants)]
         axes = [self.out_axes.get(number, 0) for number in range(self.outcome.count)]
         if self.pullback is not None:
-            self.refuse_survivors()
             pairs = zip(self.split.inputs, self.axes, strict=True)
             mapped = depending(self.split.equations, [v for v, axis in pairs if axis is not None])
             rest = self.split.outputs[self.outcome.count :]
@@ -272,7 +276,6 @@ class MappedTrace(Trace):
 
     def inline(self, leaves):
         """Run it as a part of the trace that is under way."""
-        self.refuse_survivors()
         tensors = self.locate(leaves)
         if any(map(is_moving, tensors)):
             return self.moving(leaves, tensors)

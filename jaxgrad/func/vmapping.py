@@ -179,12 +179,11 @@ class Mapped(Jitted):
         arrays = [getattr(leaf, "_raw", leaf) for leaf in leaves]
         traced = any(isinstance(array, jax.core.Tracer) for array in arrays)
         if traced or modes.scope.get() is not None or execution.is_traced():
-            trace = self.new_trace(leaves, structure, ())
-            return trace.inline(leaves)
+            return self.uncompiled(leaves, structure)
         return super().__call__(*args, **kwargs)
 
     def uncompiled(self, leaves, structure):
-        return self.new_trace(leaves, structure, ()).inline(leaves)
+        return MappedTrace(self, leaves, structure, is_inline=True).inline(leaves)
 
     def new_trace(self, leaves, structure, varying):
         return MappedTrace(self, leaves, structure)

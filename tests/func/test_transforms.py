@@ -1,0 +1,346 @@
+"""The transformations of jaxgrad.func in each other, against JAX's of the same functions."""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxgrad as torch
+from jaxgrad import func
+from jaxgrad.tensor import wrap
+
+POINT = np.array([0.4, -0.7, 1.3])
+DIRECTION = np.array([1.0, -0.5, 2.0])
+MATRIX = np.array([[1.0, 2.0, 0.5], [0.3, -1.0, 1.0], [0.2, 0.1, -0.4]])
+
+# from vectors to vectors, in both libraries
+FUNCTIONS = {
+    "x sin x": (lambda x: x * x.sin(), lambda x: x * jnp.sin(x)),
+    "quotient": (lambda x: x / (1 + x * x), lambda x: x / (1 + x * x)),
+    "exp and sum": (lambda x: (-x).exp() * x.sum(), lambda x: jnp.exp(-x) * x.sum()),
+    "matrix": (
+        lambda x: (torch.tensor(MATRIX) @ x).tanh(),
+        lambda x: jnp.tanh(jnp.asarray(MATRIX) @ x),
+    ),
+    "sqrt": (lambda x: (1 + x * x).sqrt(), lambda x: jnp.sqrt(1 + x * x)),
+    "softmax": (lambda x: x.softmax(0) * x, lambda x: jax.nn.softmax(x) * x),
+    "power": (lambda x: (x * x + 1) ** 1.5, lambda x: (x * x + 1) ** 1.5),
+    "product": (lambda x: x.prod() * x, lambda x: x.prod() * x),
+    "outer": (
+        lambda x: (x.unsqueeze(0) * x.unsqueeze(1)).sin().sum(1),
+        lambda x: jnp.sin(x[None] * x[:, None]).sum(1),
+    ),
+    "where": (
+        lambda x: torch.where(x > 0, x * x, x.cos()),
+        lambda x: jnp.where(x > 0, x * x, jnp.cos(x)),
+    ),
+}
+
+
+def transformations(module, jit, array, stack):
+    """Each takes a function of vectors to one."""
+
+    def by_vmap(f):
+        return lambda x: module.vmap(f)(stack([x, 2 * x])).sum(0)
+
+    return {
+        "grad": lambda f: module.grad(lambda x: f(x).sum()),
+        "jvp": lambda f: lambda x: module.jvp(f, (x,), (array(DIRECTION),))[1],
+        "vmap": by_vmap,
+        "jit": jit,
+    }
+
+
+OURS = transformations(func, torch.jit, torch.tensor, torch.stack)
+THEIRS = transformations(jax, jax.jit, jnp.asarray, jnp.stack)
+NESTINGS = list(itertools.product(OURS, repeat=3))
+
+
+def nested(kinds, names, f):
+    return functools.reduce(lambda f, name: kinds[name](f), names, f)
+
+
+@functools.cache
+def expected(names, function):
+    with jax.enable_x64(True):
+        return np.asarray(nested(THEIRS, names, FUNCTIONS[function][1])(jnp.asarray(POINT)))
+
+
+def check(names, function):
+    found = nested(OURS, names, FUNCTIONS[function][0])(torch.tensor(POINT))
+    np.testing.assert_allclose(found.numpy(), expected(names, function), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(NESTINGS)), ids=lambda n: " of ".join(NESTINGS[n]))
+def test_K_three_transformations(number):
+    """Every nesting with one of the functions; `make oracle` has all of both."""
+    check(NESTINGS[number], list(FUNCTIONS)[number % len(FUNCTIONS)])
+
+
+@pytest.mark.parametrize(
+    "names", list(itertools.product(["grad", "jvp", "vmap"], repeat=2)), ids=" of ".join
+)
+def test_K_two_transformations(names):
+    check(names, "exp and sum")
+
+
+# ---- Jacobians
+
+
+def f(x, y):
+    return {"product": x.sin() * y, "sum": (x * x).sum() * y[0]}
+
+
+def g(x, y):
+    return {"product": jnp.sin(x) * y, "sum": (x * x).sum() * y[0]}
+
+
+X, Y = np.array([0.3, 1.2]), np.array([2.0, -1.0])
+
+
+def same(found, wanted):
+    found = jax.tree.map(
+        lambda each: each.detach().numpy(),
+        found,
+        is_leaf=lambda each: isinstance(each, torch.Tensor),
+    )
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), found, wanted
+    )
+
+
+@pytest.mark.parametrize("argnums", [0, 1, (0, 1), (1, -2)])
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(func.jacrev, jax.jacrev), (func.jacfwd, jax.jacfwd)], ids=["rev", "fwd"]
+)
+def test_K10_K11_jacobians(ours, theirs, argnums):
+    with jax.enable_x64(True):
+        plain = argnums if argnums != (1, -2) else (1, 0)
+        wanted = theirs(g, plain)(jnp.asarray(X), jnp.asarray(Y))
+    same(ours(f, argnums)(torch.tensor(X), torch.tensor(Y)), wanted)
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 100])
+def test_K10_chunks(chunk_size):
+    x = torch.tensor(X)
+    found = func.jacrev(lambda x: x.sin() * x.sum(), chunk_size=chunk_size)(x)
+    same(found, func.jacrev(lambda x: x.sin() * x.sum())(x).numpy())
+
+
+def test_K11_aux_of_tensors_and_others():
+    found, aux = func.jacfwd(lambda x: (x * x, {"x": x + 1, "n": 3}), has_aux=True)(torch.ones(2))
+    assert found.tolist() == [[2, 0], [0, 2]] and aux["n"] == 3 and aux["x"].tolist() == [2, 2]
+    found, aux = func.jacrev(lambda x: (x * x, "beside"), has_aux=True)(torch.ones(2))
+    assert found.tolist() == [[2, 0], [0, 2]] and aux == "beside"
+
+
+def test_K12_hessian():
+    with jax.enable_x64(True):
+        wanted = jax.hessian(lambda x: (jnp.sin(x) * x[0]).sum())(jnp.asarray(X))
+    for way in (func.hessian, torch.jit, lambda f: func.jacrev(func.jacfwd(f))):
+        hessian = way(lambda x: (x.sin() * x[0]).sum())
+        hessian = (
+            torch.jit(func.hessian(lambda x: (x.sin() * x[0]).sum()))
+            if way is torch.jit
+            else hessian
+        )
+        same(hessian(torch.tensor(X)), wanted)
+
+
+@pytest.mark.parametrize(
+    "jacobian", [func.jacrev, func.jacfwd, func.grad], ids=lambda f: f.__name__
+)
+def test_K_closures_keep_their_gradients(jacobian):
+    weight = torch.tensor(Y, requires_grad=True)
+    value = (
+        (lambda x: (x * weight).sin().sum())
+        if jacobian is func.grad
+        else (lambda x: (x * weight).sin())
+    )
+    jacobian(value)(torch.tensor(X)).sum().backward()
+    with jax.enable_x64(True):
+        wanted = jax.grad(lambda w: jax.jacrev(lambda x: jnp.sin(x * w))(jnp.asarray(X)).sum())(
+            jnp.asarray(Y)
+        )
+    np.testing.assert_allclose(weight.grad.numpy(), wanted, rtol=1e-9)
+
+
+# ---- products
+
+
+def test_K07_vjp_is_used_again_and_again():
+    output, pullback, aux = func.vjp(
+        lambda x, y: (f(x, y), "aux"), *map(torch.tensor, (X, Y)), has_aux=True
+    )
+    assert aux == "aux" and not output["sum"].requires_grad
+    with jax.enable_x64(True):
+        value, transposed = jax.vjp(g, jnp.asarray(X), jnp.asarray(Y))
+        cotangents = {"product": jnp.asarray(X), "sum": jnp.asarray(2.0)}
+        wanted = transposed(cotangents)
+    same(output, value)
+    for _ in range(2):
+        given = {"product": torch.tensor(X), "sum": torch.tensor(2.0, dtype=torch.float64)}
+        same(pullback(given), wanted)
+
+
+def test_K09_linearize():
+    output, derivative = func.linearize(f, torch.tensor(X), torch.tensor(Y))
+    with jax.enable_x64(True):
+        value, linear = jax.linearize(g, jnp.asarray(X), jnp.asarray(Y))
+        wanted = linear(jnp.asarray(Y), jnp.asarray(X))
+    same(output, value)
+    same(derivative(torch.tensor(Y), torch.tensor(X)), wanted)
+
+
+# ---- vmap
+
+
+def test_K13_dimensions():
+    x, y = (
+        torch.tensor(np.arange(24.0).reshape(2, 3, 4)),
+        torch.tensor(np.arange(12.0).reshape(4, 3)),
+    )
+
+    def pair(x, trees):
+        return x @ trees["y"], (x.sum(), trees["k"] * x)
+
+    found = func.vmap(pair, in_dims=(2, {"y": 0, "k": None}), out_dims=(1, (0, -1)))(
+        x, {"y": y, "k": 2.0}
+    )
+    wanted = jax.vmap(
+        lambda x, y: (x @ y, (x.sum(), 2.0 * x)), in_axes=(2, 0), out_axes=(1, (0, -1))
+    )
+    with jax.enable_x64(True):
+        same(found, wanted(x.numpy(), y.numpy()))
+
+
+def test_K13_results_that_do_not_depend_on_the_example():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    found, same_for_all = func.vmap(lambda x: (weight, torch.ones(2)))(torch.zeros(3))
+    assert found.shape == same_for_all.shape == (3, 2)
+    found.sum().backward()
+    assert weight.grad.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 5, None])
+def test_K13_chunks(chunk_size):
+    x = torch.arange(10.0).view(5, 2)
+    found = func.vmap(lambda x: (x.sin(), x.sum()), chunk_size=chunk_size)(x)
+    assert found[0].tolist() == x.sin().tolist() and found[1].tolist() == x.sum(1).tolist()
+
+
+def test_K14_randomness():
+    x = torch.zeros(4, 2)
+    with pytest.raises(
+        RuntimeError, match="called random operation while in randomness error mode"
+    ):
+        func.vmap(lambda x: x + torch.rand(2))(x)
+    same_ones = func.vmap(lambda x: x + torch.rand(2), randomness="same")(x)
+    others = func.vmap(lambda x: x + torch.rand(2) - torch.rand(2), randomness="different")
+    assert (same_ones == same_ones[0]).all()
+    assert len({tuple(row) for row in [*others(x).tolist(), *others(x).tolist()]}) == 8
+    compiled = torch.jit(
+        lambda x: func.vmap(lambda x: x + torch.rand(2), randomness="different")(x)
+    )
+    assert len({tuple(row) for row in [*compiled(x).tolist(), *compiled(x).tolist()]}) == 8
+
+
+def test_K15_what_cannot_be_mapped():
+    shared = torch.zeros(2)
+    weight, kept = torch.ones(2, requires_grad=True), []
+    for body, message in (
+        (lambda x: x.item(), "being traced"),
+        (lambda x: x if x > 0 else -x, "being traced"),
+        (lambda x: shared.add_(x), "inplace arithmetic is not possible"),
+        (lambda x: (weight * x).sum().backward() or x, r"given a \.grad"),
+        (lambda x: kept.append(x * 2) or x, "leaves behind"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            func.vmap(body)(torch.ones(3))
+    kept.clear()
+    assert shared.tolist() == [0, 0] and weight.grad is None
+
+
+def test_K15_writes_to_an_argument_and_to_what_is_made_inside():
+    x = torch.arange(6.0).view(2, 3)
+
+    def body(x):
+        made = torch.zeros(2)
+        made[0].add_(x.sum())
+        x.mul_(10)
+        return made
+
+    for wrapped in (lambda f: f, torch.jit):
+        x = torch.arange(6.0).view(2, 3)
+        assert wrapped(func.vmap(body, in_dims=1))(x).tolist() == [[3, 0], [5, 0], [7, 0]]
+        assert x.tolist() == [[0, 10, 20], [30, 40, 50]] and x._version == 1
+
+
+def test_K16_per_sample_gradients():
+    weight = torch.tensor(Y, requires_grad=True)
+    x = torch.tensor(np.arange(6.0).reshape(3, 2))
+
+    def loss(weight, x):
+        return ((x * weight).sum().sin()) ** 2
+
+    with jax.enable_x64(True):
+        wanted = jax.vmap(jax.grad(lambda w, x: jnp.sin((x * w).sum()) ** 2), in_axes=(None, 0))(
+            jnp.asarray(Y), jnp.asarray(x.numpy())
+        )
+    same(func.vmap(func.grad(loss), in_dims=(None, 0))(weight.detach(), x), wanted)
+    same(func.vmap(lambda x: torch.autograd.grad(loss(weight, x), weight)[0])(x), wanted)
+
+    def by_backward(weight, x):
+        loss(weight, x).backward()
+        return weight.grad
+
+    copies = torch.tensor(np.tile(Y, (3, 1)), requires_grad=True)
+    same(func.vmap(by_backward)(copies, x), wanted)
+    assert copies.grad is None
+
+
+def test_K_hooks_and_functions_inside_of_vmap():
+    class Seven(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 7
+
+    def body(x):
+        y = Seven.apply(x) * weight
+        y.register_hook(lambda grad: grad * 10)
+        return y.sum()
+
+    x, weight = torch.ones(3, 2, requires_grad=True), torch.tensor([1.0, 2.0], requires_grad=True)
+    func.vmap(body)(x).sum().backward()
+    assert x.grad.tolist() == [[70, 140]] * 3 and weight.grad.tolist() == [60, 60]
+
+
+def test_K_a_mapped_function_under_jax():
+    mapped = func.vmap(lambda x: torch.abs(x).sum())
+    array = jnp.array([[0.0, -2.0], [3.0, 0.0]])
+    gradient = jax.grad(lambda a: mapped(wrap(a)).sum()._array)(array)
+    assert gradient.tolist() == [[0, -1], [1, 0]]  # of |x| at 0 as PyTorch's, not as JAX's
+    assert jax.jit(lambda a: mapped(wrap(a))._array)(array).tolist() == [2, 3]
+
+
+def test_K_a_graph_from_outside_does_not_get_lost():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y, z = (x**3).sum(), (x.sin() ** 3).sum()
+
+    def slope(y):
+        return lambda v: torch.autograd.grad(y, x, v, create_graph=True)[0]
+
+    with pytest.raises(RuntimeError, match="history in a graph that was recorded outside"):
+        func.vmap(slope(z))(torch.ones(2))
+    func.vmap(slope(y))(torch.ones(2)).sum().backward()
+    assert x.grad.tolist() == [12, 24]  # twice 6 x
+    found = func.vmap(lambda v: torch.autograd.grad(y, x, v, retain_graph=True)[0])(torch.ones(2))
+    assert found.tolist() == [[3, 12], [3, 12]] and not found.requires_grad
