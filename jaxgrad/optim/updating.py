@@ -7,6 +7,7 @@ data of the program.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import weakref
@@ -268,16 +269,21 @@ def distinct(counts) -> tuple[list, tuple[int, ...]]:
     return list(different.values()), found
 
 
+def here():
+    """A block in which tensors are no part of what `jaxgrad.jit` is tracing."""
+    return contextlib.nullcontext() if modes.scope.get() is None else tracing.outside()
+
+
 def new_count() -> Tensor:
-    """A count of steps, which is none, and no part of a trace that is under way."""
+    """A count of steps, which is none."""
     wide = dtypes.get_default_dtype() is dtypes.float64
-    with tracing.outside():
+    with here():
         return factories.zeros((), dtype=dtypes.float64 if wide else dtypes.float32)
 
 
 def filled(param: Tensor, value) -> Tensor:
-    """A tensor like a parameter, of one value, and no part of a trace that is under way."""
-    with tracing.outside():
+    """A tensor like a parameter, of one value."""
+    with here():
         made = factories.full(tuple(param.shape), value, dtype=param.dtype)
     made._aval = avals.with_strides(made._aval, param._aval.strides)
     return made

@@ -2,8 +2,11 @@
 trace is made only where the program must be another.
 """
 
+import functools
 import warnings
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -324,3 +327,54 @@ def test_the_lr_of_one_group_is_not_that_of_another():
             training.step()
 
     assert both(make, script) == 1
+
+
+# ---- inside of JAX's own transformations
+
+
+def minimized(array, kind, **options):
+    """Three steps down a bowl, by an optimizer that is made for it."""
+    x = jaxgrad.as_tensor(array).detach().requires_grad_()
+    optimizer = getattr(jaxgrad.optim, kind)([x], lr=0.1, **options)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (x * x).sum().backward()
+        optimizer.step()
+    return x._array
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "dampening": 0.5}), ("Adam", {})],
+)
+def test_optimizers_that_are_made_under_a_trace(kind, options):
+    points = np.array([[1.0, 2.0], [-0.5, 3.0]])
+    with jax.enable_x64(True):
+        expected = [minimized(jnp.array(point), kind, **options) for point in points]
+        run = functools.partial(minimized, kind=kind, **options)
+        np.testing.assert_allclose(jax.jit(run)(points[0]), expected[0], rtol=1e-12)
+        np.testing.assert_allclose(jax.vmap(run)(points), expected, rtol=1e-12)
+
+
+def test_jax_differentiates_recorded_steps():
+    def loss(array, rate):
+        x = jaxgrad.as_tensor(array) * 1
+        optimizer = jaxgrad.optim.SGD([x], lr=rate, momentum=0.5, differentiable=True)
+        for _ in range(2):
+            x.grad = 2 * x.clone()
+            optimizer.step()
+        return (x * x).sum()._array
+
+    # x (1 - 2r) after one step, x (1 - 5r + 4r^2) after two
+    with jax.enable_x64(True):
+        by_point, by_rate = jax.grad(loss, (0, 1))(jnp.array([1.0, 2.0]), jnp.float64(0.1))
+    factor, slope = 1 - 5 * 0.1 + 4 * 0.1**2, -5 + 8 * 0.1
+    np.testing.assert_allclose(by_point, 2 * factor**2 * np.array([1.0, 2.0]), rtol=1e-12)
+    np.testing.assert_allclose(by_rate, 2 * factor * slope * 5, rtol=1e-12)
+
+
+def test_a_step_of_an_optimizer_from_outside_is_refused_under_a_trace():
+    training = Training(adam, False)
+    training.run()
+    with pytest.raises(RuntimeError, match="from outside of the function that is being compiled"):
+        jax.jit(lambda: training.optimizer.step())()
