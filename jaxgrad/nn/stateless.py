@@ -1,0 +1,149 @@
+"""Modules as functions of their parameters: a call with others in their places, and the parameters
+of several modules as those of one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+
+from .. import ops
+from ..tensor import Tensor
+from .module import Module
+
+
+def functional_call(
+    module: Module,
+    parameter_and_buffer_dicts,
+    args=None,
+    kwargs=None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+):
+    """A call of a module with other tensors in the place of its parameters and buffers.
+
+    parameter_and_buffer_dicts: a dict from paths to tensors, or a sequence of such; what is not
+    named stays the module's own. tie_weights: a parameter that has two names is replaced at both.
+    strict: each must be named, and nothing else. Raises ValueError for a name in two dicts,
+    RuntimeError where `strict` does not hold.
+
+    >>> layer = jaxgrad.nn.Linear(2, 1)
+    >>> ones = {"weight": jaxgrad.ones(1, 2), "bias": jaxgrad.zeros(1)}
+    >>> jaxgrad.nn.stateless.functional_call(layer, ones, jaxgrad.tensor([3.0, 4.0]))
+    tensor([7.])
+    """
+    given = _merged(parameter_and_buffer_dicts)
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    names = _tied(module, given) if tie_weights else {name: [name] for name in given}
+    if strict:
+        _check(module, given, names)
+    with _replaced(module, given, names):
+        return module(*args, **(kwargs or {}))
+
+
+def _merged(given) -> dict[str, Tensor]:
+    if isinstance(given, Mapping):
+        return given
+    if not isinstance(given, Sequence):
+        raise ValueError(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(given)}"
+        )
+    if not all(isinstance(each, Mapping) for each in given):
+        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+    names = [name for each in given for name in each]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+        )
+    return {name: tensor for each in given for name, tensor in each.items()}
+
+
+def _members(module) -> dict[str, Tensor]:
+    """All parameters and buffers, by each of their names."""
+    return {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
+
+
+def _tied(module, given) -> dict[str, list[str]]:
+    """For each name that is given, those of the same tensor."""
+    groups: dict[int, list[str]] = {}
+    for name, tensor in _members(module).items():
+        groups.setdefault(id(tensor), []).append(name)
+    known = {name: group for group in groups.values() for name in group}
+    for group in groups.values():
+        several = [name for name in group if name in given]
+        if len({id(given[name]) for name in several}) > 1:
+            raise ValueError(
+                f"functional_call got multiple values for keys {several}, which are tied. "
+                "Consider using tie_weights=False"
+            )
+    return {name: known.get(name, [name]) for name in given}
+
+
+def _check(module, given, names):
+    """Raises RuntimeError where a member has no tensor, or a tensor no member."""
+    members, reached = _members(module), {each for group in names.values() for each in group}
+    missing = sorted(members.keys() - reached)
+    unexpected = sorted(given.keys() - members.keys())
+    told = [
+        f"\n\t{what} key(s): {', '.join(map(repr, keys))}."
+        for what, keys in (("Unexpected", unexpected), ("Missing", missing))
+        if keys
+    ]
+    if told:
+        kind = type(module).__name__
+        raise RuntimeError(f"Error(s) in reparametrizing for {kind}:{''.join(told)}")
+
+
+@contextlib.contextmanager
+def _replaced(module, given, names):
+    """Have the module hold other tensors inside of the block."""
+    before = []
+    try:
+        for name, tensor in given.items():
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"{tensor!r} is not an instance of torch.Tensor: {name}")
+            for path in names[name]:
+                owner, _, own = path.rpartition(".")
+                held = module.get_submodule(owner)
+                group = next((g for g in (held._parameters, held._buffers) if own in g), None)
+                if group is not None:
+                    before.append((group, own, group[own]))
+                    group[own] = tensor
+        yield
+    finally:
+        for group, own, tensor in reversed(before):
+            group[own] = tensor
+
+
+def stack_module_state(models: list[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters and the buffers of modules of one class, each stacked along a new first
+    dimension, for `functional_call` under a vmap.
+
+    The parameters are leaves that require grad. Raises RuntimeError for no modules, for ones of
+    several classes, and where some are in training and some are not.
+
+    >>> models = [jaxgrad.nn.Linear(2, 1) for _ in range(3)]
+    >>> params, buffers = jaxgrad.nn.stateless.stack_module_state(models)
+    >>> params["weight"].shape, buffers
+    (torch.Size([3, 1, 2]), {})
+    """
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({model.training for model in models}) > 1:
+        raise RuntimeError(
+            "stack_module_state: Expected all models to have the same training/eval mode."
+        )
+    if len({type(model) for model in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    parameters = [dict(model.named_parameters()) for model in models]
+    buffers = [dict(model.named_buffers()) for model in models]
+    made = {}
+    for name, first in parameters[0].items():
+        stacked = ops.stack([each[name].detach() for each in parameters])
+        made[name] = stacked.requires_grad_(first.requires_grad)
+    return made, {name: ops.stack([each[name] for each in buffers]) for name in buffers[0]}
