@@ -29,6 +29,8 @@ from .derivatives import jacrev as jacrev
 from .derivatives import jvp as jvp
 from .derivatives import linearize as linearize
 from .derivatives import vjp as vjp
+from .module_state import functional_call as functional_call
+from .module_state import stack_module_state as stack_module_state
 from .vmapping import vmap as vmap
 
 

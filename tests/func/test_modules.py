@@ -1,0 +1,110 @@
+"""Modules as functions of their parameters, against the same arithmetic by hand."""
+
+import numpy as np
+import pytest
+
+import jaxgrad as torch
+from jaxgrad import func, nn
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 2, bias=False)
+        self.b = self.a
+
+    def forward(self, x):
+        return self.b(self.a(x))
+
+
+X = torch.tensor([[1.0, 2.0], [0.5, -1.0]])
+
+
+def test_K17_a_call_with_other_parameters():
+    layer = nn.Linear(2, 3)
+    weight = torch.tensor(np.arange(6.0).reshape(3, 2), dtype=torch.float32, requires_grad=True)
+    before = layer.weight
+    found = func.functional_call(layer, {"weight": weight}, X)
+    np.testing.assert_allclose(
+        found.detach().numpy(), (X @ weight.detach().T + layer.bias.detach()).numpy(), rtol=1e-6
+    )
+    found.sum().backward()
+    assert weight.grad.tolist() == [[1.5, 1.0]] * 3
+    assert layer.weight is before and before.grad is None and layer.bias.grad is not None
+
+
+def test_K17_what_is_refused():
+    layer, weight = nn.Linear(2, 3), torch.ones(3, 2)
+    for error, message, given, strict in (
+        (
+            RuntimeError,
+            r"reparametrizing for Linear:\n\tMissing key\(s\): 'bias'\.",
+            {"weight": weight},
+            True,
+        ),
+        (RuntimeError, r"Unexpected key\(s\): 'z'", {"weight": weight, "bias": X, "z": X}, True),
+        (ValueError, r"\['weight'\] appeared in multiple", [{"weight": weight}] * 2, False),
+        (ValueError, "to be a dict, or a list/tuple of dicts", 3, False),
+        (ValueError, "all elements of", [3], False),
+    ):
+        with pytest.raises(error, match=message):
+            func.functional_call(layer, given, (X,), strict=strict)
+    assert func.functional_call(layer, {"z": X}, X).shape == (2, 3)
+
+
+def test_K17_tied_weights():
+    tied, twice = Tied(), {"a.weight": 2 * torch.eye(2)}
+    assert func.functional_call(tied, twice, X).tolist() == (4 * X).tolist()
+    with pytest.raises(ValueError, match="which are tied"):
+        func.functional_call(tied, twice | {"b.weight": torch.eye(2)}, X)
+    both = twice | {"b.weight": 3 * torch.eye(2)}
+    found = func.functional_call(tied, both, X, tie_weights=False)
+    assert found.tolist() == (9 * X).tolist()  # one module, whose weight was replaced twice
+
+
+def test_K18_an_ensemble():
+    models = [nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)) for _ in range(4)]
+    parameters, buffers = func.stack_module_state(models)
+    assert all(each.requires_grad and each.is_leaf for each in parameters.values()) and not buffers
+
+    def one(parameters, x):
+        return func.functional_call(models[0], parameters, (x,))
+
+    for mapped in (func.vmap(one, in_dims=(0, None)), torch.jit(func.vmap(one, in_dims=(0, None)))):
+        found = mapped(parameters, X)
+        wanted = torch.stack([model(X) for model in models])
+        np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=1e-5)
+    found.sum().backward()
+    wanted.sum().backward()
+    for name, stacked in parameters.items():
+        gradients = [dict(model.named_parameters())[name].grad for model in models]
+        np.testing.assert_allclose(
+            stacked.grad.numpy(), torch.stack(gradients).numpy(), rtol=1e-5, atol=1e-6
+        )
+
+
+def test_K18_what_cannot_be_stacked():
+    layer = nn.Linear(2, 3)
+    for models, message in (
+        ([], "at least one model, got 0"),
+        ([layer, nn.Linear(2, 3).eval()], "same training/eval mode"),
+        ([layer, nn.ReLU()], "of the same class"),
+        ([layer, nn.Linear(2, 3).requires_grad_(False)], "weight.*same .requires_grad"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            func.stack_module_state(models)
+
+
+def test_K16_per_sample_gradients_of_a_module():
+    model = nn.Linear(2, 1)
+    parameters = {name: each.detach() for name, each in model.named_parameters()}
+
+    def loss(parameters, x):
+        return func.functional_call(model, parameters, (x,)).square().sum()
+
+    found = func.vmap(func.grad(loss), in_dims=(None, 0))(parameters, X)
+    for row, x in enumerate(X):
+        model.zero_grad()
+        model(x).square().sum().backward()
+        for name, parameter in model.named_parameters():
+            np.testing.assert_allclose(found[name][row].numpy(), parameter.grad.numpy(), rtol=1e-5)
