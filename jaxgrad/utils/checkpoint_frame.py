@@ -23,7 +23,7 @@ from ..nodes import AccumulateGrad, Node, next_sequence_number
 from ..tensor import Tensor
 from ..versions import place_of_caller
 from .checkpoint_late import late
-from .checkpoint_state import CheckpointError, Outside, version_of
+from .checkpoint_state import CheckpointError, Outside, mapped, once, tensors_in, version_of
 
 # the call around this place, and whether it is its first run
 around = contextvars.ContextVar("jaxgrad.checkpoint", default=None)
@@ -57,16 +57,16 @@ class Again:
     """A run of a function once more: what it has saved so far, by number."""
 
     def __init__(self):
-        self.count, self.found, self.shown, self.log = 0, {}, {}, []
+        self.count, self.found, self.shown, self.names, self.log = 0, {}, {}, [], []
 
 
 class Frame:
     """One call of a checkpointed function.
 
     `holders`: weak references to what its nodes keep, in order; `shown`: what was saved there;
-    `recomputed`: for each pass, or group of passes, what was saved anew and is not used yet;
-    `gradients`: those that have arrived at its results, in a trace; `log`: for `debug` the
-    operators.
+    `names`: by whom; `recomputed`: for each pass, or group of passes, what was saved anew and is
+    not used yet; `gradients`: those that have arrived at its results, in a trace; `log`: for
+    `debug` the operators.
     """
 
     def __init__(self, function, args, kwargs, options):
@@ -77,7 +77,7 @@ class Frame:
         arguments = list(tensors_in((args, kwargs)))
         self.arguments = mapped((args, kwargs), once(self.kept))
         self.outside = Outside(function, arguments)
-        self.holders, self.shown, self.log = [], [], []
+        self.holders, self.shown, self.names, self.log = [], [], [], []
         self.recomputed, self.gradients = weakref.WeakKeyDictionary(), []
         self.completed = False
 
@@ -86,6 +86,9 @@ class Frame:
         saved, pair = Saved(tensor), noting.packing.get()
         if pair is not None:
             saved.pack(pair)
+        if pair is PAIR.pair:
+            frame, again = around.get()
+            frame.name("checkpoint", again)
         saved.source = None
         return saved
 
@@ -94,7 +97,7 @@ class Frame:
     def run(self, args, kwargs, forward_context):
         begun, arguments = next_sequence_number(), list(tensors_in((args, kwargs)))
         versions = list(map(version_of, arguments))
-        with self.entered(self.draws), logged(self.log, self.options.debug), forward_context:
+        with self.entered(self.draws), forward_context:
             result = self.function(*args, **kwargs)
             self.completed = True
         if not self.completed:
@@ -109,12 +112,35 @@ class Frame:
     @contextmanager
     def entered(self, draws, again=None):
         """Have what is saved inside come to this call."""
-        token = around.set((self, again))
+        here = self, again
+        token = around.set(here)
+
+        def observer(node):
+            if around.get() is here:
+                self.note_node(node, again)
+
+        noting.observe(observer)
         try:
             with PAIR.clone(), draws.again() if draws else contextmanager(_nothing)():
                 yield
         finally:
+            noting.unobserve(observer)
             around.reset(token)
+
+    def note_node(self, node, again: Again | None):
+        if self.options.debug:
+            shapes = ", ".join(map(str, node.outputs()))
+            log = self.log if again is None else again.log
+            log.append(f"{node.name()} {shapes} at {place_of_caller()}")
+        self.name(node.name(), again)
+
+    def name(self, name: str, again: Again | None):
+        """Note who has saved what was saved last. Ends a run that has all that is needed."""
+        names = self.names if again is None else again.names
+        count = len(self.holders) if again is None else again.count
+        names += [name] * (count - len(names))
+        if again is not None and self.options.early_stop and count == len(self.holders):
+            raise Stop
 
     def pack(self, tensor: Tensor, again: Again | None):
         if not self.concerns(tensor):
@@ -175,7 +201,7 @@ class Frame:
         late = functools.partial(self.late, choose=not given)
         with self.outside.again(given, late), self.settings():
             try:
-                with self.entered(self.draws and self.drawn(), run), self.context(run):
+                with self.entered(self.draws and self.drawn(), run), self.options.recompute_context:
                     self.function(*args, **kwargs)
             except Stop:
                 pass
@@ -183,11 +209,6 @@ class Frame:
         if self.completed:
             self.check(run)
         return run.found
-
-    @contextmanager
-    def context(self, run):
-        with logged(run.log, self.options.debug), self.options.recompute_context:
-            yield
 
     @contextmanager
     def settings(self):
@@ -231,8 +252,6 @@ class Frame:
         if holder is not None:  # else a pass begun inside has used it up
             again.found[number] = tensor
         again.shown[number] = self.options.shown(tensor)
-        if self.options.early_stop and again.count == len(self.holders):
-            raise Stop
         return tensor
 
     def check(self, run: Again):
@@ -255,6 +274,20 @@ class Frame:
                 "torch.utils.checkpoint: Recomputed values for the following tensors have "
                 f"different metadata than during the forward pass.\n{found}\n{TIP}{self.logs(run)}"
             )
+
+        self.check_names(run)
+
+    def check_names(self, run: Again):
+        """Raises CheckpointError where another operator saved what is like what was saved."""
+        if None in self.shown:
+            return
+        for number, pair in enumerate(zip(self.names, run.names, strict=False)):
+            if pair[0] != pair[1]:
+                raise CheckpointError(
+                    "torch.utils.checkpoint: the recomputation did something else than the "
+                    f"original forward: tensor {number} was saved by {pair[0]}, and now by "
+                    f"{pair[1]}. {TIP}{self.logs(run)}"
+                )
 
     def logs(self, run) -> str:
         if not self.options.debug:
@@ -332,55 +365,3 @@ class Argument(Node):
                 "the function runs: use autograd.grad, or detach() the argument"
             )
         return gradients[0]
-
-
-def mapped(value, change, kind=Tensor):
-    """A value with what is of a kind, in it or in lists, tuples and dicts in it, changed."""
-    if isinstance(value, kind):
-        return change(value)
-    if type(value) in (list, tuple):
-        return type(value)(mapped(item, change, kind) for item in value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(mapped(item, change, kind) for item in value))
-    if type(value) is dict:
-        return {name: mapped(item, change, kind) for name, item in value.items()}
-    return value
-
-
-def once(change):
-    """`change`, which makes of one object one other."""
-    known = {}
-
-    def changed(value):
-        if id(value) not in known:
-            known[id(value)] = change(value)
-        return known[id(value)]
-
-    return changed
-
-
-def tensors_in(value):
-    """The tensors in a value, or in lists, tuples and dicts in it."""
-    found = []
-    mapped(value, found.append)
-    return {id(tensor): tensor for tensor in found}.values()
-
-
-@contextmanager
-def logged(log: list, wanted: bool):
-    """Note in a list the operators that are recorded inside."""
-    if not wanted:
-        yield
-        return
-    here = around.get()
-
-    def observer(node):
-        if around.get() is here:
-            shapes = ", ".join(map(str, node.outputs()))
-            log.append(f"{node.name()} {shapes} at {place_of_caller()}")
-
-    noting.observe(observer)
-    try:
-        yield
-    finally:
-        noting.unobserve(observer)

@@ -29,6 +29,38 @@ MOST_OBJECTS = 5_000
 _UNREAD = object()
 
 
+def mapped(value, change, kind=Tensor):
+    """A value with what is of a kind, in it or in lists, tuples and dicts in it, changed."""
+    if isinstance(value, kind):
+        return change(value)
+    if type(value) in (list, tuple):
+        return type(value)(mapped(item, change, kind) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(mapped(item, change, kind) for item in value))
+    if type(value) is dict:
+        return {name: mapped(item, change, kind) for name, item in value.items()}
+    return value
+
+
+def once(change):
+    """`change`, which makes of one object one other."""
+    known = {}
+
+    def changed(value):
+        if id(value) not in known:
+            known[id(value)] = change(value)
+        return known[id(value)]
+
+    return changed
+
+
+def tensors_in(value):
+    """The tensors in a value, or in lists, tuples and dicts in it."""
+    found = []
+    mapped(value, found.append)
+    return {id(tensor): tensor for tensor in found}.values()
+
+
 class CheckpointError(RuntimeError):
     """A checkpointed function that, run again, did not save what it had saved before."""
 
@@ -229,7 +261,7 @@ class Outside:
             for now in before:
                 now.restore()
             if ended > begun + 1:
-                _unhook([*arguments, *[tensor for _, tensor in pairs]], begun, ended)
+                _unhook([tensor for _, tensor in pairs], begun, ended)
             _restore_generator(random)
             dtypes.set_default_dtype(dtype)
 

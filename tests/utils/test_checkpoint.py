@@ -425,6 +425,14 @@ def test_N04_determinism(torch):
     ]
 
 
+def test_N04_another_operator_that_saves_the_like():
+    # PyTorch gives a wrong gradient
+    f = changing(jaxgrad, lambda x: x.sin(), lambda x: x * x.exp())
+    y = recomputed(f, vector(jaxgrad))
+    with pytest.raises(CP.CheckpointError, match="saved by SinBackward0, and now by ExpBackward0"):
+        y.sum().backward()
+
+
 def test_N04_none_is_checked():
     y = recomputed(
         changing(jaxgrad, lambda x: x.sin(), lambda x: x.float().sin()),
