@@ -9,7 +9,7 @@ from .. import modes
 from ..tensor import Tensor
 from .parameter import Buffer, Parameter, TransientBuffer, kind_of
 
-VALUE = operator.attrgetter("value")
+VALUE = operator.attrgetter("_changes.value")
 
 
 class Changes:
@@ -37,7 +37,7 @@ def note(module):
     """
     scope = modes.scope.get()
     if scope is not None:
-        scope.depend(module._changes, VALUE)
+        scope.depend(module, VALUE)
 
 
 class Members:
