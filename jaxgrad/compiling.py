@@ -44,9 +44,9 @@ class Trace:
         self.places = [place.settle() for place in scope.places.values()]
         self.others = [each for each in scope.inputs if each.is_given]
         self.met, self.constants = scope.outside, closed.consts
-        self.dependencies = [
-            (owner, read, read(owner())) for (_, read), owner in scope.dependencies.items()
-        ]
+        owners = [(owner, read, owner()) for (_, read), owner in scope.dependencies.items()]
+        # what is gone already was made by the function
+        self.dependencies = [(o, read, read(alive)) for o, read, alive in owners if alive is not None]
         self.program = self.compiled(closed.jaxpr, scope.inputs, leaves)
         execution.adopt(self, execution.with_wide_types(self.program))
 
@@ -192,7 +192,7 @@ class Trace:
         for reference, read, value in self.dependencies:
             owner = reference()
             if owner is None or read(owner) != value:
-                return f"a {type(owner).__name__} that it uses has changed"
+                return f"the {type(owner).__name__} that it uses has changed"
         name = self.surroundings.changed()
         return None if name is None else f"{name} is bound to something else"
 
