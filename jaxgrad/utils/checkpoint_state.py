@@ -65,9 +65,9 @@ class CheckpointError(RuntimeError):
     """A checkpointed function that, run again, did not save what it had saved before."""
 
 
-def reachable(function):
+def reachable(function, cells=None):
     """The tensors that a function can reach through closures, attributes, containers and the
-    globals that it names.
+    globals that it names. cells: a list for the variables of closures, and what they hold.
     """
     seen, stack = {}, [function]
     while stack and len(seen) < MOST_OBJECTS:
@@ -77,6 +77,9 @@ def reachable(function):
         seen[id(value)] = value  # held, so that no other gets its id
         if isinstance(value, Tensor):
             yield value
+        elif isinstance(value, types.FunctionType) and cells is not None:
+            cells += [(cell, cell.cell_contents) for cell in _cells(value)]
+            stack.extend(_within(value))
         elif not isinstance(value, _OPAQUE):
             stack.extend(_within(value))
 
@@ -106,7 +109,7 @@ def _within(value):
 def _within_function(function):
     if function.__module__ and function.__module__.partition(".")[0] in _OWN:
         return ()
-    cells = [cell.cell_contents for cell in function.__closure__ or () if _is_full(cell)]
+    cells = [cell.cell_contents for cell in _cells(function)]
     around, names = function.__globals__, _names(function.__code__)
     named = [around[name] for name in names if name in around]
     return [*cells, *named, function.__defaults__, function.__kwdefaults__, vars(function)]
@@ -117,6 +120,10 @@ def _names(code) -> frozenset[str]:
     """The names that a function's code, and that of functions in it, looks up beyond its own."""
     inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return frozenset(code.co_names).union(*map(_names, inner))
+
+
+def _cells(function):
+    return [cell for cell in function.__closure__ or () if _is_full(cell)]
 
 
 def _is_full(cell) -> bool:
@@ -202,10 +209,9 @@ class Outside:
     """The tensors that a function reaches by itself, as they are now."""
 
     def __init__(self, function, arguments):
-        known = set(map(id, arguments))
-        self.held = {
-            id(tensor): Held(tensor) for tensor in reachable(function) if id(tensor) not in known
-        }
+        known, self.cells = set(map(id, arguments)), []
+        found = reachable(function, self.cells)
+        self.held = {id(tensor): Held(tensor) for tensor in found if id(tensor) not in known}
         self.refusal = None
 
     def add(self, outputs, begun, arguments):
@@ -253,11 +259,14 @@ class Outside:
         before = [_Now(tensor) for tensor in [*leaves, *[tensor for _, tensor in pairs]]]
         random, dtype = _generator_state(), dtypes.get_default_dtype()
         begun = _next_hook()
+        variables = [(cell, cell.cell_contents) for cell, _ in self.cells if _is_full(cell)]
         try:
+            _bind(self.cells)
             self.put(pairs, late)
             yield
         finally:
             ended = _next_hook()
+            _bind(variables)
             for now in before:
                 now.restore()
             if ended > begun + 1:
@@ -327,6 +336,12 @@ def _restore_generator(state):
     if modes.scope.get() is None and state != _generator_state():
         with default_generator._lock:
             default_generator._seed, default_generator._draws = state
+
+
+def _bind(variables):
+    for cell, value in variables:
+        if not _is_full(cell) or cell.cell_contents is not value:
+            cell.cell_contents = value
 
 
 def _next_hook() -> int:

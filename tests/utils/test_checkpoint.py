@@ -4,6 +4,7 @@ the same function without a checkpoint, whose gradients other tests compare with
 
 import contextlib
 import functools
+import gc
 import importlib
 
 import jax
@@ -160,6 +161,19 @@ def test_N01_a_view_from_outside_that_is_written_to_later():
     close([x.grad], [jaxgrad.tensor([np.cos(0.5), 2 * np.cos(2.0)], dtype=jaxgrad.float64)])
     base.add_(7)
     assert part.tolist() == [7, 7]
+
+
+def test_N01_variables_are_those_of_the_call():
+    # PyTorch takes the last ones
+    def gradient(wrapped):
+        x, state = vector(jaxgrad), vector(jaxgrad, 0.3, 0.7)
+        for factor in range(1, 4):
+            state = wrapped(lambda x: (x * state).sin() * factor, x)  # noqa: B023
+        state.sum().backward()
+        return [x.grad]
+
+    close(gradient(recomputed), gradient(lambda f, x: f(x)))
+    gc.collect()  # a variable holds what was computed from it
 
 
 def test_N01_what_the_second_run_writes_is_undone():
