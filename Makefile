@@ -10,7 +10,7 @@ $(shell test -x $(python) && grep -qsF '$(CURDIR)/.venv' .venv/pyvenv.cfg || rm 
 
 .PHONY: demo test quick lint oracle mutate bench wheel clean
 
-demo: .venv/installed  # train a network on handwritten digits, three ways
+demo: .venv/installed  # train a network on handwritten digits, four ways
 	$(python) examples/digits.py $(ARGUMENTS)
 
 test: .venv/installed  # all tests

@@ -46,7 +46,7 @@ class Trace:
         self.met, self.constants = scope.outside, closed.consts
         owners = [(owner, read, owner()) for (_, read), owner in scope.dependencies.items()]
         # what is gone already was made by the function
-        self.dependencies = [(o, read, read(alive)) for o, read, alive in owners if alive is not None]
+        self.dependencies = [(o, read, read(alive)) for o, read, alive in owners if alive]
         self.program = self.compiled(closed.jaxpr, scope.inputs, leaves)
         execution.adopt(self, execution.with_wide_types(self.program))
 

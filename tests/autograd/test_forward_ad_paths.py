@@ -432,7 +432,7 @@ def test_forward_mode_in_a_compiled_function():
 
 
 def test_a_compiled_function_and_tangents_from_outside():
-    """Of arguments, of what it reaches by itself, of duals that it makes at a level from outside."""
+    """Of arguments, of what it reaches by itself, of duals that it makes at an outer level."""
     weight = jaxgrad.tensor(5.0)
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.tensor(2.0), jaxgrad.tensor(1.0))
