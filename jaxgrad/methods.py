@@ -27,6 +27,7 @@ from . import (
 from .autograd import forward_ad, variable
 from .modes import is_grad_enabled
 from .tensor import Tensor, concrete, is_concrete, leaf_state, standing, wrap
+from .trees import LOST
 from .views import plain
 
 CONVERTING = (
@@ -171,11 +172,7 @@ class _Methods:
 
     def __jax_array__(self):
         if self._requires_grad:
-            raise TypeError(
-                "a JAX function was given a tensor that requires grad, and its gradient would be "
-                "lost: call jaxgrad's operator of that name, make an operator of the function by "
-                "jaxgrad.from_jax(function), or pass tensor.detach()"
-            )
+            raise TypeError(LOST)
         return standing(self, "a JAX function was given")._array
 
     def __bool__(self):

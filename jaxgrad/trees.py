@@ -4,13 +4,26 @@
 
 from __future__ import annotations
 
+import sys
+
 import jax
 
 from . import avals, modes
+from .modes import is_grad_enabled
 from .tensor import Tensor, standing
+
+LOST = (
+    "a JAX function was given a tensor that requires grad, and its gradient would be lost: call "
+    "jaxgrad's operator of that name, make an operator of the function by "
+    "jaxgrad.from_jax(function), or pass tensor.detach()"
+)
 
 
 def _flatten(tensor):
+    # What works on trees calls this from a frame of JAX's, and a compiled function from none.
+    caller = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
+    if caller != "jax" and tensor._requires_grad and is_grad_enabled():
+        raise TypeError(LOST)
     return (standing(tensor, "a tree of JAX is made of")._array,), None
 
 

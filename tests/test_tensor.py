@@ -328,7 +328,9 @@ def test_pytree():
 
 def test_through_transformations_of_jax():
     x = leaf()
-    assert jax.jit(lambda t: t * t)(x).tolist() == [1, 4]
+    assert jax.jit(lambda t: t * t)(x.detach()).tolist() == [1, 4]
+    with pytest.raises(TypeError, match="gradient would be lost"):
+        jax.jit(lambda t: t * t)(x)
     assert jax.vmap(lambda t: t.sum())(jaxgrad.ones(3, 2)).tolist() == [2, 2, 2]
     assert jax.grad(lambda t: (t * t).sum()._array)(x.detach()).tolist() == [2, 4]
 
