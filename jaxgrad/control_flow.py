@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from . import conversion, dtypes, execution, modes, ops
-from .flows import Flow, Loop, Reads, Traced, apply, as_tensor, flatten, refuse_write, strong
+from .flows import Flow, Loop, Reads, Step, Traced, apply, as_tensor, flatten, refuse_write, strong
 from .tensor import Tensor, current, wrap
 
 
@@ -193,8 +193,8 @@ def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False)
     too. In a trace the function is traced once, however many slices there are.
 
     Raises RuntimeError for slices of different number, for a carry that changes its shape or dtype,
-    for a function that writes to what it is given or reaches outside, and in a trace for one that
-    draws random numbers.
+    for a function that writes to what it is given or reaches outside, and for one that draws random
+    numbers where the trace is one of JAX's own.
 
     >>> add = lambda total, x: (total + x, total * x)
     >>> jaxgrad.scan(add, jaxgrad.tensor(0.0), jaxgrad.tensor([1.0, 2.0, 3.0]))
@@ -229,27 +229,38 @@ def _scan_traced(combine, carry, structure, slices, shape, reverse):
     firsts = [_slice_like(each) for each in slices]
     example = jax.tree.unflatten(structure, carry), jax.tree.unflatten(shape, firsts)
     both = jax.tree.structure(example, is_leaf=_is_tensor)
-    step = Traced("scan", lambda c, x: _pair(combine(c, x)), [*carry, *firsts], both)
+    step = Traced("scan", lambda c, x: _pair(combine(c, x)), [*carry, *firsts], both, Step)
     next_structure, _ = step.structure.children()
-    count = next_structure.num_leaves
+    count, length = next_structure.num_leaves, slices[0].shape[0]
     _check_carried("scan", carry, structure, step.avals[:count], next_structure)
-    reads = Reads([step])
+    states = [each.reserve(length) for each in step.drawing if length]
+    numbers = range(length)[::-1] if reverse else range(length)
 
     def run(*arrays):
-        given, rest = arrays[:count], arrays[count:]
-        read = rest[len(slices) :]
+        given, xs, rest = split(arrays, count, len(slices))
+        read, drawn = split(rest, len(step.reads))
 
         def body(carried, x):
-            found = reads.run(step, [*carried, *x], read)
+            *x, number = x
+            now = [each.at(*pair, number) for each, *pair in zip(step.drawing, drawn, strict=False)]
+            found = step.run([*carried, *x], [*read, *now])
             return list(found[:count]), list(found[count:])
 
-        last, outputs = jax.lax.scan(
-            body, list(map(strong, given)), list(rest[: len(slices)]), reverse=reverse
-        )
+        xs = [*xs, jnp.asarray(numbers, jnp.int32)]
+        last, outputs = jax.lax.scan(body, list(map(strong, given)), xs, reverse=reverse)
         return [*last, *outputs]
 
-    leaves = [*carry, *slices, *reads.tensors]
+    leaves = [*carry, *slices, *step.reads, *states]
     return apply(Flow("Scan", leaves, run), leaves, step.structure)
+
+
+def split(arrays, *counts):
+    """Some arrays as so many each, and the rest."""
+    found = []
+    for count in counts:
+        found.append(arrays[:count])
+        arrays = arrays[count:]
+    return *found, arrays
 
 
 def _slice_like(tensor):

@@ -11,6 +11,8 @@ import contextlib
 from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import set_current_trace, take_current_trace
 
 from . import avals, conversion, dtypes, execution, levels, modes, recording, tracing
@@ -18,7 +20,7 @@ from .joint import part
 from .places import Outside, Place
 from .programs import DerivedReverse, Program
 from .tensor import Tensor, current, wrap
-from .tracing import Scope, TensorInput, captured
+from .tracing import Input, Scope, TensorInput, captured
 
 
 class Branch(Scope):
@@ -35,10 +37,11 @@ class Branch(Scope):
         before = modes.lift
         try:
             with super().open():
-                modes.lift, seen = _lift, levels.hide()
+                modes.lift, seen, again = _lift, levels.hide(), modes.draws.set(None)
                 try:
                     yield self
                 finally:
+                    modes.draws.reset(again)
                     levels.window.reset(seen)
         finally:
             if before is _lift:
@@ -89,6 +92,55 @@ class Branch(Scope):
                 refuse_write(self.name, tensor)
 
 
+class Step(Branch):
+    """A function that runs so often as is known, so that each run can draw numbers of its own.
+
+    `drawing`: by generator what it draws.
+    """
+
+    def __init__(self, name):
+        super().__init__(name)
+        self.drawing: dict[int, Drawing] = {}
+
+    def draw(self, generator):
+        counts = (
+            isinstance(self.parent, Step) or getattr(type(self.parent), "draw", None) is Scope.draw
+        )
+        if not counts:  # a trace of JAX's own, a branch, or a vmap
+            return super().draw(generator)
+        found = self.drawing.get(id(generator))
+        if found is None:
+            found = self.drawing[id(generator)] = Drawing(generator)
+            found.words = self.input(np.zeros(2, np.uint64), found)
+        number, found.count = found.count, found.count + 1
+        state = jnp.stack([found.words[0], found.words[1] + np.uint64(number)])
+        return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)
+
+
+class Drawing(Input):
+    """The state of a generator at a run, which makes `count` draws."""
+
+    def __init__(self, generator):
+        self.generator, self.count, self.words = generator, 0, None
+
+    def reserve(self, runs: int):
+        """The state before so many runs, whose draws are made in the trace around them."""
+        scope = modes.scope.get()
+        known = getattr(scope, "drawing", scope.generators)
+
+        def draw():
+            words = scope.draw(self.generator)
+            known[id(self.generator)].count += runs * self.count - 1
+            return words
+
+        words = modes.drawn(draw)
+        return wrap(jax.lax.bitcast_convert_type(words.reshape(2, 2), np.uint64))
+
+    def at(self, state, run):
+        """The state at a run."""
+        return state.at[1].add(run.astype(np.uint64) * np.uint64(self.count))
+
+
 def refuse_write(name, tensor):
     raise RuntimeError(
         f"{name}: a function inside writes to a tensor of shape {list(tensor.shape)} that it is "
@@ -108,18 +160,22 @@ class Traced:
     """A function of tensors as one of arrays.
 
     `reads`: the tensors from outside that it reads; `outputs`: abstract values; `structure`: of its
-    result; `run(given, read)`: the function, of its arguments and of the arrays of `reads`.
+    result; `drawing`: what it draws; `run(given, read)`: the function, of its arguments, and of the
+    arrays of `reads` and what is drawn from.
     """
 
-    def __init__(self, name: str, function: Callable, leaves: list[Tensor], structure):
-        scope, self.name = Branch(name), name
+    def __init__(self, name: str, function: Callable, leaves: list[Tensor], structure, kind=Branch):
+        scope, self.name = kind(name), name
         closed = jax.make_jaxpr(
             lambda *arrays: self.trace(scope, function, arrays, leaves, structure)
         )(*[leaf._array for leaf in leaves])
-        places = {place.number: place for place in scope.places.values()}
-        self.reads = [places[number].tensor for number in range(len(places))]
+        places = sorted(scope.places.values(), key=lambda place: place.number)
+        self.reads = [place.tensor for place in places]
+        self.drawing = list(getattr(scope, "drawing", {}).values())
         equations = [each for each in closed.jaxpr.eqns if each.primitive is captured]
-        found = {scope.inputs[e.params["number"]].place.number: e.outvars[0] for e in equations}
+        found = {scope.inputs[e.params["number"]]: e.outvars[0] for e in equations}
+        met = {each.place.number: variable for each, variable in found.items() if each.place}
+        inner = [met[place.number] for place in places] + list(map(found.get, self.drawing))
         self.constants = closed.consts
         if any(isinstance(each, jax.core.Tracer) for each in closed.consts):
             raise RuntimeError(
@@ -127,7 +183,7 @@ class Traced:
                 "tensor (an array of JAX's): pass it in"
             )
         jaxpr = closed.jaxpr
-        inputs = [*jaxpr.invars, *[found[n] for n in range(len(places))], *jaxpr.constvars]
+        inputs = [*jaxpr.invars, *inner, *jaxpr.constvars]
         rest = [each for each in jaxpr.eqns if each.primitive is not captured]
         self.function = part(jaxpr, inputs, jaxpr.outvars, rest)
         self.avals = [avals.aval(a.shape, dtypes.from_numpy(a.dtype)) for a in closed.out_avals]

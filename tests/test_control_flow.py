@@ -210,6 +210,41 @@ def test_trees_and_numbers():
         assert [t.tolist() for t in function(x, jaxgrad.tensor(-3))] == [[1, 2], 0, 3]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("reverse", [False, True])
+def test_each_run_of_a_scan_draws_its_own_numbers(reverse):
+    generator, w = jaxgrad.Generator(), jaxgrad.ones(2, requires_grad=True)
+
+    def combine(c, x):
+        c = c * jaxgrad.rand(2) * w + jaxgrad.rand(2, generator=generator)
+        inner = jaxgrad.fori_loop(0, 2, lambda i, v: v + jaxgrad.rand(2), x)
+        return c, jaxgrad.rand(2) * inner
+
+    def step(x):
+        first = jaxgrad.rand(2)
+        carry, ys = jaxgrad.scan(combine, x, jaxgrad.ones(3, 2), reverse=reverse)
+        gradient = jaxgrad.autograd.grad(carry.sum() + ys.sum(), w)[0]
+        return first, carry.detach(), ys.detach(), gradient, jaxgrad.rand(2)
+
+    def twice(step):
+        jaxgrad.manual_seed(3)
+        generator.manual_seed(4)
+        return [step(jaxgrad.ones(2)) for _ in range(2)]
+
+    close(twice(jaxgrad.jit(step)), twice(step), 1e-6)
+    checkpointed = functools.partial(
+        jaxgrad.utils.checkpoint.checkpoint, combine, use_reentrant=False
+    )
+
+    def kept(x):
+        carry, ys = jaxgrad.utils.checkpoint.checkpoint(
+            lambda x: jaxgrad.scan(checkpointed, x, jaxgrad.ones(3, 2)), x, use_reentrant=False
+        )
+        return carry.detach(), jaxgrad.autograd.grad(carry.sum() + ys.sum(), w)[0]
+
+    close(twice(jaxgrad.jit(kept)), twice(kept), 1e-6)
+
+
 def test_dim_of_scan():
     xs = jaxgrad.arange(6.0).reshape(2, 3)
     for wrapped in (lambda f: f, jaxgrad.jit):
