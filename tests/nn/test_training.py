@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from as_torch import as_torch
 
 import jaxgrad
 import jaxgrad.nn.functional as F
@@ -182,3 +183,82 @@ def test_hooks_of_modules_compiled():
     expected = [10 * each for each in layer.weight[0].tolist()]
     assert gradient(jaxgrad.ones(1, 2))[0].tolist() == pytest.approx(expected)
     assert seen == [1]
+
+
+def network(torch):
+    """A network as scripts write it, with weights that are not drawn."""
+    nn = torch.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.features = nn.Sequential(
+                nn.Conv2d(1, 4, 3, padding=1, bias=False),
+                nn.BatchNorm2d(4),
+                nn.ReLU(inplace=True),
+                nn.MaxPool2d(2),
+            )
+            self.tags = nn.Embedding(3, 4, padding_idx=0)
+            layer = nn.TransformerEncoderLayer(4, 2, 6, 0.0, batch_first=True, norm_first=True)
+            self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+            self.head = nn.Linear(4, 3)
+
+        def forward(self, x, tag):
+            x = self.features(x).flatten(2).transpose(1, 2)
+            x = torch.cat([x, self.tags(tag).unsqueeze(1)], 1)
+            return self.head(self.encoder(x).mean(1))
+
+    net = Net().double()
+    with torch.no_grad():
+        for number, parameter in enumerate(net.parameters()):
+            count = parameter.numel()
+            values = [0.5 * math.sin(1.3 * (i + number) ** 2 + 0.7) for i in range(count)]
+            parameter.copy_(torch.tensor(values, dtype=torch.float64).reshape(parameter.shape))
+    return net
+
+
+def script(torch, compile):
+    """The losses of a training, the norms of its gradients, and what was learned."""
+    nn, net = torch.nn, network(torch)
+    groups = [
+        {"params": [p for p in net.parameters() if p.ndim > 1], "weight_decay": 0.1},
+        {"params": [p for p in net.parameters() if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=0.01)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
+
+    def step(x, tag, y):
+        optimizer.zero_grad()
+        loss = criterion(net(x, tag), y)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        return loss.detach(), norm
+
+    step, found = compile(step), []
+    x = torch.sin(torch.arange(4 * 16, dtype=torch.float64)).reshape(4, 1, 4, 4)
+    tag, y = torch.tensor([0, 1, 2, 1]), torch.tensor([0, 2, 1, 1])
+    for number in range(5):
+        found.append([each.item() for each in step(x * (number + 1), tag, y)])
+        scheduler.step()
+    net.eval()
+    with torch.no_grad():
+        return found, net(x, tag), net.features[1].running_var, net.tags.weight.detach()[0], step
+
+
+@pytest.mark.slow
+@as_torch(precision=1e-6)
+def test_a_training_script(torch):
+    return script(torch, lambda step: step)[:-1]
+
+
+@pytest.mark.slow
+@as_torch(precision=1e-6)
+def test_a_training_script_compiled(torch):
+    """PyTorch runs it as it is; here it is one program for all five learning rates."""
+    if torch is not jaxgrad:
+        return script(torch, lambda step: step)[:-1]
+    *found, step = script(torch, torch.jit)
+    assert len(step.traces) == 1
+    return found
