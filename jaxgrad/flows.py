@@ -17,6 +17,7 @@ from jax.extend.core import set_current_trace, take_current_trace
 
 from . import avals, conversion, dtypes, execution, levels, modes, recording, tracing
 from .joint import part
+from .nodes import Node, next_sequence_number
 from .places import Outside, Place
 from .programs import DerivedReverse, Program
 from .tensor import Tensor, current, wrap
@@ -189,6 +190,7 @@ class Traced:
         self.avals = [avals.aval(a.shape, dtypes.from_numpy(a.dtype)) for a in closed.out_avals]
 
     def trace(self, scope, function, arrays, leaves, structure):
+        begun = next_sequence_number()
         with scope.open():
             given = [
                 wrap(array, None, leaf._tracked) for array, leaf in zip(arrays, leaves, strict=True)
@@ -197,10 +199,37 @@ class Traced:
             result = function(*jax.tree.unflatten(structure, given))
             scope.refuse_writes(pairs)
             outputs, self.structure = flatten(self.name, result)
+            if any(map(is_hooked, [*given, *nodes_behind(outputs, begun)])):
+                raise RuntimeError(
+                    f"{self.name}: a function inside registers a hook, which would not be called, "
+                    "as JAX derives the gradient of what is inside: register it outside"
+                )
             return [strong(current(output)._raw) for output in outputs]
 
     def run(self, given, read):
         return self.function(*given, *read, *self.constants)
+
+
+def nodes_behind(tensors, begun: int):
+    """The nodes with numbers from `begun` on that tensors come from."""
+    seen, stack = set(), [tensor._node for tensor in tensors if isinstance(tensor._node, Node)]
+    while stack:
+        node = stack.pop()
+        if node.sequence >= begun and node.sequence not in seen:
+            seen.add(node.sequence)
+            stack.extend([edge[0] for edge in node.edges])
+            yield node
+
+
+def is_hooked(where) -> bool:
+    """Whether users have registered hooks on a leaf, or on a node and what came out of it."""
+    if isinstance(where, Tensor):
+        leaf = where._leaf
+        return leaf is not None and bool(leaf.hooks or leaf.post_hooks)
+    found = where.extras
+    if found is None:
+        return False
+    return any([found.pre_hooks, found.post_hooks, *(found.tensor_hooks or {}).values()])
 
 
 def strong(array):

@@ -245,6 +245,31 @@ def test_each_run_of_a_scan_draws_its_own_numbers(reverse):
     close(twice(jaxgrad.jit(kept)), twice(kept), 1e-6)
 
 
+@pytest.mark.slow
+def test_a_checkpoint_inside_of_a_scan():
+    w, memory, found = jaxgrad.eye(16, requires_grad=True), [], []
+    checkpoint = functools.partial(jaxgrad.utils.checkpoint.checkpoint, use_reentrant=False)
+
+    def layers(c, name):
+        for _ in range(6):
+            c = (c @ w).sin().exp()
+        return c, name
+
+    def step(x, wrapped):
+        carry, _ = jaxgrad.scan(lambda c, e: (wrapped(layers, c, "n")[0], ()), x, jaxgrad.ones(20))
+        return jaxgrad.autograd.grad(carry.sum(), [w, x])
+
+    for wrapped in (lambda f, *args: f(*args), checkpoint):
+        compiled = jaxgrad.jit(functools.partial(step, wrapped=wrapped))
+        x = jaxgrad.ones(64, 16, requires_grad=True)
+        analysis = compiled.lower(x).compile().memory_analysis()
+        memory.append(analysis.temp_size_in_bytes / x._array.nbytes)
+        found.append(compiled(x))
+    close(found[1], found[0], 1e-5)
+    assert memory[0] > 100
+    assert memory[1] < 50
+
+
 def test_dim_of_scan():
     xs = jaxgrad.arange(6.0).reshape(2, 3)
     for wrapped in (lambda f: f, jaxgrad.jit):
@@ -373,6 +398,7 @@ REFUSALS = {
     "other trees": (lambda x: x, lambda x: (x, x), "trees of different structure"),
     "a write to an operand": (lambda x: x.add_(1), lambda x: x, "writes to a tensor of shape"),
     "random numbers": (lambda x: x * jaxgrad.rand(2), lambda x: x, "draws random numbers"),
+    "hooks": (lambda x: x.register_hook(abs) and x, lambda x: x, "registers a hook"),
     "no tensor": (lambda x: "x", lambda x: x, "not str"),
 }
 
@@ -381,7 +407,7 @@ REFUSALS = {
 def test_refusals(name):
     true, false, words = REFUSALS[name]
     step = jaxgrad.jit(lambda x: jaxgrad.cond(x.sum() > 0, true, false, (x,)))
-    x = jaxgrad.ones(2)
+    x = jaxgrad.ones(2, requires_grad=name == "hooks")
     with pytest.raises((RuntimeError, TypeError), match=words):
         step(x)
     assert x.tolist() == [1, 1]

@@ -23,6 +23,7 @@ from ..devices import device_of
 from ..generator import get_rng_state, set_rng_state
 from ..modes import is_grad_enabled
 from ..tensor import Tensor, is_moving
+from . import checkpoint_traced
 from .checkpoint_frame import Frame, group, tensors_in
 from .checkpoint_reentrant import CheckpointFunction as CheckpointFunction
 from .checkpoint_reentrant import check_backward_validity as check_backward_validity
@@ -145,7 +146,8 @@ def checkpoint(
     function reaches by closure, attribute or global, is written to afterwards; what the second run
     itself writes to such tensors is undone. Only where two tensors of one memory are in use and the
     function writes to one of them does the backward pass raise CheckpointError. In forward mode
-    all is kept.
+    all is kept. Inside of `cond`, `scan` and the like, in a trace, the call is one of
+    `jax.checkpoint`, and of the options `policy` alone counts.
 
     use_reentrant: False to record the function as it is, which works with `autograd.grad`, keyword
     arguments, nesting and derivatives of any order; True for one node that runs `function` without
@@ -187,6 +189,8 @@ def checkpoint(
     if debug and context_fn is not noop_context_fn:
         raise ValueError("debug=True is incompatible with non-default context_fn")
     early_stop = early_stop if _early_stop is None else _early_stop
+    if checkpoint_traced.concerns():
+        return checkpoint_traced.call(function, args, kwargs, policy)
     forward_context, recompute_context = context_fn()
     if not is_grad_enabled() or _is_moving((args, kwargs)):
         return function(*args, **kwargs)
