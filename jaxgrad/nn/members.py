@@ -78,7 +78,7 @@ class Members:
         before = self.__dict__.get(name, self)
         object.__setattr__(self, name, value)
         changes = self.__dict__.get("_changes")
-        if changes is None or before is value:
+        if changes is None or before is value or _is_same_word(before, value):
             return
         if name == "training":
             changes.train(value)
@@ -330,6 +330,11 @@ def _group_of(own, name) -> str | None:
         if name in own.get(group, ()):
             return group
     return None
+
+
+def _is_same_word(one, other) -> bool:
+    """Whether two values are the same number or string."""
+    return type(one) is type(other) and type(one) in (int, float, str) and one == other
 
 
 def _type_of(value) -> str:
