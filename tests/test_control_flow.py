@@ -132,6 +132,7 @@ def test_scan(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch
 def test_fori_loop(torch):
     w, f = vector(torch, 1.3, 0.7), flow(torch)

@@ -86,7 +86,7 @@ class Frame:
         saved, pair = Saved(tensor), noting.packing.get()
         if pair is not None:
             saved.pack(pair)
-        if pair is PAIR.pair:
+        if pair == PAIR.pair:
             frame, again = around.get()
             frame.name("checkpoint", again)
         saved.source = None

@@ -593,6 +593,25 @@ def test_N06_nested(torch):
 
 
 @as_torch
+def test_N06_how_often_nested_functions_run(torch):
+    log = []
+
+    def inner(x):
+        log.append("inner")
+        return x.cos().exp()
+
+    def outer(x):
+        log.append("outer")
+        y = call(torch, inner, x.sin())
+        log.append("middle")
+        return call(torch, inner, y.sin()) if len(log) < 9 else y
+
+    x = vector(torch)
+    call(torch, outer, x).sum().backward()
+    return log, x.grad
+
+
+@as_torch
 def test_N07_several_passes(torch):
     x, calls = vector(torch), []
     y = call(torch, lambda x: calls.append(1) or x.sin().exp(), x)
