@@ -334,7 +334,8 @@ def _group_of(own, name) -> str | None:
 
 def _is_same_word(one, other) -> bool:
     """Whether two values are the same number or string."""
-    return type(one) is type(other) and type(one) in (int, float, str) and one == other
+    alike = type(one) is type(other) and type(one) in (int, float, str)
+    return alike and repr(one) == repr(other)  # 0.0 is not -0.0
 
 
 def _type_of(value) -> str:
