@@ -19,7 +19,7 @@ from typing import NamedTuple
 import jax
 
 from .. import levels
-from ..devices import device_of
+from ..dtypes import dtype
 from ..generator import get_rng_state, set_rng_state
 from ..modes import is_grad_enabled
 from ..tensor import Tensor, is_moving
@@ -112,14 +112,26 @@ class Options(NamedTuple):
     recompute_context: contextlib.AbstractContextManager
 
 
-def _metadata(tensor: Tensor):
-    array = tensor._raw
-    device = None if isinstance(array, jax.core.Tracer) else device_of(array)
-    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": device}
+class Metadata(NamedTuple):
+    """What is compared of what is saved: quick to make, as that is done for every array."""
+
+    shape: tuple
+    dtype: dtype
+    sharding: object
+
+    @classmethod
+    def of(cls, tensor: Tensor):
+        array, aval = tensor._raw, tensor._aval
+        traced = isinstance(array, jax.core.Tracer)
+        return cls(aval.shape, aval.dtype, None if traced else array.sharding)
+
+    def __repr__(self):
+        place = "" if self.sharding is None else f", on {self.sharding}"
+        return f"{self.dtype}{list(self.shape)}{place}"
 
 
 # what must be the same of what is saved, by the name of the check
-CHECKS = {"default": _metadata, "none": lambda tensor: None}
+CHECKS = {"default": Metadata.of, "none": lambda tensor: None}
 
 UNSAID = (
     "{}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
