@@ -102,22 +102,27 @@ def _check(module, given, names):
 @contextlib.contextmanager
 def _replaced(module, given, names):
     """Have the module hold other tensors inside of the block."""
-    before = []
+    places = list(_places(module, given, names))
+    before = [(group, own, group[own]) for group, own, _ in places]
     try:
-        for name, tensor in given.items():
-            if not isinstance(tensor, Tensor):
-                raise TypeError(f"{tensor!r} is not an instance of torch.Tensor: {name}")
-            for path in names[name]:
-                owner, _, own = path.rpartition(".")
-                held = module.get_submodule(owner)
-                group = next((g for g in (held._parameters, held._buffers) if own in g), None)
-                if group is not None:
-                    before.append((group, own, group[own]))
-                    group[own] = tensor
+        for group, own, tensor in places:
+            group[own] = tensor
         yield
     finally:
-        for group, own, tensor in reversed(before):
+        for group, own, tensor in before:
             group[own] = tensor
+
+
+def _places(module, given, names):
+    """For each tensor the dicts of members, and the names in them, that are to hold it."""
+    for name, tensor in given.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{tensor!r} is not an instance of torch.Tensor: {name}")
+        for path in names[name]:
+            owner, _, own = path.rpartition(".")
+            held = module.get_submodule(owner)
+            groups = (held._parameters, held._buffers)
+            yield from [(group, own, tensor) for group in groups if own in group]
 
 
 def stack_module_state(models: list[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
