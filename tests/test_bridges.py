@@ -9,6 +9,8 @@ import pytest
 
 import jaxgrad as torch
 
+pytestmark = pytest.mark.slow
+
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
 

@@ -13,6 +13,8 @@ from as_torch import as_torch, leaf
 
 import jaxgrad
 
+pytestmark = pytest.mark.slow
+
 
 def python():
     """Control flow as plain PyTorch code has it."""

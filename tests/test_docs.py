@@ -36,6 +36,7 @@ def test_page_runs(page):
         exec(compile("\n" * line + block[1], str(path), "exec"), namespace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_docstrings(name):
     module = importlib.import_module(name)

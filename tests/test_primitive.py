@@ -14,6 +14,8 @@ import pytest
 import jaxgrad
 from jaxgrad import promotion
 
+pytestmark = pytest.mark.slow
+
 TABLE = """
 # the value is 2 x; the reverse formula says 7, the forward formula 5: each shows who was asked
 - name: told(Tensor self) -> Tensor

@@ -15,6 +15,8 @@ import pytest
 import jaxgrad
 from jaxgrad import creation
 
+pytestmark = pytest.mark.slow
+
 SEED = jaxgrad.initial_seed()
 COUNT = 60000
 ERRORS = 5  # how many standard errors a mean may be off: once in two million draws

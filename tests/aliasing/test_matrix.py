@@ -23,7 +23,10 @@ RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "aliasing.json").r
 PARTS = (*matrix.TARGETS, "gradient of leaf", "gradient of other")
 
 # PyTorch warns of some of the writes to an expanded tensor that it does not refuse
-pytestmark = pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors:UserWarning"),
+]
 
 
 def pairs():

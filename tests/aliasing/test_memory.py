@@ -9,6 +9,8 @@ import pytest
 
 import jaxgrad
 
+pytestmark = pytest.mark.slow
+
 SHAPE = (7, 11, 13)  # of no other test
 
 

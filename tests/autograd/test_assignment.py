@@ -9,6 +9,8 @@ from as_torch import as_torch, error
 import jaxgrad
 import jaxgrad.nn.functional as F
 
+pytestmark = pytest.mark.slow
+
 # x[index] = value
 
 

@@ -14,6 +14,8 @@ import jaxgrad
 import jaxgrad.nn.functional as F
 from jaxgrad.autograd import forward_ad as fwAD
 
+pytestmark = pytest.mark.slow
+
 VALUES = numpy.array([[0.3, -1.2, 0.8], [1.7, 0.4, -0.6]])
 TANGENTS = numpy.array([[1.0, 0.5, -2.0], [0.25, -1.0, 3.0]])
 

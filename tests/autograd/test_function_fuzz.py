@@ -13,6 +13,8 @@ from hypothesis import HealthCheck
 import jaxgrad
 from jaxgrad.tensor import wrap
 
+pytestmark = pytest.mark.slow
+
 
 def examples(quick, slow):
     """A test of drawn steps, with few examples and, marked slow, with more."""

@@ -17,6 +17,8 @@ from jaxgrad.autograd import Function
 from jaxgrad.autograd.function import once_differentiable
 from jaxgrad.tensor import wrap
 
+pytestmark = pytest.mark.slow
+
 
 class Inner(Function):
     """Squares; backward says 11 x, jvp 13 x."""

@@ -16,6 +16,8 @@ from functions import function, square
 import jaxgrad as torch
 from jaxgrad.autograd import Function, forward_ad
 
+pytestmark = pytest.mark.slow
+
 X = [0.7, 1.3]
 WEIGHTS = [1.0, -2.0]
 

@@ -11,6 +11,8 @@ from as_torch import as_torch, error, leaf, parameters
 
 import jaxgrad
 
+pytestmark = pytest.mark.slow
+
 JACOBIANS = (
     {},
     {"vectorize": True},

@@ -13,6 +13,8 @@ from as_torch import as_torch, error, leaf, parameters, warned
 
 import jaxgrad
 
+pytestmark = pytest.mark.slow
+
 MISMATCH = "Jacobian mismatch for output 0 with respect to input 0,"
 ZERO = "Numerical gradient for function expected to be zero"
 gradcheck = jaxgrad.autograd.gradcheck

@@ -8,6 +8,8 @@ from as_torch import as_torch, error, leaf
 
 import jaxgrad
 
+pytestmark = pytest.mark.slow
+
 MISMATCH = "Jacobian mismatch for output 0 with respect to input 0,"
 FORWARD = "Jacobian computed with forward mode mismatch for output 0 with respect to input 0,"
 BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation"

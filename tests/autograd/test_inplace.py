@@ -12,6 +12,8 @@ from as_torch import as_torch, error, leaf
 
 import jaxgrad
 
+pytestmark = pytest.mark.slow
+
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation"
 )

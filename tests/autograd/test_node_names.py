@@ -17,6 +17,8 @@ from samples import families
 import jaxgrad
 from jaxgrad.tensor import wrap
 
+pytestmark = pytest.mark.slow
+
 RECORDING = Path(__file__).parents[1] / "oracle" / "node_names.json"
 RECORDED = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
 

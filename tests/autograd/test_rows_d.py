@@ -11,6 +11,8 @@ from as_torch import as_torch, error, leaf, warned
 
 import jaxgrad
 
+pytestmark = pytest.mark.slow
+
 
 def vector(torch, **options):
     return leaf(torch, 1.0, 2.0, 3.0, dtype=torch.float64, **options)

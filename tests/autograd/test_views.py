@@ -6,6 +6,8 @@ from as_torch import as_torch, error, leaf
 
 import jaxgrad
 
+pytestmark = pytest.mark.slow
+
 
 def vector(torch):
     return leaf(torch, 1.0, 2.0, 3.0, dtype=torch.float64)

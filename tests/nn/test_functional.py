@@ -13,6 +13,8 @@ import jaxgrad
 import jaxgrad.nn.functional as F
 from jaxgrad import ops
 
+pytestmark = pytest.mark.slow
+
 X = numpy.linspace(-1, 1, 12).reshape(3, 4)
 CLASSES = numpy.array([1, 0, 3])
 WEIGHT = numpy.array([0.5, 1.5, 0.7, 1.1])

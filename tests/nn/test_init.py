@@ -9,6 +9,8 @@ from as_torch import as_torch, error, leaf, parameters, warned
 import jaxgrad
 from jaxgrad import nn
 
+pytestmark = pytest.mark.slow
+
 UTILS = ("clip_grad_norm_", "clip_grad_value_", "get_total_norm", "clip_grads_with_norm_")
 
 

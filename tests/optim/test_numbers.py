@@ -12,6 +12,8 @@ from as_torch import as_torch, described, differences
 
 import jaxgrad
 
+pytestmark = pytest.mark.slow
+
 # far from what 50 steps make of rounding, and far below what an eps in another place does
 PRECISION = 1e-9
 
