@@ -1,8 +1,10 @@
-"""Modules as functions of their parameters and buffers."""
+"""Modules as functions of their parameters: a call with others in their places, and the parameters
+of several modules as those of one."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping, Sequence
 
 from .. import ops
 from ..tensor import Tensor
@@ -12,136 +14,143 @@ def functional_call(
     module,
     parameter_and_buffer_dicts,
     args=None,
-    kwargs: dict | None = None,
+    kwargs=None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
 ):
-    """Call a module with other tensors in the place of its parameters and buffers, by their dotted
-    names.
+    """A call of a module with other tensors in the place of its parameters and buffers.
 
-    parameter_and_buffer_dicts: one dict, or several; args: the argument, or a tuple of them;
-    tie_weights: what is given for one name of a parameter holds for its other names too; strict:
-    all parameters and buffers must be given, and no other names. What the module assigns to a
-    buffer during the call is gone afterwards; what it writes into one in place is written to the
-    tensor that was given.
-
-    Raises ValueError for a name that is given twice, RuntimeError where `strict` is not met.
+    parameter_and_buffer_dicts: a dict from paths to tensors, or a sequence of such; what is not
+    named stays the module's own. tie_weights: a parameter that has two names is replaced at both.
+    strict: each must be named, and nothing else. Raises ValueError for a name in two dicts,
+    RuntimeError where `strict` does not hold.
 
     >>> layer = jaxgrad.nn.Linear(2, 1)
-    >>> values = {"weight": jaxgrad.ones(1, 2), "bias": jaxgrad.zeros(1)}
-    >>> jaxgrad.func.functional_call(layer, values, (jaxgrad.ones(2),))
-    tensor([2.])
+    >>> ones = {"weight": jaxgrad.ones(1, 2), "bias": jaxgrad.zeros(1)}
+    >>> jaxgrad.func.functional_call(layer, ones, jaxgrad.tensor([3.0, 4.0]))
+    tensor([7.])
     """
-    given = _joined(parameter_and_buffer_dicts)
-    members = {
-        name: tensor
-        for members in (module.named_parameters, module.named_buffers)
-        for name, tensor in members(remove_duplicate=False)
-    }
-    values = _tied(members, given) if tie_weights else given
-    if strict:
-        _check(module, members, values)
+    given = _merged(parameter_and_buffer_dicts)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, {name: values[name] for name in values if name in members}):
+    names = _tied(module, given) if tie_weights else {name: [name] for name in given}
+    if strict:
+        _check(module, given, names)
+    with _replaced(module, given, names):
         return module(*args, **(kwargs or {}))
 
 
-def _joined(dicts) -> dict:
-    if isinstance(dicts, dict):
-        return dict(dicts)
-    if not isinstance(dicts, list | tuple):
+def _merged(given) -> dict[str, Tensor]:
+    if isinstance(given, Mapping):
+        return given
+    if not isinstance(given, Sequence):
         raise ValueError(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-            f"{type(dicts)}"
+            f"{type(given)}"
         )
-    if not all(isinstance(each, dict) for each in dicts):
+    if not all(isinstance(each, Mapping) for each in given):
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
-    names = [name for each in dicts for name in each]
+    names = [name for each in given for name in each]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
             f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous"
         )
-    return {name: value for each in dicts for name, value in each.items()}
+    return {name: tensor for each in given for name, tensor in each.items()}
 
 
-def _tied(members, given) -> dict:
-    """What is given, for all names of the same tensor."""
-    names: dict[int, list] = {}
-    for name, tensor in members.items():
-        names.setdefault(id(tensor), []).append(name)
-    found = dict(given)
-    for tied in names.values():
-        told = [name for name in tied if name in given]
-        if len({id(given[name]) for name in told}) > 1:
+def _members(module) -> dict[str, Tensor]:
+    """All parameters and buffers, by each of their names."""
+    return {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
+
+
+def _tied(module, given) -> dict[str, list[str]]:
+    """For each name that is given, those of the same tensor."""
+    groups: dict[int, list[str]] = {}
+    for name, tensor in _members(module).items():
+        groups.setdefault(id(tensor), []).append(name)
+    known = {name: group for group in groups.values() for name in group}
+    for group in groups.values():
+        several = [name for name in group if name in given]
+        if len({id(given[name]) for name in several}) > 1:
             raise ValueError(
-                f"functional_call got multiple values for keys {told}, which are tied. Consider "
-                "using tie_weights=False"
+                f"functional_call got multiple values for keys {several}, which are tied. "
+                "Consider using tie_weights=False"
             )
-        found |= {name: given[told[0]] for name in tied if told}
-    return found
+    return {name: known.get(name, [name]) for name in given}
 
 
-def _check(module, members, values):
-    missing = [name for name in members if name not in values]
-    unexpected = [name for name in values if name not in members]
-    lines = [
-        f"{kind} key(s): {', '.join(map(repr, names))}."
-        for kind, names in (("Missing", missing), ("Unexpected", unexpected))
-        if names
+def _check(module, given, names):
+    """Raises RuntimeError where a member has no tensor, or a tensor no member."""
+    members, reached = _members(module), {each for group in names.values() for each in group}
+    missing = sorted(members.keys() - reached)
+    unexpected = sorted(given.keys() - members.keys())
+    told = [
+        f"\n\t{what} key(s): {', '.join(map(repr, keys))}."
+        for what, keys in (("Unexpected", unexpected), ("Missing", missing))
+        if keys
     ]
-    if lines:
-        told = "\n\t".join(lines)
-        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t{told}")
+    if told:
+        kind = type(module).__name__
+        raise RuntimeError(f"Error(s) in reparametrizing for {kind}:{''.join(told)}")
 
 
 @contextlib.contextmanager
-def _replaced(module, values):
-    """A module with other parameters and buffers, which it has as long as this lasts."""
-    modules, before = dict(module.named_modules(remove_duplicate=False)), []
-    for name, value in values.items():
-        owner, _, attribute = name.rpartition(".")
-        own = vars(modules[owner])
-        group = own["_parameters"] if attribute in own["_parameters"] else own["_buffers"]
-        before.append((group, attribute, group[attribute]))
-        group[attribute] = value
+def _replaced(module, given, names):
+    """Have the module hold other tensors inside of the block."""
+    places = list(_places(module, given, names))
+    before = [(group, own, group[own]) for group, own, _ in places]
     try:
+        for group, own, tensor in places:
+            group[own] = tensor
         yield
     finally:
-        for group, attribute, tensor in reversed(before):
-            group[attribute] = tensor
+        for group, own, tensor in before:
+            group[own] = tensor
+
+
+def _places(module, given, names):
+    """For each tensor the dicts of members, and the names in them, that are to hold it."""
+    for name, tensor in given.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{tensor!r} is not an instance of torch.Tensor: {name}")
+        for path in names[name]:
+            owner, _, own = path.rpartition(".")
+            held = module.get_submodule(owner)
+            groups = (held._parameters, held._buffers)
+            yield from [(group, own, tensor) for group in groups if own in group]
 
 
 def stack_module_state(models) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters and the buffers of several modules of one class, stacked by name, for
-    `vmap(functional_call)`: leaves of their own along a new first dimension.
+    """The parameters and the buffers of modules of one class, each stacked along a new first
+    dimension, for `functional_call` under a vmap.
 
-    Raises RuntimeError for no modules, for different classes, and for different modes.
+    The parameters are leaves, which require grad where the models' do. Raises RuntimeError for no
+    modules, for ones of several classes, and where some are in training, or require grad, and some
+    do not.
 
-    >>> layers = [jaxgrad.nn.Linear(2, 3) for _ in range(4)]
-    >>> parameters, buffers = jaxgrad.func.stack_module_state(layers)
-    >>> parameters["weight"].shape
-    torch.Size([4, 3, 2])
+    >>> models = [jaxgrad.nn.Linear(2, 1) for _ in range(3)]
+    >>> params, buffers = jaxgrad.func.stack_module_state(models)
+    >>> params["weight"].shape, buffers
+    (torch.Size([3, 1, 2]), {})
     """
-    models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if len({model.training for model in models}) > 1:
         raise RuntimeError(
             "stack_module_state: Expected all models to have the same training/eval mode."
         )
-    if len(set(map(type, models))) > 1:
+    if len({type(model) for model in models}) > 1:
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    parameters = _stacked([dict(model.named_parameters()) for model in models])
-    return parameters, _stacked([dict(model.named_buffers()) for model in models])
-
-
-def _stacked(dicts):
-    found = {}
-    for name, first in dicts[0].items():
-        tensors = [each[name].detach() for each in dicts]
-        if len({each[name].requires_grad for each in dicts}) > 1:
+    parameters = [dict(model.named_parameters()) for model in models]
+    buffers = [dict(model.named_buffers()) for model in models]
+    made = {}
+    for name, first in parameters[0].items():
+        if any(each[name].requires_grad is not first.requires_grad for each in parameters):
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
-        found[name] = ops.stack(tensors).requires_grad_(first.requires_grad)
-    return found
+        stacked = ops.stack([each[name].detach() for each in parameters])
+        made[name] = stacked.requires_grad_(first.requires_grad)
+    return made, {name: ops.stack([each[name] for each in buffers]) for name in buffers[0]}

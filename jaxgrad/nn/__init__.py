@@ -10,7 +10,7 @@ import importlib
 
 from . import functional as functional
 
-_MODULES = ("init", "module", "parameter", "stateless", "utils")
+_MODULES = ("init", "module", "parameter", "utils")
 
 # the names, by the modules where they are
 _NAMES = {

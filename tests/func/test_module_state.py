@@ -1,7 +1,5 @@
 """Modules as functions of their parameters."""
 
-import importlib
-
 from as_torch import as_torch, error
 
 import jaxgrad
@@ -9,9 +7,7 @@ import jaxgrad
 
 def functions(torch):
     """functional_call and stack_module_state."""
-    ours = torch is jaxgrad
-    room = importlib.import_module("jaxgrad.nn.stateless") if ours else torch.func
-    return room.functional_call, room.stack_module_state
+    return torch.func.functional_call, torch.func.stack_module_state
 
 
 def linear(torch, weight, bias):
