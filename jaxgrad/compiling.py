@@ -30,7 +30,7 @@ class Trace:
     """
 
     mode = avals.IMMEDIATE
-    is_mapped = False  # whether it is of one of many examples
+    is_inner = False  # whether it is a program in another
     outcome_class = Outcome
 
     def __init__(self, jitted, leaves, structure, varying=frozenset()):

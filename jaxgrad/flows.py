@@ -13,57 +13,29 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import set_current_trace, take_current_trace
 
-from . import avals, conversion, dtypes, execution, levels, modes, recording, tracing
+from . import avals, conversion, dtypes, execution, levels, modes, recording
 from .joint import part
 from .nodes import Node, next_sequence_number
-from .places import Outside, Place
 from .programs import DerivedReverse, Program
 from .tensor import Tensor, current, wrap
-from .tracing import Input, Scope, TensorInput, captured
+from .tracing import Input, Scope, captured
 
 
 class Branch(Scope):
     """A function that is traced for itself; around it another may be under way."""
 
-    def __init__(self, name: str):
-        super().__init__(name)
-        self.parent = modes.scope.get()
-        with take_current_trace() as self.around:
-            pass
+    is_inner = True
 
     @contextlib.contextmanager
     def open(self):
-        before = modes.lift
-        try:
-            with super().open():
-                modes.lift, seen, again = _lift, levels.hide(), modes.draws.set(None)
-                try:
-                    yield self
-                finally:
-                    modes.draws.reset(again)
-                    levels.window.reset(seen)
-        finally:
-            if before is _lift:
-                modes.lift = before
-
-    def meet(self, tensor, source=None):
-        place = self.places.get(id(tensor))
-        if place is not None:
-            return place
-        token = modes.scope.set(self.parent)
-        try:
-            with set_current_trace(self.around):
-                place = Place(current(tensor), Outside(tensor), len(self.places))
-        finally:
-            modes.scope.reset(token)
-        self.places[id(tensor)] = place
-        self.note_counter(tensor)
-        place.array = self.input(tensor._raw, TensorInput(place))
-        tensor._raw, tensor._alias = place.array, None
-        tensor._aval = avals.traced(tensor._aval, place.array)
-        return place
+        with super().open():
+            seen, again = levels.hide(), modes.draws.set(None)
+            try:
+                yield self
+            finally:
+                modes.draws.reset(again)
+                levels.window.reset(seen)
 
     def draw(self, generator):
         raise RuntimeError(
@@ -147,14 +119,6 @@ def refuse_write(name, tensor):
         f"{name}: a function inside writes to a tensor of shape {list(tensor.shape)} that it is "
         "given or reaches outside: clone() it first, and return its new value"
     )
-
-
-def _lift(tensor: Tensor):
-    scope = modes.scope.get()
-    if not isinstance(scope, Branch):
-        tracing._lift(tensor)
-    elif not scope.is_own(tensor):
-        scope.meet(tensor)
 
 
 class Traced:

@@ -30,7 +30,7 @@ class Replay(Scope):
 
     def __init__(self, trace, inputs):
         super().__init__(trace.name)
-        self.is_mapped = trace.is_mapped
+        self.is_inner = trace.is_inner
         keys = [("tensor", place.number) for place in trace.places]
         keys += [source.key for source in trace.others]
         self.given = dict(zip(keys, inputs, strict=True))
@@ -60,7 +60,7 @@ class Replay(Scope):
         return super().meet(tensor, source)
 
     def draw(self, generator):
-        if self.is_mapped:
+        if self.is_inner:
             raise RuntimeError(
                 f"{self.name} under func.vmap draws random numbers, so it cannot be differentiated "
                 "twice: draw them outside, and pass them in"

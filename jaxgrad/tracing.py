@@ -43,7 +43,9 @@ class Scope:
     that gives it at a call; `fixed`: nodes from outside that a pass has come to, and their hooks.
     """
 
-    is_mapped = False  # whether it is of one of many examples, as under `func.vmap`
+    # whether tensors of the trace around it are from outside as well, and what is traced is a
+    # program in that: one of many examples, the body of a loop
+    is_inner = False
 
     def __init__(self, name: str):
         self.name, self.trace = name, None
@@ -118,7 +120,7 @@ class Scope:
     def is_outside(self, tensor: Tensor) -> bool:
         if id(tensor) in self.places:
             return True
-        return not self.is_own(tensor) and (self.is_mapped or not is_traced(tensor))
+        return not self.is_own(tensor) and (self.is_inner or not is_traced(tensor))
 
     def make(self, tensor: Tensor):
         """Note a tensor that was made in here."""
@@ -144,7 +146,7 @@ class Scope:
     def hold(self, tensor):
         """Let the tangents of a tensor not be seen inside."""
         tensor._leaf = LeafState()
-        if self.is_mapped:  # the derivative of the whole call is taken
+        if self.is_inner:  # the derivative of the whole call is taken
             tensor._aval = avals.with_dual(tensor._aval, False)
         else:
             tensor._leaf.tangents = Moving(self.name, tensor)
@@ -337,7 +339,7 @@ def _count(change):
 
 def _lift(tensor: Tensor):
     scope = modes.scope.get()
-    if scope is None or (tensor._aval.mode != avals.IMMEDIATE and not scope.is_mapped):
+    if scope is None or (tensor._aval.mode != avals.IMMEDIATE and not scope.is_inner):
         return
     if scope.is_own(tensor):
         return

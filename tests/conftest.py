@@ -2,7 +2,11 @@
 
 import os
 
-os.environ.setdefault("JAX_PLATFORMS", "cpu")  # before anything imports JAX
+# before anything imports JAX
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if "JAX_COMPILATION_CACHE_DIR" in os.environ:  # two workers must not write one file at once
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    os.environ["JAX_COMPILATION_CACHE_DIR"] += f"/{worker}"
 
 import random
 

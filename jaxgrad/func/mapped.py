@@ -24,7 +24,7 @@ from ..tracing import ArgumentInput, Scope, TensorInput
 class MappedScope(Scope):
     """The scope of one example."""
 
-    is_mapped = True
+    is_inner = True
 
     def __init__(self, name, randomness):
         super().__init__(name)
@@ -108,7 +108,7 @@ def size_of(leaves, dims) -> int:
 class MappedTrace(Trace):
     """A program of many examples."""
 
-    is_mapped, outcome_class = True, MappedOutcome
+    is_inner, outcome_class = True, MappedOutcome
 
     def __init__(self, mapped, leaves, structure, is_inline=False):
         self.dims, self.size = mapped.dims, size_of(leaves, mapped.dims)
