@@ -25,7 +25,8 @@ lint: .venv/installed
 oracle: .venv/torch  # compare with the installed PyTorch instead of its recorded answers
 	$(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
 	    tests/oracle/live_matrix.py tests/oracle/live_forward_ad.py \
-	    tests/oracle/live_functions.py tests/oracle/live_transforms.py $(ARGUMENTS)
+	    tests/oracle/live_functions.py tests/oracle/live_transforms.py \
+	    tests/oracle/live_samples.py $(ARGUMENTS)
 
 mutate: .venv/installed  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))

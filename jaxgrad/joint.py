@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from . import avals
 from .autograd.engine import PassTo
-from .nodes import FREED, ProgramNode
+from .nodes import ProgramNode
 from .programs import Program, Reverse
 from .tensor import wrap
 from .tracing import Input
@@ -94,7 +94,7 @@ def is_freed(node) -> bool:
     while stack:
         node = stack.pop()
         if node.sequence not in seen:
-            if node.saved is FREED:
+            if node.is_freed:
                 return True
             seen.add(node.sequence)
             stack.extend([edge[0] for edge in node.edges])

@@ -92,6 +92,11 @@ class Node:
                 self.extras = self.extras or Extras()
         return self.extras
 
+    @property
+    def is_freed(self) -> bool:
+        """Whether what it has saved is gone."""
+        return self.saved is FREED
+
     def outputs(self):
         """The abstract value of each gradient that arrives here, by the number of the output."""
         raise NotImplementedError(f"{type(self).__name__}.outputs")

@@ -86,10 +86,10 @@ class Place:
     """A tensor from outside that a trace has met.
 
     `number`: among the places; `source`: how it is found at a later call; `aval`, `tracked`,
-    `kind`, `hooks`: what it must be then; `line`: the source line that first read it; `before`:
-    what it was; `array`: what the handle held at first inside of the trace; `edge`: where its
-    gradient goes; `reads_slot`, `writes_slot`: whether its `.grad` was read, and whether it was set
-    before it was read.
+    `kind`, `hooks`: what it must be then, and `pinned` its array, where its numbers were looked
+    at; `line`: the source line that first read it; `before`: what it was; `array`: what the handle
+    held at first inside of the trace; `edge`: where its gradient goes; `reads_slot`, `writes_slot`:
+    whether its `.grad` was read, and whether it was set before it was read.
     """
 
     def __init__(self, tensor: Tensor, source: Source, number: int):
@@ -101,6 +101,7 @@ class Place:
         self.hooks = compiled.numbers_of(tensor)
         self.reference = self.source.tensor if self.is_outside else None
         self.lists = compiled.kept_weakly(tensor)
+        self.pinned = None
         self.is_moving = is_moving(tensor)
         self.has_slot = self.before.grad is not None
         self.reads_slot = self.writes_slot = False
@@ -129,7 +130,7 @@ class Place:
 
     def suits(self, tensor: Tensor) -> bool:
         """Whether a tensor that was found can be in this place: `refusal` in a hurry."""
-        if tensor._alias is not None or tensor._aval.dual:
+        if tensor._alias is not None or tensor._aval.dual or self.pinned is not None:
             return self.refusal(tensor) is None
         if tensor._aval is not self.aval or tensor._tracked is not self.tracked:
             return False
@@ -152,6 +153,8 @@ class Place:
             mark(tensor)
         if tensor._aval is not self.aval:
             return f"it was {self.aval}, and is {tensor._aval}"
+        if self.pinned is not None and self.pinned() is not tensor._raw:
+            return "its numbers were looked at, and have changed"
         if tensor._tracked is not self.tracked:
             return f"requires_grad was {self.tracked}, and is {tensor._tracked}"
         if kind_of(tensor) is not self.kind:

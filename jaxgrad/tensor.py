@@ -384,6 +384,10 @@ def concrete(tensor: Tensor, what: str):
     yet.
     """
     if not is_concrete(tensor):
+        scope = modes.scope.get()
+        known = None if scope is None else scope.numbers_of(tensor)
+        if known is not None:
+            return known
         raise RuntimeError(
             f"{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is being "
             f"traced: inside jaxgrad.jit, "

@@ -151,6 +151,19 @@ class Scope:
         else:
             tensor._leaf.tangents = Moving(self.name, tensor)
 
+    def numbers_of(self, tensor):
+        """The array of a tensor that the function reaches by itself and has not written to; the
+        program is for these numbers from then on. None for another tensor.
+        """
+        place = self.places.get(id(tensor))
+        if place is None or not place.is_outside or tensor._raw is not place.array:
+            return None
+        array = place.before.fields[0]
+        if isinstance(array, jax.core.Tracer):
+            return None
+        place.pinned = weakref.ref(array)
+        return array
+
     def note_counter(self, tensor):
         counter = tensor._counter
         if counter is not None and id(counter) not in self.counters:

@@ -16,7 +16,7 @@ def test_demo(options, tmp_path):
     command = [sys.executable, str(DEMO), "--output", str(tmp_path), *options]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    assert "largest difference between the weights of the three" in result.stdout
+    assert "largest difference between the weights of the four" in result.stdout
     assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
     boxes = (tmp_path / "graph.svg").read_text().count("<rect")
     assert boxes == 1 + 6 + 6  # the paper, operators, leaves

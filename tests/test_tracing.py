@@ -266,11 +266,33 @@ def test_an_error_changes_nothing():
 @pytest.mark.parametrize(
     "read", [lambda x: x.item(), bool, float, lambda x: x.tolist(), lambda x: 1 if x > 0 else 2]
 )
-def test_reading_a_tensor_from_outside_says_what_to_do(read):
+def test_reading_what_is_computed_says_what_to_do(read):
     weight = torch.tensor(1.0)
-    with pytest.raises(RuntimeError, match=r"being traced.*jaxgrad.where"):
-        torch.jit(lambda x: x * read(weight))(torch.ones(2))
+    for function in (lambda x: x * read(x), lambda x: x * read(weight * 2)):
+        with pytest.raises(RuntimeError, match=r"being traced.*jaxgrad.where"):
+            torch.jit(function)(torch.tensor(2.0))
     assert weight.item() == 1
+
+
+def test_the_numbers_of_a_tensor_from_outside_are_looked_at():
+    """The program is for these numbers."""
+    mask, count = torch.tensor([True, False, True]), torch.tensor(2)
+    chosen = torch.jit(lambda x: x[mask] * count.item())
+    assert [chosen(torch.arange(3.0)).tolist() for _ in range(2)] == [[0, 4], [0, 4]]
+    assert chosen.count == 1
+    mask[0] = False
+    assert chosen(torch.arange(3.0)).tolist() == [4]
+    assert "numbers were looked at, and have changed" in chosen.explain()
+    count.fill_(3)
+    assert chosen(torch.arange(3.0)).tolist() == [6] and chosen.count == 3
+
+    def written(x):
+        count.add_(1)
+        return x * count.item()
+
+    with pytest.raises(RuntimeError, match="being traced"):
+        torch.jit(written)(torch.ones(1))
+    assert count.item() == 3
 
 
 # ---- memory

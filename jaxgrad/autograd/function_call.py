@@ -62,6 +62,10 @@ class FunctionNode(Node):
         return self._avals
 
     @property
+    def is_freed(self):
+        return self._saved is FREED
+
+    @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What `save_for_backward` was given. Raises RuntimeError once it is freed."""
         saved = self._saved
