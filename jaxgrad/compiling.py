@@ -25,8 +25,8 @@ from .varying import Varying
 class Trace:
     """One compiled program, and how its arrays are the function's inputs and its outcome.
 
-    `places`: the tensors that go in; `found`, `survivors`: at the first call, which has just traced
-    it, the tensors in these places, and those that the trace has made.
+    `places`: the tensors that go in; `survivors`: at the first call, which has just traced it, the
+    tensors that the trace has made.
     """
 
     mode = avals.IMMEDIATE

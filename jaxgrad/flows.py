@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Callable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from . import avals, conversion, dtypes, execution, levels, modes, recording
@@ -19,7 +18,7 @@ from .joint import part
 from .nodes import Node, next_sequence_number
 from .programs import DerivedReverse, Program
 from .tensor import Tensor, current, wrap
-from .tracing import Input, Scope, captured
+from .tracing import Input, Scope, captured, words_of
 
 
 class Branch(Scope):
@@ -86,8 +85,7 @@ class Step(Branch):
             found = self.drawing[id(generator)] = Drawing(generator)
             found.words = self.input(np.zeros(2, np.uint64), found)
         number, found.count = found.count, found.count + 1
-        state = jnp.stack([found.words[0], found.words[1] + np.uint64(number)])
-        return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)
+        return words_of(found.words, number)
 
 
 class Drawing(Input):

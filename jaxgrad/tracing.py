@@ -192,8 +192,7 @@ class Scope:
             source = self.generators[id(generator)] = GeneratorInput(generator)
             source.words = self.input(np.zeros(2, np.uint64), source)
         number, source.count = source.count, source.count + 1
-        state = jnp.stack([source.words[0], source.words[1] + np.uint64(number)])
-        return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)
+        return words_of(source.words, number)
 
     def number(self, read):
         """A Python number that `read` gives, at each call anew."""
@@ -273,6 +272,12 @@ class ArgumentInput(Input):
 
     def array(self, leaves):
         return leaves[self.position]
+
+
+def words_of(state, number):
+    """The four words of a draw: the one so many draws after a generator's seed and count."""
+    state = jnp.stack([state[0], state[1] + np.uint64(number)])
+    return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)
 
 
 class GeneratorInput(Input):
