@@ -41,12 +41,16 @@ class Trace:
         scope = self.scope()
         with self.wide():
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
+        if scope.outside.met:
+            for place in scope.places.values():
+                place.fix_history()
         self.places = [place.settle() for place in scope.places.values()]
         self.others = [each for each in scope.inputs if each.is_given]
         self.met, self.constants = scope.outside, closed.consts
         owners = [(owner, read, owner()) for (_, read), owner in scope.dependencies.items()]
         # what is gone already was made by the function
-        self.dependencies = [(o, read, read(alive)) for o, read, alive in owners if alive]
+        owners = [each for each in owners if each[2] is not None]
+        self.dependencies = [(owner, read, read(alive)) for owner, read, alive in owners]
         self.program = self.compiled(closed.jaxpr, scope.inputs, leaves)
         execution.adopt(self, execution.with_wide_types(self.program))
 

@@ -101,10 +101,15 @@ class Place:
         self.hooks = compiled.numbers_of(tensor)
         self.reference = self.source.tensor if self.is_outside else None
         self.lists = compiled.kept_weakly(tensor)
-        self.pinned = None
+        self.pinned = self.history = None
         self.is_moving = is_moving(tensor)
         self.has_slot = self.before.grad is not None
         self.reads_slot = self.writes_slot = False
+
+    def fix_history(self):
+        """Have the program serve for this history alone, of which a pass has made constants."""
+        if self.kind is Node:
+            self.history = weakref.ref(self.before.fields[2])
 
     def expect(self, tensor: Tensor):
         """Have another tensor be what is looked for, of which that in the place is a part."""
@@ -159,6 +164,8 @@ class Place:
             return f"requires_grad was {self.tracked}, and is {tensor._tracked}"
         if kind_of(tensor) is not self.kind:
             return "it was a leaf, and is none" if self.kind is None else "it has another history"
+        if self.history is not None and self.history() is not tensor._node:
+            return "a pass went on into its history, which is another one now"
         if self.reads_slot and (_gradient(tensor) is not None) is not self.has_slot:
             return f"its grad was {'there' if self.has_slot else 'None'}, and is not now"
         quiet = tensor._leaf is tensor._node is None

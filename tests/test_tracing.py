@@ -427,6 +427,17 @@ def test_S42_the_order_of_first_calls_does_not_matter(order):
     assert [ways[way]() for way in order] == [12, 12, 12]
 
 
+def test_a_pass_that_goes_on_into_the_graph_of_an_argument():
+    """That graph is another one at each call."""
+    weight = leaf(1.0, 2.0)
+    step = torch.jit(lambda y: (y * y).sum().backward())
+    for factor in (1.0, 2.0, 3.0):
+        weight.grad = None
+        step(weight * factor)
+        assert weight.grad.tolist() == [2 * factor**2, 4 * factor**2]
+    assert "which is another one now" in step.explain()
+
+
 # ---- inside of others
 
 
