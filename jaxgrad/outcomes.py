@@ -62,10 +62,15 @@ class Change:
         written = tensor._raw is not place.array or tensor._node is not before.fields[2]
         self.value = Value(outcome, tensor) if written else None
         self.writes = outcome.scope.writes_to(place)
+        self.slot = UNCHANGED
         if self.value is not None and before.alias is not None:
             self.refuse_turned(outcome.scope.name, place)
-        grad = getattr(tensor._leaf, "grad", None)
-        self.slot = UNCHANGED if grad is before.grad else outcome.name(grad)
+
+    def read_slot(self, outcome: Outcome, place: Place):
+        """Note its `.grad`."""
+        grad = getattr(current(place.tensor)._leaf, "grad", None)
+        if grad is not place.before.grad:
+            self.slot = outcome.name(grad)
 
     def refuse_turned(self, name, place: Place):
         """Raises RuntimeError where a tensor that has views, or is one, came to show another."""
@@ -127,16 +132,20 @@ class Outcome:
         self.fresh: list[Value] = []
         self.slots: dict[int, int] = {}
         self.kept, self.numbers = [], {}
+        # What is overwritten comes first: JAX gives an output the memory of the first donated input
+        # of its kind, and of another tensor's memory the program would have to make a copy.
+        changes = [Change(self, place) for place in scope.places.values()]
         outputs, self.structure = jax.tree.flatten(held.pop(), is_leaf=_is_tensor)
         self.results = list(map(self.name, outputs))
-        self.changes = []
         number = 0
-        while number < len(scope.places):  # a change may be to a tensor not met before
+        while number < len(scope.places):  # a result or a `.grad` may not have been met before
             place = list(scope.places.values())[number]
-            change = Change(self, place)
-            if not change.is_none(place):
-                self.changes.append(change)
+            if number == len(changes):
+                changes.append(Change(self, place))
+            changes[number].read_slot(self, place)
             number += 1
+        places = scope.places.values()
+        self.changes = [c for c, place in zip(changes, places, strict=True) if not c.is_none(place)]
         self.refuse_overlaps()
 
     def put(self, array) -> int:
