@@ -12,6 +12,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from .linear import alike
 from .programs import Reverse, conform, conjugate, pullback
 from .table import Formula, Word
 
@@ -307,6 +308,7 @@ class TangentMap:
 
         # linear in the cotangents, so that the derivative is the same everywhere: at zero
         zeros = [jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs]
+        zeros = alike([*zeros, *tangents])[: len(zeros)]
         return jax.vjp(transposed, *zeros)[1](tuple(tangents))
 
     def automatic(self, saved, tangents):

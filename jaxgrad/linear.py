@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.sharding import NamedSharding, PartitionSpec
 
 tangent_map_p = Primitive("jaxgrad_tangent_map")
 tangent_map_p.multiple_results = True
@@ -30,7 +31,25 @@ def apply_tangent_map(tangent_map, primals, outputs, tangents) -> list:
     kept.
     """
     saved = tangent_map.select(primals, outputs)
-    return tangent_map_p.bind(*saved, *tangents, map=tangent_map, saved=len(saved))
+    return _bind([*saved, *tangents], tangent_map, len(saved))
+
+
+def _bind(arrays, map, saved) -> list:
+    return tangent_map_p.bind(*alike(arrays), map=map, saved=saved)
+
+
+def alike(arrays) -> list:
+    """Arrays that all differ between the devices of a shard_map where one does, so that what they
+    share has the sum over the devices when it is transposed.
+    """
+    varying = [jax.typeof(array).manual_axis_type.varying for array in arrays]
+    everywhere = frozenset().union(*varying)
+    if not everywhere:
+        return arrays
+    return [
+        jax.lax.pcast(array, tuple(sorted(everywhere - own)), to="varying")
+        for array, own in zip(arrays, varying, strict=True)
+    ]
 
 
 def _forward(*arrays, map, saved):
@@ -46,14 +65,23 @@ def _impl(*arrays, map, saved):
 
 @tangent_map_p.def_abstract_eval
 def _abstract(*arrays, map, saved):
-    return [jax.core.ShapedArray(struct.shape, struct.dtype) for struct in map.outputs]
+    avals = [jax.core.ShapedArray(struct.shape, struct.dtype) for struct in map.outputs]
+    like = arrays[-1]
+    if not like.manual_axis_type.varying:
+        return avals
+    mesh = like.sharding.mesh
+    places = [NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) for aval in avals]
+    return [
+        aval.update(sharding=place, manual_axis_type=like.manual_axis_type)
+        for aval, place in zip(avals, places, strict=True)
+    ]
 
 
 def _jvp(primals, tangents, *, map, saved):
     """Linear in the tangents, so the same map serves theirs; the saved arrays move through the
     forward formula.
     """
-    outputs = tangent_map_p.bind(*primals, map=map, saved=saved)
+    outputs = _bind(primals, map, saved)
     constants, linear = primals[:saved], primals[saved:]
     moving = [
         i for i in range(saved) if not isinstance(tangents[i], ad.Zero) and _inexact(constants[i])
@@ -63,7 +91,7 @@ def _jvp(primals, tangents, *, map, saved):
         parts.append(_jvp_of_saved(map, constants, linear, tangents, moving))
     if any(not isinstance(tangent, ad.Zero) for tangent in tangents[saved:]):
         second = [ad.instantiate_zeros(tangent) for tangent in tangents[saved:]]
-        parts.append(tangent_map_p.bind(*constants, *second, map=map, saved=saved))
+        parts.append(_bind([*constants, *second], map, saved))
     return outputs, [sum(terms[1:], start=terms[0]) for terms in zip(*parts, strict=True)]
 
 
@@ -140,9 +168,7 @@ def _batch(arrays, dims, *, map, saved):
         for a, d in zip(arrays[saved:], dims[saved:], strict=True)
     ]
     axes = tuple(None if dim is None else 0 for dim in dims[:saved])
-    results = tangent_map_p.bind(
-        *arrays[:saved], *tangents, map=_Batched(map, axes, size), saved=saved
-    )
+    results = _bind([*arrays[:saved], *tangents], _Batched(map, axes, size), saved)
     return results, [0] * len(results)
 
 

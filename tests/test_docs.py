@@ -27,7 +27,9 @@ MODULES = [
 
 
 @pytest.mark.checkout
-@pytest.mark.parametrize("page", ["architecture", "adding_an_operator", "looking_at_graphs"])
+@pytest.mark.parametrize(
+    "page", ["architecture", "adding_an_operator", "conventions", "looking_at_graphs"]
+)
 def test_page_runs(page):
     path = PAGES / f"{page}.md"
     text, namespace = path.read_text(), {}

@@ -1,0 +1,113 @@
+"""What `test_devices.py` runs in a process of its own, on four devices: prints what it finds."""
+
+import json
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jaxgrad as torch
+from jaxgrad.tensor import wrap
+
+MESH = jax.make_mesh((4,), ("batch",), axis_types=(AxisType.Auto,))
+ROWS, WHOLE = NamedSharding(MESH, P("batch")), NamedSharding(MESH, P())
+
+NUMBERS = np.random.default_rng(0)
+X, Y = (NUMBERS.normal(size=(8, n)).astype(np.float32) for n in (3, 1))
+W = NUMBERS.normal(size=(3, 2)).astype(np.float32)
+
+OPTIMIZERS = {
+    "momentum": lambda parameters: torch.optim.SGD(parameters, 0.1, momentum=0.9),
+    "Adam": lambda parameters: torch.optim.Adam(parameters, 0.1),
+}
+
+
+def training(optimizer, is_spread):
+    """Three steps: the losses, and all tensors that are left."""
+    torch.manual_seed(0)
+    place = jax.device_put if is_spread else lambda array, sharding: array
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    for parameter in model.parameters():
+        parameter.data = wrap(place(parameter.detach()._array, WHOLE))
+    x, y = (wrap(place(jnp.asarray(each), ROWS)) for each in (X, Y))
+    chosen = OPTIMIZERS[optimizer](model.parameters())
+
+    @torch.jit
+    def step(x, y):
+        chosen.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        chosen.step()
+        return loss, model(x)
+
+    results = [step(x, y) for _ in range(3)]
+    states = [each for state in chosen.state.values() for each in state.values()]
+    left = [*model.parameters(), *(p.grad for p in model.parameters()), *states]
+    left = [each for each in left if isinstance(each, torch.Tensor)]
+    assert len(step.traces) == 1, step.explain()
+    return [loss for loss, _ in results], [output for _, output in results], left
+
+
+def steps(optimizer):
+    """The largest difference that four devices make, and how tensors lie on them."""
+    alone, spread = training(optimizer, False), training(optimizer, True)
+    pairs = zip(sum(alone, []), sum(spread, []), strict=True)
+    _, outputs, left = spread
+    return {
+        "difference": max(np.abs(a.detach().numpy() - b.detach().numpy()).max() for a, b in pairs),
+        "state is whole": all(each._array.sharding == WHOLE for each in left),
+        "results are in rows": all(each._array.sharding == ROWS for each in outputs),
+        "tensors": len(left),
+    }
+
+
+def loss(w, x):
+    return ((x @ w).tanh() ** 2).sum(1).mean() + (w**2).sum()
+
+
+def by_backward(w, x):
+    w = w.detach().requires_grad_()
+    loss(w, x).backward()
+    return w.grad
+
+
+def plain(w, x):
+    return (jnp.tanh(x @ w) ** 2).sum(1).mean() + (w**2).sum()
+
+
+def mapped(function, check_vma):
+    """A function of parameters and rows, on each device of its own rows, averaged."""
+
+    def part(w, x):
+        return jax.lax.pmean(function(w, x), "batch")
+
+    return jax.shard_map(
+        part, mesh=MESH, in_specs=(P(), P("batch")), out_specs=P(), check_vma=check_vma
+    )
+
+
+def gradients(check_vma):
+    """Differences from JAX's gradient of the whole."""
+    wanted, curvature = jax.grad(plain)(W, X), jax.hessian(plain)(W, X)
+    whole = mapped(torch.to_jax(loss), check_vma)
+    found = {
+        "func.grad": (mapped(torch.to_jax(torch.func.grad(loss)), check_vma), wanted),
+        "backward": (mapped(torch.to_jax(by_backward), check_vma), wanted),
+        "from outside": (jax.grad(whole), wanted),
+        "second": (jax.jacrev(jax.grad(whole)) if check_vma else jax.hessian(whole), curvature),
+    }
+    return {name: np.abs(jax.jit(f)(W, X) - each).max() for name, (f, each) in found.items()}
+
+
+def main():
+    found = {name: steps(name) for name in OPTIMIZERS}
+    found |= {f"gradients, {flag}": gradients(flag) for flag in (True, False)}
+    json.dump(found, sys.stdout, default=float)
+
+
+if __name__ == "__main__":
+    assert len(jax.devices()) == 4
+    main()

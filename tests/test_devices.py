@@ -1,0 +1,45 @@
+"""Gradients on several devices: what four of them come to is what one does."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = Path(__file__).parent / "on_four_devices.py"
+
+
+@functools.cache
+def found():
+    """What the program comes to, in a process whose one processor stands for four devices."""
+    flags = "--xla_force_host_platform_device_count=4"
+    child = subprocess.run(
+        [sys.executable, "-W", "error", str(PROGRAM)],
+        env=os.environ | {"XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert child.returncode == 0, child.stderr
+    return json.loads(child.stdout)
+
+
+@pytest.mark.parametrize("optimizer", ["momentum", "Adam"])
+def test_S09_a_compiled_step_on_rows_that_are_spread_over_devices(optimizer):
+    """Parameters, their gradients and what the optimizer keeps stay on all devices, whole."""
+    step = found()[optimizer]
+    assert step["difference"] < 1e-6
+    assert step["state is whole"] and step["tensors"] > 8
+    assert step["results are in rows"]
+
+
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_S09_averages_in_a_shard_map_are_the_gradient_of_the_whole(check_vma):
+    """Of the tape inside of it, and of JAX around it, to second order."""
+    differences = found()[f"gradients, {check_vma}"]
+    assert len(differences) == 4 and max(differences.values()) < 1e-6
