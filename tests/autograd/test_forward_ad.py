@@ -767,7 +767,7 @@ def ways(test):
 
 
 @ways
-def test_S41_the_inner_derivative_takes_the_outer_variable_for_a_constant(outer, inner):
+def test_pitfall_S41_the_inner_derivative_takes_the_outer_variable_for_a_constant(outer, inner):
     """d/dx x * (d/dy (x + y)) at 1 is 1, and 2 where the two are confused."""
     one = jaxgrad.tensor(1.0)
     found = outer(lambda x: x * inner(lambda y: x + y, jaxgrad.tensor(1.0)), one)
@@ -776,7 +776,7 @@ def test_S41_the_inner_derivative_takes_the_outer_variable_for_a_constant(outer,
 
 @pytest.mark.slow
 @ways
-def test_S41_a_closure_over_the_outer_variable(outer, inner):
+def test_pitfall_S41_a_closure_over_the_outer_variable(outer, inner):
     def nested(d, e):
         return lambda x: d(lambda y: x * y**2 * e(lambda z: (x * y * z).sin(), y), x)
 
@@ -791,7 +791,7 @@ def test_S41_a_closure_over_the_outer_variable(outer, inner):
         )
 
 
-def test_S41_values_of_one_level_are_constants_at_another():
+def test_pitfall_S41_values_of_one_level_are_constants_at_another():
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.tensor(2.0), jaxgrad.tensor(1.0))
         with fwAD.dual_level():

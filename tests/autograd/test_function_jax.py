@@ -136,12 +136,12 @@ def test_G25_first_derivatives_and_the_value(f, order):
 
 
 @pytest.mark.parametrize("order", orders(DERIVATIVES, 2), ids="-".join)
-def test_S11_second_derivatives(order):
+def test_pitfall_S11_second_derivatives(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
 @pytest.mark.parametrize("order", orders(["grad", "jvp"], 3), ids="-".join)
-def test_S11_third_derivatives(order):
+def test_pitfall_S11_third_derivatives(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
@@ -167,11 +167,11 @@ def test_G25_inside_of_two_other_transformations(pair):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", orders(DERIVATIVES, 3), ids="-".join)
-def test_S11_third_derivatives_in_every_way(order):
+def test_pitfall_S11_third_derivatives_in_every_way(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
-def test_S11_hessian():
+def test_pitfall_S11_hessian():
     def f(x):
         return Outer.apply(x).sum()
 
@@ -181,7 +181,7 @@ def test_S11_hessian():
 
 
 @pytest.mark.slow
-def test_S11_third_derivatives_of_a_sum():
+def test_pitfall_S11_third_derivatives_of_a_sum():
     """PyTorch's nested jacfwd through a Function gives zeros for two of three entries."""
 
     class Cube(Function):
