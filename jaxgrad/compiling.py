@@ -9,6 +9,7 @@ import weakref
 import jax
 
 from . import avals, execution
+from .inputs import ArgumentInput, Input
 from .joint import Compiled, CompiledNode, Pullback, Split, part
 from .modes import mode
 from .nodes import FREED
@@ -18,7 +19,7 @@ from .programs import bare
 from .replaying import again, replay
 from .surroundings import Surroundings
 from .tensor import Tensor, edge_of
-from .tracing import ArgumentInput, Input, Scope, captured
+from .tracing import Scope, captured
 from .varying import Varying
 
 
@@ -47,10 +48,8 @@ class Trace:
         self.places = [place.settle() for place in scope.places.values()]
         self.others = [each for each in scope.inputs if each.is_given]
         self.met, self.constants = scope.outside, closed.consts
-        owners = [(owner, read, owner()) for (_, read), owner in scope.dependencies.items()]
-        # what is gone already was made by the function
-        owners = [each for each in owners if each[2] is not None]
-        self.dependencies = [(owner, read, read(alive)) for owner, read, alive in owners]
+        self.objects = scope.objects
+        self.objects.end()
         self.program = self.compiled(closed.jaxpr, scope.inputs, leaves)
         execution.adopt(self, execution.with_wide_types(self.program))
 
@@ -193,10 +192,9 @@ class Trace:
                 return "a tensor that it was given and has read by itself is another one now"
         if self.met.has_changed():
             return "the hooks of a node from outside have changed"
-        for reference, read, value in self.dependencies:
-            owner = reference()
-            if owner is None or read(owner) != value:
-                return f"the {type(owner).__name__} that it uses has changed"
+        why = self.objects.refusal()
+        if why is not None:
+            return why
         name = self.surroundings.changed()
         return None if name is None else f"{name} is bound to something else"
 
@@ -226,6 +224,8 @@ class Trace:
         arrays = self.kernel(*inputs)
         survivors, self.survivors = self.survivors, ()
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
+        if self.objects.settled:
+            self.objects.apply()
         return self.outcome.apply(arrays, tensors, nodes, survivors)
 
     # ---- differentiating from outside

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import avals, promotion
-from .devices import as_device, jax_device
+from .devices import as_device, default_device, jax_device
 from .execution import is_traced, with_wide_types
 from .modes import is_inference_mode_enabled
 from .tensor import INFERENCE_TENSOR, Tensor, wrap
@@ -38,7 +38,7 @@ def from_host(values: np.ndarray, device=None) -> jax.Array:
     if is_traced():
         return jnp.asarray(_narrowed(values))
     with jax.enable_x64(True):
-        return jax.device_put(values, placed(device))  # jnp.asarray compiles for each new shape
+        return jax.device_put(values, elsewhere(device))  # jnp.asarray compiles for each new shape
 
 
 def _narrowed(values):
@@ -63,7 +63,8 @@ def build(function, numbers, shape, dtype, device=None) -> jax.Array:
     large = math.prod(shape) * dtype.itemsize >= LARGE
     if not large and not is_frequent(function, shape, dtype):
         return from_host(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
-    return on_device(compiled(function, shape, dtype.numpy, jnp)(*numbers), device)
+    made = compiled(function, shape, dtype.numpy, jnp)(*numbers)
+    return made if elsewhere(device) is None else on_device(made, device)
 
 
 def is_frequent(*request) -> bool:
@@ -83,6 +84,14 @@ def compiled(function, *fixed):
 def placed(device) -> jax.Device | None:
     """JAX's device for a `device` argument."""
     return None if device is None else jax_device(as_device(device))
+
+
+def elsewhere(device) -> jax.Device | None:
+    """JAX's device for a `device` argument; None for the one where arrays are made anyway: an array
+    that is bound to it is of another kind to `jax.jit`, which would compile twice.
+    """
+    wanted = None if device is None else as_device(device)
+    return None if wanted is None or wanted == default_device() else jax_device(wanted)
 
 
 def on_device(array, device):

@@ -14,11 +14,12 @@ import jax
 import numpy as np
 
 from . import avals, conversion, dtypes, execution, levels, modes, recording
+from .inputs import Input, words_of
 from .joint import part
 from .nodes import Node, next_sequence_number
 from .programs import DerivedReverse, Program
 from .tensor import Tensor, current, wrap
-from .tracing import Input, Scope, captured, words_of
+from .tracing import Scope, captured
 
 
 class Branch(Scope):
@@ -41,13 +42,6 @@ class Branch(Scope):
             f"{self.name}: a function inside draws random numbers, which would be the same ones at "
             "each run: draw them outside, and pass them in"
         )
-
-    def number(self, read):
-        return read() if self.parent is None else self.parent.number(read)
-
-    def depend(self, owner, read):
-        if self.parent is not None:
-            self.parent.depend(owner, read)
 
     def slot(self, tensor, written):
         if not self.is_own(tensor):

@@ -43,6 +43,9 @@ def jit(
     another one: from then on it is an input, of which there may be no `if`; where the function
     needs to look at it, it stays part of the program.
 
+    A compiled `nn.Module` has the attributes and methods of the module as well. `train()` and
+    `eval()` of modules within the function are made so at every call.
+
     Arguments and results are tensors, JAX arrays, or lists, tuples and dicts of them, and anything
     hashable. Hooks run while the function is traced, and what they do to gradients is part of the
     program; to add one, or to take one away, has the function traced anew.
@@ -76,7 +79,8 @@ class Jitted:
 
     def __init__(self, function, donate, static_argnames):
         self.__name__ = type(function).__name__  # where the function has none, as a partial one
-        functools.update_wrapper(self, function)
+        # what else it has, as the parameters of a module, is looked up there (`__getattr__`)
+        functools.update_wrapper(self, function, updated=())
         self.function = function
         self.donates = donate not in ((), None) and donate is not False
         donate = () if donate in (AUTO, None) or donate is False else donate
@@ -181,6 +185,11 @@ class Jitted:
             traces[:] = [trace for trace in traces if not trace.is_over()]
             if not traces:
                 self.known.pop(key, None)
+
+    def __getattr__(self, name):
+        if name == "function":
+            raise AttributeError(name)  # of a copy that is being made
+        return getattr(self.function, name)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)

@@ -12,10 +12,10 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from . import avals
 from .autograd.engine import PassTo
+from .inputs import Input
 from .nodes import ProgramNode
 from .programs import Program, Reverse
 from .tensor import wrap
-from .tracing import Input
 
 
 class Cotangent(Input):

@@ -12,12 +12,13 @@ import math
 import jax
 
 from . import avals, levels
+from .inputs import ArgumentInput
 from .joint import pull
 from .modes import switch
 from .outcomes import Outcome
 from .places import GradientOf
 from .tensor import Tensor, edge_of, leaf_state, wrap
-from .tracing import ArgumentInput, Scope
+from .tracing import Scope
 from .varying import Varying
 
 

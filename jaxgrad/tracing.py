@@ -22,7 +22,9 @@ from jax.extend.core import Primitive, set_current_trace, take_current_trace
 from . import avals, modes, noting
 from .aliasing import lock as writing
 from .autograd import compiled
+from .inputs import GeneratorInput, Input, NumberInput, TensorInput, words_of
 from .nodes import AccumulateGrad
+from .objects import Objects
 from .places import GradientOf, Outside, Place, Source
 from .tensor import LeafState, Tensor, current
 from .varying import Varying
@@ -57,7 +59,7 @@ class Scope:
         self.born: dict[int, weakref.ref] = {}
         self.counters: dict[int, tuple] = {}
         self.generators: dict[int, GeneratorInput] = {}
-        self.dependencies: dict[tuple, weakref.ref] = {}
+        self.objects = Objects(self.parent and self.parent.objects)
         self.outside = compiled.Outside()
 
     # ---- opening
@@ -196,14 +198,10 @@ class Scope:
 
     def number(self, read):
         """A Python number that `read` gives, at each call anew."""
+        if self.is_inner and self.parent is not None:
+            return self.parent.number(read)
         source = NumberInput(read, sum(isinstance(each, NumberInput) for each in self.inputs))
         return Varying(self.input(read(), source))
-
-    def depend(self, owner, read):
-        """Have the program serve only while `read(owner)` gives what it gives when the function has
-        been traced.
-        """
-        self.dependencies[id(owner), read] = weakref.ref(owner)
 
     def slot(self, tensor: Tensor, written: bool):
         """Note that the `.grad` of a tensor is read, or written."""
@@ -247,61 +245,6 @@ class Moving:
 
     def __getattr__(self, attribute):
         raise ReadsTangent(self.what)
-
-
-class Input:
-    """An input of a trace: `key` tells it from others; `place`: of a tensor its place; others that
-    are given at a call have `array`, which gives it.
-    """
-
-    place, is_given = None, False
-
-
-class TensorInput(Input):
-    def __init__(self, place: Place):
-        self.place, self.key = place, ("tensor", place.number)
-
-
-class ArgumentInput(Input):
-    """An argument that is an array of JAX's."""
-
-    is_given = True
-
-    def __init__(self, position: int):
-        self.position, self.key = position, ("argument", position)
-
-    def array(self, leaves):
-        return leaves[self.position]
-
-
-def words_of(state, number):
-    """The four words of a draw: the one so many draws after a generator's seed and count."""
-    state = jnp.stack([state[0], state[1] + np.uint64(number)])
-    return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)
-
-
-class GeneratorInput(Input):
-    """The state of a generator, which makes `count` draws at each call."""
-
-    is_given = True
-
-    def __init__(self, generator):
-        self.generator, self.count, self.key = generator, 0, ("generator", id(generator))
-
-    def array(self, leaves):
-        return self.generator.take(self.count)
-
-
-class NumberInput(Input):
-    """A number that is read at each call."""
-
-    is_given = True
-
-    def __init__(self, read, number):
-        self.read, self.key = read, ("number", number)
-
-    def array(self, leaves):
-        return self.read()
 
 
 def number(read):

@@ -243,3 +243,20 @@ def test_what_has_no_name_is_compiled():
     scaled = functools.partial(lambda factor, x: x * factor, 3.0)
     assert torch.jit(scaled)(torch.ones(2)).tolist() == [3.0, 3.0]
     assert "partial" in repr(torch.jit(scaled))
+
+
+def test_a_number_that_is_read_within_vmap_is_read_at_each_call():
+    rate = [2.0]
+    scaled = torch.jit(
+        lambda x: torch.func.vmap(lambda y: y * torch.tracing.number(lambda: rate[0]))(x)
+    )
+    assert scaled(torch.ones(2)).tolist() == [2, 2]
+    rate[0] = 3.0
+    assert scaled(torch.ones(2)).tolist() == [3, 3] and scaled.count == 1
+
+
+def test_a_tensor_made_on_the_default_device_by_name_is_of_the_same_kind():
+    compiled = torch.jit(lambda x: x + 1)
+    for made in (torch.ones(3), torch.ones(3, device="cpu"), torch.tensor([1.0] * 3, device="cpu")):
+        assert compiled(made).tolist() == [2, 2, 2]
+        assert not made._array.committed  # else JAX would compile for it again

@@ -64,6 +64,8 @@ ROOMS = (
     "jaxgrad.methods",
     "jaxgrad.bridges",
     "jaxgrad.places",
+    "jaxgrad.inputs",
+    "jaxgrad.objects",
     "jaxgrad.tracing",
     "jaxgrad.joint",
     "jaxgrad.outcomes",

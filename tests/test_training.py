@@ -179,6 +179,62 @@ def test_a_compiled_step_equals_the_eager_one(kind, optimizer):
     assert compiled.count == 1, compiled.explain()
 
 
+def test_a_function_may_set_the_mode_of_a_module():
+    """Each call leaves the module in the mode that the function sets, from one program each."""
+    model = nn.Sequential(nn.Linear(4, 64), nn.Dropout(0.5))
+    x = torch.ones(2, 4)
+
+    def run(mode):
+        model.train(mode)
+        return model(x)
+
+    train, evaluate = torch.jit(lambda: run(True)), torch.jit(lambda: run(False))
+    plain = torch.jit(lambda: model(x))
+    for _ in range(3):
+        assert (train() == 0).any() and model.training and model[1].training
+        assert (plain() == 0).any()
+        assert not (evaluate() == 0).any() and not model.training and not model[1].training
+        assert (plain() == evaluate()).all()
+    assert (train.count, evaluate.count, plain.count) == (1, 1, 2)
+
+    @torch.jit
+    def there_and_back():
+        before = model(x)  # in the mode that it finds
+        model.train(not model.training)
+        return before, model(x)
+
+    for call in range(4):
+        first, second = there_and_back()
+        assert [bool((each == 0).any()) for each in (first, second)] == [
+            call % 2 == 1,
+            call % 2 == 0,
+        ]
+    assert there_and_back.count == 2, there_and_back.explain()
+
+
+def test_the_mode_of_a_module_within_vmap_is_seen_from_outside():
+    model = nn.Sequential(nn.Linear(4, 64), nn.Dropout(0.5))
+    compiled = torch.jit(lambda x: torch.func.vmap(model, randomness="different")(x))
+    x = torch.ones(2, 4)
+    assert (compiled(x) == 0).any()
+    model.eval()
+    assert (compiled(x) == model(x)).all() and compiled.count == 2
+
+
+def test_a_compiled_module_has_what_the_module_has():
+    model = nn.Linear(4, 2)
+    compiled = torch.jit(model)
+    optimizer = optim.SGD(compiled.parameters(), lr=0.5)
+    compiled(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+    assert compiled.weight is model.weight and list(compiled.state_dict()) == ["weight", "bias"]
+    assert not compiled.eval().training and not compiled.training
+    model.train()
+    assert compiled.training
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = compiled.nothing
+
+
 def test_modes_of_a_module_lead_to_programs_of_their_own():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5))
@@ -193,3 +249,17 @@ def test_modes_of_a_module_lead_to_programs_of_their_own():
     assert compiled.count == 2
     model[0] = nn.Linear(4, 8)
     assert (compiled(x) == model(x)).all() and compiled.count == 3
+
+
+def test_what_is_overwritten_keeps_its_memory():
+    """All of it, though a step makes gradients of the same kinds between."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4))
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+    step, x = torch.jit(plain(model, optimizer)), torch.ones(2, 4)
+    y = torch.zeros(2, dtype=torch.int64)
+    step(x, y)
+    state = [each[name] for each in optimizer.state.values() for name in ("exp_avg", "exp_avg_sq")]
+    tensors = [*model.parameters(), *state]
+    before = [tensor._array.unsafe_buffer_pointer() for tensor in tensors]
+    step(x, y)
+    assert [tensor._array.unsafe_buffer_pointer() for tensor in tensors] == before

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from .. import avals, execution, ops
 from ..compiling import Trace
+from ..inputs import ArgumentInput, TensorInput
 from ..joint import depending
 from ..outcomes import UNCHANGED, Outcome
 from ..places import Argument, Place
@@ -18,7 +19,7 @@ from ..programs import Program, bare, is_bare
 from ..recording import apply
 from ..replaying import replay, results
 from ..tensor import Tensor, current, is_moving, wrap
-from ..tracing import ArgumentInput, Scope, TensorInput
+from ..tracing import Scope
 
 
 class MappedScope(Scope):

@@ -15,29 +15,26 @@ VALUE = operator.attrgetter("_changes.value")
 class Changes:
     """Tells one state of a module from another, for programs that were traced with it.
 
-    `value`: rises by two with each change of an attribute, and is odd in training, so that after
-    `eval()` and `train()` the program from before serves again.
+    `value`: how often an attribute was changed, other than `training`.
     """
 
     __slots__ = ("__weakref__", "value")
 
     def __init__(self):
-        self.value = 1
+        self.value = 0
 
     def count(self):
-        self.value += 2
-
-    def train(self, mode: bool):
-        self.value = self.value // 2 * 2 + bool(mode)
+        self.value += 1
 
 
 def note(module):
     """Have the program that is being traced around this place serve only while the module is as it
-    is at the end of the trace.
+    is at the end of the trace, and in training as it is now.
     """
     scope = modes.scope.get()
     if scope is not None:
-        scope.depend(module, VALUE)
+        scope.objects.depend(module, VALUE)
+        scope.objects.expect(module, "training")
 
 
 class Members:
@@ -77,13 +74,13 @@ class Members:
     def _set_plain(self, name, value):
         before = self.__dict__.get(name, self)
         object.__setattr__(self, name, value)
-        changes = self.__dict__.get("_changes")
+        changes, scope = self.__dict__.get("_changes"), modes.scope.get()
+        if name == "training" and scope is not None:
+            scope.objects.settle(self, name)
         if changes is None or before is value or _is_same_word(before, value):
             return
-        if name == "training":
-            changes.train(value)
         # what forward sets while it is being traced is no change
-        elif modes.scope.get() is None or isinstance(value, Tensor):
+        if name != "training" and (scope is None or isinstance(value, Tensor)):
             changes.count()
 
     def _replace(self, group, name, value):

@@ -149,7 +149,7 @@ class Step:
 
     def run(self):
         if self.scope is not None:
-            self.scope.depend(self.optimizer, structure_of)
+            self.scope.objects.depend(self.optimizer, structure_of)
         work, idle = [], []
         for number, group in enumerate(self.optimizer.param_groups):
             params, grads = [], []
