@@ -1,5 +1,5 @@
 """Prints what users wait for, side by side in one process: `make bench`, or `python
-benchmarks/run.py [eager|step|import|writes|watching|functions|forward]`.
+benchmarks/run.py [eager|step|import|writes|watching|functions|forward|training|calls]`.
 
 Times are the least of many repetitions, in microseconds unless said otherwise; on a shared machine
 only ratios mean anything.
@@ -19,6 +19,7 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
+import training
 
 import jaxgrad
 
@@ -463,6 +464,8 @@ PARTS = {
     "watching": watched,
     "functions": functions,
     "forward": forward,
+    "training": lambda: training.training(least_of),
+    "calls": lambda: training.overhead(least_of),
 }
 
 if __name__ == "__main__":
