@@ -388,10 +388,10 @@ def concrete(tensor: Tensor, what: str):
         known = None if scope is None else scope.numbers_of(tensor)
         if known is not None:
             return known
+        words = getattr(scope, "words", {}).get(what, "")
         raise RuntimeError(
-            f"{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is being "
-            f"traced: inside jaxgrad.jit, "
-            "jax.jit or a vmap there are none yet. Return the tensor and read it outside, or use "
-            "jaxgrad.where in place of an if"
+            f"{words}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is "
+            "being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. Return the "
+            "tensor and read it outside, or use jaxgrad.where in place of an if"
         )
     return tensor._array

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from itertools import chain
 
 import jax
 import jax.numpy as jnp
@@ -54,7 +55,7 @@ def training(optimizer, is_spread):
 def steps(optimizer):
     """The largest difference that four devices make, and how tensors lie on them."""
     alone, spread = training(optimizer, False), training(optimizer, True)
-    pairs = zip(sum(alone, []), sum(spread, []), strict=True)
+    pairs = zip(chain(*alone), chain(*spread), strict=True)
     _, outputs, left = spread
     return {
         "difference": max(np.abs(a.detach().numpy() - b.detach().numpy()).max() for a, b in pairs),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import autograd, ops
+from ..modes import transforms
 from ..tangents import apart
 from ..tensor import Tensor, is_concrete
 from . import jacobians
@@ -12,6 +13,11 @@ from .jacobians import zeros_like
 RESULT = "outputs of the user-provided function"
 OUTPUT = "The output of the user-provided function"
 JACOBIAN = "The jacobian of the user-provided function"
+IN_A_TRANSFORM = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed: {} would lose the "
+    "gradient that is asked for"
+)
 NOT_STRICT = "This is not allowed in strict mode"
 
 
@@ -21,6 +27,9 @@ class Call:
     def __init__(self, name, inputs, create_graph, strict):
         self.name, self.create_graph, self.strict = name, create_graph, strict
         self.several_inputs, given = tuple_of(inputs, "inputs", name)
+        if transforms.get() and not create_graph and any(each.requires_grad for each in given):
+            cure = f"{name} without create_graph=True"
+            raise RuntimeError(IN_A_TRANSFORM.format(cure))
         self.inputs = [_own(each, create_graph) for each in given]
         self.weights = ()
 

@@ -11,16 +11,20 @@ import functools
 
 import jax
 
-from .. import autograd, ops
+from .. import autograd, ops, views
 from ..modes import is_grad_enabled, transforms
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, current, wrap
 from .arguments import (
+    are_arrays,
     array_of,
+    aux_of,
+    check_leaves,
     is_tensor,
     leaf_of,
+    may_be_asked,
     positions_of,
     reaches_others,
-    requires_grad,
+    split_aux,
     unrecorded,
 )
 from .derivatives import hessian as hessian
@@ -30,7 +34,9 @@ from .derivatives import jvp as jvp
 from .derivatives import linearize as linearize
 from .derivatives import vjp as vjp
 from .module_state import functional_call as functional_call
+from .module_state import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
 from .module_state import stack_module_state as stack_module_state
+from .rearranging import rearrange as rearrange
 from .vmapping import vmap as vmap
 
 
@@ -86,10 +92,8 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         for leaf in leaves:
             if not isinstance(leaf, Tensor | jax.Array):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
-        nested = transforms.get() > 0 or any(
-            requires_grad(leaf) for leaf in jax.tree.leaves(args, is_leaf=is_tensor)
-        )
         recorded = is_grad_enabled()
+        nested = recorded and may_be_asked(args)
         depth = transforms.set(transforms.get() + 1)
         try:
             with autograd.enable_grad():
@@ -100,11 +104,13 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
                 ):
                     given[position] = argument
                 value, aux = _value(func(*given, **kwargs), has_aux)
+                check_leaves(inner)
                 nested |= recorded and reaches_others([value], inner)
                 found = _gradients(value, inner, nested)
         finally:
             transforms.reset(depth)
-        arrays = not any(map(is_tensor, leaves))
+        aux = aux_of(aux, inner, recorded)
+        arrays = are_arrays(leaves)
         found = jax.tree.unflatten(structure, [array_of(g) if arrays else g for g in found])
         value = value if nested else unrecorded(value, True)
         value = array_of(value) if arrays else value
@@ -137,19 +143,25 @@ def functionalize(func, *, remove: str = "mutations"):
     return call
 
 
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """The value of a tensor inside of a transform, to print it. Tensors are not wrapped here, so it
+    is the tensor's own, without its history and tangents; under a vmap that of one example, which
+    has no numbers yet.
+
+    >>> jaxgrad.func.grad(lambda x: print(jaxgrad.func.debug_unwrap(x)) or x * x)(jaxgrad.ones(()))
+    tensor(1.)
+    tensor(2.)
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"debug_unwrap(): a Tensor is expected, not {type(tensor).__name__}")
+    return wrap(current(tensor)._raw, views.plain(tensor._aval))
+
+
 def _value(output, has_aux):
     name = "grad_and_value(f)(*args)"
-    aux = None
-    if has_aux:
-        if not isinstance(output, tuple) or len(output) != 2:
-            raise RuntimeError(
-                f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
-            )
-        output, aux = output
+    output, aux = split_aux(name, output, has_aux)
     if not isinstance(output, Tensor):
-        raise RuntimeError(
-            f"{name}: Expected f(*args) to return a Tensor, got {type(output).__name__}"
-        )
+        raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(output)}")
     if output.ndim:
         raise RuntimeError(
             f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with {output.ndim} "

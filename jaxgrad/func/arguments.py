@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import jax
+
 from .. import ops, tangents, views
+from ..autograd.user_function import IN_A_TRANSFORM
+from ..modes import transforms
 from ..nodes import AccumulateGrad
 from ..tensor import Tensor, current, edge_of, standing, wrap
 
@@ -14,11 +18,13 @@ def positions_of(argnums, count):
     if not chosen:
         raise RuntimeError("argnums must be non-empty")
     for argnum in chosen:
-        if not isinstance(argnum, int) or not -count <= argnum < count:
+        if not isinstance(argnum, int):
+            raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
+        if not -count <= argnum < count:
             raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
     positions = [argnum % count for argnum in chosen]
     if len(set(positions)) < len(positions):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+        raise RuntimeError(f"argnums elements must be unique, got {tuple(positions)}")
     return positions
 
 
@@ -60,8 +66,52 @@ def reaches_others(outputs, inner) -> bool:
     return False
 
 
+def may_be_asked(args) -> bool:
+    """Whether somebody outside may ask for the derivative of what is computed of arguments."""
+    leaves = jax.tree.leaves(args, is_leaf=is_tensor)
+    return transforms.get() > 0 or any(map(requires_grad, leaves))
+
+
+def aux_of(aux, inner, recorded):
+    """What a function returns beside its results: tensors without the part of their graph that
+    leads to the leaves it was called with, where nobody outside may ask for it.
+    """
+
+    def shown(value):
+        if not requires_grad(value):
+            return value
+        kept = recorded and (transforms.get() or reaches_others([value], inner))
+        return value if kept else unrecorded(value, True)
+
+    return jax.tree.map(shown, aux, is_leaf=is_tensor)
+
+
+def split_aux(name, output, has_aux):
+    """What a function returned, and what is beside it."""
+    if not has_aux:
+        return output, None
+    if not isinstance(output, tuple) or len(output) != 2:
+        raise RuntimeError(
+            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
+    return output
+
+
+def check_leaves(leaves):
+    """Raises RuntimeError where a function has had a tensor that it is differentiated with respect
+    to require no grad.
+    """
+    if not all(leaf._tracked for leaf in leaves):
+        raise RuntimeError(IN_A_TRANSFORM.format("requires_grad_(False)"))
+
+
 def array_of(tensor):
     return standing(tensor, "jaxgrad.func gives as a JAX array")._array
+
+
+def are_arrays(leaves) -> bool:
+    """Whether arguments are JAX's, so that results are too."""
+    return bool(leaves) and not any(map(is_tensor, leaves))
 
 
 def is_tensor(value) -> bool:

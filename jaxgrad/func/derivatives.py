@@ -16,12 +16,16 @@ from ..autograd import forward_ad, jacobians
 from ..modes import is_grad_enabled, transforms
 from ..tensor import Tensor, wrap
 from .arguments import (
+    are_arrays,
     array_of,
+    aux_of,
+    check_leaves,
     is_tensor,
     leaf_of,
+    may_be_asked,
     positions_of,
     reaches_others,
-    requires_grad,
+    split_aux,
     unrecorded,
 )
 from .vmapping import vmap
@@ -41,10 +45,9 @@ class Run:
         for leaf in self.leaves:
             if not isinstance(leaf, Tensor | jax.Array):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
-        everything = jax.tree.leaves(args, is_leaf=is_tensor)
-        self.nested = transforms.get() > 0 or any(map(requires_grad, everything))
-        self.arrays = not any(map(is_tensor, self.leaves))
+        self.arrays = are_arrays(self.leaves)
         recorded = is_grad_enabled()
+        self.nested = recorded and may_be_asked(args)
         token = transforms.set(transforms.get() + 1)
         try:
             with autograd.enable_grad():
@@ -53,8 +56,10 @@ class Run:
                 for position, argument in zip(positions, self.input_tree(self.inner), strict=True):
                     replaced[position] = argument
                 self.keep(func(*replaced))
+                check_leaves(self.inner)
         finally:
             transforms.reset(token)
+        self.aux = aux_of(self.aux, self.inner, recorded)
         self.nested |= recorded and reaches_others(self.outputs, self.inner)
 
     def keep(self, output):
@@ -76,7 +81,7 @@ class Run:
     def gradients(self, outputs, cotangents, batched=False):
         """Those of some outputs with respect to the leaves, zeros where one has no influence."""
         pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
-        create = self.nested or transforms.get() > 0 or any(map(requires_grad, cotangents))
+        create = is_grad_enabled() and (self.nested or may_be_asked(cotangents))
         found = [None] * len(self.inner)
         if pairs:
             found = autograd.grad(
@@ -98,17 +103,6 @@ class Run:
 def zeros(like, first=()):
     found = wrap(execution.filled(like.detach()._aval, 0))
     return found.expand(*first, *like.shape) if first else found
-
-
-def split_aux(name, output, has_aux):
-    """What a function returned, and what is beside it."""
-    if not has_aux:
-        return output, None
-    if not isinstance(output, tuple) or len(output) != 2:
-        raise RuntimeError(
-            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
-        )
-    return output
 
 
 def check_outputs(name, outputs):
@@ -185,7 +179,15 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
             "structure "
             f"{structure} and tangents with structure {other}"
         )
-    arrays = not any(map(is_tensor, points))
+    if not points:
+        raise RuntimeError(f"{name}: Expected primals to contain at least one Tensor.")
+    for what, given in (("primals", points), ("tangents", directions)):
+        for each in given:
+            if not isinstance(each, Tensor | jax.Array):
+                raise RuntimeError(
+                    f"{name}: Expected {what} to only contain Tensors, got {type(each)}"
+                )
+    arrays = are_arrays(points)
     points, directions = (list(map(_tensor, each)) for each in (points, directions))
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(*pair) for pair in zip(points, directions, strict=True)]
@@ -253,7 +255,7 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
 
     For each result a block for each tensor of the arguments `argnums`, of the result's shape
     followed by the tensor's, in the structures of both. With `has_aux` `func` returns a pair, and
-    its second part is returned too. Raises RuntimeError for complex arguments.
+    its second part is returned too. Raises RuntimeError for complex arguments and results.
 
     >>> jaxgrad.func.jacrev(lambda x: x * x)(jaxgrad.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -266,8 +268,9 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
     def jacobian(*args, **kwargs):
         positions = positions_of(argnums, len(args))
         call = functools.partial(func, **kwargs)
-        _refuse_complex("jacrev", args, positions)
+        _refuse_complex("jacrev", "inputs", [args[position] for position in positions])
         run = Run("vjp(f, *primals)", call, args, positions, has_aux)
+        _refuse_complex("jacrev", "outputs", run.outputs)
         blocks = [_blocks(run, output, chunk_size) for output in run.outputs]
         found = _tree(run, blocks, isinstance(argnums, int))
         return (found, run.aux) if has_aux else found
@@ -275,12 +278,11 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
     return jacobian
 
 
-def _refuse_complex(name, args, positions):
-    leaves = jax.tree.leaves([args[position] for position in positions], is_leaf=is_tensor)
-    for number, leaf in enumerate(leaves):
-        if isinstance(leaf, Tensor) and leaf.dtype.is_complex:
+def _refuse_complex(name, what, given):
+    for number, leaf in enumerate(jax.tree.leaves(given, is_leaf=is_tensor)):
+        if jax.numpy.iscomplexobj(leaf._raw if isinstance(leaf, Tensor) else leaf):
             raise RuntimeError(
-                f"{name}: Expected all inputs to be real but received complex tensor at flattened "
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened "
                 f"input idx: {number}"
             )
 
@@ -322,7 +324,7 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
     @functools.wraps(func, updated=())
     def jacobian(*args, **kwargs):
         positions = positions_of(argnums, len(args))
-        _refuse_complex("jacfwd", args, positions)
+        _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
         along = Along(functools.partial(func, **kwargs), args, positions, has_aux)
         moved, beside = vmap(along, randomness=randomness)(*jacobians.basis(along.points))
         found = along.tree(moved, isinstance(argnums, int))
@@ -338,7 +340,7 @@ class Along:
         self.func, self.args, self.positions, self.has_aux = func, args, positions, has_aux
         given = [args[position] for position in positions]
         leaves, self.inputs = jax.tree.flatten(given, is_leaf=is_tensor)
-        self.arrays = not any(map(is_tensor, leaves))
+        self.arrays = are_arrays(leaves)
         self.points = list(map(_tensor, leaves))
 
     def __call__(self, *directions):

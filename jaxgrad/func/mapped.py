@@ -21,11 +21,19 @@ from ..replaying import replay, results
 from ..tensor import Tensor, current, is_moving, wrap
 from ..tracing import Scope
 
+# what PyTorch says, by what asked for the numbers of an example
+_SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
+WORDS = {
+    "item()": "vmap: It looks like you're calling .item() on a Tensor. ",
+    "bool()": "vmap: It looks like you're attempting to use a Tensor in some "
+    "data-dependent control flow. ",
+} | dict.fromkeys(("nonzero()", "masked_select()", "indexing with a boolean mask"), _SHAPES)
+
 
 class MappedScope(Scope):
     """The scope of one example."""
 
-    is_inner = True
+    is_inner, words = True, WORDS
 
     def __init__(self, name, randomness):
         super().__init__(name)
@@ -80,7 +88,7 @@ class MappedOutcome(Outcome):
         if not isinstance(value, jax.Array):
             raise ValueError(
                 f"vmap({self.scope.name}, ...): `{self.scope.name}` must only return Tensors, got "
-                f"type {type(value)} as a return."
+                f"type {type(value)}."
             )
         return super().name(value)
 
@@ -207,13 +215,41 @@ class MappedTrace(Trace):
             axes += [0 if variable in mapped else None for variable in rest]
         self.split_axes = axes
         mapped_run = jax.vmap(run, in_axes=tuple(self.axes), out_axes=axes, axis_size=self.size)
-        constants = self.constants
+        constants, alone = self.constants, self.alone()
 
         def program(*arrays):
+            if alone:
+                self.check_alone(run, alone, [*arrays, *constants])
             return mapped_run(*arrays, *constants)
 
         self.plain = program
         return program
+
+    def alone(self) -> list[int]:
+        """The outputs that are to have no dimension for examples."""
+        numbers = jax.tree.unflatten(self.outcome.structure, range(len(self.outcome.results)))
+        dims = self.jitted.out_dims_of(numbers)
+        pairs = zip(self.outcome.results, dims, strict=True)
+        chosen = [named for named, dim in pairs if dim is None]
+        fresh = self.outcome.fresh
+        return [fresh[value].output if kind == "fresh" else value for kind, value in chosen]
+
+    def check_alone(self, run, alone, arrays):
+        """Raises ValueError where an output that is to be one for all examples depends on them."""
+
+        def chosen(*one):
+            outputs = run(*one)
+            return [outputs[number] for number in alone]
+
+        every = jax.vmap(chosen, in_axes=tuple(self.axes), out_axes=None, axis_size=self.size)
+        try:
+            jax.eval_shape(every, *arrays)
+        except ValueError:
+            name = self.name
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None: "
+                "a result that depends on the example has one value for each"
+            ) from None
 
     def refuse_survivors(self):
         if self.survivors:

@@ -154,3 +154,17 @@ def stack_module_state(models) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         stacked = ops.stack([each[name].detach() for each in parameters])
         made[name] = stacked.requires_grad_(first.requires_grad)
     return made, {name: ops.stack([each[name] for each in buffers]) for name in buffers[0]}
+
+
+def replace_all_batch_norm_modules_(root):
+    """Have no BatchNorm in a module keep running statistics, which a vmap could not write to: each
+    is normalised by its own batch, in evaluation too. Gives the module.
+
+    >>> norm = jaxgrad.nn.BatchNorm1d(2)
+    >>> jaxgrad.func.replace_all_batch_norm_modules_(norm).running_mean is None
+    True
+    """
+    for module in root.modules():
+        if hasattr(module, "_stop_tracking"):
+            module._stop_tracking()
+    return root

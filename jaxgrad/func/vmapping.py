@@ -25,13 +25,15 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
 
     in_dims: the dimension of each argument, None for one that all examples share: an int, or a tree
     of them in the structure of the arguments. Arguments by name are shared. out_dims: where the
-    dimension is in each result. randomness: "error" where `func` draws random numbers, "different"
-    ones for each example, or the "same" for all. chunk_size: so many examples at once.
+    dimension is in each result, None for one that is the same for all. randomness: "error" where
+    `func` draws random numbers, "different" ones for each example, or the "same" for all.
+    chunk_size: so many examples at once.
 
     Tensors that `func` reaches by itself are shared, and have gradients; a pass inside of it, by
     `autograd.grad` or `backward`, is that of one example. Raises ValueError for dimensions that are
-    not there or of unequal sizes, RuntimeError for random numbers under "error", for a result that
-    is no tensor, and for a write to a tensor that is shared.
+    not there or of unequal sizes, and for None where a result depends on the example; RuntimeError
+    for random numbers under "error", for a result that is no tensor, and for a write to a tensor
+    that is shared.
 
     >>> jaxgrad.func.vmap(jaxgrad.dot)(jaxgrad.ones(3, 2), jaxgrad.tensor([[1.0, 2.0]] * 3))
     tensor([3., 3., 3.])
@@ -43,7 +45,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
         )
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    mapped = functools.cache(lambda dims: Mapped(func, dims, randomness))
+    mapped = functools.cache(lambda dims: Mapped(func, dims, out_dims, randomness))
 
     @functools.wraps(func, updated=())
     def call(*args, **kwargs):
@@ -85,11 +87,12 @@ def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
     except ValueError:
         raise ValueError(
             f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible "
-            f"with the structure of inputs: in_dims has structure {jax.tree.structure(wanted)} but "
-            f"inputs have structure {jax.tree.structure(args, is_leaf=_is_tensor)}."
+            f"with the structure of `inputs`. in_dims has structure {jax.tree.structure(wanted)} "
+            f"but inputs has structure {jax.tree.structure(args, is_leaf=_is_tensor)}."
         ) from None
     dims = [*spread, *[None] * len(jax.tree.leaves(kwargs, is_leaf=_is_tensor))]
-    return tuple([_dim(func, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)])
+    where = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    return tuple([_dim(where, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)])
 
 
 def _spread(dims, args) -> list:
@@ -105,19 +108,18 @@ def _spread(dims, args) -> list:
     return [each for dim, arg in zip(dims, args, strict=True) for each in _spread(dim, arg)]
 
 
-def _dim(func, leaf, dim):
+def _dim(where, leaf, dim):
     if dim is None:
         return None
     if not isinstance(leaf, Tensor | jax.Array):
         raise ValueError(
-            f"vmap({_name(func)}, ...)(<inputs>): Got in_dim={dim} for an input but the input is "
-            f"of type {type(leaf)}. We cannot vmap over non-Tensor arguments, please use None "
-            "as the respective in_dim"
+            f"{where}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
+            "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
         )
     if not -leaf.ndim <= dim < leaf.ndim:
         raise ValueError(
-            f"vmap({_name(func)}, ...)(<inputs>): Got in_dim={dim} for some input, but that input "
-            f"is a Tensor of dimensionality {leaf.ndim} so expected in_dim to satisfy "
+            f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of "
+            f"dimensionality {leaf.ndim} so expected in_dim to satisfy "
             f"-{leaf.ndim} <= in_dim < {leaf.ndim}."
         )
     return dim % leaf.ndim
@@ -127,7 +129,7 @@ def _size(leaves, dims) -> int:
     sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
     if not sizes:
         raise ValueError(
-            "vmap: at least one input must have a dimension to map along, all are None"
+            "vmap: Expected at least one Tensor to vmap over, but in_dims is None for all inputs"
         )
     if len(set(sizes)) > 1:
         raise ValueError(
@@ -140,21 +142,40 @@ def _size(leaves, dims) -> int:
 def _laid_out(func, results, out_dims):
     """Results, whose first dimension counts examples, with that dimension where it is wanted."""
     leaves, structure = jax.tree.flatten(results, is_leaf=_is_tensor)
-    if isinstance(out_dims, int):
-        dims = [out_dims] * len(leaves)
-    else:
-        try:
-            dims = _spread(tuple(out_dims), results if isinstance(results, tuple) else (results,))
-        except (ValueError, TypeError):
-            raise ValueError(
-                f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with "
-                f"the structure of outputs, {structure}."
-            ) from None
-    placed = [
-        leaf if dim in (0, None) else ops.movedim(leaf, 0, dim)
-        for leaf, dim in zip(leaves, dims, strict=True)
-    ]
-    return jax.tree.unflatten(structure, placed)
+    dims = _out_dims(func, out_dims, results)
+    return jax.tree.unflatten(structure, map(_placed, leaves, dims))
+
+
+def _placed(leaf, dim):
+    if dim is None:
+        return ops.select(leaf, 0, 0)
+    return leaf if dim == 0 else ops.movedim(leaf, 0, dim)
+
+
+def _out_dims(func, out_dims, results) -> list[int | None]:
+    """For each result where its dimension for examples is to be."""
+    count = len(jax.tree.leaves(results, is_leaf=_is_tensor))
+    if out_dims is None or isinstance(out_dims, int):
+        return [out_dims] * count
+    if not isinstance(out_dims, tuple | list | dict):
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a "
+            "python collection of ints representing where in the outputs the vmapped dimension "
+            "should appear."
+        )
+    is_several = isinstance(results, tuple | list | dict)
+    try:
+        return _spread(out_dims, results if is_several else (results,))
+    except ValueError:
+        given, wanted = (
+            jax.tree.structure(out_dims),
+            jax.tree.structure(results, is_leaf=_is_tensor),
+        )
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
+            f"with the structure of `outputs`. out_dims has structure {given} but outputs has "
+            f"structure {wanted}."
+        ) from None
 
 
 def _name(func) -> str:
@@ -168,9 +189,10 @@ def _is_tensor(value) -> bool:
 class Mapped(Jitted):
     """A function of many examples; `dims`: for each leaf of its arguments the dimension."""
 
-    def __init__(self, function, dims, randomness):
+    def __init__(self, function, dims, out_dims, randomness):
         super().__init__(function, (), ())
         self.dims, self.randomness = dims, randomness
+        self.out_dims_of = functools.partial(_out_dims, function, out_dims)
 
     def __call__(self, *args, **kwargs):
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)

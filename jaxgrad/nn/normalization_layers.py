@@ -189,6 +189,11 @@ class _RunningNorm(Module):
 
 
 class _BatchNorm(_RunningNorm):
+    def _stop_tracking(self):
+        """Keep no running statistics from now on: see `func.replace_all_batch_norm_modules_`."""
+        self.running_mean = self.running_var = self.num_batches_tracked = None
+        self.track_running_stats = False
+
     def forward(self, input):
         self._check(input)
         momentum = self._momentum()

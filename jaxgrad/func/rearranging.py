@@ -1,0 +1,125 @@
+"""`func.rearrange`: dimensions split, permuted and merged, as a pattern of their names says."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+
+from .. import ops
+
+_TOKEN = re.compile(r"\s*(\(|\)|\.\.\.|\w+|\S)")
+# stands for the dimensions that three dots mean
+_REST = "..."
+
+
+def rearrange(tensor, pattern: str, **axes_lengths: int):
+    """A tensor with its dimensions in another order, as einops writes it: `"b c h w -> b (c h w)"`.
+
+    On the left each dimension has a name, several in parentheses where it is split, `...` for any
+    number of them, 1 for one of size one; on the right the same names stand in the wanted order,
+    merged where they are in parentheses. axes_lengths: sizes of names; in each split one may be
+    left out. A list of tensors is stacked along a new first dimension. Raises ValueError for a
+    pattern that is none, or does not fit the tensor's shape, TypeError for a size that is no int.
+
+    >>> jaxgrad.func.rearrange(jaxgrad.arange(6).view(2, 3), "a b -> (b a)")
+    tensor([0, 3, 1, 4, 2, 5])
+    """
+    if isinstance(tensor, list | tuple):
+        tensor = ops.stack(tensor)
+    for size in axes_lengths.values():
+        if not isinstance(size, int):
+            raise TypeError(f"rearrange axis lengths must be integers, got: {type(size)}")
+    left, right = _parsed(pattern)
+    unknown = axes_lengths.keys() - set(_names(left))
+    if unknown:
+        raise ValueError(f"Identifiers not found in rearrange expression: {unknown}")
+    sizes = _sizes(left, tuple(tensor.shape), axes_lengths, pattern)
+    parts = [(name, i) for name in _names(left) for i in range(len(sizes[name]))]
+    order = [parts.index((name, i)) for name in _names(right) for i in range(len(sizes[name]))]
+    wanted = []
+    for group in right:
+        inside = [size for name in group for size in sizes[name]]
+        wanted += inside if group == (_REST,) else [math.prod(inside)]
+    split = tensor.reshape([sizes[name][i] for name, i in parts])
+    return split.permute(order).reshape(wanted)
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(pattern):
+    """Both sides: for each dimension the names that it is made of; `...` stands alone."""
+    sides = pattern.split("->")
+    if len(sides) != 2:
+        raise ValueError(f"Pattern must contain a single '->' separator: {pattern!r}")
+    left, right = map(_side, sides)
+    names = [set(_names(side)) for side in (left, right)]
+    if _REST in names[1] - names[0]:
+        raise ValueError(f"Ellipsis found in right side, but not left side of a pattern {pattern}")
+    if any(_REST in group and group != (_REST,) for group in left):
+        raise ValueError(f"Ellipsis is parenthesis in the left side is not allowed: {pattern}")
+    if names[0] != names[1]:
+        raise ValueError(
+            "Identifiers only on one side of rearrange expression (should be on both): "
+            f"{names[0] ^ names[1]}"
+        )
+    return left, right
+
+
+def _side(text):
+    groups, inside = [], None
+    for token in _TOKEN.findall(text.strip()):
+        if token in "()":
+            if (token == "(") == (inside is not None):
+                raise ValueError(f"Imbalanced parentheses in expression: {text!r}")
+            inside = [] if inside is None else groups.append(tuple(inside))
+            continue
+        if token != "1" and token != _REST and not token.isidentifier():
+            cure = "rearrange only supports unnamed axes of size 1" if token.isdigit() else ""
+            raise ValueError(cure or f"Invalid axis identifier: {token}, in {text!r}")
+        names = () if token == "1" else (token,)
+        groups.append(names) if inside is None else inside.extend(names)
+    if inside is not None:
+        raise ValueError(f"Imbalanced parentheses in expression: {text!r}")
+    names = _names(groups)
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"Indexing expression contains duplicate dimension {name!r}")
+    return tuple(groups)
+
+
+def _names(groups):
+    return [name for group in groups for name in group]
+
+
+def _spread(left, shape, pattern):
+    """The names of each dimension of a shape; None where it is one of `...`."""
+    count = len(shape) - len(left) + 1
+    if ((_REST,) not in left and count != 1) or count < 0:
+        raise ValueError(
+            f"Number of dimensions in pattern ({len(left) - ((_REST,) in left)}) must be equal to "
+            f"the number of dimensions in the tensor ({len(shape)}): {pattern!r}"
+        )
+    return [each for group in left for each in ([None] * count if group == (_REST,) else [group])]
+
+
+def _sizes(left, shape, lengths, pattern):
+    """For each name its sizes: one, or those of `...`."""
+    sizes = {_REST: []}
+    for group, size in zip(_spread(left, shape, pattern), shape, strict=True):
+        if group is None:
+            sizes[_REST].append(size)
+            continue
+        open_names = [name for name in group if name not in lengths]
+        if len(open_names) > 1:
+            raise ValueError(
+                f"cannot infer the sizes of two dimensions at once, {open_names} in {pattern!r}"
+            )
+        known = math.prod(lengths[name] for name in group if name in lengths)
+        rest = size // known if open_names and known else 1
+        if known * rest != size:
+            raise ValueError(
+                f"{pattern!r}: a dimension of size {size} is not made of {list(group)} with "
+                f"{lengths}"
+            )
+        sizes |= {name: [lengths.get(name, rest)] for name in group}
+    return sizes
