@@ -179,16 +179,8 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
             "structure "
             f"{structure} and tangents with structure {other}"
         )
-    if not points:
-        raise RuntimeError(f"{name}: Expected primals to contain at least one Tensor.")
-    for what, given in (("primals", points), ("tangents", directions)):
-        for each in given:
-            if not isinstance(each, Tensor | jax.Array):
-                raise RuntimeError(
-                    f"{name}: Expected {what} to only contain Tensors, got {type(each)}"
-                )
     arrays = are_arrays(points)
-    points, directions = (list(map(_tensor, each)) for each in (points, directions))
+    points, directions = _tensors(name, "primals", points), _tensors(name, "tangents", directions)
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(*pair) for pair in zip(points, directions, strict=True)]
         output = func(*jax.tree.unflatten(structure, duals))
@@ -207,6 +199,15 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
     moved = [shown(zeros(p.primal) if p.tangent is None else p.tangent) for p in pairs]
     results = jax.tree.unflatten(structure, values), jax.tree.unflatten(structure, moved)
     return (*results, aux) if has_aux else results
+
+
+def _tensors(name, what, given):
+    if not given:
+        raise RuntimeError(f"{name}: Expected {what} to contain at least one Tensor.")
+    for each in given:
+        if not isinstance(each, Tensor | jax.Array):
+            raise RuntimeError(f"{name}: Expected {what} to only contain Tensors, got {type(each)}")
+    return list(map(_tensor, given))
 
 
 def _tensor(value):
