@@ -27,7 +27,8 @@ class Trace:
     """One compiled program, and how its arrays are the function's inputs and its outcome.
 
     `places`: the tensors that go in; `survivors`: at the first call, which has just traced it, the
-    tensors that the trace has made.
+    tensors that the trace has made, and `alive` those in the places, which nobody else may hold any
+    more; `left`: what the first of the survivors is, None where there is none.
     """
 
     mode = avals.IMMEDIATE
@@ -45,7 +46,9 @@ class Trace:
         if scope.outside.met:
             for place in scope.places.values():
                 place.fix_history()
+        self.alive = [place.tensor for place in scope.places.values()]
         self.places = [place.settle() for place in scope.places.values()]
+        self.left = self.described(scope)
         self.others = [each for each in scope.inputs if each.is_given]
         self.met, self.constants = scope.outside, closed.consts
         self.objects = scope.objects
@@ -56,9 +59,17 @@ class Trace:
     def locate(self, leaves) -> list[Tensor]:
         """The tensors that were in its places when it was traced, which has just been done."""
         tensors = []
-        for place in self.places:
-            tensors.append(place.source.find(leaves, tensors))
+        for place, tensor in zip(self.places, self.alive, strict=True):
+            tensors.append(tensor if place.is_outside else place.source.find(leaves, tensors))
+        self.alive = [None] * len(tensors)
         return tensors
+
+    def described(self, scope) -> str | None:
+        for tensor in self.survivors.values():
+            line = scope.lines.get(id(tensor))
+            where = "" if line is None else f", made at {line},"
+            return f"a tensor of shape {list(tensor.shape)}{where}"
+        return None
 
     def guard(self, tensors):
         """Note what else must be as it is for the program to serve: what the function names, and
@@ -77,7 +88,7 @@ class Trace:
     # ---- tracing
 
     def scope(self) -> Scope:
-        return Scope(self.name)
+        return Scope(self.name, notes_lines=self.jitted.wasted > 0)
 
     def wide(self):
         return jax.enable_x64(True)
@@ -274,11 +285,6 @@ class Trace:
     def again(self, arrays):
         """See `replaying.again`."""
         return again(self, arrays)
-
-    @property
-    def is_once(self) -> bool:
-        """Whether it left tensors behind, which another run would have to make anew."""
-        return bool(self.survivors)
 
     def is_over(self) -> bool:
         """Whether a tensor that it needs is gone, or a hook that it has."""

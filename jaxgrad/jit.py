@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 
 import jax
@@ -21,6 +22,13 @@ from .tensor import Tensor, is_moving
 from .tracing import ReadsTangent
 
 AUTO = "auto"
+
+# so many calls in a row that are traced have the user told
+MOST_WASTED = 3
+LEFT = (
+    "it leaves behind {} that another run would have to make anew: write into a tensor that is "
+    "there, as `state.copy_(new)`, or return it"
+)
 
 
 def jit(
@@ -89,6 +97,7 @@ class Jitted:
         self.known: dict[tuple, list[Trace]] = {}
         self.numbers: dict[tuple, Numbers] = {}
         self.count, self.why, self.last = 0, "it has not been called", None
+        self.wasted = 0  # how many of the last traces could be used once
 
     @property
     def traces(self) -> list[Trace]:
@@ -155,9 +164,23 @@ class Jitted:
         tensors = trace.locate(leaves)
         trace.guard(tensors)
         self.last = structure, leaves_of(leaves), trace
-        if not trace.is_once:
+        if trace.left is None:
+            self.wasted = 0
             self.known.setdefault(key, []).insert(0, trace)
+        else:
+            self.waste(trace)
         return trace(leaves, tensors)
+
+    def waste(self, trace):
+        """Say so where a function is traced at every call."""
+        self.wasted += 1
+        if self.wasted == MOST_WASTED:
+            warnings.warn(
+                f"{self.__name__}, compiled by jaxgrad.jit, is traced at every call: {LEFT}".format(
+                    trace.left
+                ),
+                stacklevel=4,
+            )
 
     def new_trace(self, leaves, structure, varying) -> Trace:
         return Trace(self, leaves, structure, varying)
@@ -167,6 +190,8 @@ class Jitted:
         if self.last is None:
             return "it was called for the first time"
         before, known, trace = self.last
+        if trace.left is not None:
+            return LEFT.format(trace.left)
         if structure != before:
             return f"the structure of the arguments was {before}, and is {structure}"
         for position, (old, new) in enumerate(zip(known, leaves_of(leaves), strict=True)):

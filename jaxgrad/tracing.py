@@ -28,6 +28,7 @@ from .objects import Objects
 from .places import GradientOf, Outside, Place, Source
 from .tensor import LeafState, Tensor, current
 from .varying import Varying
+from .versions import place_of_caller
 
 # An input of a trace that was found while it was under way: an equation without operands, which
 # `jit` turns into an argument. `number`: its position among the inputs.
@@ -42,15 +43,18 @@ class Scope:
     """What a function reads and makes while it is being traced.
 
     `places`: the tensors that it has met, by `id`; `inputs`: for each input of the trace a function
-    that gives it at a call; `fixed`: nodes from outside that a pass has come to, and their hooks.
+    that gives it at a call; `lines`: where `notes_lines`, by `id` the source lines that made the
+    tensors in here.
     """
 
     # whether tensors of the trace around it are from outside as well, and what is traced is a
     # program in that: one of many examples, the body of a loop
     is_inner = False
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, notes_lines: bool = False):
         self.name, self.trace = name, None
+        self.lines: dict[int, str] = {}
+        self.notes_lines = notes_lines
         self.parent = modes.scope.get()
         with take_current_trace() as self.around:
             pass
@@ -127,6 +131,8 @@ class Scope:
     def make(self, tensor: Tensor):
         """Note a tensor that was made in here."""
         self.born[id(tensor)] = weakref.ref(tensor)
+        if self.notes_lines:
+            self.lines[id(tensor)] = place_of_caller()
 
     def meet(self, tensor: Tensor, source: Source | None = None) -> Place:
         """The place of a tensor from outside, whose handle holds a tracer from now on."""
