@@ -247,10 +247,13 @@ def _prepare(value, kind):
 def _as_tensor(value):
     if value is None or isinstance(value, Tensor):
         return value
+    is_host = isinstance(value, np.ndarray)
     # JAX would read a numpy array later, when its owner may have written to it
-    value = value.copy() if isinstance(value, np.ndarray) else value
+    value = value.copy() if is_host else value
     with jax.enable_x64(True):
-        return wrap(jax.numpy.asarray(value))
+        # jnp.asarray compiles for each new shape
+        put = jax.device_put if is_host and not execution.is_traced() else jax.numpy.asarray
+        return wrap(put(value))
 
 
 def _input(leaf):
