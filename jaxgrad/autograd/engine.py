@@ -190,11 +190,16 @@ class Pass:
             execution.prepare(reverse)
         if not reverse.program.single:
             gradients = self.filled(reverse.program, gradients)
-        if node.extras is not None and node.extras.packed:
+        extras = node.extras
+        if extras is not None and extras.packed:
             saved = noting.unpacked(node, saved)
         if self.tensors:
-            return apply(reverse, [*gradients, *saved_tensors(node, saved)])
-        return reverse.kernel(*gradients, *saved)
+            results = apply(reverse, [*gradients, *saved_tensors(node, saved)])
+        else:
+            results = reverse.kernel(*gradients, *saved)
+        if extras is not None and node.saved is FREED:
+            extras.packed = None
+        return results
 
     def filled(self, program, gradients):
         """The gradients of the differentiable outputs, zeros for those that did not arrive."""

@@ -217,6 +217,28 @@ def test_H05_only_the_innermost_pair(torch):
 
 
 @as_torch
+def test_H05_what_was_packed_goes_with_the_rest_that_a_pass_frees(torch):
+    class Held:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+    held, x = [], vector(torch)
+
+    def pack(tensor):
+        made = Held(tensor)
+        held.append(weakref.ref(made))
+        return made
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda made: made.tensor):
+        y = x.exp()
+    z = y.sum()
+    z.backward(retain_graph=True)
+    kept = held[0]() is not None
+    z.backward()
+    return kept, held[0]() is None, error(z.backward), x.grad
+
+
+@as_torch
 def test_H05_what_unpack_must_give_and_pack_must_not_do(torch):
     hooks = torch.autograd.graph.saved_tensors_hooks
     x = vector(torch)
