@@ -22,6 +22,19 @@ offer = None
 
 _new = object.__new__
 _Tracer = jax.core.Tracer
+_plain = None  # the type of JAX's arrays, once a kernel has made one
+
+
+def _seen(result, aval):
+    """The abstract value of a result: a tracer where a kernel runs under somebody's trace, although
+    its inputs are concrete.
+    """
+    global _plain
+    if not isinstance(result, _Tracer):
+        _plain = type(result)
+    elif aval.mode == avals.IMMEDIATE:
+        return avals.traced(aval, result)
+    return aval
 
 
 def apply(program: Program, leaves: list):
@@ -56,8 +69,8 @@ def finish(program: Program, leaves, arrays, mask):
     if program.single:
         # as `_wrap`, without its call
         aval = program.outputs[0]
-        if isinstance(results, _Tracer) and aval.mode == avals.IMMEDIATE:
-            aval = avals.traced(aval, results)
+        if type(results) is not _plain:
+            aval = _seen(results, aval)
         made = _new(Tensor)
         made._raw = results
         made._aval = aval
@@ -81,19 +94,21 @@ def finish(program: Program, leaves, arrays, mask):
 
 
 def _record(reverse, leaves, arrays, results) -> ProgramNode:
-    if reverse.constants:
-        _refuse_inference(reverse, leaves)
+    for i in reverse.constants:
+        leaf = leaves[i]
+        if isinstance(leaf, Tensor) and leaf._node is INFERENCE_TENSOR:
+            refuse_inference(reverse.program.name, leaf)
     # loops and no comprehensions: before Python 3.12 each of those is a call
-    saved, edges = [], []
+    saved, edges, single = [], [], reverse.program.single
     for i in reverse.saved_inputs:
         saved.append(arrays[i])
     for i in reverse.saved_outputs:
-        saved.append(results if reverse.program.single else results[i])
+        saved.append(results if single else results[i])
     for i in reverse.wanted:
         leaf = leaves[i]
         node = leaf._node
         edges.append(edge_of(leaf) if node is None else (node, leaf._nr))
-    count = 1 if reverse.program.single else len(results)
+    count = 1 if single else len(results)
     if noting.active:
         return noting.new_node(reverse, saved, edges, count, leaves)
     return ProgramNode(reverse, saved, edges, count)
@@ -136,9 +151,8 @@ def _is_dual(leaf) -> bool:
 
 
 def _wrap(array, aval, requires_grad, node, output_nr):
-    # a kernel run under somebody's trace gives a tracer, although its inputs are concrete
-    if isinstance(array, _Tracer) and aval.mode == avals.IMMEDIATE:
-        aval = avals.traced(aval, array)
+    if type(array) is not _plain:
+        aval = _seen(array, aval)
     return wrap(array, aval, requires_grad, node, output_nr)
 
 
@@ -150,12 +164,6 @@ def _reverse_of(program: Program, mask):
     offer(program)
     reverse = program.reverses[mask] = program.reverse(wanted)
     return reverse
-
-
-def _refuse_inference(reverse, leaves):
-    for i in reverse.constants:
-        if isinstance(leaves[i], Tensor):
-            refuse_inference(reverse.program.name, leaves[i])
 
 
 def refuse_inference(name: str, tensor: Tensor):
