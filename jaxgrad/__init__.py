@@ -122,15 +122,22 @@ from .tensor import Tensor as Tensor
 methods.install()
 
 # where names are that few programs use, or that stand on packages which take long to import
-_LATER = {"load": "serialization", "save": "serialization"} | dict.fromkeys(
-    ("cond", "fori_loop", "scan", "while_loop"), "control_flow"
+_LATER = {"load": "serialization", "save": "serialization"}
+_LATER |= dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "control_flow")
+_LATER |= dict.fromkeys(
+    (
+        *("autocast", "clear_autocast_cache", "get_autocast_dtype", "is_autocast_cache_enabled"),
+        *("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype"),
+        "set_autocast_enabled",
+    ),
+    "amp.autocast_mode",
 )
 
 
 def __getattr__(name):
     """Every operator of the table is a function here, and its in-place form."""
-    if name == "optim":
-        return importlib.import_module("jaxgrad.optim")
+    if name in ("amp", "optim"):
+        return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
     plain = name.removesuffix("_")

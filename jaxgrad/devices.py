@@ -118,6 +118,11 @@ def _devices(type):
     return []
 
 
+def has(type: str) -> bool:
+    """Whether there is a device of a type."""
+    return bool(_devices(type))
+
+
 @functools.cache
 def _name(found: jax.Device) -> device:
     type = _TYPES.get(found.platform, "cpu")

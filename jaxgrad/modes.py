@@ -62,6 +62,10 @@ def switch(wanted: int) -> int:
 scope = contextvars.ContextVar("jaxgrad.scope", default=None)
 lift = born = slot = None
 
+# To which dtypes autocast converts here and now (casting.py): pairs of a type of device and a
+# dtype, None where it is off; and the parameters that have been converted since it was entered.
+casting = contextvars.ContextVar("jaxgrad.casting", default=None)
+casts = contextvars.ContextVar("jaxgrad.casts", default=None)
 
 # what a function that may run several times draws, here and now
 draws = contextvars.ContextVar("jaxgrad.draws", default=None)

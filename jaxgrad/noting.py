@@ -62,8 +62,8 @@ def unobserve(observer):
 
 def settings() -> tuple | None:
     """What of it decides what a program that is traced here and now does; None if nothing does."""
-    pair, strict = packing.get(), versions.strict.get()
-    return (pair, strict) if pair or strict else None
+    pair, strict, casting = packing.get(), versions.strict.get(), modes.casting.get()
+    return (pair, strict, casting) if pair or strict or casting else None
 
 
 class Pair(NamedTuple):

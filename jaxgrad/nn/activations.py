@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import ops
+from ..casting import lowered
 from .functional import hardtanh
 
 
@@ -98,6 +99,7 @@ def prelu(input, weight):
     >>> F.prelu(jaxgrad.tensor([-2.0, 2.0]), jaxgrad.tensor([0.25]))
     tensor([-0.5000,  2.0000])
     """
+    input, weight = lowered(input, weight)
     count = weight.numel()
     channels = input.shape[1] if input.ndim > 1 else 1
     if count not in (1, channels):

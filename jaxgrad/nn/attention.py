@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import dtypes, ops
+from ..casting import lowered
 from .dropping import dropout
 
 
@@ -29,6 +30,7 @@ def scaled_dot_product_attention(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True"
         )
+    query, key, value, attn_mask = lowered(query, key, value, attn_mask)
     if enable_gqa:
         key, value = _shared(key, query), _shared(value, query)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
+from ..casting import lowered
 from .lowering import operator
 
 
@@ -110,6 +111,7 @@ def _edges(padding, kernel, stride, dilation):
 
 def _convolve(dimensions, input, weight, bias, stride, padding, dilation, groups):
     name = f"conv{dimensions}d"
+    input, weight, bias = lowered(input, weight, bias)
     stride = several(stride, dimensions, "stride")
     dilation = several(dilation, dimensions, "dilation")
     if min(stride) <= 0:
@@ -146,6 +148,7 @@ def _turn_around(
     dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation
 ):
     name = f"conv_transpose{dimensions}d"
+    input, weight, bias = lowered(input, weight, bias)
     stride = several(stride, dimensions, "stride")
     dilation = several(dilation, dimensions, "dilation")
     padding = several(padding, dimensions, "padding")

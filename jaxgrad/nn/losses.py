@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..autograd import Function
+from ..casting import widened
 from .functional import _reduction, _warn_of_broadcast
 from .normalization import norm_along
 
@@ -54,6 +55,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
+    input, target, weight = widened(input, target, weight)
     losses = _BinaryCrossEntropy.apply(input, target)
     return _reduced(losses if weight is None else losses * weight, reduction)
 
@@ -68,6 +70,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     number = _reduction(reduction)
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta: {delta}")
+    input, target, weight = widened(input, target, weight)
     apart = input - target
     distance = apart.abs()
     losses = ops.where(distance <= delta, apart * apart * 0.5, (distance - 0.5 * delta) * delta)
@@ -86,6 +89,7 @@ def margin_ranking_loss(
     tensor(1.)
     """
     number = _reduction(reduction, size_average, reduce)
+    input1, input2, target = widened(input1, input2, target)
     return _reduced((margin - target * (input1 - input2)).clamp_min(0), number)
 
 
@@ -111,6 +115,7 @@ def cosine_embedding_loss(
     tensor(0.7500)
     """
     number = _reduction(reduction, size_average, reduce)
+    input1, input2, target = widened(input1, input2, target)
     cosine = cosine_similarity(input1, input2, -1)
     apart = ops.where(target == -1, (cosine - margin).clamp_min(0), 0)
     return _reduced(ops.where(target == 1, 1 - cosine, apart), number)
@@ -128,6 +133,7 @@ def triplet_margin_loss(
     tensor(4.0000)
     """
     number = _reduction(reduction, size_average, reduce)
+    anchor, positive, negative = widened(anchor, positive, negative)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
@@ -158,6 +164,7 @@ def poisson_nll_loss(
     tensor(1.)
     """
     number = _reduction(reduction, size_average, reduce)
+    input, target = widened(input, target)
     losses = input.exp() - target * input
     if not log_input:
         losses = input - target * (input + eps).log()
@@ -198,6 +205,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: s
     tensor(0.6931)
     """
     number = _reduction(reduction, size_average, reduce)
+    input, target = widened(input, target)
     return _reduced(-ops.log_sigmoid(target * input), number)
 
 
@@ -210,5 +218,6 @@ def hinge_embedding_loss(
     tensor(0.5000)
     """
     number = _reduction(reduction, size_average, reduce)
+    input, target = widened(input, target)
     near = ops.where(target == -1, (margin - input).clamp_min(0), 0)
     return _reduced(near + ops.where(target == 1, input, 0), number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import ops
+from ..casting import widened
 from ..conversion import tensor
 
 # numpy's words for PyTorch's
@@ -34,6 +35,8 @@ def pad(input, pad, mode: str = "constant", value: float | None = None):
         )
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}: it is one of {_MODES}")
+    if mode == "replicate" or (mode == "reflect" and len(pad) < 6):
+        (input,) = widened(input)
     for number in range(len(pad) // 2):
         before, after = pad[2 * number : 2 * number + 2]
         if before or after:

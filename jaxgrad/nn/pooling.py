@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from .. import ops
+from ..casting import widened
 from .convolution import several
 from .lowering import operator
 
@@ -187,6 +188,8 @@ class Windows:
 
 def _max_pool(dimensions, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     name = f"max_pool{dimensions}d"
+    if dimensions == 3:
+        (input,) = widened(input)
     windows = Windows(name, dimensions, input, kernel_size, stride, padding, dilation, ceil_mode)
     pool = greatest_with_places if return_indices else greatest
     return pool(
@@ -200,6 +203,8 @@ def _avg_pool(
     name = f"avg_pool{dimensions}d"
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
+    if dimensions == 3:
+        (input,) = widened(input)
     windows = Windows(name, dimensions, input, kernel_size, stride, padding, 1, ceil_mode)
     made = sums(input, windows.sizes, windows.strides, windows.edges, windows.counts)
     if divisor is None:

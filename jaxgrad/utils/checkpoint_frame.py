@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import jax
 
-from .. import dtypes, execution, modes, noting
+from .. import casting, dtypes, execution, modes, noting
 from ..autograd import engine
 from ..autograd.saved_tensors import saved_tensors_hooks
 from ..autograd.saving import Saved
@@ -74,6 +74,7 @@ class Frame:
         self.scope, self.traced = modes.scope.get(), execution.is_traced()
         self.draws = Draws() if options.preserve_rng_state else None
         self.dtype, self.off = dtypes.get_default_dtype(), modes.off.get()
+        self.casting = modes.casting.get()
         arguments = list(tensors_in((args, kwargs)))
         self.arguments = mapped((args, kwargs), once(self.kept))
         self.outside = Outside(function, arguments)
@@ -212,12 +213,13 @@ class Frame:
 
     @contextmanager
     def settings(self):
-        """Grad mode and default dtype of the first run, and no pass around."""
+        """Grad mode, default dtype and autocast of the first run, and no pass around."""
         before, off, current = modes.switch(RECORD), modes.off.set(self.off), None
         current = engine.current.set(None)
         dtypes.set_default_dtype(self.dtype)
         try:
-            yield
+            with casting.entered(self.casting):
+                yield
         finally:
             engine.current.reset(current)
             modes.off.reset(off)

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import warnings
 
-from .. import autograd, views
+from .. import autograd, casting, modes, views
 from ..execution import is_traced
 from ..modes import Draws, is_grad_enabled
 from ..tensor import Tensor, wrap
@@ -23,6 +23,7 @@ class CheckpointFunction(autograd.Function):
     def forward(ctx, run_function, preserve_rng_state, *args):
         check_backward_validity(args)
         ctx.run_function, ctx.draws = run_function, Draws() if preserve_rng_state else None
+        ctx.casting = modes.casting.get()
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
         ctx.others = [None if isinstance(arg, Tensor) else arg for arg in args]
         ctx.places = [isinstance(arg, Tensor) for arg in args]
@@ -44,7 +45,7 @@ class CheckpointFunction(autograd.Function):
         inputs = detach_variable(tuple(next(saved) if place else other for place, other in pairs))
         given = [value for value in inputs if isinstance(value, Tensor)]
         again = ctx.outside.again(given, functools.partial(_after, grads, choose=not given))
-        with again, autograd.enable_grad(), _drawing(ctx.draws):
+        with again, autograd.enable_grad(), _drawing(ctx.draws), casting.entered(ctx.casting):
             outputs = ctx.run_function(*inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         wanted = [
