@@ -1,4 +1,4 @@
-"""The page of rows: what of torch.autograd there is, and the tests that prove it.
+"""The page of rows: what of torch.autograd and its kin there is, and the tests that prove it.
 
 python tests/rows.py     writes docs/api/autograd_rows.md from autograd/rows.yaml and the names of
                          all tests, and prints the rows that have none
@@ -21,9 +21,10 @@ IDS = re.compile(r"[A-Z]\d\d(?=_|$)|edge_\d\d(?=_|$)")
 HEAD = """\
 # torch.autograd, row by row
 
-What PyTorch 2.13's `torch.autograd` offers, and the tests that prove that jaxgrad does the same. A
-remark says where it differs: where PyTorch slips, or where there is nothing on JAX that a call
-could mean, and which is then accepted. `tests/rows.py` writes this page.
+What PyTorch 2.13's `torch.autograd` offers, and `torch.func`, `torch.utils.checkpoint` and training
+beside it, and the tests that prove that jaxgrad does the same. A remark says where it differs: where
+PyTorch slips, or where there is nothing on JAX that a call could mean, and which is then accepted.
+`tests/rows.py` writes this page.
 """
 
 

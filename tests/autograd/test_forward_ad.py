@@ -637,7 +637,7 @@ def test_I07_data_of_another_shape():
 
 
 @as_torch
-def test_I08_C03_S44_no_grad_keeps_tangents(torch):
+def test_I08_C03_no_grad_keeps_tangents(torch):
     """It is about reverse mode; `detach`, or what is unpacked, stops tangents."""
     with torch.autograd.forward_ad.dual_level():
         x = torch.autograd.forward_ad.make_dual(leaf(torch, 1.0, 2.0), torch.ones(2))

@@ -243,10 +243,55 @@ def test_a_training_script(torch):
 
 @pytest.mark.slow
 @as_torch(precision=1e-6)
-def test_a_training_script_compiled(torch):
+def test_S06_a_training_script_compiled(torch):
     """PyTorch runs it as it is; here it is one program for all five learning rates."""
     if torch is not jaxgrad:
         return script(torch, lambda step: step)[:-1]
     *found, step = script(torch, torch.jit)
     assert len(step.traces) == 1
+    return found
+
+
+def micro_batches(torch, compile):
+    """Two steps, each with the gradients of four parts of a batch and of all of it."""
+    net = torch.nn.Linear(2, 1).double()
+    with torch.no_grad():
+        net.weight.copy_(torch.tensor([[0.5, -1.5]]))
+        net.bias.fill_(0.25)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.125, momentum=0.5)
+    x = torch.arange(16.0, dtype=torch.float64).reshape(8, 2) / 8
+    y = x.sin().sum(1, keepdim=True)
+
+    def loss_of(part):
+        return torch.nn.functional.mse_loss(net(x[part]), y[part])
+
+    def accumulate(first):
+        for start in range(first, first + 4, 2):
+            (loss_of(slice(start, start + 2)) / 4).backward()
+
+    accumulate, update = compile(accumulate), compile(optimizer.step)
+    whole, found = compile(lambda: loss_of(slice(None)).backward()), []
+    for _ in range(2):
+        for way in (lambda: [accumulate(first) for first in (0, 4)], whole):
+            optimizer.zero_grad()
+            way()
+            found.append([parameter.grad for parameter in net.parameters()])
+        update()
+    return found, list(net.parameters()), accumulate
+
+
+@pytest.mark.slow
+@as_torch
+def test_S07_gradients_of_micro_batches(torch):
+    return micro_batches(torch, lambda step: step)[:-1]
+
+
+@pytest.mark.slow
+@as_torch(precision=1e-13)
+def test_S07_gradients_of_micro_batches_compiled(torch):
+    if torch is not jaxgrad:
+        return micro_batches(torch, lambda step: step)[:-1]
+    *found, accumulate = micro_batches(torch, torch.jit)
+    # where a part begins is part of the program, and so is whether there is a .grad already
+    assert len(accumulate.traces) == 2
     return found
