@@ -161,4 +161,4 @@ def _watch(change):
         _open += change
         pair = (_bind_converted, _write_unconverted) if _open else (_bind, _write_into)
         Operator.bind, Operator.write_into = pair
-    tracing._count(change)
+    tracing.count_open(change)

@@ -11,7 +11,7 @@ import jax
 from . import avals, execution
 from .inputs import ArgumentInput, Input
 from .joint import Compiled, CompiledNode, Pullback, Split, part
-from .modes import mode
+from .modes import casting, mode
 from .nodes import FREED
 from .outcomes import Outcome
 from .places import Argument
@@ -39,7 +39,7 @@ class Trace:
         self.varying = varying
         self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
         self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
-        self.grad_mode, self.derivative = mode.get(), None
+        self.grad_mode, self.casting, self.derivative = mode.get(), casting.get(), None
         scope = self.scope()
         with self.wide():
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()

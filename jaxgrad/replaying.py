@@ -11,7 +11,7 @@ import math
 
 import jax
 
-from . import avals, levels
+from . import avals, casting, levels
 from .inputs import ArgumentInput
 from .joint import pull
 from .modes import switch
@@ -31,7 +31,7 @@ class Replay(Scope):
 
     def __init__(self, trace, inputs):
         super().__init__(trace.name)
-        self.is_inner = trace.is_inner
+        self.is_inner, self.casting = trace.is_inner, trace.casting
         keys = [("tensor", place.number) for place in trace.places]
         keys += [source.key for source in trace.others]
         self.given = dict(zip(keys, inputs, strict=True))
@@ -46,7 +46,7 @@ class Replay(Scope):
         """
         tokens = levels.window.set((0, math.inf)), levels.enabled.set(True)
         try:
-            with super().open():
+            with super().open(), casting.entered(self.casting):
                 yield self
         finally:
             levels.window.reset(tokens[0])

@@ -72,14 +72,14 @@ class Scope:
     def open(self):
         """Trace around this place; afterwards every tensor is what it was before."""
         token = modes.scope.set(self)
-        _count(1)
+        count_open(1)
         try:
             with take_current_trace() as self.trace:
                 pass
             with self.outside.meeting():
                 yield self
         finally:
-            _count(-1)
+            count_open(-1)
             modes.scope.reset(token)
             self.restore()
             self.forget()
@@ -296,7 +296,7 @@ def outside():
         modes.scope.reset(token)
 
 
-def _count(change):
+def count_open(change):
     global _open
     with _lock:
         _open += change

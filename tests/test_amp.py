@@ -368,6 +368,25 @@ def test_S05_a_program_of_its_own():
     assert len(product.traces) == 3
 
 
+def test_S05_a_compiled_function_is_differentiated_as_it_ran():
+    """Twice, once autocast has been left: rounding tells that products were of half precision."""
+
+    def second(wrapped):
+        w = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        x = jaxgrad.tensor([[1.003, 0.507]], requires_grad=True)
+        with jaxgrad.autocast("cpu"):
+            y = wrapped(lambda x: ((x @ w) ** 2).sum())(x)
+        (slope,) = jaxgrad.autograd.grad(y, x, create_graph=True)
+        return jaxgrad.autograd.grad((slope * slope).sum(), w)[0].numpy()
+
+    w, x = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.003, 0.507]])
+    slope = 2 * x @ w @ w.T  # of |x w|^2; what follows is the gradient of its square
+    exact = 4 * (x.T @ slope + slope.T @ x) @ w
+    for wrapped in (lambda f: f, jaxgrad.jit):
+        np.testing.assert_allclose(second(wrapped), exact, rtol=2**-6)
+        assert abs(second(wrapped) - exact).max() > 1
+
+
 @pytest.mark.parametrize("around", [False, True], ids=["inside", "around"])
 def test_R13_a_compiled_pass(around):
     def results(wrapped):
