@@ -12,6 +12,7 @@ from .. import conversion, dtypes, execution, modes
 from ..autograd.profiler_marks import record_function
 from ..hooks import Hooks, RemovableHandle, register
 from ..tensor import Tensor, current, wrap
+from .groups import Group, named
 
 # in the place of a default: the group must say
 required = object()
@@ -81,6 +82,8 @@ class Optimizer:
     def _set_up(self):
         self._changes, self._stepping = 0, False
         self._opt_called = self._is_scheduled = self._is_traced = False
+        # of the scope in which a scheduler's step is due at the end
+        self._due = None
         self._before_step, self._after_step = Hooks(), Hooks()
         self._before_saving, self._after_saving = Hooks(), Hooks()
         self._before_loading, self._after_loading = Hooks(), Hooks()
@@ -98,6 +101,7 @@ class Optimizer:
         if "_changes" not in self.__dict__:
             self._set_up()
         self.__dict__.update(state)
+        self.param_groups = [Group(group) for group in self.param_groups]
         self.defaults.setdefault("differentiable", False)
         self._changes += 1
 
@@ -121,7 +125,7 @@ class Optimizer:
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
-        names, params = _named(param_group["params"])
+        names, params = named(param_group["params"])
         for param in params:
             self._check(param)
         for name, default in self.defaults.items():
@@ -145,7 +149,7 @@ class Optimizer:
         param_group["params"] = params
         if names is not None:
             param_group["param_names"] = names
-        self.param_groups.append(param_group)
+        self.param_groups.append(Group(param_group))
         self._changes += 1
 
     def _check(self, param):
@@ -157,6 +161,14 @@ class Optimizer:
         if self.defaults.get("differentiable") or param.is_leaf or param.retains_grad:
             return
         raise ValueError(NOT_A_LEAF.format(list(param.shape), param.grad_fn.name()))
+
+    def _check_rates(self, scope):
+        if self._due is not None and self._due() is scope:
+            raise RuntimeError(
+                f"{type(self).__name__}.step() after the step of a scheduler, in a function that "
+                "jaxgrad.jit is tracing, where schedulers step when the call has ended: let the "
+                "scheduler's step be the last, or call it outside"
+            )
 
     def zero_grad(self, set_to_none: bool = True):
         """Have the parameters forget their gradients; or with `set_to_none=False` fill those that
@@ -323,24 +335,6 @@ def _register(hooks, hook, prepend):
     return handle
 
 
-def _named(given) -> tuple[list | None, list]:
-    """The names of parameters, None where they have none, and the parameters."""
-    if isinstance(given, set):
-        raise TypeError(
-            "optimizer parameters need to be organized in ordered collections, but the ordering of "
-            "tensors in sets will change between runs. Please use a list instead."
-        )
-    given = [given] if isinstance(given, Tensor) else list(given)
-    pairs = [each for each in given if isinstance(each, tuple)]
-    if not pairs:
-        return None, given
-    if len(pairs) < len(given):
-        raise ValueError(
-            "all optimizer params should be with/without names. Some param names are missing"
-        )
-    return [name for name, _ in pairs], [param for _, param in pairs]
-
-
 def _clear(gradient):
     if gradient.grad_fn is not None:
         gradient.detach_()
@@ -360,8 +354,11 @@ def _hooked(step):
     def call(self, *args, **kwargs):
         if self._stepping:
             return step(self, *args, **kwargs)
+        scope = modes.scope.get()
+        if scope is not None:
+            self._is_traced = True
+            self._check_rates(scope)
         self._stepping = self._opt_called = True
-        self._is_traced = self._is_traced or modes.scope.get() is not None
         try:
             if not execution.observers:
                 return _between_hooks(step, self, args, kwargs)

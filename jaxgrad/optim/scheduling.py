@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+import weakref
 
+from .. import modes
 from ..autograd.grad_mode import no_grad
 from ..tensor import Tensor
 from .optimizer import Optimizer
@@ -20,6 +23,15 @@ TOO_EARLY = (
 OVERRIDDEN = (
     "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
     "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`"
+)
+# a scheduler in a function that jaxgrad.jit is tracing
+NOT_HERE = (
+    "{}.step {}, in a function that jaxgrad.jit is tracing, where schedulers step once, when the "
+    "call has ended: call it outside. The rates are inputs, and may change without a new trace"
+)
+NOT_YET = (
+    "the learning rates after a scheduler's step are not known in a function that jaxgrad.jit is "
+    "tracing, where schedulers step when the call has ended: call get_last_lr() outside"
 )
 NOT_LAST = "To get the last learning rate computed by the scheduler, please use `get_last_lr()`."
 
@@ -57,9 +69,26 @@ def for_groups(name, optimizer, value) -> list:
     return [each.clone() if isinstance(each, Tensor) else each for each in value]
 
 
+def _at_each_call(step):
+    """A scheduler's `step` that waits, in a function that is being traced, until a call of the
+    program has ended.
+    """
+
+    @functools.wraps(step)
+    def call(self, *args, **kwargs):
+        scope = modes.scope.get()
+        if scope is None:
+            return step(self, *args, **kwargs)
+        return self._wait(scope, args or kwargs)
+
+    return call
+
+
 class LRScheduler:
     """The base of schedulers: each `step` sets the rates of all groups to those that `get_lr`
     gives.
+
+    In a function that `jaxgrad.jit` compiles a step is made when the call has ended.
 
     A subclass gives `get_lr()`, from `self.last_epoch`, `self.base_lrs` and the groups of
     `self.optimizer`. last_epoch: of the epoch to resume after, for which each group must have an
@@ -78,6 +107,11 @@ class LRScheduler:
 
     _get_lr_called_within_step = False
     _is_initial = False
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _at_each_call(cls.__dict__["step"])
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         check_optimizer(optimizer)
@@ -117,12 +151,40 @@ class LRScheduler:
 
     def get_last_lr(self) -> list:
         """The rates of the groups that were set last."""
+        scope = modes.scope.get()
+        if scope is not None:
+            if self.optimizer._due is not None and self.optimizer._due() is scope:
+                raise RuntimeError(NOT_YET)
+            scope.objects.depend(self, _last)
         return self._last_lr
 
     def get_lr(self) -> list:
         """The rates of the groups in this epoch."""
         raise NotImplementedError(f"{type(self).__name__}.get_lr")
 
+    # ---- steps
+
+    def _wait(self, scope, given):
+        if given:
+            raise RuntimeError(NOT_HERE.format(type(self).__name__, "that is given a number"))
+        known = scope.objects.attributes.get((id(self), "_calls"))
+        if scope.is_inner or (known is not None and known.is_set):
+            raise RuntimeError(NOT_HERE.format(type(self).__name__, "more than once"))
+        scope.objects.settle(self, "_calls")
+        self.optimizer._due = weakref.ref(scope)
+
+    @property
+    def _calls(self):
+        """What is set after each call of a program in which the scheduler steps
+        (`Objects.settle`), since it is never what it was.
+        """
+        return object()
+
+    @_calls.setter
+    def _calls(self, _):
+        self.step()
+
+    @_at_each_call
     def step(self, epoch: int | None = None):
         """Go on to the next epoch."""
         if self._step_count == 1:
@@ -165,3 +227,7 @@ class LRScheduler:
     def _warn_outside(self):
         if not self._get_lr_called_within_step:
             warnings.warn(NOT_LAST, UserWarning, stacklevel=3)
+
+
+def _last(scheduler):
+    return list(scheduler._last_lr)

@@ -25,6 +25,7 @@ from ..recording import apply
 from ..tensor import Tensor, current, wrap
 from ..varying import Varying
 from ..versions import counter_of
+from .groups import as_set, raw, settings
 from .optimizer import Optimizer
 
 
@@ -121,7 +122,8 @@ def structure_of(optimizer):
     there are in its state and its groups, and what decides on their programs.
     """
     kept = chain.from_iterable(map(_values, optimizer.state.values()))
-    groups = [(optimizer.rule(group), *_identity(group)) for group in optimizer.param_groups]
+    groups = map(dict, optimizer.param_groups)
+    groups = [(optimizer.rule(group), *_identity(group)) for group in groups]
     return optimizer._changes, tuple(map(id, kept)), groups
 
 
@@ -153,6 +155,7 @@ class Step:
         work, idle = [], []
         for number, group in enumerate(self.optimizer.param_groups):
             params, grads = [], []
+            group = dict(group) if self.scope is None else as_set(self.scope, group)
             for param in group["params"]:
                 grad = param.grad
                 if grad is None:
@@ -203,10 +206,15 @@ class Step:
             value = wrap(value)
         if isinstance(value, Tensor):
             return value
-        if self.scope is not None and not isinstance(value, Varying):
+        if self.scope is not None and not self.is_constant(position, name):
             group = weakref.ref(self.optimizer), position, name
             value = tracing.number(functools.partial(read, *group))
         return value._array if isinstance(value, Varying) else float(value)
+
+    def is_constant(self, position, name) -> bool:
+        """Whether what is being traced has set a number of a group itself."""
+        name = "betas" if name in ("beta1", "beta2") else name
+        return (id(self.optimizer.param_groups[position]), name) in settings(self.scope)
 
     # ---- the program
 
@@ -253,8 +261,8 @@ class Step:
 
 def entry(group, name):
     if name in ("beta1", "beta2"):
-        return group["betas"][name == "beta2"]
-    return group[name]
+        return raw(group, "betas")[name == "beta2"]
+    return raw(group, name)
 
 
 def read(optimizer, position, name):

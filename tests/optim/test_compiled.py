@@ -378,3 +378,118 @@ def test_a_step_of_an_optimizer_from_outside_is_refused_under_a_trace():
     training.run()
     with pytest.raises(RuntimeError, match="from outside of the function that is being compiled"):
         jax.jit(lambda: training.optimizer.step())()
+
+
+# what a function that is compiled does to groups and schedulers itself
+
+
+def test_a_scheduler_steps_within():
+    rates = []
+
+    def step(training):
+        if not hasattr(training, "schedulers"):
+            known = jaxgrad.optim.lr_scheduler
+            first = known.ConstantLR(training.optimizer, 0.5, 2)
+            training.schedulers = [
+                known.SequentialLR(
+                    training.optimizer, [first, known.StepLR(training.optimizer, 1)], [3]
+                )
+            ]
+        loss = training.usual()
+        training.schedulers[0].step()
+        return loss
+
+    def script(training):
+        step(training)  # which makes the scheduler
+        for _ in range(4):
+            training.step()
+            rates.append(training.schedulers[0].get_last_lr())
+
+    assert both(sgd, script, step) == 1
+    np.testing.assert_allclose(rates, 2 * [[0.1], [0.1], [0.01], [0.001]], rtol=1e-12)
+
+
+def test_a_scheduler_that_steps_within_refuses_what_would_be_out_of_date():
+    def ending(*after):
+        x = jaxgrad.ones(2, requires_grad=True)
+        optimizer = sgd([x])
+        scheduler = jaxgrad.optim.lr_scheduler.StepLR(optimizer, 1)
+        plateau = jaxgrad.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        known = {
+            "step": optimizer.step,
+            "again": scheduler.step,
+            "rates": scheduler.get_last_lr,
+            "metric": lambda: plateau.step(1.0),
+            "error": lambda: 1 / 0,
+        }
+
+        def step():
+            (x * x).sum().backward()
+            optimizer.step()
+            scheduler.step()
+            for name in after:
+                known[name]()
+
+        with pytest.raises((RuntimeError, ZeroDivisionError)) as raised:
+            jaxgrad.jit(step)()
+        assert x.tolist() == [1, 1] and scheduler.get_last_lr() == [0.1]
+        return str(raised.value)
+
+    assert "SGD.step() after the step of a scheduler" in ending("step")
+    assert "StepLR.step more than once" in ending("again")
+    assert "call get_last_lr() outside" in ending("rates")
+    assert "ReduceLROnPlateau.step that is given a number" in ending("metric")
+    assert "division" in ending("error")
+
+
+def test_a_rate_that_is_looked_at_or_set_within():
+    seen = []
+
+    def decay(training):
+        loss = training.usual()
+        for group in training.optimizer.param_groups:
+            group["lr"] *= 0.5
+            group["betas"] = (group.get("betas")[0] - 0.1, 0.99)
+        return loss
+
+    def script(training):
+        for _ in range(3):
+            training.step()
+        (group,) = training.optimizer.param_groups
+        seen.append((group["lr"], group["betas"][0]))
+
+    assert both(adam, script, decay) == 3  # a rate that Python looks at is part of the program
+    np.testing.assert_allclose(seen, 2 * [(0.0125, 0.6)], rtol=1e-12)
+
+
+def test_a_rate_that_is_set_within_is_set_at_each_call():
+    rates = {"low": 0.1, "high": 0.2}
+
+    def step(training, name):
+        training.optimizer.param_groups[0].update(lr=rates[name])
+        return training.usual()
+
+    def script(training):
+        (group,) = training.optimizer.param_groups
+        for name in ("low", "low", "high", "high"):
+            group["lr"] = 7.0
+            training.step(name)
+            assert group["lr"] == rates[name]
+
+    assert both(sgd, script, step) == 2
+
+
+def test_an_optimizer_of_ones_own_has_the_rate_of_now():
+    class Signs(jaxgrad.optim.Optimizer):
+        @jaxgrad.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                for param in group["params"]:
+                    param.sub_(group["lr"] * param.grad.sign())
+
+    def script(training):
+        for rate in (0.5, 0.25, 0.25):
+            training.optimizer.param_groups[0]["lr"] = rate
+            training.step()
+
+    assert both(lambda params: Signs(params, {"lr": 1.0}), script) == 2

@@ -1,0 +1,145 @@
+"""Parameter groups, and what compiled functions note of them."""
+
+from __future__ import annotations
+
+import weakref
+
+from .. import dtypes, factories, modes, tracing
+from ..autograd.grad_mode import no_grad
+from ..tensor import Tensor
+from ..varying import Varying
+
+VARIES = (
+    "param_groups[...][{!r}] is set to several numbers, one of which varies from call to call, in "
+    "a function that jaxgrad.jit is tracing: set it before the call. There it may be another one "
+    "each time, without a new trace"
+)
+
+
+class Group(dict):
+    """The options of a parameter group, with its `"params"`.
+
+    In a function that `jaxgrad.jit` is tracing, the program is for the options that the function
+    looks at, and those that it sets are set when a call has ended. An optimizer's own `step` looks
+    past this: numbers are inputs of its program.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=0.5)
+    >>> halve = jaxgrad.jit(lambda: optimizer.param_groups[0].update(lr=0.25))
+    >>> halve()
+    >>> optimizer.param_groups[0]["lr"]
+    0.25
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __getitem__(self, name):
+        value = raw(self, name)
+        scope = modes.scope.get()
+        if scope is None or isinstance(value, Tensor | list):
+            return value
+        known = settings(scope).get((id(self), name))
+        if known is not None:
+            return known.option
+        scope.objects.expect(self, name)
+        return value
+
+    def get(self, name, default=None):
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __setitem__(self, name, value):
+        scope = modes.scope.get()
+        if scope is None or isinstance(value, Tensor | list):
+            dict.__setitem__(self, name, value)
+            return
+        if isinstance(value, tuple) and any(isinstance(each, Varying) for each in value):
+            raise RuntimeError(VARIES.format(name))
+        known = settings(scope).setdefault((id(self), name), Setting(self, name))
+        known.take(value)
+        scope.objects.settle(known, "value")
+
+    def update(self, *given, **options):
+        for name, value in dict(*given, **options).items():
+            self[name] = value
+
+    def __getattr__(self, name):
+        """An option, for `Objects` to compare."""
+        if name not in self:
+            raise AttributeError(f"a parameter group has no option {name!r}")
+        return raw(self, name)
+
+
+raw = dict.__getitem__
+
+
+class Setting:
+    """An option that a function which is being traced sets: `value` has the group have it.
+
+    `tensor`: of a number that varies from call to call, where each call leaves it.
+    """
+
+    def __init__(self, group, name):
+        self.group, self.name, self.tensor = group, name, None
+
+    def take(self, option):
+        self.option = option
+        if not isinstance(option, Varying):
+            self.tensor = None
+            return
+        with tracing.outside():
+            kind = dtypes.int64 if option.kind is int else dtypes.float64
+            self.tensor = factories.zeros((), dtype=kind)
+        with no_grad():
+            self.tensor.fill_(option)
+
+    @property
+    def value(self):
+        # never the same, so that it is set after each call, and keeps what it needs for that
+        if self.tensor is not None:
+            self.option = None
+        return self, self.option, self.tensor
+
+    @value.setter
+    def value(self, given):
+        _, option, tensor = given
+        self.group[self.name] = option if tensor is None else tensor.item()
+
+
+# by the outermost scope, and the group and the name of an option
+_settings = weakref.WeakKeyDictionary()
+
+
+def settings(scope) -> dict[tuple, Setting]:
+    """What the function that is being traced has set."""
+    while scope.parent is not None:
+        scope = scope.parent
+    return _settings.setdefault(scope, {})
+
+
+def as_set(scope, group) -> dict:
+    """The options of a group, with those that the function which is being traced has set."""
+    options = dict(group)
+    for (owner, name), each in settings(scope).items():
+        if owner == id(group):
+            options[name] = each.option
+    return options
+
+
+def named(given) -> tuple[list | None, list]:
+    """The names of parameters, None where they have none, and the parameters."""
+    if isinstance(given, set):
+        raise TypeError(
+            "optimizer parameters need to be organized in ordered collections, but the ordering of "
+            "tensors in sets will change between runs. Please use a list instead."
+        )
+    given = [given] if isinstance(given, Tensor) else list(given)
+    pairs = [each for each in given if isinstance(each, tuple)]
+    if not pairs:
+        return None, given
+    if len(pairs) < len(given):
+        raise ValueError(
+            "all optimizer params should be with/without names. Some param names are missing"
+        )
+    return [name for name, _ in pairs], [param for _, param in pairs]
