@@ -21,7 +21,8 @@ def numbers(torch, *shape):
 
 
 def calls(torch):
-    """What is converted and what is not, of arguments that `c` gives another dtype."""
+    """What is converted and what is not, of arguments that `c` may give another dtype: products,
+    which want the half, and the rest."""
     F, classes = torch.nn.functional, torch.tensor([0, 1])
 
     def r(*shape):
@@ -79,15 +80,24 @@ def calls(torch):
 
 @as_torch
 def test_S05_what_is_converted(torch):
-    known, found = calls(torch), {}
-    with torch.autocast("cpu"):
-        for name, call in known.items():
-            made = call(lambda x: x), call(lambda x: x.bfloat16())
-            found[name] = [str(each.dtype) for each in made]
-        double = [str(known[name](lambda x: x.double()).dtype) for name in ("mm", "mse_loss")]
-    with torch.autocast("cpu", dtype=torch.float16):
-        half = known["mm"](lambda x: x.bfloat16())
-    return found, double, str(half.dtype)
+    known = calls(torch)
+
+    def dtypes():
+        found = {}
+        with torch.autocast("cpu"):
+            for number, (name, call) in enumerate(known.items()):
+                is_product = number <= list(known).index("attention")
+                made = call(lambda x: x) if is_product else call(lambda x: x.bfloat16())
+                found[name] = str(made.dtype)
+            found["float32"] = str(known["softmax"](lambda x: x).dtype)
+            for name in ("mm", "mse_loss"):
+                found[f"{name} of float64"] = str(known[name](lambda x: x.double()).dtype)
+        with torch.autocast("cpu", dtype=torch.float16):
+            found["mm in float16"] = str(known["mm"](lambda x: x.bfloat16()).dtype)
+        return found
+
+    # compiled, so that nothing of it runs
+    return dtypes() if torch is not jaxgrad else jaxgrad.jit(dtypes)()
 
 
 @as_torch
