@@ -22,9 +22,9 @@ HEAD = """\
 # torch.autograd, row by row
 
 What PyTorch 2.13's `torch.autograd` offers, and `torch.func`, `torch.utils.checkpoint` and training
-beside it, and the tests that prove that jaxgrad does the same. A remark says where it differs: where
-PyTorch slips, or where there is nothing on JAX that a call could mean, and which is then accepted.
-`tests/rows.py` writes this page.
+beside it, and the tests that prove that jaxgrad does the same. A remark says where it differs:
+where PyTorch slips, or where there is nothing on JAX that a call could mean, and which is then
+accepted. `tests/rows.py` writes this page.
 """
 
 

@@ -276,6 +276,15 @@ def parts(torch, optimizer="SGD", **options):
     )
 
 
+def factor_that_cannot_grow(torch):
+    """Twice as much would be infinite."""
+    w, optimizer, scaler = parts(torch, init_scale=2.0**127, growth_interval=1)
+    scaler.scale((w * 0).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return scaler.state_dict()
+
+
 @as_torch
 def test_S05_steps_of_a_scaler(torch):
     w, optimizer, scaler = parts(torch)
@@ -288,6 +297,7 @@ def test_S05_steps_of_a_scaler(torch):
         scaler.step(optimizer)
         scaler.update()
         found.append([scaled, grad, w.detach().clone(), scaler.get_scale(), scaler.state_dict()])
+    found.append(factor_that_cannot_grow(torch))
     scaler.update(3.0)
     scaler.update(torch.tensor(5.0))
     return found, scaler.get_scale()
