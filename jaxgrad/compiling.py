@@ -39,11 +39,12 @@ class Trace:
         self.varying = varying
         self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
         self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
-        self.grad_mode, self.casting, self.derivative = mode.get(), casting.get(), None
+        self.grad_mode, self.casting = mode.get(), casting.get()
+        self.derivative, self.held = None, []
         scope = self.scope()
         with self.wide():
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
-        if scope.outside.met:
+        if scope.outside.is_run:
             for place in scope.places.values():
                 place.fix_history()
         self.alive = [place.tensor for place in scope.places.values()]

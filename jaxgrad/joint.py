@@ -61,9 +61,11 @@ class Pullback:
 
 
 def pull(roots, gradients, ends):
-    """The gradients that arrive at edges, from those of roots; None for none, of both."""
+    """The gradients that arrive at edges, from those of roots; None for none, of both. What comes
+    to one edge is not taken on to others: the engine does so when it has come out.
+    """
     given = [pair for pair in zip(roots, gradients, strict=True) if pair[1] is not None]
-    run = PassTo(True, False, ends)
+    run = PassTo(True, False, ends, stops=True)
     run.run([root for root, _ in given], [run.carried(wrap(array)) for _, array in given])
     found = [run.as_tensor(run.captured.get((node.sequence, number))) for node, number in ends]
     return [None if gradient is None else gradient._array for gradient in found]

@@ -75,9 +75,10 @@ class Replay(Scope):
 
     def fill(self, trace):
         """Put tensors of the given arrays into the places; gives the function's arguments."""
-        leaves = list(trace.leaves)
+        leaves, held = list(trace.leaves), dict(trace.held)
         for place in trace.places:
-            tensor = self.reach(place) if place.is_outside else self.stand_in(place)
+            reference = held.get(place.number, place.reference)
+            tensor = self.stand_in(place) if reference is None else self.reach(place, reference())
             self.tensors.append(tensor)
             self.edges.append(edge_of(tensor) if place.tracked else None)
             for position in trace.positions.get(place.number, ()):
@@ -90,8 +91,7 @@ class Replay(Scope):
                 )
         return leaves
 
-    def reach(self, place):
-        tensor = place.source.tensor()
+    def reach(self, place, tensor):
         if tensor is None:
             raise RuntimeError(
                 f"{self.name}, compiled by jaxgrad.jit, is run again, and a tensor of shape "

@@ -75,7 +75,7 @@ def step(s, x, y):
 
 def penalty(s, x, y):
     (slope,) = torch.autograd.grad(forward(s, x).sum(), s.w, create_graph=True)
-    (slope * slope).sum().backward()
+    (slope * slope).sum().backward(retain_graph=True)
 
 
 def zero(s, x, y):
@@ -153,13 +153,19 @@ def observed(s, x, y):
     return found
 
 
-def run(seed, compile):
+def argument(s, call, depends):
+    """The argument of a call: plain, or computed from what the function reads as well."""
+    x = torch.tensor(np.random.default_rng(call).uniform(-1, 1, (5, 3)))
+    return x * s.w.sum().tanh() + s.b[0].sin() if depends else x
+
+
+def run(seed, compile, depends=False):
     """What is seen after each of four calls, and after passes from outside."""
     s, program, seen = fresh(seed), random_program(seed), []
     torch.manual_seed(seed)
     compiled = compile(lambda x: program(s, x))
     for call in range(4):
-        x = torch.tensor(np.random.default_rng(call).uniform(-1, 1, (5, 3)))
+        x = argument(s, call, depends)
         y = compiled(x)
         seen.append(observed(s, x, y))
         if y.requires_grad and call != 1:
@@ -197,3 +203,12 @@ def test_random_steps(seed):
     expected, _ = run(seed, lambda function: function)
     same(found, expected)
     assert len(compiled.traces) <= 2, compiled.explain()
+
+
+@pytest.mark.parametrize(
+    "seed", [20, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(21, 27)]]
+)
+def test_random_steps_on_what_was_computed_from_the_state(seed):
+    found, _ = run(seed, torch.jit, depends=True)
+    expected, _ = run(seed, lambda function: function, depends=True)
+    same(found, expected)

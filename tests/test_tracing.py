@@ -450,6 +450,32 @@ def test_pitfall_S42_the_order_of_first_calls_does_not_matter(order):
     assert [ways[way]() for way in order] == [12, 12, 12]
 
 
+@pytest.mark.parametrize("way", ["argument", "closure", "shared by vmap"])
+def test_what_it_reads_may_have_been_computed_from_what_else_it_reads(way):
+    """By y = 2 w and f = y y w = 4 w^3; the gradient of y is taken on to w once."""
+    weight, held, halves = leaf(1.0, 3.0), {}, torch.tensor([0.5, 0.5])
+    functions = {
+        "argument": torch.jit(lambda y: y * y * weight),
+        "closure": torch.jit(lambda y: held["y"] * held["y"] * weight),
+        "shared by vmap": lambda y: torch.func.vmap(lambda one: one * y * y * weight)(halves),
+    }
+    for _ in range(3):
+        y = held["y"] = weight * 2
+        (first,) = torch.autograd.grad(functions[way](y).sum(), weight, create_graph=True)
+        assert first.tolist() == [12, 108]
+        assert torch.autograd.grad(first.sum(), weight)[0].tolist() == [24, 72]
+
+
+def test_an_argument_of_another_graph_at_each_call():
+    weight = leaf(1.0, 2.0)
+    first, second = torch.jit(lambda x: x * weight), torch.jit(lambda y: (y * y).sum())
+    for factor in (1.0, 2.0, 3.0):
+        weight.grad = None
+        second(first(torch.tensor([factor, 1.0]))).backward()
+        assert weight.grad.tolist() == [2 * factor**2, 4]
+    assert first.count == second.count == 1
+
+
 def test_a_pass_that_goes_on_into_the_graph_of_an_argument():
     """That graph is another one at each call."""
     weight = leaf(1.0, 2.0)

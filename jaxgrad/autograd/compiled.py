@@ -136,14 +136,14 @@ class Lists:
 class Outside:
     """What a function that is being traced meets from outside.
 
-    `met`: nodes, and leaves that they lead to, by their numbers, and what hooks they had.
+    `met`: nodes by their `id`, and what hooks they had; `is_run`: whether a pass runs one of them.
     """
 
     def __init__(self):
-        self.begun, self.met = next_sequence_number(), {}
+        self.begun, self.met, self.is_run = next_sequence_number(), {}, False
 
-    def note(self, roots):
-        """Note what a pass can reach that is not of this trace."""
+    def note(self, roots, runs):
+        """Note what a pass can reach that is not of this trace; `runs(node)`: whether it runs it."""
         seen, stack = set(), [node for node, _ in roots]
         while stack:
             node = stack.pop()
@@ -153,6 +153,7 @@ class Outside:
             stack.extend([edge[0] for edge in node.edges])
             if node.sequence < self.begun and type(node) is not AccumulateGrad:
                 self.met[id(node)] = weakref.ref(node), _numbers_at(node)
+                self.is_run = self.is_run or runs(node)
 
     @contextmanager
     def meeting(self):

@@ -63,7 +63,7 @@ class Pass:
     def run_here(self, roots, gradients):
         self.roots = roots
         if compiled.outside.get() is not None:
-            compiled.outside.get().note(roots)
+            compiled.outside.get().note(roots, self.runs)
         before, around = switch(with_grad(self.create_graph)), current.set(self)
         try:
             for (node, output_nr), gradient in zip(roots, gradients, strict=True):
@@ -255,6 +255,10 @@ class Pass:
         """Whether a gradient is going to arrive at a node, or has."""
         return node.sequence in self.reachable()
 
+    def runs(self, node) -> bool:
+        """Whether it runs a node that it can reach."""
+        return True
+
     def reachable(self) -> set[int]:
         """The numbers of all nodes that the roots lead to."""
         if not hasattr(self, "_reachable"):
@@ -271,21 +275,22 @@ class PassTo(Pass):
     """A run of the nodes that lead to `ends`, edges.
 
     What arrives there is left in `captured`; with `accumulate` the ends are run as well, and so
-    fill the `.grad` of leaves.
+    fill the `.grad` of leaves. `stops`: whether it goes no further than to an end, though others be
+    reached through it: somebody else takes the gradient on from there.
     """
 
     is_selective = True
 
-    def __init__(self, retain_graph, create_graph, ends, accumulate=False):
+    def __init__(self, retain_graph, create_graph, ends, accumulate=False, stops=False):
         super().__init__(retain_graph, create_graph)
-        self.accumulates, self.is_to_all = accumulate, False
+        self.accumulates, self.is_to_all, self.stops = accumulate, False, stops
         self.captured: dict[tuple, object] = {}
         self.ends: dict[int, list[int]] = {}
         for node, output_nr in ends:
             self.ends.setdefault(node.sequence, []).append(output_nr)
 
     def run(self, roots, gradients):
-        self.needed = leading_to(self.ends, roots)
+        self.needed = leading_to(self.ends, roots, self.stops)
         if self.accumulates:
             self.needed |= self.ends.keys()
         super().run(roots, gradients)
@@ -308,14 +313,20 @@ class PassTo(Pass):
     def will_run(self, node):
         return node.sequence in self.needed or node.sequence in self.ends
 
+    def runs(self, node):
+        return node.sequence in self.needed
 
-def leading_to(ends, roots) -> set[int]:
-    """The numbers of the nodes from which an end, given by number, is reached beyond them."""
+
+def leading_to(ends, roots, stops: bool) -> set[int]:
+    """The numbers of the nodes from which an end, given by number, is reached beyond them; through
+    other ends too, unless it `stops` there.
+    """
     lowest = min(ends)
     nodes, stack = {}, [node for node, _ in roots]
     while stack:
         node = stack.pop()
-        if node.sequence > lowest and node.sequence not in nodes:
+        is_over = stops and node.sequence in ends
+        if node.sequence > lowest and node.sequence not in nodes and not is_over:
             nodes[node.sequence] = node
             stack.extend([edge[0] for edge in node.edges])
     needed, reached = set(), set(ends)
