@@ -258,8 +258,8 @@ class _Methods:
         )  # fmt: skip
 
     def __format__(self, specification):
-        if not self.ndim and is_concrete(self):
-            return format(self.item(), specification)
+        if not self.ndim and (specification or is_concrete(self)):
+            return format(self.item(), specification)  # which raises where there is no number
         return object.__format__(self, specification)
 
     def __copy__(self):
