@@ -32,8 +32,8 @@ class GradScaler:
     "cuda", "cpu" or "tpu"; for "cuda" without one it gives a warning, and is not enabled. Where it
     is not enabled, `step` is the optimizer's, and the rest does nothing.
 
-    Under `jaxgrad.jit` all of it is part of the program: parameters and state of an optimizer keep
-    their values where a step is left out.
+    A function compiled by `jaxgrad.jit` that calls all three is one program: parameters and state
+    of an optimizer keep their values where a step is left out.
 
     >>> weight = jaxgrad.ones(2, requires_grad=True)
     >>> optimizer = jaxgrad.optim.SGD([weight], lr=0.5)
