@@ -236,9 +236,10 @@ class Trace:
         arrays = self.kernel(*inputs)
         survivors, self.survivors = self.survivors, ()
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
+        result = self.outcome.apply(arrays, tensors, nodes, survivors)
         if self.objects.settled:
             self.objects.apply()
-        return self.outcome.apply(arrays, tensors, nodes, survivors)
+        return result
 
     # ---- differentiating from outside
 

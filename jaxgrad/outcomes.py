@@ -67,9 +67,9 @@ class Change:
             self.refuse_turned(outcome.scope.name, place)
 
     def read_slot(self, outcome: Outcome, place: Place):
-        """Note its `.grad`."""
+        """Note its `.grad`, which may have been another one at a call where it is set unread."""
         grad = getattr(current(place.tensor)._leaf, "grad", None)
-        if grad is not place.before.grad:
+        if grad is not place.before.grad or place.writes_slot:
             self.slot = outcome.name(grad)
 
     def refuse_turned(self, name, place: Place):

@@ -89,7 +89,8 @@ class Place:
     `kind`, `hooks`: what it must be then, and `pinned` its array, where its numbers were looked
     at; `line`: the source line that first read it; `before`: what it was; `array`: what the handle
     held at first inside of the trace; `edge`: where its gradient goes; `reads_slot`, `writes_slot`:
-    whether its `.grad` was read, and whether it was set before it was read.
+    whether its `.grad` was read, and whether it was set before it was read; `ignores_slot`: whether
+    that is no matter, as where the function is run again.
     """
 
     def __init__(self, tensor: Tensor, source: Source, number: int):
@@ -104,7 +105,7 @@ class Place:
         self.pinned = self.history = None
         self.is_moving = is_moving(tensor)
         self.has_slot = self.before.grad is not None
-        self.reads_slot = self.writes_slot = False
+        self.reads_slot = self.writes_slot = self.ignores_slot = False
 
     def fix_history(self):
         """Have the program serve for this history alone, of which a pass has made constants."""

@@ -100,7 +100,7 @@ class Replay(Scope):
         self.known[id(tensor)] = place.number
         met = self.meet(tensor)
         met.before.hooks.mute()
-        met.writes_slot, tensor._tracked = True, place.tracked
+        met.ignores_slot, tensor._tracked = True, place.tracked
         if place.reads_slot:
             leaf_state(tensor).grad = None
         return tensor

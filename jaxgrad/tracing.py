@@ -214,7 +214,7 @@ class Scope:
         if self.is_own(tensor):
             return
         place = self.meet(tensor)
-        if place.writes_slot:
+        if place.writes_slot or place.ignores_slot:
             return
         if written and not place.reads_slot:
             place.writes_slot = True

@@ -487,6 +487,27 @@ def test_a_pass_that_goes_on_into_the_graph_of_an_argument():
     assert "which is another one now" in step.explain()
 
 
+def test_a_grad_that_is_cleared_is_cleared_at_each_call():
+    """Also where there was none when the function was traced."""
+    w, v = leaf(1.0, 1.0), leaf(1.0, 1.0)
+
+    @torch.jit
+    def step(which):
+        w.grad = v.grad = None
+        (w if which == "w" else v).sum().backward()
+
+    for which in ("w", "v", "w", "v"):
+        step(which)
+        assert (w.grad is None, v.grad is None) == (which == "v", which == "w")
+    assert step.count == 2
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    clear = torch.jit(optimizer.zero_grad)
+    for _ in range(2):
+        w.grad = torch.ones_like(w)
+        clear()
+        assert w.grad is None
+
+
 # ---- inside of others
 
 

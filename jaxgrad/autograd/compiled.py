@@ -143,7 +143,7 @@ class Outside:
         self.begun, self.met, self.is_run = next_sequence_number(), {}, False
 
     def note(self, roots, runs):
-        """Note what a pass can reach that is not of this trace; `runs(node)`: whether it runs it."""
+        """Note what a pass can reach that is not of this trace; `runs(node)`: if it runs it."""
         seen, stack = set(), [node for node, _ in roots]
         while stack:
             node = stack.pop()
