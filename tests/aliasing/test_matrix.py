@@ -3,8 +3,8 @@
 33 views x 33 writes x 3 targets x the other use before the write or after it: 6,480 programs where
 the write applies to the shape. Each is compared with the same program without in-place (values
 and gradients, by JAX) and with what PyTorch 2.13 came to (tests/oracle/aliasing.json). `make quick`
-runs six pairs of them. Of each pair one program is run under jit too; `make oracle` runs them all
-so (tests/oracle/live_matrix.py), which takes minutes to compile.
+runs six pairs of them. Of every second pair one program is run under jit too; `make oracle` runs
+them all so (tests/oracle/live_matrix.py), which takes minutes to compile.
 """
 
 import json
@@ -102,12 +102,12 @@ def every_program(view):
 
 
 def sampled(view):
-    """One program of every kind of write; which one goes through the six of them."""
+    """One program of every second kind of write; which one goes through the six of them."""
     start = views.VIEWS.index(view)
     found = []
-    for position, write in enumerate(writes.ALL):
+    for position, write in [*enumerate(writes.ALL)][start % 2 :: 2]:
         every = told(view, write) if matrix.programs(view, write) else []
-        found += every[(start + position) % 6 :][:1]
+        found += every[(start + position // 2) % 6 :][:1]
     return found
 
 

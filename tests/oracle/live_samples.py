@@ -1,4 +1,6 @@
-"""vmap, jit and second derivatives with the samples that tests/test_operators.py leaves out."""
+"""Derivatives, vmap and jit with the samples that tests/test_operators.py leaves out, and nestings
+of forward mode with those that tests/autograd/test_forward_ad_operators.py does.
+"""
 
 import pathlib
 import sys
@@ -9,18 +11,39 @@ import recorded
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import test_operators
+from autograd import test_forward_ad_operators
 
 pytestmark = test_operators.pytestmark
-KNOWN = {id(sample) for _, sample in test_operators.FIRST}
-REST = [each for each in recorded.SAMPLES if id(each[1]) not in KNOWN]
-rest = pytest.mark.parametrize(("family", "sample"), REST, ids=[f"{f}-{s}" for f, s in REST])
 
 
-@rest
+def parametrized(samples):
+    ids = [f"{family}-{sample}" for family, sample in samples]
+    return pytest.mark.parametrize(("family", "sample"), samples, ids=ids)
+
+
+def rest(count):
+    """All but so many samples of each operator."""
+    return parametrized([each for each in recorded.SAMPLES if test_operators.rank(*each) >= count])
+
+
+NESTED = {id(each.values[1]) for each in test_forward_ad_operators.NESTED}
+
+
+@parametrized([e for e in recorded.SAMPLES if id(e[1]) not in NESTED and not e[1].kink])
+def test_nestings_of_forward_mode(family, sample):
+    test_forward_ad_operators.test_nestings(family, sample)
+
+
+@rest(test_operators.MOST_OF_FIRST_ORDER)
+def test_first_order(family, sample):
+    test_operators.test_first_order(family, sample)
+
+
+@rest(test_operators.MOST_OF_THE_REST)
 def test_batched_and_compiled(family, sample):
     test_operators.test_batched_and_compiled(family, sample)
 
 
-@rest
+@rest(test_operators.MOST_OF_THE_REST)
 def test_second_order(family, sample):
     test_operators.test_second_order(family, sample)
