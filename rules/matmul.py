@@ -6,8 +6,10 @@ the factors to fewer bits.
 
 import math
 
+import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from jaxgrad import dtypes, promotion
 
@@ -18,7 +20,26 @@ def _contract(first, second, contracting, batch=((), ())):
     """The one product of XLA that all here are made of, which sums over dimensions of both."""
     short = first.dtype.itemsize <= 2  # XLA multiplies these exactly and adds up in float32
     precision = lax.Precision.DEFAULT if short else lax.Precision.HIGHEST
-    return lax.dot_general(first, second, (contracting, batch), precision=precision)
+    place = _place(first, second, contracting, batch)
+    return lax.dot_general(
+        first, second, (contracting, batch), precision=precision, out_sharding=place
+    )
+
+
+def _place(first, second, contracting, batch):
+    """How a product lies on a mesh of which JAX asks to be told: as its factors do, whole where it
+    sums over what is spread; None on other meshes."""
+    shardings = [jax.typeof(each).sharding for each in (first, second)]
+    mesh = next((s.mesh for s in shardings if not s.mesh.empty), None)
+    if mesh is None or AxisType.Explicit not in mesh.axis_types:
+        return None
+    wanted, names = [shardings[0].spec[dim] for dim in batch[0]], set()
+    for sharding, summed, taken in zip(shardings, contracting, batch, strict=True):
+        wanted += [name for i, name in enumerate(sharding.spec) if i not in (*summed, *taken)]
+    for number, name in enumerate(wanted):  # an axis can spread one dimension only
+        wanted[number] = None if name in names else name
+        names.add(name)
+    return NamedSharding(mesh, PartitionSpec(*wanted))
 
 
 def _sizes(shape):

@@ -29,7 +29,7 @@ def found():
     return json.loads(child.stdout)
 
 
-@pytest.mark.parametrize("training", ["momentum", "Adam", "Adam, spread"])
+@pytest.mark.parametrize("training", ["momentum", "Adam", "Adam, spread", "momentum, explicit"])
 def test_S09_a_compiled_step_on_rows_that_are_spread_over_devices(training):
     """Parameters, their gradients and what the optimizer keeps stay on all devices, whole, or as
     spread as the parameters are."""
