@@ -45,7 +45,7 @@ class Probe(engine.Pass):
 def probe(roots, edge) -> Finding:
     """What becomes of a gradient of ones that goes from the roots to an edge they lead to."""
     end, number = edge
-    needed = engine.leading_to({end.sequence: [number]}, roots)
+    needed = engine.leading_to({end.sequence: [number]}, roots, stops=False)
     nodes = [node for node in nodes_of(roots) if node.sequence in needed]
     for node in nodes:
         if is_freed(node):
