@@ -117,14 +117,35 @@ def _fitting(number, dtype):
 # what happens at a step
 
 
-def structure_of(optimizer):
+def structure_of(optimizer, active: frozenset | None = None):
     """What of an optimizer a compiled step depends on, beside the values of tensors: which tensors
     there are in its state and its groups, and what decides on their programs.
+
+    active: the positions of the parameters that take part; by default all do.
     """
-    kept = chain.from_iterable(map(_values, optimizer.state.values()))
-    groups = map(dict, optimizer.param_groups)
+    groups = list(map(dict, optimizer.param_groups))
+    states, shared = optimizer.state.values(), False
+    if active is not None:
+        states, shared = _parted(optimizer.state, groups, active)
+    kept = chain.from_iterable(map(_values, states))
     groups = [(optimizer.rule(group), *_identity(group)) for group in groups]
-    return optimizer._changes, tuple(map(id, kept)), groups
+    return optimizer._changes, tuple(map(id, kept)), shared, groups
+
+
+def _parted(state, groups, active):
+    """The states of the parameters that take part, and whether they share counts with others."""
+    states, others = [], []
+    for position, param in enumerate(chain.from_iterable(group["params"] for group in groups)):
+        if param in state:
+            (states if position in active else others).append(state[param])
+    counts = {id(each["step"]) for each in states if "step" in each}
+    return states, any(id(each.get("step")) in counts for each in others)
+
+
+@functools.lru_cache(maxsize=1024)
+def structure_among(active: frozenset):
+    """`structure_of`, for the parameters of these positions alone."""
+    return functools.partial(structure_of, active=active)
 
 
 _values = operator.methodcaller("values")
@@ -150,8 +171,6 @@ class Step:
         self.begun: Tensor | None = None
 
     def run(self):
-        if self.scope is not None:
-            self.scope.objects.depend(self.optimizer, structure_of)
         work, idle = [], []
         for number, group in enumerate(self.optimizer.param_groups):
             params, grads = [], []
@@ -165,12 +184,24 @@ class Step:
                     grads.append(grad)
             if params:
                 work.append((number, group, params, grads))
+        if self.scope is not None:
+            self.depend(idle)
         if idle:
             self.part(idle, [param for _, _, params, _ in work for param in params])
         for each in work:
             self.update(*each)
         for count, array in self.counts.values():
             put(count, array)
+
+    def depend(self, idle):
+        """Have the program serve only for the state that it finds."""
+        read, idle = structure_of, set(map(id, idle))
+        if idle:
+            params = chain.from_iterable(raw(g, "params") for g in self.optimizer.param_groups)
+            read = structure_among(
+                frozenset(i for i, param in enumerate(params) if id(param) not in idle)
+            )
+        self.scope.objects.depend(self.optimizer, read)
 
     # ---- state
 

@@ -493,3 +493,20 @@ def test_an_optimizer_of_ones_own_has_the_rate_of_now():
             training.step()
 
     assert both(lambda params: Signs(params, {"lr": 1.0}), script) == 2
+
+
+@pytest.mark.parametrize("make", [adam, sgd], ids=["Adam", "SGD"])
+def test_programs_for_parameters_that_take_turns(make):
+    def step(training, name):
+        training.optimizer.zero_grad()
+        (getattr(training, name) * training.z).sum().backward()
+        training.optimizer.step()
+
+    def script(training):
+        training.z = jaxgrad.tensor(2.0, dtype=jaxgrad.float64, requires_grad=True)
+        training.optimizer.add_param_group({"params": [training.z], "lr": 0.01})
+        for name in "xyxyyxxy":
+            training.step(name)
+
+    # Adam has one count for x and z, until z goes on without x: each program is made twice
+    assert both(make, script, step) == (4 if make is adam else 2)
