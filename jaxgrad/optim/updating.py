@@ -238,8 +238,8 @@ class Step:
         if isinstance(value, Tensor):
             return value
         if self.scope is not None and not self.is_constant(position, name):
-            group = weakref.ref(self.optimizer), position, name
-            value = tracing.number(functools.partial(read, *group))
+            place = weakref.ref(self.optimizer), position, name
+            value = tracing.number(functools.partial(read, *place, float(value)))
         return value._array if isinstance(value, Varying) else float(value)
 
     def is_constant(self, position, name) -> bool:
@@ -296,8 +296,10 @@ def entry(group, name):
     return raw(group, name)
 
 
-def read(optimizer, position, name):
-    return float(entry(optimizer().param_groups[position], name))
+def read(reference, position, name, found):
+    """A number of a group; as it was found where the optimizer, made in the trace, is gone."""
+    optimizer = reference()
+    return found if optimizer is None else float(entry(optimizer.param_groups[position], name))
 
 
 def distinct(counts) -> tuple[list, tuple[int, ...]]:

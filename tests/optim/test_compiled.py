@@ -510,3 +510,20 @@ def test_programs_for_parameters_that_take_turns(make):
 
     # Adam has one count for x and z, until z goes on without x: each program is made twice
     assert both(make, script, step) == (4 if make is adam else 2)
+
+
+def test_an_optimizer_that_is_made_within():
+    @jaxgrad.jit
+    def fitted(x):
+        weight = jaxgrad.zeros_like(x).requires_grad_()
+        optimizer = jaxgrad.optim.SGD([weight], lr=0.25)
+        for _ in range(2):
+            optimizer.zero_grad()
+            ((weight - x) ** 2).sum().backward()
+            optimizer.step()
+        return weight.detach()
+
+    # half of what is missing, twice
+    for value in (1.0, 2.0):
+        assert fitted(jaxgrad.tensor([value, 4.0])).tolist() == [0.75 * value, 3.0]
+    assert fitted.count == 1
