@@ -212,8 +212,9 @@ def test_a_rate_that_is_an_argument():
     def script(training):
         for number in range(5):
             training.step(0.1 / (1 + number))
+            assert training.optimizer.param_groups[0]["lr"] == 0.1 / (1 + number)
 
-    both(sgd, script, step)
+    assert both(sgd, script, step) == 2  # from the second one on it is an input
 
 
 def test_several_steps_in_one_program():
