@@ -52,6 +52,8 @@ class Trace:
         self.left = self.described(scope)
         self.others = [each for each in scope.inputs if each.is_given]
         self.met, self.constants = scope.outside, closed.consts
+        reads = [getattr(each, "read", None) for each in self.others]
+        self.unseen = [read.__code__ for read in reads if hasattr(read, "__code__")]
         self.objects = scope.objects
         self.objects.end()
         self.program = self.compiled(closed.jaxpr, scope.inputs, leaves)
@@ -76,7 +78,7 @@ class Trace:
         """Note what else must be as it is for the program to serve: what the function names, and
         arguments that it may also have read by itself.
         """
-        self.surroundings = Surroundings(self.jitted.function)
+        self.surroundings = Surroundings(self.jitted.function, self.leaves, self.unseen)
         given = [place for place in self.places if isinstance(place.source, Argument)]
         tensors = [tensors[place.number] for place in given]
         reached = self.surroundings.reached(self.leaves, tensors)
@@ -89,7 +91,7 @@ class Trace:
     # ---- tracing
 
     def scope(self) -> Scope:
-        return Scope(self.name, notes_lines=self.jitted.wasted > 0)
+        return Scope(self.name, notes_lines=self.jitted.in_a_row > 0)
 
     def wide(self):
         return jax.enable_x64(True)
@@ -207,8 +209,7 @@ class Trace:
         why = self.objects.refusal()
         if why is not None:
             return why
-        name = self.surroundings.changed()
-        return None if name is None else f"{name} is bound to something else"
+        return self.surroundings.changed()
 
     def refusal(self, leaves) -> str | None:
         """Why it cannot be called again, None where it can."""

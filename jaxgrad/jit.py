@@ -23,8 +23,9 @@ from .tracing import ReadsTangent
 
 AUTO = "auto"
 
-# so many calls in a row that are traced have the user told
-MOST_WASTED = 3
+# so many traces in a row for arguments of one kind have the user told: of those that can serve but
+# once, of others; and so many programs are kept
+MOST_THAT_SERVE_ONCE, MOST_IN_A_ROW, MOST_KEPT = 3, 8, 32
 LEFT = (
     "it leaves behind {} that another run would have to make anew: write into a tensor that is "
     "there, as `state.copy_(new)`, or return it"
@@ -97,7 +98,7 @@ class Jitted:
         self.known: dict[tuple, list[Trace]] = {}
         self.numbers: dict[tuple, Numbers] = {}
         self.count, self.why, self.last = 0, "it has not been called", None
-        self.wasted = 0  # how many of the last traces could be used once
+        self.in_a_row = 0  # how many of the last calls were traced though their kind had been
 
     @property
     def traces(self) -> list[Trace]:
@@ -119,6 +120,7 @@ class Jitted:
         for trace in known:
             tensors = trace.find(leaves)
             if tensors is not None:
+                self.in_a_row = 0
                 return trace(leaves, tensors)
         if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
             return self.function(*args, **kwargs)
@@ -164,23 +166,22 @@ class Jitted:
         tensors = trace.locate(leaves)
         trace.guard(tensors)
         self.last = structure, leaves_of(leaves), trace
+        known = self.known.get(key, ())
+        self.in_a_row = self.in_a_row + 1 if known or trace.left else 0
         if trace.left is None:
-            self.wasted = 0
-            self.known.setdefault(key, []).insert(0, trace)
-        else:
-            self.waste(trace)
+            self.known[key] = [trace, *known[: MOST_KEPT - 1]]
+        if self.in_a_row == (MOST_THAT_SERVE_ONCE if trace.left else MOST_IN_A_ROW):
+            self.warn()
         return trace(leaves, tensors)
 
-    def waste(self, trace):
-        """Say so where a function is traced at every call."""
-        self.wasted += 1
-        if self.wasted == MOST_WASTED:
-            warnings.warn(
-                f"{self.__name__}, compiled by jaxgrad.jit, is traced at every call: {LEFT}".format(
-                    trace.left
-                ),
-                stacklevel=4,
-            )
+    def warn(self):
+        """Say that each call is traced."""
+        warnings.warn(
+            f"{self.__name__}, compiled by jaxgrad.jit, is traced at every call, this time because "
+            f"{self.why}. A number that changes is best an argument, or read by "
+            "jaxgrad.tracing.number",
+            stacklevel=4,
+        )
 
     def new_trace(self, leaves, structure, varying) -> Trace:
         return Trace(self, leaves, structure, varying)

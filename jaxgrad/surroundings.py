@@ -1,13 +1,18 @@
-"""What a function reads by the names in its own code: its globals and the variables around it.
+"""What a function reads by the names in its code: its globals and the variables around it, and the
+attributes and items of their objects.
 
 They are part of a program as they were when it was traced, so one that has been bound to something
-else since has the function traced anew. Attributes of objects are not looked at.
+else since has the function traced anew. Modules and optimizers tell of themselves (objects.py), and
+libraries are not looked into.
 """
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
+import sys
+import sysconfig
 import types
 import weakref
 
@@ -20,32 +25,23 @@ _UNSET = object()
 
 
 class Surroundings:
-    """The variables of a function that its code names, and what they were bound to."""
+    """What a function's code names, and what it was bound to when this was made.
 
-    def __init__(self, function):
-        self.function = function = _plain(function)
-        self.cells, self.globals, self.names = (), {}, ()
-        if function is not None:
-            cells = function.__closure__ or ()
-            self.cells = tuple(zip(function.__code__.co_freevars, cells, strict=True))
-            self.globals = function.__globals__
-            self.names = tuple(sorted(_names(function.__code__) & self.globals.keys()))
-        self.bound = [_Bound(value) for value in self.values()]
+    others: objects that it is given; unseen: code of functions whose values are read at each call
+    (`tracing.number`).
+    """
 
-    def values(self):
-        for _, cell in self.cells:
-            try:
-                yield cell.cell_contents
-            except ValueError:  # not bound yet
-                yield _UNSET
-        for name in self.names:
-            yield self.globals.get(name, _UNSET)
+    def __init__(self, function, others=(), unseen=()):
+        self.function = _plain(function)
+        walk = _Walk(unseen)
+        walk.run(function, others)
+        self.bindings = list(walk.bindings.values())
 
     def changed(self) -> str | None:
-        """The name of a variable that is bound to something else now, None where none is."""
-        for number, (value, bound) in enumerate(zip(self.values(), self.bound, strict=True)):
-            if not bound.is_still(value):
-                return [*[name for name, _ in self.cells], *self.names][number]
+        """What is bound to something else now, None where nothing is."""
+        for binding in self.bindings:
+            if not binding.is_still():
+                return binding.change()
         return None
 
     def reached(self, others, tensors) -> set[int]:
@@ -71,8 +67,6 @@ class Surroundings:
 # from so many objects on, a search for tensors is given up
 MOST_LOOKED_AT = 20_000
 
-_LIBRARIES = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins")
-
 
 def _within(value):
     """What can be reached from an object in one step, as far as a function's state may be there."""
@@ -86,40 +80,217 @@ def _within(value):
         return value.func, value.args, value.keywords
     if isinstance(value, types.MethodType):
         return value.__self__, value.__func__
-    if (getattr(value, "__module__", None) or "").partition(".")[0] in _LIBRARIES:
+    if (getattr(value, "__module__", None) or "").partition(".")[0] in _CLOSED:
         return ()
     if isinstance(value, types.FunctionType):
         named = (value.__kwdefaults__ or {}).values()
-        return [*Surroundings(value).values(), *(value.__defaults__ or ()), *named]
+        return [*map(_found, _variables(value)), *(value.__defaults__ or ()), *named]
     if isinstance(value, type):
         return vars(value).values()
     return *getattr(value, "__dict__", {}).values(), type(value)
 
 
-class _Bound:
-    """What a variable was bound to, which is not kept where it can be watched without."""
+# ---- variables, attributes and items
 
-    __slots__ = ("reference", "value")
 
-    def __init__(self, value):
+class _Binding:
+    """A name, and what it was bound to, which is not kept where it can be watched without.
+
+    `look(holder, name)`: what it is bound to now.
+    """
+
+    __slots__ = ("holder", "look", "name", "reference", "value")
+
+    def __init__(self, holder, look, name):
+        self.look, self.name, value = look, name, look(holder, name)
+        try:
+            self.holder = weakref.ref(holder)
+        except TypeError:
+            self.holder = lambda: holder
         try:
             self.reference, self.value = weakref.ref(value), None
         except TypeError:
             self.reference, self.value = None, value
 
-    def is_still(self, value) -> bool:
+    def is_still(self) -> bool:
+        holder = self.holder()
+        value = _UNSET if holder is None else self.look(holder, self.name)
         if self.reference is not None:
             return self.reference() is value
         kept = self.value
-        is_plain = isinstance(kept, _PLAIN) and type(value) is type(kept)
-        return value is kept or (is_plain and value == kept)
+        return value is kept or (isinstance(kept, _PLAIN) and same(value, kept))
+
+    def change(self) -> str:
+        holder = self.holder()
+        value = _UNSET if holder is None else self.look(holder, self.name)
+        if isinstance(self.value, _PLAIN) and isinstance(value, _PLAIN):
+            return f"{self.name} was {self.value!r}, and is {value!r}"
+        return f"{self.name} is bound to something else"
 
 
+def same(value, kept) -> bool:
+    return type(value) is type(kept) and value == kept
+
+
+def _cell(cell, name):
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return _UNSET
+
+
+def _item(mapping, name):
+    return mapping.get(name, _UNSET)
+
+
+def _attribute(holder, name):
+    return vars(holder).get(name, _UNSET)
+
+
+def _found(place):
+    holder, look, name = place
+    return look(holder, name)
+
+
+def _variables(function):
+    """Where the variables are that the code of a function names: holders, how to look, names."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield cell, _cell, name
+    for name in sorted(_names(function.__code__) & function.__globals__.keys()):
+        yield function.__globals__, _item, name
+
+
+class _Walk:
+    """From a function to all that its code, and that of functions which it names, reads by name.
+
+    `names`, `words`: the attributes and the constant strings in that code; `stored`: the attributes
+    that it sets, as a counter of its own, which are no guards.
+    """
+
+    def __init__(self, unseen):
+        self.unseen = frozenset(unseen)
+        self.names, self.words, self.stored = set(), set(), set()
+        self.functions, self.objects = {}, {}
+        self.bindings: dict[tuple, _Binding] = {}
+
+    def run(self, function, others):
+        for each in (function, vars(type(function)).get("__call__"), *others):
+            self.meet(each)
+        before = None
+        while before != (before := self.size()) and len(self.objects) < MOST_WALKED:
+            for holder in list(self.objects.values()):
+                self.look_into(holder)
+        for key, binding in list(self.bindings.items()):
+            if binding.look is _attribute and binding.name in self.stored:
+                del self.bindings[key]
+
+    def size(self):
+        return len(self.names), len(self.words), len(self.objects)
+
+    def bind(self, holder, look, name):
+        if (id(holder), name) not in self.bindings:
+            self.bindings[id(holder), name] = _Binding(holder, look, name)
+            self.meet(look(holder, name))
+
+    def meet(self, value):
+        if isinstance(value, functools.partial):
+            for each in (value.func, *value.args, *value.keywords.values()):
+                self.meet(each)
+        elif isinstance(value, types.MethodType):
+            self.meet(value.__self__)
+            self.meet(value.__func__)
+        elif isinstance(value, types.FunctionType):
+            if not self.functions or not _is_of_library(value.__module__):
+                self.learn(value)
+        elif is_open(value):
+            self.objects[id(value)] = value
+
+    def learn(self, function):
+        """Take up what the code of a function names."""
+        if id(function) in self.functions:
+            return
+        self.functions[id(function)] = function
+        stack = [function.__code__]
+        while stack:
+            code = stack.pop()
+            if code not in self.unseen:
+                names, words, stored = _named_by(code)
+                self.names |= names
+                self.words |= words
+                self.stored |= stored
+                stack += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+        for place in _variables(function):
+            self.bind(*place)
+
+    def look_into(self, holder):
+        if isinstance(holder, dict):
+            for name in self.words & holder.keys():
+                self.bind(holder, _item, name)
+            return
+        for name in self.names & vars(holder).keys():
+            self.bind(holder, _attribute, name)
+        kind = holder if isinstance(holder, type) else type(holder)
+        for base in kind.__mro__:
+            if not _is_of_library(base.__module__):
+                for name in self.names & vars(base).keys():
+                    self.look_at_class(holder, base, name)
+
+    def look_at_class(self, holder, base, name):
+        """A member of a class, which an attribute of the object may come to stand before."""
+        member = vars(base)[name]
+        member = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        if isinstance(member, types.FunctionType):
+            self.learn(member)
+        elif not hasattr(member, "__get__"):
+            self.bind(holder, _attribute, name)
+            self.bind(base, _attribute, name)
+
+
+# from so many objects on, no more are looked into
+MOST_WALKED = 1000
+
+_CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins")
+
+
+def is_open(value) -> bool:
+    """Whether what is read of an object by name is looked at."""
+    if isinstance(value, dict):
+        return True
+    if isinstance(value, (Tensor, *_LEAVES[:-2])) or not hasattr(value, "__dict__"):
+        return False
+    if isinstance(value, types.ModuleType):
+        return not _is_of_library(value.__name__)
+    if "_changes" in vars(value):  # a module or an optimizer
+        return False
+    kind = value if isinstance(value, type) else type(value)
+    return kind.__module__.partition(".")[0] not in _CLOSED
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_of_library(module: str | None) -> bool:
+    """Whether a module belongs to Python, or was installed."""
+    root = (module or "builtins").partition(".")[0]
+    if root in _CLOSED or root in sys.stdlib_module_names:
+        return root != "__main__"
+    path = getattr(sys.modules.get(module), "__file__", None) or ""
+    return path.startswith(tuple(sysconfig.get_paths()[name] for name in ("purelib", "platlib")))
+
+
+@functools.lru_cache(maxsize=4096)
+def _named_by(code) -> tuple[frozenset, frozenset, frozenset]:
+    """The attributes that code reads, its constant strings, and the attributes that it sets."""
+    instructions = list(dis.get_instructions(code))
+    loads = frozenset(each.argval for each in instructions if each.opname in _LOADS)
+    words = frozenset(each for each in code.co_consts if isinstance(each, str))
+    return loads, words, frozenset(e.argval for e in instructions if e.opname == "STORE_ATTR")
+
+
+_LOADS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _LEAVES = (
     int, float, complex, str, bytes, jax.Array, np.ndarray, types.ModuleType,
     types.BuiltinFunctionType,
 )  # fmt: skip
-_PLAIN = (int, float, complex, str, bytes, bool)
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
 def _plain(function):

@@ -208,7 +208,7 @@ def test_state_that_is_replaced_by_another_tensor():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [step(torch.ones(2)).item() for _ in range(2)] == [4, 8]
-    with pytest.warns(UserWarning, match=r"step, .* traced at every call: .* \[2\], made at .*py:"):
+    with pytest.warns(UserWarning, match=r"step, .* traced at every call, .* \[2\], made at .*py:"):
         assert step(torch.ones(2)).item() == 12
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -506,6 +506,71 @@ def test_a_grad_that_is_cleared_is_cleared_at_each_call():
         w.grad = torch.ones_like(w)
         clear()
         assert w.grad is None
+
+
+class Trainer:
+    """What a compiled method reads by attribute: of itself, its class, and what it holds."""
+
+    beta = 1.0
+
+    def __init__(self):
+        self.config = {"gamma": 1.0, "deep": SimpleNamespace(zeta=1.0), "unread": 0}
+        self.state, self.other, self.seen = torch.ones(2), 0, 0
+
+    @property
+    def scale(self):
+        return self.config["deep"].zeta
+
+    def help(self, x):
+        return x * self.config["gamma"] * self.state
+
+    def value(self, x):
+        self.seen += 1  # is no change
+        return (self.help(x) * self.beta * self.scale).sum()
+
+
+def test_attributes_and_items_that_the_code_names_are_looked_at():
+    trainer, x = Trainer(), torch.ones(2)
+    compiled = torch.jit(trainer.value)
+    changes = {
+        "beta is bound to something": lambda: setattr(trainer, "beta", 2.0),
+        "gamma was 1.0, and is 3.0": lambda: trainer.config.update(gamma=3.0),
+        "zeta was 1.0, and is 5.0": lambda: setattr(trainer.config["deep"], "zeta", 5.0),
+        "it is gone": lambda: setattr(trainer, "state", torch.full((2,), 7.0)),
+        "deep is bound": lambda: trainer.config.update(deep=SimpleNamespace(zeta=11.0)),
+    }
+    assert compiled(x).item() == 2
+    for number, (why, change) in enumerate(changes.items()):
+        change()
+        factors = trainer.config["gamma"] * trainer.beta * trainer.config["deep"].zeta
+        expected = factors * trainer.state.sum().item()
+        assert compiled(x).item() == compiled(x).item() == expected
+        assert compiled.count == number + 2 and why in compiled.explain()
+    trainer.other, trainer.config["unread"] = 1, 1
+    compiled(x)
+    assert compiled.count == len(changes) + 1
+
+
+def test_a_number_that_changes_at_each_call_is_warned_of():
+    trainer, x = Trainer(), torch.ones(2)
+    compiled = torch.jit(trainer.value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(8):
+            trainer.beta += 1
+            compiled(x)
+    trainer.beta += 1
+    with pytest.warns(UserWarning, match="value, .* because beta was 9.0, and is 10.0. A number"):
+        assert compiled(x).item() == 20
+
+
+def test_a_number_that_is_read_at_each_call_is_no_guard():
+    trainer, x = Trainer(), torch.ones(2)
+    compiled = torch.jit(lambda x: x.sum() * torch.tracing.number(lambda: trainer.beta))
+    for beta in (1.0, 2.0, 3.0):
+        trainer.beta = beta
+        assert compiled(x).item() == 2 * beta
+    assert compiled.count == 1
 
 
 # ---- inside of others

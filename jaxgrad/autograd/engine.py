@@ -10,7 +10,6 @@ undefined is None, and goes on as None.
 from __future__ import annotations
 
 import contextvars
-import logging
 from heapq import heappop, heappush
 
 import jax
@@ -21,9 +20,7 @@ from ..modes import is_grad_enabled, switch, with_grad
 from ..nodes import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
 from ..recording import apply
 from ..tensor import Tensor, leaf_state, wrap
-from . import calling, compiled, threads, watching
-
-logger = logging.getLogger("torch.autograd.graph")
+from . import calling, compiled, logs, threads, watching
 
 # the pass that is under way around this place
 current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
@@ -42,7 +39,7 @@ class Pass:
     def __init__(self, retain_graph: bool, create_graph: bool):
         self.retain_graph, self.create_graph = retain_graph, create_graph
         self.tensors = create_graph or levels.is_any_begun()
-        self.logs = logger.isEnabledFor(logging.DEBUG)
+        self.logs = logs.is_wanted()
         self.arrived: dict[int, list] = {}
         self.heap: list[tuple] = []
         self.callbacks, self.ending = [], []
@@ -122,7 +119,7 @@ class Pass:
     def visit_leaf(self, node, gradient):
         leaf, (gradient,) = node.variable, calling.before(self, node, [gradient])
         if self.logs:
-            _log(node, [gradient])
+            logs.tell(node, [gradient])
         if gradient is not None:
             self.accumulate(leaf, gradient)
             calling.accumulated(leaf)
@@ -159,7 +156,7 @@ class Pass:
         """What a node gives, with its hooks."""
         gradients = calling.before(self, node, gradients)
         if self.logs:
-            _log(node, gradients)
+            logs.tell(node, gradients)
         results = calling.after(self, node, self.execute(node, gradients), gradients)
         if self.watchers:
             watching.results(self, node, results)
@@ -356,20 +353,6 @@ def call(node: Node, *gradients: Tensor | None):
 
 
 Node.__call__ = call
-
-
-def _log(node, gradients):
-    # a record of the log must not keep the node
-    logger.debug(f"Executing: {node!r} with grad_outputs: [{','.join(map(_shown, gradients))}]")
-
-
-def _shown(gradient) -> str:
-    """A gradient's dtype and shape as PyTorch logs them: bf16[2, 3]."""
-    if gradient is None:
-        return "None"
-    aval = avals.aval_of(getattr(gradient, "_array", gradient))
-    kind = str(aval.dtype).removeprefix("torch.").replace("complex", "c").replace("float", "f")
-    return f"{kind}{list(aval.shape)}"
 
 
 def _refuse_leak(leaf, gradient):
