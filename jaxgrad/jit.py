@@ -115,7 +115,8 @@ class Jitted:
             known = self.known.get(key, ())
         except TypeError as error:
             raise TypeError(
-                f"{self.__name__}: an argument is neither a tensor nor hashable: {error}"
+                f"{self.__name__}: an argument is neither a tensor nor hashable: {error}. Pass its "
+                "tensors in a tuple, a list, a dict or a namedtuple"
             ) from None
         for trace in known:
             tensors = trace.find(leaves)

@@ -43,7 +43,8 @@ class Scope:
     """What a function reads and makes while it is being traced.
 
     `places`: the tensors that it has met, by `id`; `inputs`: for each input of the trace a function
-    that gives it at a call; `lines`: where `notes_lines`, by `id` the source lines that made the
+    that gives it at a call; `made`: what takes back state that was made in here, should the
+    function fail; `lines`: where `notes_lines`, by `id` the source lines that made the
     tensors in here.
     """
 
@@ -63,6 +64,7 @@ class Scope:
         self.born: dict[int, weakref.ref] = {}
         self.counters: dict[int, tuple] = {}
         self.generators: dict[int, GeneratorInput] = {}
+        self.made: list = []
         self.objects = Objects(self.parent and self.parent.objects)
         self.outside = compiled.Outside()
 
@@ -78,6 +80,10 @@ class Scope:
                 pass
             with self.outside.meeting():
                 yield self
+        except BaseException:
+            for take_back in self.made:
+                take_back()
+            raise
         finally:
             count_open(-1)
             modes.scope.reset(token)

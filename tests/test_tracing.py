@@ -508,6 +508,26 @@ def test_a_grad_that_is_cleared_is_cleared_at_each_call():
         assert w.grad is None
 
 
+def test_a_state_that_begins_as_a_gradient_is_not_begun_by_a_step_that_fails():
+    """SGD with dampening, by its closed form: w' = w - lr g, the first step without dampening."""
+    w, fails = leaf(1.0), [True]
+    optimizer = torch.optim.SGD([w], lr=0.25, momentum=0.5, dampening=0.5)
+
+    @torch.jit
+    def step():
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()
+        assert not fails[0]
+
+    with pytest.raises(AssertionError):
+        step()
+    assert w.tolist() == [1] and w.grad is None
+    fails[0] = False
+    step()
+    assert w.tolist() == [0.5]
+
+
 class Trainer:
     """What a compiled method reads by attribute: of itself, its class, and what it holds."""
 

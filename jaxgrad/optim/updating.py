@@ -274,6 +274,8 @@ class Step:
         for (state, name), result in zip(kept, after, strict=True):
             if state[name] is None:
                 state[name] = result if isinstance(result, Tensor) else wrap(result)
+                if self.scope is not None:
+                    self.scope.made.append(functools.partial(state.__setitem__, name, None))
             else:
                 give(state[name], result)
         after = results[len(params) + len(kept) :]
