@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Iterator
 
@@ -35,6 +36,34 @@ def note(module):
     if scope is not None:
         scope.objects.depend(module, VALUE)
         scope.objects.expect(module, "training")
+        if contents(module):
+            scope.objects.depend(module, contents)
+
+
+def contents(module) -> tuple:
+    """What is in the lists and dicts that are attributes of a module and that its `forward` names:
+    numbers and words, and which objects else.
+    """
+    code = getattr(type(module).forward, "__code__", None)
+    if code is None:
+        return ()
+    own = module.__dict__
+    found = ((name, own.get(name)) for name in _names(code))
+    return tuple((name, _told(value)) for name, value in found if type(value) in (list, dict))
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(code) -> tuple[str, ...]:
+    return tuple(name for name in code.co_names if not name.startswith("_"))
+
+
+def _told(value) -> list:
+    if type(value) is dict:
+        value = [each for pair in value.items() for each in pair]
+    return [each if type(each) in _COMPARED else id(each) for each in value]
+
+
+_COMPARED = (bool, int, float, str, type(None))
 
 
 class Members:

@@ -110,6 +110,32 @@ def test_a_compiled_function_follows_what_it_only_reads():
     assert len(apply.traces) == count
 
 
+def test_a_compiled_function_follows_lists_and_dicts_of_its_module():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factors, self.named, self.log = [2.0], {"bias": 1.0}, []
+
+        def forward(self, x):
+            return x * sum(self.factors) + self.named["bias"]
+
+    scaled = Scaled()
+    call = jaxgrad.jit(lambda x: scaled(x))
+
+    def check(expected, traces):
+        scaled.log.append(call(jaxgrad.tensor(3.0)).item())  # which forward does not name
+        assert scaled.log[-1] == expected and call.count == traces
+
+    check(7.0, 1)
+    check(7.0, 1)
+    scaled.named["bias"] = 2.0
+    check(8.0, 2)
+    scaled.factors.append(1.0)
+    check(11.0, 3)
+    scaled.factors[:] = [2.0]
+    check(8.0, 3)  # which leads back to the program of before
+
+
 def test_what_forward_notes_is_no_change():
     class Counting(nn.Module):
         calls = 0
