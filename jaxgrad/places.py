@@ -7,10 +7,10 @@ from __future__ import annotations
 import weakref
 
 from .autograd import compiled
+from .callers import place_of_caller
 from .nodes import Node
 from .tangents import mark
 from .tensor import INFERENCE_TENSOR, Tensor, current, is_moving, known_edge_of
-from .versions import place_of_caller
 
 
 class Source:

@@ -12,6 +12,7 @@ import weakref
 import jax
 
 from . import avals, devices, dtypes, modes
+from .callers import place_of_caller
 from .modes import is_inference_mode_enabled
 from .nodes import AccumulateGrad, Node, leaf_lock, shown
 
@@ -392,6 +393,7 @@ def concrete(tensor: Tensor, what: str):
         raise RuntimeError(
             f"{words}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is "
             "being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. Return the "
-            "tensor and read it outside, or use jaxgrad.where in place of an if"
+            "tensor and read it outside, or use jaxgrad.where in place of an if. At "
+            + place_of_caller()
         )
     return tensor._array

@@ -22,13 +22,13 @@ from jax.extend.core import Primitive, set_current_trace, take_current_trace
 from . import avals, modes, noting
 from .aliasing import lock as writing
 from .autograd import compiled
+from .callers import place_of_caller
 from .inputs import GeneratorInput, Input, NumberInput, TensorInput, words_of
 from .nodes import AccumulateGrad
 from .objects import Objects
 from .places import GradientOf, Outside, Place, Source
 from .tensor import LeafState, Tensor, current
 from .varying import Varying
-from .versions import place_of_caller
 
 # An input of a trace that was found while it was under way: an equation without operands, which
 # `jit` turns into an argument. `number`: its position among the inputs.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numbers
 import operator
 
+from .callers import place_of_caller
+
 
 class Varying(numbers.Number):
     """What stands for a Python number while a function is being traced: an operator takes it as the
@@ -25,7 +27,8 @@ class Varying(numbers.Number):
         raise RuntimeError(
             f"the value of a Python {self.kind.__name__} that varies from call to call is being "
             "traced: inside jaxgrad.jit it can be calculated with, but not be looked at (an if, "
-            "float(), range()). Pass it by keyword as one of static_argnames, or compute it outside"
+            "float(), range()). Name it in static_argnames, or compute it outside. At "
+            f"{place_of_caller()}"
         )
 
     __bool__ = __float__ = __int__ = __index__ = __complex__ = __round__ = _refuse

@@ -8,8 +8,8 @@ they run.
 from __future__ import annotations
 
 import contextvars
-import sys
 
+from .callers import place_of_caller
 from .nodes import FREED, Node, ProgramNode
 
 # whether nodes note versions and check them, here and now
@@ -43,14 +43,6 @@ class Counter:
 def counter_of(tensor) -> Counter:
     tensor._counter = tensor._counter or Counter()
     return tensor._counter
-
-
-def place_of_caller() -> str:
-    """Where the code stands that called jaxgrad: its file and line."""
-    frame = sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "jaxgrad":
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 class Checks:

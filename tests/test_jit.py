@@ -260,3 +260,19 @@ def test_a_tensor_made_on_the_default_device_by_name_is_of_the_same_kind():
     for made in (torch.ones(3), torch.ones(3, device="cpu"), torch.tensor([1.0] * 3, device="cpu")):
         assert compiled(made).tolist() == [2, 2, 2]
         assert not made._array.committed  # else JAX would compile for it again
+
+
+@pytest.mark.parametrize(
+    "look", [lambda x: x.item(), lambda x: bool(x > 0), lambda x: x.numpy(), lambda x: f"{x:.2f}"]
+)
+def test_who_looks_at_what_is_traced_is_told_where(look):
+    line = look.__code__.co_firstlineno
+    with pytest.raises(RuntimeError, match=rf"needs the numbers .*test_jit.py:{line}\b"):
+        torch.jit(lambda x: look(x) and x)(torch.tensor(2.0))
+
+
+def test_explain_tells_where_an_argument_was_given():
+    double = torch.jit(lambda x: x * 2)
+    double(torch.ones(2))
+    double(torch.ones(2, requires_grad=True))
+    assert "test_jit.py:" in double.explain()

@@ -34,6 +34,7 @@ ROOMS = (
     "jaxgrad.modes",
     "jaxgrad.levels",
     "jaxgrad.hooks",
+    "jaxgrad.callers",
     "jaxgrad.nodes",
     "jaxgrad.tensor",
     "jaxgrad.trees",

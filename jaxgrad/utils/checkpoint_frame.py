@@ -18,10 +18,10 @@ from .. import casting, dtypes, execution, modes, noting
 from ..autograd import engine
 from ..autograd.saved_tensors import saved_tensors_hooks
 from ..autograd.saving import Saved
+from ..callers import place_of_caller
 from ..modes import RECORD, Draws
 from ..nodes import AccumulateGrad, Node, next_sequence_number
 from ..tensor import Tensor
-from ..versions import place_of_caller
 from .checkpoint_late import late
 from .checkpoint_state import CheckpointError, Outside, mapped, once, tensors_in, version_of
 
