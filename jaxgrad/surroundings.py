@@ -128,6 +128,23 @@ class _Binding:
         return f"{self.name} is bound to something else"
 
 
+class _Elements:
+    """What is in a list: the same objects, of which tensors are not kept."""
+
+    __slots__ = ("holder", "ids", "kept", "look", "name")
+
+    def __init__(self, holder, name):
+        self.holder, self.name, self.look = holder, name, None
+        self.ids = list(map(id, holder))
+        self.kept = [each for each in holder if not isinstance(each, Tensor)]  # while ids are used
+
+    def is_still(self) -> bool:
+        return list(map(id, self.holder)) == self.ids
+
+    def change(self) -> str:
+        return f"{self.name} has other elements"
+
+
 def same(value, kept) -> bool:
     return type(value) is type(kept) and value == kept
 
@@ -171,7 +188,7 @@ class _Walk:
         self.unseen = frozenset(unseen)
         self.names, self.words, self.stored = set(), set(), set()
         self.functions, self.objects = {}, {}
-        self.bindings: dict[tuple, _Binding] = {}
+        self.bindings: dict[tuple, _Binding | _Elements] = {}
 
     def run(self, function, others):
         for each in (function, vars(type(function)).get("__call__"), *others):
@@ -188,9 +205,15 @@ class _Walk:
         return len(self.names), len(self.words), len(self.objects)
 
     def bind(self, holder, look, name):
-        if (id(holder), name) not in self.bindings:
-            self.bindings[id(holder), name] = _Binding(holder, look, name)
-            self.meet(look(holder, name))
+        if (id(holder), name) in self.bindings:
+            return
+        self.bindings[id(holder), name] = _Binding(holder, look, name)
+        value = look(holder, name)
+        self.meet(value)
+        if isinstance(value, list):
+            self.bindings[id(value), None] = _Elements(value, name)
+            for each in value:
+                self.meet(each)
 
     def meet(self, value):
         if isinstance(value, functools.partial):

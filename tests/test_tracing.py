@@ -4,6 +4,7 @@ error changes nothing. The same functions run as they are give what is expected.
 
 import gc
 import itertools
+import math
 import threading
 import warnings
 import weakref
@@ -569,6 +570,18 @@ def test_attributes_and_items_that_the_code_names_are_looked_at():
     trainer.other, trainer.config["unread"] = 1, 1
     compiled(x)
     assert compiled.count == len(changes) + 1
+
+
+def test_elements_of_lists_are_looked_at():
+    factors, before = [torch.tensor(2.0), 3.0], []
+    compiled = torch.jit(lambda x: x * math.prod(factors))
+    assert compiled(torch.tensor(1.0)).item() == 6
+    before.append(factors[0])  # so that it is not gone
+    factors[0] = torch.tensor(5.0)
+    assert compiled(torch.tensor(1.0)).item() == 15
+    factors.append(7.0)
+    assert compiled(torch.tensor(1.0)).item() == compiled(torch.tensor(1.0)).item() == 105
+    assert compiled.count == 3 and "factors has other elements" in compiled.explain()
 
 
 def test_a_number_that_changes_at_each_call_is_warned_of():
