@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import jax
 
-from . import avals, dtypes, execution, modes, noting
+from . import avals, dtypes, execution, modes, noting, trees
 from .compiling import Trace, argument_at
 from .modes import mode
 from .tangents import mark
@@ -55,9 +55,9 @@ def jit(
     A compiled `nn.Module` has the attributes and methods of the module as well. `train()` and
     `eval()` of modules within the function are made so at every call.
 
-    Arguments and results are tensors, JAX arrays, or lists, tuples and dicts of them, and anything
-    hashable. Hooks run while the function is traced, and what they do to gradients is part of the
-    program; to add one, or to take one away, has the function traced anew.
+    Arguments and results are tensors, JAX arrays, or lists, tuples, dicts and dataclasses of them,
+    and anything hashable. Hooks run while the function is traced, and what they do to gradients is
+    part of the program; to add one, or to take one away, has the function traced anew.
 
     donate: whose memory the results may take. By default that of tensors that are overwritten, as
     far as nobody else has their arrays; besides, arguments by position or by name, whose tensors
@@ -108,7 +108,7 @@ class Jitted:
     def __call__(self, *args, **kwargs):
         if modes.scope.get() is not None or execution.is_traced():
             return self.function(*args, **kwargs)  # part of the trace that is under way
-        leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
+        leaves, structure = trees.flatten((args, kwargs))
         varying = self.numbers[structure].varying if structure in self.numbers else ()
         key = self.key(leaves, structure, varying)
         try:
@@ -116,7 +116,7 @@ class Jitted:
         except TypeError as error:
             raise TypeError(
                 f"{self.__name__}: an argument is neither a tensor nor hashable: {error}. Pass its "
-                "tensors in a tuple, a list, a dict or a namedtuple"
+                "tensors in a tuple, a list, a dict or a dataclass"
             ) from None
         for trace in known:
             tensors = trace.find(leaves)
@@ -225,17 +225,13 @@ class Jitted:
         """The program for these arguments as JAX lowers it: `.as_text()`,
         `.compile().cost_analysis()`.
         """
-        leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
+        leaves, structure = trees.flatten((args, kwargs))
         trace = Trace(self, leaves, structure)
         with jax.enable_x64(True):
             return trace.program.lower(*trace.inputs_of(leaves, trace.locate(leaves)))
 
     def __repr__(self):
         return f"<jitted {self.__name__}>"
-
-
-def _is_tensor(value) -> bool:
-    return isinstance(value, Tensor)
 
 
 def _array(value):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import jax
 
-from . import avals, versions
+from . import avals, trees, versions
 from .aliasing import assign
 from .nodes import Node
 from .places import Place
@@ -135,7 +135,7 @@ class Outcome:
         # What is overwritten comes first: JAX gives an output the memory of the first donated input
         # of its kind, and of another tensor's memory the program would have to make a copy.
         changes = [Change(self, place) for place in scope.places.values()]
-        outputs, self.structure = jax.tree.flatten(held.pop(), is_leaf=_is_tensor)
+        outputs, self.structure = trees.flatten(held.pop())
         self.results = list(map(self.name, outputs))
         number = 0
         while number < len(scope.places):  # a result or a `.grad` may not have been met before
@@ -244,7 +244,3 @@ class Outcome:
         for change in self.changes:
             change.apply(tensors[change.number], arrays, nodes, named)
         return jax.tree.unflatten(self.structure, list(map(named, self.results)))
-
-
-def _is_tensor(value) -> bool:
-    return isinstance(value, Tensor)

@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import types
 import weakref
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -169,12 +170,25 @@ def _found(place):
     return look(holder, name)
 
 
-def _variables(function):
+def _variables(function, unseen=frozenset()):
     """Where the variables are that the code of a function names: holders, how to look, names."""
+    codes = list(_codes(function.__code__, unseen))
+    cells = frozenset().union(*[_named_by(code).cells for code in codes])
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        yield cell, _cell, name
-    for name in sorted(_names(function.__code__) & function.__globals__.keys()):
+        if name in cells:
+            yield cell, _cell, name
+    names = set().union(*[code.co_names for code in codes])
+    for name in sorted(names & function.__globals__.keys()):
         yield function.__globals__, _item, name
+
+
+def _codes(code, unseen=frozenset()):
+    """The code of a function, and that of functions within."""
+    if code not in unseen:
+        yield code
+        for each in code.co_consts:
+            if isinstance(each, types.CodeType):
+                yield from _codes(each, unseen)
 
 
 class _Walk:
@@ -233,16 +247,12 @@ class _Walk:
         if id(function) in self.functions:
             return
         self.functions[id(function)] = function
-        stack = [function.__code__]
-        while stack:
-            code = stack.pop()
-            if code not in self.unseen:
-                names, words, stored = _named_by(code)
-                self.names |= names
-                self.words |= words
-                self.stored |= stored
-                stack += [each for each in code.co_consts if isinstance(each, types.CodeType)]
-        for place in _variables(function):
+        for code in _codes(function.__code__, self.unseen):
+            named = _named_by(code)
+            self.names |= named.attributes
+            self.words |= named.words
+            self.stored |= named.stored
+        for place in _variables(function, self.unseen):
             self.bind(*place)
 
     def look_into(self, holder):
@@ -299,16 +309,32 @@ def _is_of_library(module: str | None) -> bool:
     return path.startswith(tuple(sysconfig.get_paths()[name] for name in ("purelib", "platlib")))
 
 
+class _Named(NamedTuple):
+    """What code names: the attributes that it reads, its constant strings, the attributes that it
+    sets, and the variables around it that it reads itself.
+    """
+
+    attributes: frozenset
+    words: frozenset
+    stored: frozenset
+    cells: frozenset
+
+
 @functools.lru_cache(maxsize=4096)
-def _named_by(code) -> tuple[frozenset, frozenset, frozenset]:
-    """The attributes that code reads, its constant strings, and the attributes that it sets."""
+def _named_by(code) -> _Named:
     instructions = list(dis.get_instructions(code))
-    loads = frozenset(each.argval for each in instructions if each.opname in _LOADS)
-    words = frozenset(each for each in code.co_consts if isinstance(each, str))
-    return loads, words, frozenset(e.argval for e in instructions if e.opname == "STORE_ATTR")
+
+    def named(*kinds):
+        return frozenset(each.argval for each in instructions if each.opname in kinds)
+
+    return _Named(
+        named("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"),
+        frozenset(each for each in code.co_consts if isinstance(each, str)),
+        named("STORE_ATTR"),
+        named("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"),
+    )
 
 
-_LOADS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _LEAVES = (
     int, float, complex, str, bytes, jax.Array, np.ndarray, types.ModuleType,
     types.BuiltinFunctionType,
@@ -324,9 +350,3 @@ def _plain(function):
     if isinstance(function, types.MethodType):
         function = function.__func__
     return function if isinstance(function, types.FunctionType) else None
-
-
-def _names(code) -> set[str]:
-    """The names that code looks up, with that of the functions within."""
-    inner = [_names(each) for each in code.co_consts if isinstance(each, types.CodeType)]
-    return set(code.co_names).union(*inner)

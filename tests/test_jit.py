@@ -1,5 +1,6 @@
 """jaxgrad.jit: one program, traced once for each kind of arguments, equal to the eager function."""
 
+import dataclasses
 import functools
 
 import jax
@@ -276,3 +277,40 @@ def test_explain_tells_where_an_argument_was_given():
     double(torch.ones(2))
     double(torch.ones(2, requires_grad=True))
     assert "test_jit.py:" in double.explain()
+
+
+@dataclasses.dataclass
+class Batch:
+    x: torch.Tensor
+    rest: dict
+    name: str = "batch"
+    sums: list = dataclasses.field(init=False, default_factory=list)
+
+
+def test_dataclasses_of_tensors_are_arguments_and_results():
+    def double(batch):
+        made = Batch(batch.x * 2, {"inner": Batch(batch.rest["y"] * 3, {})}, batch.name)
+        made.sums.append(batch.x.sum())
+        return made
+
+    compiled = torch.jit(double)
+    for call in range(3):
+        made = compiled(Batch(torch.ones(2) * call, {"y": torch.ones(1)}, "mine"))
+        assert (made.x.tolist(), made.rest["inner"].x.tolist()) == ([2.0 * call] * 2, [3.0])
+        assert type(made) is Batch and made.name == "mine" and made.sums[0].item() == 2 * call
+    assert compiled.count == 1
+    weight = leaf(2.0)
+    loss = torch.jit(lambda x: Batch((x * weight).sum(), {}))(torch.ones(1)).x
+    loss.backward()
+    assert weight.grad.tolist() == [1]
+
+
+def test_dataclasses_without_tensors_are_constants():
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        factor: int
+
+    compiled = torch.jit(lambda x, config: x * config.factor)
+    for factor in (2, 3, 2):
+        assert compiled(torch.ones(1), Config(factor)).item() == factor
+    assert compiled.count == 2
