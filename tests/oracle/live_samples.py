@@ -26,10 +26,18 @@ def rest(count):
     return parametrized([each for each in recorded.SAMPLES if test_operators.rank(*each) >= count])
 
 
-NESTED = {id(each.values[1]) for each in test_forward_ad_operators.NESTED}
+def others(chosen):
+    """The samples that are not among parameters of tests."""
+    known = {id(each.values[1]) for each in chosen}
+    return [each for each in recorded.SAMPLES if id(each[1]) not in known]
 
 
-@parametrized([e for e in recorded.SAMPLES if id(e[1]) not in NESTED and not e[1].kink])
+@parametrized(others(test_forward_ad_operators.SOME))
+def test_tangents(family, sample):
+    test_forward_ad_operators.test_tangents(family, sample)
+
+
+@parametrized([each for each in others(test_forward_ad_operators.NESTED) if not each[1].kink])
 def test_nestings_of_forward_mode(family, sample):
     test_forward_ad_operators.test_nestings(family, sample)
 
