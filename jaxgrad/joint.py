@@ -142,6 +142,16 @@ class Split:
         self.equations, self.inputs, self.outputs = forward, jaxpr.invars, outvars
         present = [variable for variable in gradients if variable is not None]
         self.backward = part(jaxpr, [*present, *residuals], wanted, backward)
+        self.gradients, self.wanted, self.later = gradients, wanted, backward
+        self.influence: dict[int, set[int]] = {}
+
+    def influenced_by(self, number: int) -> set[int]:
+        """The numbers of the gradients that that of one of the results has an influence on."""
+        if number not in self.influence:
+            reached = depending(self.later, {self.gradients[number]} - {None})
+            pairs = enumerate(self.wanted)
+            self.influence[number] = {n for n, v in pairs if variables([v]) and v in reached}
+        return self.influence[number]
 
 
 def depending(equations, inputs) -> set:
@@ -208,6 +218,8 @@ class CompiledReverse(Reverse):
     Where JAX differentiates it in its turn, it is the pass over the function run again.
     """
 
+    tells_apart = True
+
     def __init__(self, program: Compiled, mask):
         super().__init__(program, mask)
         self.saved_inputs = tuple(range(len(program.inputs)))
@@ -227,3 +239,17 @@ class CompiledReverse(Reverse):
         known = (*rest[: len(self.program.inputs)], *trace.constants)
         residuals = [next(kept) if flag else known[number] for flag, number in trace.split.kept]
         return tuple(trace.backward(gradients, residuals))
+
+    def reached(self, given, results):
+        """The gradients, None for those that no gradient which arrived has an influence on: the
+        results of a function are as little connected as they would be, were it not compiled.
+        """
+        if all(gradient is not None for gradient in given):
+            return results
+        trace = self.program.trace
+        present = [n for n, gradient in enumerate(given) if gradient is not None]
+        numbers = set().union(*map(trace.split.influenced_by, present))
+        reached = {trace.pullback.places[number] for number in numbers}
+        if self.single:
+            return results if self.wanted[0] in reached else None
+        return [r if n in reached else None for n, r in zip(self.wanted, results, strict=True)]

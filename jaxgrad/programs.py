@@ -219,6 +219,7 @@ class Reverse(Program):
 
     saved_inputs: tuple[int, ...]
     saved_outputs: tuple[int, ...]
+    tells_apart = False  # whether a gradient is None where none that it depends on arrived
 
     def __init__(self, program: Program, mask: tuple[bool, ...]):
         self.program, self.mask, self.mode = program, mask, program.mode

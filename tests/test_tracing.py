@@ -467,6 +467,29 @@ def test_what_it_reads_may_have_been_computed_from_what_else_it_reads(way):
         assert torch.autograd.grad(first.sum(), weight)[0].tolist() == [24, 72]
 
 
+def two_heads(x, trunk, first, second):
+    return x * trunk * first, x * trunk * second
+
+
+@pytest.mark.parametrize("way", [torch.jit, lambda f: torch.func.vmap(f, (0, None, None, None))])
+@pytest.mark.parametrize("retain", [False, True])
+def test_what_the_results_of_a_pass_do_not_depend_on_has_no_gradient(way, retain):
+    """As if the function were not compiled: a head of another task must not see zeros."""
+    compiled = way(two_heads)
+    for head in (0, 1, 0):
+        leaves = [leaf(2.0), leaf(3.0), leaf(5.0)]
+        result = compiled(torch.tensor([1.0]), *leaves)[head].sum()
+        if retain:
+            grads = torch.autograd.grad(result, leaves, allow_unused=True, create_graph=True)
+        else:
+            result.backward()
+            grads = [each.grad for each in leaves]
+        expected = [[3.0], [2.0], None] if head == 0 else [[5.0], None, [2.0]]
+        assert [grad if grad is None else grad.tolist() for grad in grads] == expected
+    both = compiled(torch.tensor([1.0]), *leaves)
+    assert [g.tolist() for g in torch.autograd.grad(sum(both).sum(), leaves)] == [[8], [2], [2]]
+
+
 def test_an_argument_of_another_graph_at_each_call():
     weight = leaf(1.0, 2.0)
     first, second = torch.jit(lambda x: x * weight), torch.jit(lambda y: (y * y).sum())

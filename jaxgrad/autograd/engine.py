@@ -131,6 +131,7 @@ class Pass:
         usual = self.is_usual and node.extras is None and reverse is not None
         if usual and saved is not FREED and gradients[0] is not None:
             # as `execute`, without its call
+            given = gradients
             if saved and not self.retain_graph:
                 node.saved = FREED
             try:
@@ -139,6 +140,8 @@ class Pass:
                 if not reverse.program.single:
                     gradients = self.filled(reverse.program, gradients)
                 results = reverse.kernel(*gradients, *saved)
+                if reverse.tells_apart:
+                    results = reverse.reached(given, results)
             except BaseException:
                 node.saved = saved
                 raise
@@ -185,6 +188,7 @@ class Pass:
     def computed(self, node, reverse, gradients, saved):
         if reverse.kernel is None:
             execution.prepare(reverse)
+        given = gradients
         if not reverse.program.single:
             gradients = self.filled(reverse.program, gradients)
         extras = node.extras
@@ -196,7 +200,7 @@ class Pass:
             results = reverse.kernel(*gradients, *saved)
         if extras is not None and node.saved is FREED:
             extras.packed = None
-        return results
+        return reverse.reached(given, results) if reverse.tells_apart else results
 
     def filled(self, program, gradients):
         """The gradients of the differentiable outputs, zeros for those that did not arrive."""
