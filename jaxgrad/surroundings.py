@@ -239,6 +239,8 @@ class _Walk:
         elif isinstance(value, types.FunctionType):
             if not self.functions or not _is_of_library(value.__module__):
                 self.learn(value)
+        elif "__wrapped__" in getattr(value, "__dict__", ()):  # a compiled function, a cache
+            self.meet(value.__wrapped__)
         elif is_open(value):
             self.objects[id(value)] = value
 
@@ -271,7 +273,9 @@ class _Walk:
     def look_at_class(self, holder, base, name):
         """A member of a class, which an attribute of the object may come to stand before."""
         member = vars(base)[name]
-        member = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        for name_of_function in ("fget", "__func__", "__wrapped__"):
+            if not isinstance(member, types.FunctionType):
+                member = getattr(member, name_of_function, member)
         if isinstance(member, types.FunctionType):
             self.learn(member)
         elif not hasattr(member, "__get__"):

@@ -595,6 +595,25 @@ def test_attributes_and_items_that_the_code_names_are_looked_at():
     assert compiled.count == len(changes) + 1
 
 
+def test_what_a_compiled_function_reads_within_another_is_looked_at():
+    config = {"gamma": 2.0}
+
+    class Model:
+        delta = 1.0
+
+        @torch.jit
+        def run(self, x):
+            return x * self.delta
+
+    inner, model = torch.jit(lambda x: x * config["gamma"]), Model()
+    outer = torch.jit(lambda x: model.run(inner(x)))
+    assert outer(torch.tensor(1.0)).item() == 2
+    config["gamma"] = 3.0
+    assert outer(torch.tensor(1.0)).item() == 3
+    model.delta = 5.0
+    assert outer(torch.tensor(1.0)).item() == 15 and outer.count == 3
+
+
 def test_elements_of_lists_are_looked_at():
     factors, before = [torch.tensor(2.0), 3.0], []
     compiled = torch.jit(lambda x: x * math.prod(factors))
