@@ -130,17 +130,20 @@ class _Binding:
 
 
 class _Elements:
-    """What is in a list: the same objects, of which tensors are not kept."""
+    """What is in a list: the same objects, of which tensors are not kept; `may_grow`: and others
+    after them.
+    """
 
-    __slots__ = ("holder", "ids", "kept", "look", "name")
+    __slots__ = ("holder", "ids", "kept", "look", "may_grow", "name")
 
     def __init__(self, holder, name):
-        self.holder, self.name, self.look = holder, name, None
+        self.holder, self.name, self.look, self.may_grow = holder, name, None, False
         self.ids = list(map(id, holder))
         self.kept = [each for each in holder if not isinstance(each, Tensor)]  # while ids are used
 
     def is_still(self) -> bool:
-        return list(map(id, self.holder)) == self.ids
+        now = self.holder[: len(self.ids)] if self.may_grow else self.holder
+        return list(map(id, now)) == self.ids
 
     def change(self) -> str:
         return f"{self.name} has other elements"
@@ -212,6 +215,8 @@ class _Walk:
             for holder in list(self.objects.values()):
                 self.look_into(holder)
         for key, binding in list(self.bindings.items()):
+            if isinstance(binding, _Elements):  # code that appends may do so to any of its lists
+                binding.may_grow = not self.names.isdisjoint(("append", "extend"))
             if binding.look is _attribute and binding.name in self.stored:
                 del self.bindings[key]
 
