@@ -206,7 +206,7 @@ def test_random_steps(seed):
 
 
 @pytest.mark.parametrize(
-    "seed", [20, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(21, 27)]]
+    "seed", [pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 27)]
 )
 def test_random_steps_on_what_was_computed_from_the_state(seed):
     found, _ = run(seed, torch.jit, depends=True)

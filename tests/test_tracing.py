@@ -396,6 +396,7 @@ def test_gradients_of_several_results_with_hooks_inside_and_outside():
     np.testing.assert_allclose(*found, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_second_derivatives_from_outside():
     found = []
     for compile in (torch.jit, lambda f: f):

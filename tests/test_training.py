@@ -179,6 +179,7 @@ def test_S06_S07_a_compiled_step_equals_the_eager_one(kind, optimizer):
     assert compiled.count == 1, compiled.explain()
 
 
+@pytest.mark.slow
 def test_a_function_may_set_the_mode_of_a_module():
     """Each call leaves the module in the mode that the function sets, from one program each."""
     model = nn.Sequential(nn.Linear(4, 64), nn.Dropout(0.5))

@@ -170,6 +170,7 @@ def test_B12_edges(torch):
     )
 
 
+@pytest.mark.slow
 @as_torch
 def test_B13_is_grads_batched(torch):
     found = []
@@ -216,6 +217,7 @@ def test_B13_of_another_dtype(torch):
     return torch.autograd.grad(x * x, x, rows, is_grads_batched=True)
 
 
+@pytest.mark.slow
 def test_B13_jacobian_equals_that_of_jax():
     def function(x, module):
         return module.sin(x) * x[0] + module.exp(x * x[1])

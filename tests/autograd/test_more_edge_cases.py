@@ -400,6 +400,7 @@ def kinks(torch):
     }
 
 
+@pytest.mark.slow
 @as_torch
 def test_edge_36_ties_and_kinks(torch):
     found = {}
@@ -514,6 +515,7 @@ def test_edge_38_a_pass_inside_a_hook(torch):
     return seen, x.grad
 
 
+@pytest.mark.slow
 def test_edge_38_a_chain_of_100_000():
     x = leaf(jaxgrad, 1.0)
     y = x

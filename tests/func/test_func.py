@@ -72,6 +72,7 @@ def test_trees_argnums_and_aux():
     assert set(first) == {"w", "b"}
 
 
+@pytest.mark.slow
 def test_jax_arrays_in_and_out():
     gradient = grad(ours)(jnp.array(POINT))
     assert isinstance(gradient, jax.Array)

@@ -62,6 +62,7 @@ def test_K17_tied_weights():
     assert found.tolist() == (9 * X).tolist()  # one module, whose weight was replaced twice
 
 
+@pytest.mark.slow
 def test_K18_an_ensemble():
     models = [nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)) for _ in range(4)]
     parameters, buffers = func.stack_module_state(models)

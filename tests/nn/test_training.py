@@ -185,6 +185,7 @@ def test_S04_clipping_compiled():
         step(jaxgrad.tensor(1.0), True)
 
 
+@pytest.mark.slow
 def test_hooks_of_modules_compiled():
     layer, seen = nn.Linear(2, 1, bias=False), []
     layer.register_full_backward_hook(lambda m, gi, go: seen.append(1) or (gi[0] * 10,))

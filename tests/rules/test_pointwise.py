@@ -141,6 +141,7 @@ def gradient(function, *numbers):
         return [each.tolist() for each in jax.grad(function, range(len(points)))(*points)]
 
 
+@pytest.mark.slow
 def test_gradients_that_torch_has_not():
     assert gradient(lambda x: ops.remainder(5.5, x), 2.0) == [-2.0]
     assert gradient(lambda x, y: ops.floor_divide(x, y), 5.5, 2.0) == [0.0, 0.0]
