@@ -12,6 +12,7 @@ from jaxgrad.table.mistakes import Mistake as Mistake
 from jaxgrad.table.mistakes import TableError as TableError
 from jaxgrad.table.rule import NON_DIFFERENTIABLE as NON_DIFFERENTIABLE
 from jaxgrad.table.rule import Rule as Rule
+from jaxgrad.table.rule import camel_case as camel_case
 from jaxgrad.table.schema import REQUIRED as REQUIRED
 from jaxgrad.table.schema import Argument as Argument
 from jaxgrad.table.schema import Return as Return
