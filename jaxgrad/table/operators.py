@@ -6,8 +6,8 @@ the first entry of its name.
 
 import re
 
-from jaxgrad.table.mistakes import shown
-from jaxgrad.table.reader import Scalar
+from .mistakes import shown
+from .reader import Scalar
 
 MAX_DOC = 160
 BASE = re.compile(r"\s*([A-Za-z_]\w*)\s*[.(]", re.ASCII)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from jaxgrad.table.formula import (
+from .formula import (
     INPUT_WORDS,
     OUTPUT_WORDS,
     Formula,
@@ -13,10 +13,10 @@ from jaxgrad.table.formula import (
     parse_formula,
     parse_word,
 )
-from jaxgrad.table.grammar import Scope
-from jaxgrad.table.mistakes import listed, mean, shown
-from jaxgrad.table.reader import Collection, Scalar
-from jaxgrad.table.schema import Schema, SchemaError, parse_schema
+from .grammar import Scope
+from .mistakes import listed, mean, shown
+from .reader import Collection, Scalar
+from .schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
 FLAGS_KEY = "output_differentiability"
@@ -40,7 +40,7 @@ class Rule:
     """One entry.
 
     `places`: where the formula of each input and output stands, and the `name`; `node`: the name of
-    its node; `is_bare`: whether the entry says nothing about derivatives.
+    its node; `has_no_formulas`: whether the entry says nothing about derivatives.
     """
 
     schema: Schema
@@ -54,7 +54,7 @@ class Rule:
     places: dict[str, tuple[int, int]]
     write: Formula | None = None
     node: str = ""
-    is_bare: bool = False
+    has_no_formulas: bool = False
 
     @cached_property
     def tensor_arguments(self):
@@ -155,8 +155,8 @@ class RuleBuilder:
         gradients = self.read_gradients(inputs)
         tangents = self.read_tangents(outputs, gradients)
         write = self.read_write()
-        is_bare = not (inputs or outputs or FLAGS_KEY in self.keys or self.schema.inplace)
-        flags = (False,) * len(self.outputs) if is_bare else self.read_flags(inputs)
+        has_no_formulas = not (inputs or outputs or FLAGS_KEY in self.keys or self.schema.inplace)
+        flags = (False,) * len(self.outputs) if has_no_formulas else self.read_flags(inputs)
         if len(flags) != len(self.outputs):
             return None
         if not any(flags):
@@ -164,7 +164,7 @@ class RuleBuilder:
         places, node = self.places({**inputs, **outputs}), self.read_node(any(flags))
         return Rule(
             self.schema, forward, tuple(gradients), tangents, flags,
-            self.path, self.entry.name.line, self.outputs, places, write, node, is_bare,
+            self.path, self.entry.name.line, self.outputs, places, write, node, has_no_formulas,
         )  # fmt: skip
 
     # the schema and its names

@@ -183,7 +183,7 @@ def test_nodes_are_numbered_as_in_torchgen(name, lines, nodes):
 def test_an_entry_without_formulas_is_not_differentiable(schema):
     (found,) = loads(entry(schema=schema), functions=["f"]).rules("op")
     assert found.differentiable_outputs == found.differentiable_inputs == ()
-    assert not found.is_recorded and found.is_bare
+    assert not found.is_recorded and found.has_no_formulas
 
 
 def test_an_entry_with_a_formula_for_one_tensor_needs_one_for_each():
