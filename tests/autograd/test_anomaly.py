@@ -653,9 +653,7 @@ def test_M01_a_generator_closed_elsewhere_leaves_nothing_behind():
 
 
 def assert_nobody_looks_on():
-    assert (
-        executor.observers == () and node_annotations.observers == () and observers._started == ()
-    )
+    assert executor.observers == () and node_annotations.observers == () and observers.started == ()
     assert all(p.kernel is p.unobserved for p in list(executor._prepared))
 
 

@@ -520,18 +520,16 @@ def test_O01_many_threads_that_profile():
     with profiler.profile() as prof:
         square(alone)
     assert found == [names(prof)] * 24
-    assert executor.observers == () and observers._started == ()
+    assert executor.observers == () and observers.started == ()
     assert all(p.kernel is p.unobserved for p in list(executor._prepared))
 
 
 def test_O01_nothing_is_left_behind():
     before = interception.is_noted
     with profiler.profile(profile_memory=True), profiler.emit_nvtx():
-        assert executor.observers and observers._started
+        assert executor.observers and observers.started
         square(jaxgrad.ones(2).requires_grad_())
-    assert (
-        executor.observers == () and node_annotations.observers == () and observers._started == ()
-    )
+    assert executor.observers == () and node_annotations.observers == () and observers.started == ()
     assert interception.is_noted == before
     assert all(p.kernel is p.unobserved for p in list(executor._prepared))
     assert not jaxgrad.autograd._profiler_enabled()
