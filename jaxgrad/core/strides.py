@@ -1,0 +1,321 @@
+"""Strides: where PyTorch lays the elements of a tensor in its storage, as arithmetic on tuples.
+
+A layout is a shape and its strides, both tuples of ints. XLA decides for itself where an array's
+elements are; here is what PyTorch would have decided, for code that asks and for views, which exist
+only where the strides allow them.
+"""
+
+import itertools
+import math
+
+
+def contiguous(shape):
+    """The strides of a new tensor: rows one after another, an extent of 0 counting as 1.
+
+    >>> contiguous((2, 0, 3))
+    (3, 3, 1)
+    """
+    return _compact(tuple(max(extent, 1) for extent in shape), range(len(shape))[::-1])
+
+
+def channels_last(shape):
+    """The strides of a new 4-D or 5-D tensor whose dimension 1 is the innermost.
+
+    >>> channels_last((2, 3, 4, 5))
+    (60, 1, 15, 3)
+    """
+    return _compact(shape, (1, *range(len(shape) - 1, 1, -1), 0))
+
+
+def _compact(shape, order):
+    """Strides without gaps; the dimension `order` begins with is the innermost."""
+    strides, count = [0] * len(shape), 1
+    for dim in order:
+        strides[dim] = count
+        count *= shape[dim]
+    return tuple(strides)
+
+
+def is_contiguous(shape, strides):
+    """Whether a tensor is laid out as a new one; dimensions of extent 1 do not matter.
+
+    >>> is_contiguous((2, 1, 3), (3, 99, 1)), is_contiguous((2, 3), (1, 2))
+    (True, False)
+    """
+    return 0 in shape or _agree(shape, strides, contiguous(shape))
+
+
+def is_channels_last(shape, strides):
+    """Whether a 4-D or 5-D tensor is laid out as `channels_last` says.
+
+    >>> is_channels_last((2, 3, 4, 5), (60, 1, 15, 3))
+    True
+    """
+    return len(shape) in (4, 5) and _agree(shape, strides, channels_last(shape))
+
+
+def is_dense(shape, strides):
+    """Whether the elements fill one stretch of the storage, in any order of the dimensions.
+
+    >>> is_dense((2, 3), (1, 2)), is_dense((2, 3), (6, 2))
+    (True, False)
+    """
+    innermost_first = sorted(range(len(shape)), key=strides.__getitem__)
+    return 0 in shape or _agree(shape, strides, _compact(shape, innermost_first))
+
+
+def _agree(shape, strides, others):
+    triples = zip(shape, strides, others, strict=True)
+    return all(extent == 1 or stride == other for extent, stride, other in triples)
+
+
+def overlaps(shape, strides):
+    """Whether two places of a tensor may be one element.
+
+    Exact, unless more than 10,000 distances between places have to be looked at; then True. No
+    layout made of slices, permutations, diagonals, expansions and unfoldings comes near that.
+
+    >>> overlaps((3, 4), (0, 1)), overlaps((3, 4), (2, 1)), overlaps((3, 2), (5, 4))
+    (True, True, False)
+    """
+    pairs = zip(shape, strides, strict=True)
+    spans = sorted(((s, (n - 1) * s) for n, s in pairs if n > 1 and 0 not in shape), reverse=True)
+    reach = sum(span for _, span in spans)
+    distances = set()  # of places that differ so far, where the dimensions to come can close them
+    for stride, span in spans:
+        reach -= span
+        if stride == 0 or (len(distances) + 1) * (reach // stride) > 10_000:
+            return True
+        nearer = (
+            range(max(d - span, (d + reach) % stride - reach), min(d + span, reach) + 1, stride)
+            for d in distances
+        )
+        distances = {*range(stride, min(span, reach) + 1, stride), *itertools.chain(*nearer)}
+    return bool(distances)
+
+
+def reshaped(shape, strides, new_shape):
+    """The strides of a view in `new_shape`, or None where the elements would have to move.
+
+    >>> reshaped((4, 6), (6, 1), (2, 2, 6)), reshaped((4, 6), (1, 4), (24,))
+    ((12, 6, 1), None)
+    """
+    if 0 in shape:
+        return strides if shape == new_shape else contiguous(new_shape)
+    found, rest = [], list(new_shape)
+    for count, stride in _runs(shape, strides):
+        covered = 1
+        while rest and (covered < count or rest[-1] == 1):
+            found.append(covered * stride)
+            covered *= rest.pop()
+        if covered != count:
+            return None
+    return tuple(found[::-1])
+
+
+def _runs(shape, strides):
+    """From the innermost out: number and distance of the elements that lie at one distance."""
+    count, step = 1, strides[-1] if strides else 1
+    for extent, stride in zip(shape[::-1], strides[::-1], strict=True):
+        if extent != 1 and stride != count * step:
+            yield count, step
+            count, step = 1, stride
+        count *= extent
+    yield count, step
+
+
+def like(shape, strides):
+    """The strides of `empty_like` and `clone`: without gaps, dimensions in the order they have.
+
+    >>> like((2, 3), (1, 20))
+    (1, 2)
+    """
+    return strides if is_dense(shape, strides) else _compact(shape, _order(shape, [strides]))
+
+
+def pointwise(shape, operands):
+    """The strides of a new result of a pointwise operator: those that its operands agree on, the
+    first that has an opinion deciding.
+
+    `shape`: the operands' common shape; `operands`: shape and strides of each, in the order of the
+    arguments. A number that PyTorch makes a tensor of counts as `((), ())`.
+
+    >>> pointwise((2, 3), [((2, 3), (1, 2)), ((3,), (1,))])
+    (1, 2)
+    """
+    if all(extents == shape for extents, _ in operands):
+        layouts = [strides for _, strides in operands]
+        if all(is_contiguous(shape, strides) for strides in layouts):
+            return contiguous(shape)
+        if len(shape) == 4 and all(is_channels_last(shape, strides) for strides in layouts):
+            return channels_last(shape)
+        if is_dense(shape, layouts[0]) and len({*layouts}) == 1:
+            return layouts[0]
+    order = _order(shape, [_broadcast(shape, *operand) for operand in operands])
+    return contiguous(shape) if order == [*range(len(shape))][::-1] else _compact(shape, order)
+
+
+def _broadcast(shape, extents, strides):
+    """The strides of an operand in the common shape."""
+    missing = (0,) * (len(shape) - len(extents))
+    triples = zip(shape[len(missing) :], extents, strides, strict=True)
+    return missing + tuple(0 if old == 1 != new else stride for new, old, stride in triples)
+
+
+def _order(shape, layouts):
+    """The dimensions, innermost first. No sorting by a key: some pairs are without an order, and
+    stay as they are without keeping others from moving past.
+    """
+    order = [*range(len(shape))][::-1]
+    for end in range(1, len(order)):
+        place = end
+        for before in range(end)[::-1]:
+            verdict = _compared(shape, layouts, order[before], order[place])
+            if verdict < 0:
+                break
+            if verdict > 0:
+                order[before], order[place] = order[place], order[before]
+                place = before
+    return order
+
+
+def _compared(shape, layouts, first, second):
+    """Whether dimension `first` belongs inside of `second` (-1), outside (1), or neither."""
+    for strides in layouts:
+        inner, outer = strides[first], strides[second]
+        if inner and outer and inner != outer:
+            return -1 if inner < outer else 1
+        if inner and outer and shape[first] > shape[second]:
+            return 1
+    return 0
+
+
+# The view operators. Arguments: shape, strides, and what the operator was called with, in the order
+# of its schema, a tensor as its shape. Result: strides, and how many elements of the result's dtype
+# its first lies behind self's first; None where the operator copies. as_strided expects a
+# storage_offset relative to self's; real, imag and view_as_real expect a complex self.
+
+
+def _view(shape, strides, size):
+    found = reshaped(shape, strides, _inferred(size, math.prod(shape)))
+    return None if found is None else (found, 0)
+
+
+def _inferred(size, count):
+    """`size` with the extent in place of -1 that makes it hold `count` elements."""
+    known = math.prod(extent for extent in size if extent != -1)
+    return tuple(count // known if extent == -1 else extent for extent in size)
+
+
+def _flatten(shape, strides, start_dim=0, end_dim=-1):
+    start, last = (dim % max(len(shape), 1) for dim in (start_dim, end_dim))
+    if shape and start == last:
+        return strides, 0
+    merged = math.prod(shape[start : last + 1])
+    return _view(shape, strides, (*shape[:start], merged, *shape[last + 1 :]))
+
+
+def _unflatten(shape, strides, dim, sizes):
+    return _view(shape, strides, _instead(shape, dim, *_inferred(sizes, shape[dim])))
+
+
+def _instead(items, dim, *new):
+    dim %= len(items)
+    return (*items[:dim], *new, *items[dim + 1 :])
+
+
+def _squeeze(shape, strides, dim=None):
+    dims = range(len(shape)) if dim is None else dim if isinstance(dim, tuple) else (dim,)
+    dropped = {dim % len(shape) for dim in dims if shape and shape[dim] == 1}
+    return tuple(stride for dim, stride in enumerate(strides) if dim not in dropped), 0
+
+
+def _unsqueeze(shape, strides, dim):
+    dim %= len(shape) + 1
+    new = shape[dim] * strides[dim] if dim < len(shape) else 1
+    return (*strides[:dim], new, *strides[dim:]), 0
+
+
+def _expand(shape, strides, size, _implicit=False):
+    if not shape:
+        return (0,) * len(size), 0
+    missing = len(size) - len(shape)
+    triples = zip(size[missing:], shape, strides, strict=True)
+    found = tuple(stride if new in (old, -1) else 0 for new, old, stride in triples)
+    outermost = shape[0] if size[missing] == -1 else size[missing]
+    for extent in size[:missing][::-1]:
+        found = (outermost * found[0] if extent == 1 else 0, *found)
+        outermost = extent
+    return found, 0
+
+
+def _movedim(shape, strides, source, destination):
+    if isinstance(source, int):
+        source, destination = (source,), (destination,)
+    ndim = max(len(shape), 1)
+    moved = {new % ndim: old % ndim for old, new in zip(source, destination, strict=True)}
+    order = [dim for dim in range(ndim) if dim not in moved.values()]
+    for new in sorted(moved):
+        order.insert(new, moved[new])
+    return tuple(strides[dim] for dim in order if shape), 0
+
+
+def _transpose(shape, strides, dim0, dim1):
+    return _movedim(shape, strides, (dim0, dim1), (dim1, dim0))
+
+
+def _diagonal(shape, strides, offset=0, dim1=0, dim2=1):
+    rows, columns = shape[dim1], shape[dim2]
+    start = offset * strides[dim2] if offset >= 0 else -offset * strides[dim1]
+    kept = (s for d, s in enumerate(strides) if d not in (dim1 % len(shape), dim2 % len(shape)))
+    inside = -rows < offset < columns and rows and columns
+    return (*kept, strides[dim1] + strides[dim2]), start if inside else 0
+
+
+def _select(shape, strides, dim, index):
+    return _instead(strides, dim), index % shape[dim] * strides[dim]
+
+
+def _slice(shape, strides, dim=0, start=None, end=None, step=1):
+    start, _, _ = slice(start, end, step).indices(shape[dim])
+    return _every(shape, strides, dim, start, None, step)
+
+
+def _every(_shape, strides, dim, start, _length, step):
+    return _instead(strides, dim, strides[dim] * step), start * strides[dim]
+
+
+def _unfold(_shape, strides, dim, _size, step):
+    return ((*_instead(strides, dim, strides[dim] * step), strides[dim]) if strides else (1,)), 0
+
+
+def _doubled(strides):
+    return tuple(2 * stride for stride in strides)
+
+
+VIEWS = {
+    **dict.fromkeys(("alias", "conj", "detach", "positive"), lambda _, strides: (strides, 0)),
+    **dict.fromkeys(("reshape", "reshape_as", "view", "view_as"), _view),
+    **dict.fromkeys(("broadcast_to", "expand", "expand_as"), _expand),
+    **dict.fromkeys(("swapaxes", "transpose"), _transpose),
+    "movedim": _movedim,
+    "_select": _select,
+    "_slice": _every,
+    "as_strided": lambda _shape, _strides, _size, stride, offset=None: (stride, offset or 0),
+    "diagonal": _diagonal,
+    "flatten": _flatten,
+    "imag": lambda _, strides: (_doubled(strides), 1),
+    "narrow": lambda shape, strides, dim, start, _: _slice(shape, strides, dim, start),
+    "permute": lambda _, strides, dims: (tuple(strides[dim] for dim in dims), 0),
+    "ravel": lambda *layout: _view(*layout, (-1,)) if is_contiguous(*layout) else None,
+    "real": lambda _, strides: (_doubled(strides), 0),
+    "select": _select,
+    "slice": _slice,
+    "squeeze": _squeeze,
+    "t": lambda _, strides: (strides[::-1], 0),
+    "unflatten": _unflatten,
+    "unfold": _unfold,
+    "unsqueeze": _unsqueeze,
+    "view_as_complex": lambda _, strides: (tuple(stride // 2 for stride in strides[:-1]), 0),
+    "view_as_real": lambda _, strides: ((*_doubled(strides), 1), 0),
+}
