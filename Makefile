@@ -26,7 +26,7 @@ oracle: .venv/torch  # compare with the installed PyTorch instead of its recorde
 	$(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
 	    tests/oracle/live_matrix.py tests/oracle/live_forward_ad.py \
 	    tests/oracle/live_functions.py tests/oracle/live_transforms.py \
-	    tests/oracle/live_samples.py $(ARGUMENTS)
+	    tests/oracle/live_samples.py tests/oracle/live_rules.py $(ARGUMENTS)
 
 mutate: .venv/installed  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))

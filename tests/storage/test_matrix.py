@@ -15,7 +15,7 @@ import checks
 import jax
 import numpy
 import pytest
-from aliasing import matrix, views, writes
+from storage import matrix, views, writes
 
 import jaxgrad
 

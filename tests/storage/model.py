@@ -4,7 +4,7 @@ import dataclasses
 
 import jax
 import numpy
-from aliasing import functional
+from storage import functional
 
 LARGEST = 50.0  # of the numbers of a program: sums of products of products stay readable
 MOST_ELEMENTS = 64

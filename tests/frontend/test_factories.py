@@ -14,7 +14,7 @@ import pytest
 import jaxgrad
 from jaxgrad.frontend import array_creation
 
-RECORDED = json.loads((Path(__file__).parent / "oracle" / "factories.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "factories.json").read_text())
 
 
 def decoded(given):

@@ -10,9 +10,9 @@ import importlib.util
 import checks
 import hypothesis
 import pytest
-from aliasing import programs
-from aliasing.compare import check, check_compiled, check_twice
 from hypothesis import HealthCheck
+from storage import programs
+from storage.compare import check, check_compiled, check_twice
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 

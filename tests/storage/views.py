@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy
-from aliasing import functional
+from storage import functional
 
 MATRIX = (4, 6)  # of the base; views share few shapes, and so the kernels that compile for them
 

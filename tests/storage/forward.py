@@ -10,8 +10,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy
-from aliasing import functional, model, programs
-from aliasing.compare import close
+from storage import functional, model, programs
+from storage.compare import close
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 
 from jaxgrad.core import dtypes
 
-RECORDED = json.loads((Path(__file__).parent / "oracle" / "promotion.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "promotion.json").read_text())
 ATTRIBUTES = RECORDED["attributes"]
 
 

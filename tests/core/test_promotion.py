@@ -11,7 +11,7 @@ import pytest
 
 from jaxgrad.core import dtypes, promotion
 
-RECORDED = json.loads((Path(__file__).parent / "oracle" / "promotion.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "promotion.json").read_text())
 OPERANDS = RECORDED["operands"]
 NUMBERS = {"bool": True, "int": 2, "float": 1.5, "complex": 1.5 + 2j}
 FUNCTIONS = {

@@ -4,7 +4,7 @@ import importlib
 
 import jax
 import numpy
-from aliasing import programs
+from storage import programs
 
 import jaxgrad
 

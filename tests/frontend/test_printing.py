@@ -10,7 +10,7 @@ import pytest
 from jaxgrad.core import dtypes
 from jaxgrad.frontend import printing
 
-RECORDED = json.loads((Path(__file__).parent / "oracle" / "printing.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "printing.json").read_text())
 
 
 @pytest.fixture(autouse=True)

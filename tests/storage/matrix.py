@@ -14,7 +14,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy
-from aliasing import functional, views, writes
+from storage import functional, views, writes
 
 TARGETS = ("base", "view", "sibling")
 ORDERS = ("before", "after")

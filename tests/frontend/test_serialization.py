@@ -17,7 +17,7 @@ import safetensors.numpy
 
 import jaxgrad
 
-ORACLE = Path(__file__).parent / "oracle"
+ORACLE = Path(__file__).parents[1] / "oracle"
 
 DTYPES = [
     "float64", "float32", "float16", "bfloat16", "complex64", "complex128", "bool", "uint8", "int8",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy
-from aliasing import functional
+from storage import functional
 
 compiled = functools.cache(jax.jit)
 

@@ -18,8 +18,8 @@ import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy
-from aliasing import functional, model
-from aliasing.model import Forbidden, Skipped
+from storage import functional, model
+from storage.model import Forbidden, Skipped
 
 SHAPES = {"a": (2, 4), "b": (4,), "c": (2, 4)}
 
