@@ -7,7 +7,7 @@ them.
 4. a script for PyTorch with a module and an optimizer, `zero_grad`, `backward` and `step`, as it
    is, under `@jaxgrad.jit`;
 and beside them the step as one writes it in plain JAX. Run it with `make demo`, or `python
-examples/digits.py --float64`.
+docs/examples/digits.py --float64`.
 """
 
 import argparse

@@ -23,7 +23,7 @@ import training
 
 import jaxgrad
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "docs" / "examples"))
 
 
 def least(function, repetitions=200, seconds=4.0):
