@@ -41,7 +41,7 @@ bench: .venv/demo
 	$(python) tests/benchmarks/run.py $(ARGUMENTS)
 
 rooms: .venv/test  # how many files a call visits, and how deep the imports go
-	$(python) tests/benchmarks/rooms.py
+	$(python) tests/benchmarks/rooms.py $(ARGUMENTS)
 
 # From a clean export of HEAD: setuptools would also ship what an earlier build left in build/.
 wheel: .venv/made  # dist/*.whl
