@@ -1,5 +1,5 @@
-"""The blocks of every page run, in order, each page in a namespace of its own, and its links lead to
-files. The examples of public docstrings run too.
+"""The blocks of every page run, in order, each page in its own namespace. Links lead to files.
+The examples of public docstrings run too.
 """
 
 import doctest

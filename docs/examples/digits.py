@@ -1,4 +1,4 @@
-"""Trains a small network on scikit-learn's 1,797 handwritten digits in four ways, and compares them.
+"""Trains a small network on scikit-learn's 1,797 handwritten digits in four ways to compare them.
 
 1. eager: `loss.backward()` on tensors, as in PyTorch;
 2. compiled: the same step, `.backward()` and update included, under `jaxgrad.jit`;

@@ -4,10 +4,10 @@ import linecache
 import os
 import re
 
-from jaxgrad.table import reader
-from jaxgrad.table.checks import check
-from jaxgrad.table.mistakes import Mistake, TableError, bare
-from jaxgrad.table.rule import RuleBuilder
+from . import reader
+from .checks import check
+from .mistakes import Mistake, TableError, bare
+from .rule import RuleBuilder
 
 BASE = re.compile(r"\s*([A-Za-z_]\w*)\s*[.(]", re.ASCII)
 BLANKS = re.compile(r"\s+")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from jaxgrad.table.mistakes import Mistake, bare, shown
+from .mistakes import Mistake, bare, shown
 
 MAX_BYTES = 2_000_000
 MAX_EVENTS = 60_000

@@ -14,7 +14,7 @@ from as_torch import as_torch, leaf
 from recorded import name_of_node, node_and_next
 
 import jaxgrad
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 pytestmark = pytest.mark.slow
 
