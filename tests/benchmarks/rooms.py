@@ -4,11 +4,11 @@ For each call: its rooms (files of jaxgrad in which a function runs), its entrie
 from one file into another; code of JAX in between does not count) and its calls (functions of
 jaxgrad that run).
 
-The import graph has an edge from a module to each module of jaxgrad that its source names in an
-import. Modules that import each other share a floor. A floor is one above the highest floor that it
-imports from, and the ground floor is the first. Once the nodes are modules, a package's __init__
-being one of them; once they are the entries of jaxgrad/, where a package with all its modules is
-one node. `make rooms ARGUMENTS=--visits` lists the files too.
+In the import graph, an edge leads from a module to each module of jaxgrad that it imports. A floor
+is one above the highest floor that it imports from, and the ground floor is the first. Modules that
+import each other share a floor, and are listed. The graph is counted twice: with modules as nodes,
+where a package's __init__ is one of them, and with the entries of jaxgrad/ as nodes, where a
+package is one node with all its modules. `make rooms ARGUMENTS=--visits` lists the files too.
 """
 
 import argparse
@@ -159,13 +159,14 @@ def top_level(module):
 
 
 def without_cycles(graph):
-    """The graph with the nodes of each cycle merged into the first of them."""
+    """The graph with the nodes of each cycle merged into one, whose name is all of theirs."""
     while True:
         try:
             graphlib.TopologicalSorter(graph).prepare()
         except graphlib.CycleError as error:
             cycle = set(error.args[1])
-            graph = merged(graph, lambda n, cycle=cycle: min(cycle) if n in cycle else n)
+            name = " + ".join(sorted(cycle))
+            graph = merged(graph, lambda n, cycle=cycle, name=name: name if n in cycle else n)
         else:
             return graph
 
@@ -181,8 +182,11 @@ def highest_path(graph):
 
 
 def report_floors(title, graph):
-    path = highest_path(without_cycles(graph))
+    acyclic = without_cycles(graph)
+    path = highest_path(acyclic)
     print(f"{title:<24}{len(graph):6} nodes{len(path):7} floors")
+    for cycle in (node for node in acyclic if " + " in node):
+        print(f"    a cycle: {cycle}")
     return path
 
 
