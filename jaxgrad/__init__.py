@@ -12,6 +12,8 @@ from importlib.util import find_spec
 if find_spec("jaxgrad.rules") is None:
     raise ImportError("this checkout of jaxgrad is not installed: run pip install -e . in it")
 
+__version__ = "0.1.0"
+
 from . import autograd as autograd
 from . import func as func
 from . import nn as nn

@@ -1,13 +1,12 @@
-"""Trains a small network on the 1,797 handwritten digits of scikit-learn in four ways, and compares
-them.
+"""Trains a small network on scikit-learn's 1,797 handwritten digits in four ways to compare them.
 
 1. eager: `loss.backward()` on tensors, as in PyTorch;
 2. compiled: the same step, `.backward()` and update included, under `jaxgrad.jit`;
 3. functional: `jaxgrad.func.grad_and_value` under `jaxgrad.jit`;
-4. a script for PyTorch with a module and an optimizer, `zero_grad`, `backward` and `step`, as it
-   is, under `@jaxgrad.jit`;
-and beside them the step as one writes it in plain JAX. Run it with `make demo`, or `python
-examples/digits.py --float64`.
+4. script: a PyTorch script with a module and an optimizer, unchanged, under `@jaxgrad.jit`.
+
+The same step in plain JAX runs beside them. Run it with `make demo`, or `python
+docs/examples/digits.py --float64`.
 """
 
 import argparse
@@ -39,7 +38,7 @@ def digits(dtype):
 
 
 def initial_weights(dtype):
-    """The same start for all: uniform with variance 1 / inputs, biases zero."""
+    """The weights that all ways start from: uniform with variance 1 / inputs, biases zero."""
     generator = np.random.default_rng(1)
     arrays = []
     for inputs, outputs in itertools.pairwise(SIZES):
@@ -49,7 +48,7 @@ def initial_weights(dtype):
 
 
 def batches(count):
-    """The training set's positions, batch by batch, in the same random order for all."""
+    """The indices of each batch of the training set, in the same random order for all ways."""
     generator = np.random.default_rng(2)
     for _ in range(EPOCHS):
         order = generator.permutation(count)
@@ -67,9 +66,7 @@ def loss_of(weights, x, y):
 
 
 def imperative_step(weights, x, y):
-    """One step of gradient descent as PyTorch users write it, with the new weights as the
-    result.
-    """
+    """One step of gradient descent as PyTorch users write it; returns the new weights."""
     loss = loss_of(weights, x, y)
     loss.backward()
     with torch.no_grad():
@@ -92,8 +89,10 @@ class Network(torch.nn.Module):
 
 
 def script(start):
-    """What a script for PyTorch has, with the weights that all start from: its step, which takes
-    the weights only to give them back, as the other ways do.
+    """The step of a PyTorch script that starts from these weights, and its parameters.
+
+    The step ignores the weights it is given: the model holds them. It returns them as the other
+    ways do.
     """
     model = Network().to(getattr(torch, start[0].dtype.name))
     for parameter, values in zip(model.parameters(), start, strict=True):
@@ -140,9 +139,7 @@ def plain_step(weights, x, y):
 
 
 def train(name, step, weights, data, as_data):
-    """Run all steps; gives the weights, the loss of each step, and microseconds per step after the
-    first ones.
-    """
+    """Runs all steps; returns the weights, each step's loss, and microseconds per warm step."""
     images, labels = data
     places = list(batches(len(images)))
     inputs = [(as_data(images[place]), as_data(labels[place])) for place in places]

@@ -1,13 +1,12 @@
-"""Prints what users wait for, side by side in one process: `make bench`, or `python
-benchmarks/run.py [eager|step|import|writes|watching|functions|forward|training|calls]`.
+"""Measures jaxgrad, JAX by hand and torch side by side in one process: `make bench`.
 
-Times are the least of many repetitions, in microseconds unless said otherwise; on a shared machine
-only ratios mean anything.
+`make bench ARGUMENTS="eager step"` chooses among eager, step, import, writes, watching, functions,
+forward, training and calls. Times are the least of many repetitions, in microseconds unless a
+column says otherwise. On a shared machine only the ratios are reliable.
 """
 
 import os
 
-# one core each, so that a comparison is not one of schedulers
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import argparse
@@ -23,7 +22,7 @@ import training
 
 import jaxgrad
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "docs" / "examples"))
 
 
 def least(function, repetitions=200, seconds=4.0):
@@ -40,9 +39,7 @@ def least(function, repetitions=200, seconds=4.0):
 
 
 def least_of(functions, rounds=5, **options):
-    """The least time of each, measured in turns so that a slow moment of the machine meets all of
-    them.
-    """
+    """The least time of each, measured in turns: a slow moment of the machine then hits all."""
     return [
         min(times)
         for times in zip(
@@ -116,7 +113,7 @@ def torch_chain(array, base, count):
     try:
         import torch
     except ImportError:
-        print("    torch is not installed here (make oracle installs it)")
+        print("    torch is not installed here: .venv-torch has it (make oracle)")
         return
     torch.set_num_threads(1)
     x, y = torch.tensor(array, requires_grad=True), torch.tensor(array.T.copy())
@@ -230,8 +227,8 @@ def writes():
         "x.add_(y), recorded": tracked_write,
         "copy + z, the copy of a view": lambda: copied + z,
         "view + z, the view untouched": lambda: view + z,
-        "view.add_(z), nobody looks": lambda: view.add_(z),
-        "view.add_(z), and its base is read": seen_from_the_base,
+        "view.add_(z)": lambda: view.add_(z),
+        "view.add_(z), then a read of the base": seen_from_the_base,
         "x[1]": lambda: x[1],
         "x.detach()": lambda: x.detach(),
         "buffer[3] = z[3]": lambda: buffer.__setitem__(3, z[3]),
@@ -253,7 +250,7 @@ def writes():
 
 
 def repeated(call, count=100):
-    """So many calls as one."""
+    """A function that makes `count` calls."""
 
     def many():
         for _ in range(count):
@@ -262,7 +259,7 @@ def repeated(call, count=100):
     return many
 
 
-# (e) looking on: anomaly mode, and profiles
+# (e) anomaly mode and profiles
 
 
 def watched():
@@ -282,7 +279,7 @@ def watched():
         return run
 
     calls = {
-        "nobody looks on": both,
+        "no mode": both,
         "profile()": inside(profile),
         "profile(record_shapes, with_stack)": inside(
             lambda: profile(record_shapes=True, with_stack=True)
@@ -290,13 +287,13 @@ def watched():
         "profile(profile_memory)": inside(lambda: profile(profile_memory=True)),
         "anomaly mode": inside(lambda: anomaly(True)),
         "anomaly mode, check_nan=False": inside(lambda: anomaly(True, check_nan=False)),
-        "nobody looks on, afterwards": both,
+        "no mode, afterwards": both,
     }
     times = least_of(list(calls.values()), rounds=7, repetitions=40)
-    print("(e) looking on: 60 pointwise operators on 8x8 float32, forward and backward, each")
+    print("(e) modes: 60 pointwise operators on 8x8 float32, forward and backward, each")
     for name, duration in zip(calls, times, strict=True):
         ratio = duration / times[0]
-        print(f"    {name:<38}{duration / (4 * STEPS):8.2f} us {ratio:8.3f} of unwatched")
+        print(f"    {name:<38}{duration / (4 * STEPS):8.2f} us {ratio:8.3f} of no mode")
 
 
 # (f) Functions, and hooks
@@ -446,7 +443,7 @@ PARTS = {
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
-        "parts", nargs="*", choices=[*PARTS, []], help="which of them; all when left out"
+        "parts", nargs="*", choices=[*PARTS, []], help="what to measure; everything by default"
     )
     for part in parser.parse_args().parts or PARTS:
         PARTS[part]()

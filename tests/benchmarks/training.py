@@ -1,9 +1,8 @@
-"""Two networks as a PyTorch user writes them and as one writes them in JAX by hand: what the
-benchmark of training steps compares (run.py).
+"""The benchmark of training steps (run.py): two networks, written for PyTorch and by hand in JAX.
 
-Each is a `Case`: three ways to make a training step from the same initial weights. The ways by
-hand take optax's Adam, `jax.value_and_grad`, donate what they overwrite, and multiply matrices as
-`[b * s, d] @ w`, which XLA's CPU backend does fastest.
+A `Case` gives three ways to make a training step from the same initial weights. The steps by hand
+use optax's Adam and `jax.value_and_grad`, donate what they overwrite, and multiply matrices as
+`[b * s, d] @ w`, which is fastest on XLA's CPU backend.
 """
 
 import dataclasses
@@ -25,8 +24,8 @@ VOCABULARY, WIDTH, HEADS, LAYERS, LENGTH, BATCH = 256, 128, 4, 4, 64, 8
 
 @dataclasses.dataclass
 class Case:
-    """What is compared. `model(torch)`: the network, written for PyTorch's names; `loss`: by hand,
-    of a dict of arrays by the names of the network's parameters; `batch`: two arrays.
+    """One network. `model(torch)` makes it with PyTorch's names; `loss` computes its loss by hand
+    from a dict of arrays with the names of its parameters; `batch` is two arrays.
     """
 
     model: Callable
@@ -167,7 +166,7 @@ def initial_weights(case) -> dict:
 
 
 def script(torch, case, weights, **options):
-    """The step as everyone writes it, and its batch."""
+    """The step of an ordinary PyTorch script, and its batch."""
     model = case.model(torch)
     model.load_state_dict(
         {name: torch.tensor(value) for name, value in weights.items()}, strict=False
@@ -202,8 +201,9 @@ def by_hand(case, weights):
 
 
 def first_calls(case, weights):
-    """The first calls of both, in seconds, and what further calls do: ours, and by hand. Both make
-    the state of Adam in that time.
+    """Seconds of the first calls, functions for further calls, and bytes of temporary memory.
+
+    Each is a pair: jaxgrad and by hand. A first call also makes the state of Adam.
     """
     jax.clear_caches()
     step, batch = script(jaxgrad, case, weights)
@@ -232,7 +232,7 @@ def first_calls(case, weights):
 
 
 def torch_steps(case, weights) -> dict:
-    """The same script in torch, as it is and with the model compiled; none where it is missing."""
+    """The same script in torch, plain and with the model compiled; empty without torch."""
     try:
         import torch
     except ImportError:
@@ -269,8 +269,10 @@ def training(least_of):
 
 
 def overhead(least_of):
-    """What a call costs beside the program: a step of SGD over small parameters, to a call of
-    `jax.jit` with as many arrays in and out.
+    """Prints what a call costs beyond its program.
+
+    It compares a step of SGD over small parameters with a call of `jax.jit` that has as many arrays
+    in and out.
     """
     print("(i) what a call of jaxgrad.jit costs beyond one of jax.jit, us")
     for count in (1, 20, 100, 300):
