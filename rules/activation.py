@@ -14,7 +14,7 @@ _floating = promotion.without(BOOLEAN, INTEGRAL, COMPLEX)
 _inexact = promotion.without(BOOLEAN, INTEGRAL)
 
 
-def widened(tensor):
+def upcast_half(tensor):
     """Half precision as float32: sums of exponentials are computed in that."""
     return tensor.astype(jnp.float32) if tensor.dtype.itemsize == 2 else tensor
 
@@ -125,17 +125,22 @@ def gelu(self, *, approximate):
 
 
 def gelu_backward(grad_output, self, *, approximate):
-    return grad_output * gelu_slope(self, approximate)
+    return grad_output * _gelu_slope(self, approximate)
 
 
-def gelu_slope(self, approximate):
+def _gelu_slope(self, approximate):
     if not _by_tanh(approximate):
         return _normal_cdf(self) + self * _normal_density(self)
     tanh = jnp.tanh(_tanh_argument(self))
     return 0.5 * (1 + tanh) + 0.5 * self * (1 - tanh * tanh) * _tanh_argument_slope(self)
 
 
-def gelu_curvature(self, approximate):
+def gelu_double_backward(grad, grad_output, self, *, approximate):
+    """The gradient of `self` in `gelu_backward`."""
+    return grad * grad_output * _gelu_curvature(self, approximate)
+
+
+def _gelu_curvature(self, approximate):
     if not _by_tanh(approximate):
         return _normal_density(self) * (2 - self * self)
     tanh, slope = jnp.tanh(_tanh_argument(self)), _tanh_argument_slope(self)
@@ -184,13 +189,13 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
     return jnp.where(self_or_result <= 0, grad_output * slope, grad_output * scale)
 
 
-def elu_curvature(grad, scale, input_scale, is_result, self_or_result):
-    """The gradient of `self_or_result`: `grad` is times `grad_output`, `scale` times `alpha`."""
+def elu_double_backward(grad, grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    """The gradient of `self_or_result` in `elu_backward`."""
     curvature = input_scale
     if not is_result:
         exponential = jnp.exp(_negative(self_or_result) * input_scale)
-        curvature = scale * input_scale * input_scale * exponential
-    return jnp.where(self_or_result < 0, grad * curvature, 0)
+        curvature = alpha * scale * input_scale * input_scale * exponential
+    return jnp.where(self_or_result < 0, grad * grad_output * curvature, 0)
 
 
 def _negative(tensor):
@@ -230,7 +235,7 @@ def log_softmax_along(self, dim, half_to_float=False):
 
 def _shifted(self, dim):
     """Wide, less the greatest along `dim`, so that no exponential overflows; and `dim` as axes."""
-    wide, axes = widened(self), _axes(self, dim)
+    wide, axes = upcast_half(self), _axes(self, dim)
     greatest = jnp.expand_dims(lax.reduce_max(wide, axes), axes)
     # the shift cancels out of the result, and so does its derivative
     return wide - lax.stop_gradient(greatest), axes
@@ -251,31 +256,31 @@ def _gradient_dtype(grad_output, input_dtype):
     return input_dtype.numpy if input_dtype.itemsize == 2 else grad_output.dtype
 
 
-def softmax_gradient(grad_output, output, dim, input_dtype):
-    grad, wide, axes = widened(grad_output), widened(output), _axes(output, dim)
+def softmax_backward(grad_output, output, dim, input_dtype):
+    grad, wide, axes = upcast_half(grad_output), upcast_half(output), _axes(output, dim)
     result = wide * (grad - jnp.sum(grad * wide, axes, keepdims=True))
     return result.astype(_gradient_dtype(grad_output, input_dtype))
 
 
-def softmax_double_gradient(grad, grad_output, output, dim):
-    """The gradient of `output` in `softmax_gradient`."""
+def softmax_double_backward(grad, grad_output, dim, output):
+    """The gradient of `output` in `softmax_backward`."""
     axes = _axes(output, dim)
     first = jnp.sum(grad_output * output, axes, keepdims=True)
     second = jnp.sum(grad * output, axes, keepdims=True)
     return grad * (grad_output - first) - grad_output * second
 
 
-def log_softmax_gradient(grad_output, output, dim, input_dtype):
-    grad, wide, axes = widened(grad_output), widened(output), _axes(output, dim)
+def log_softmax_backward(grad_output, output, dim, input_dtype):
+    grad, wide, axes = upcast_half(grad_output), upcast_half(output), _axes(output, dim)
     result = grad - jnp.exp(wide) * jnp.sum(grad, axes, keepdims=True)
     return result.astype(_gradient_dtype(grad_output, input_dtype))
 
 
-def log_softmax_tangent(tangent, output, dim):
+def log_softmax_jvp(tangent, output, dim):
     """Both of `log_softmax` and of its gradient as a function of `grad_output`, transposed."""
     return tangent - jnp.sum(tangent * jnp.exp(output), _axes(output, dim), keepdims=True)
 
 
-def log_softmax_double_gradient(grad, grad_output, output, dim):
-    """The gradient of `output` in `log_softmax_gradient`."""
+def log_softmax_double_backward(grad, grad_output, dim, output):
+    """The gradient of `output` in `log_softmax_backward`."""
     return -grad * jnp.exp(output) * jnp.sum(grad_output, _axes(output, dim), keepdims=True)

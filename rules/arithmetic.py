@@ -105,7 +105,7 @@ def mul(self, other):
     return lax.bitwise_and(self, other) if self.dtype == bool else lax.mul(self, other)
 
 
-def scaled(grad, scalar):
+def maybe_multiply(grad, scalar):
     """The gradient of `x` in `scalar * x`."""
     return grad if _is_one(scalar) else grad * _conjugate(scalar)
 
@@ -192,12 +192,12 @@ _refuse_zero.of_integers = True
 div.precondition = floor_divide.precondition = _refuse_zero
 
 
-def div_self_backward(grad, other, rounding_mode):
+def div_tensor_self_backward(grad, other, rounding_mode):
     """A rounded quotient is constant wherever it has a derivative."""
     return grad / _conjugate(other) if rounding_mode is None else jnp.zeros_like(grad)
 
 
-def div_other_backward(grad, self, other, rounding_mode):
+def div_tensor_other_backward(grad, self, other, rounding_mode):
     if rounding_mode is not None:
         return jnp.zeros_like(grad)
     return -grad * _conjugate(self / other / other)
@@ -324,7 +324,7 @@ def square(self):
     return pow(self, 2)
 
 
-def pow_self_backward(grad, self, exponent):
+def pow_backward_self(grad, self, exponent):
     """x ** 0 is constant at x = 0 too, where 0 * x ** -1 is not a number."""
     if _is_number(exponent):
         return jnp.zeros_like(grad) if exponent == 0 else grad * _slope(self, exponent)
@@ -337,7 +337,7 @@ def _slope(self, exponent):
     return _conjugate(exponent * op.pow(self, exponent - 1))
 
 
-def pow_exponent_backward(grad, self, exponent, result):
+def pow_backward_exponent(grad, self, exponent, result):
     """0 ** y does not change with y where it is finite."""
     base = promotion.cast(self, dtypes.from_numpy(result.dtype))
     flat = (base == 0) & (jnp.real(exponent) >= 0)

@@ -42,7 +42,7 @@ def _check_index_dtype(name, index):
         )
 
 
-def rank_one(*tensors):
+def at_least_1d(*tensors):
     """Tensors without dimensions as tensors of one, which the operators of a dimension take."""
     return [jnp.reshape(tensor, (1,)) if not tensor.ndim else tensor for tensor in tensors]
 
@@ -149,7 +149,7 @@ def _check_same_dtype(name, self, values):
         )
 
 
-def index_clear(grad, indices):
+def index_put_zeros(grad, indices):
     """`grad` with zeros at the places that the index tensors point to."""
     return op.index_put(grad, indices, jnp.zeros((), grad.dtype), False)
 
@@ -160,8 +160,8 @@ def index_clear(grad, indices):
 def index_select(self, dim, index):
     dim = shapes.wrap_dim(dim, self.ndim)
     _check_vector("index_select", self, index)
-    (places,) = rank_one(index)
-    (source,) = rank_one(self)
+    (places,) = at_least_1d(index)
+    (source,) = at_least_1d(self)
     return jnp.reshape(
         jnp.take(source, places, dim, mode="fill"), _selected_shape(self.shape, dim, places)
     )
@@ -200,7 +200,7 @@ def index_add(self, dim, index, source, *, alpha=1):
     dim = shapes.wrap_dim(dim, self.ndim)
     _check_vector("index_add", self, index)
     _check_same_dtype("index_add", self, source)
-    (places,) = rank_one(index)
+    (places,) = at_least_1d(index)
     expected = _selected_shape(self.shape, dim, places)
     if source.shape != expected:
         raise RuntimeError(
@@ -215,8 +215,8 @@ def index_add(self, dim, index, source, *, alpha=1):
         if isinstance(alpha, int) and alpha == 1
         else source * promotion.cast(alpha, _dtype(self))
     )
-    (target,) = rank_one(self)
-    (moved,) = rank_one(moved)
+    (target,) = at_least_1d(self)
+    (moved,) = at_least_1d(moved)
     return jnp.reshape(_added(target, (*[slice(None)] * dim, places), moved), self.shape)
 
 
@@ -236,7 +236,7 @@ def gather(self, dim, index, *, sparse_grad=False):
     dim = _check_gathered("gather", self, dim, index)
     if not index.size:
         return jnp.zeros(index.shape, self.dtype)
-    source, places = rank_one(self, index)
+    source, places = at_least_1d(self, index)
     found = jnp.take_along_axis(_corner(source, places.shape, dim), places, dim, mode="fill")
     return jnp.reshape(found, index.shape)
 
@@ -285,7 +285,7 @@ def gather_backward(grad, sizes, dim, index):
 def scatter_add(self, dim, index, src):
     """`self` with the elements of `src` added at places of a dimension, as often as named."""
     dim, places, source = _scattered("scatter_add", self, dim, index, src)
-    (target,) = rank_one(self)
+    (target,) = at_least_1d(self)
     return (
         jnp.reshape(_added(target, _mesh(places, dim), source), self.shape) if index.size else self
     )
@@ -303,7 +303,7 @@ def scatter(self, dim, index, src):
     if not hasattr(src, "shape") or getattr(src, "weak_type", False):
         src = jnp.broadcast_to(promotion.cast(src, _dtype(self)), index.shape)
     dim, places, source = _scattered("scatter", self, dim, index, src)
-    (target,) = rank_one(self)
+    (target,) = at_least_1d(self)
     return (
         jnp.reshape(target.at[_mesh(places, dim)].set(source, mode="drop"), self.shape)
         if index.size
@@ -322,7 +322,7 @@ def _scattered(name, self, dim, index, src):
             f"{name}(): Expected self.dtype to be equal to src.dtype, but they are {_dtype(self)} "
             f"and {_dtype(src)}"
         )
-    places, source = rank_one(index, src)
+    places, source = at_least_1d(index, src)
     if index.size and (
         places.ndim != source.ndim or any(map(int.__gt__, places.shape, source.shape))
     ):
@@ -348,7 +348,7 @@ def scatter_src_backward(grad, dim, index, sizes):
     found = op.gather(grad, dim, index)
     if not len(sizes):
         return jnp.reshape(found, ())
-    (found,) = rank_one(found)
+    (found,) = at_least_1d(found)
     padding = [(0, extent - read, 0) for extent, read in zip(sizes, found.shape, strict=True)]
     return lax.pad(found, jnp.zeros((), grad.dtype), padding)
 

@@ -18,14 +18,14 @@ from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 MEAN, SUM = 1, 2
 
 
-def reduced_loss(losses, reduction):
+def apply_loss_reduction(losses, reduction):
     """What a loss returns of the losses of the elements."""
     if reduction == MEAN:
         return jnp.mean(losses)
     return jnp.sum(losses) if reduction == SUM else losses
 
 
-def loss_share(gradients, reduction):
+def loss_reduction_backward(gradients, reduction):
     """Gradients of the elements' losses, each of which counts for its part of their mean."""
     return gradients * (1 / max(gradients.size, 1)) if reduction == MEAN else gradients
 
@@ -43,11 +43,11 @@ def _operands(name, *tensors):
 
 def mse_loss(self, target, reduction):
     self, target = _operands("mse_loss", self, target)
-    return reduced_loss(jnp.square(self - target), reduction)
+    return apply_loss_reduction(jnp.square(self - target), reduction)
 
 
 def mse_loss_backward(grad_output, self, target, reduction):
-    return loss_share(2 * (self - target) * grad_output, reduction)
+    return loss_reduction_backward(2 * (self - target) * grad_output, reduction)
 
 
 def l1_loss(self, target, reduction):
@@ -57,7 +57,7 @@ def l1_loss(self, target, reduction):
     losses = jnp.abs(self - target)
     if reduction == MEAN:
         promotion.refuse("mean", losses, INTEGRAL)
-    return reduced_loss(losses, reduction)
+    return apply_loss_reduction(losses, reduction)
 
 
 def smooth_l1_loss(self, target, reduction, beta):
@@ -66,9 +66,9 @@ def smooth_l1_loss(self, target, reduction, beta):
     self, target = _operands("smooth_l1_loss", self, target)
     distance = jnp.abs(self - target)
     if beta == 0:
-        return reduced_loss(distance, reduction)
+        return apply_loss_reduction(distance, reduction)
     near = distance * distance * (0.5 / beta)
-    return reduced_loss(jnp.where(distance < beta, near, distance - 0.5 * beta), reduction)
+    return apply_loss_reduction(jnp.where(distance < beta, near, distance - 0.5 * beta), reduction)
 
 
 def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
@@ -77,22 +77,23 @@ def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
     far = jnp.where(difference < 0, -grad_output, grad_output)
     # without a parabola PyTorch has -1 where the two are equal, and l1_loss has 0
     is_near = jnp.abs(difference) < beta if beta else difference == 0
-    return loss_share(jnp.where(is_near, near, far), reduction)
+    return loss_reduction_backward(jnp.where(is_near, near, far), reduction)
 
 
 def kl_div(self, target, reduction, *, log_target):
     self, target = _operands("kl_div", self, target)
     if log_target:
-        return reduced_loss(jnp.exp(target) * (target - self), reduction)
-    return reduced_loss(special.xlogy(target, target) - target * self, reduction)
+        return apply_loss_reduction(jnp.exp(target) * (target - self), reduction)
+    return apply_loss_reduction(special.xlogy(target, target) - target * self, reduction)
 
 
-def kl_div_slope(self, target, log_target):
-    """The derivative of a pair's loss by `target`."""
+def kl_div_target_backward(grad, self, target, reduction, log_target):
+    """The gradient of `target`; NaN at 0, as in PyTorch, although the value there is 0."""
     if log_target:
-        return jnp.exp(target) * (target - self + 1)
-    # a target of 0 has the value 0 and PyTorch's slope, a nan
-    return jnp.where(target == 0, jnp.nan, jnp.log(target) + 1 - self)
+        slope = jnp.exp(target) * (target - self + 1)
+    else:
+        slope = jnp.where(target == 0, jnp.nan, jnp.log(target) + 1 - self)
+    return loss_reduction_backward(grad * slope, reduction)
 
 
 # classes
@@ -116,7 +117,8 @@ def nll_loss_forward(self, target, weight, reduction, ignore_index):
     total = jnp.sum(weights)
     if reduction == MEAN:
         return jnp.sum(losses) / total, total
-    return reduced_loss(losses, reduction), total if reduction == SUM else jnp.zeros_like(total)
+    total = total if reduction == SUM else jnp.zeros_like(total)
+    return apply_loss_reduction(losses, reduction), total
 
 
 def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
@@ -127,7 +129,7 @@ def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index
     return jnp.where(_is_class(self, classes), jnp.expand_dims(gradients, class_axis(self)), 0)
 
 
-def nll_loss_gradient(grad, self, target, weight, reduction, ignore_index):
+def nll_loss_backward_self(grad, self, target, weight, reduction, ignore_index):
     """The gradient of `self`, of which shape and dtype are read and no number."""
     total = jnp.sum(_class_weights(self, _classes(target, ignore_index), weight))
     return nll_loss_backward(grad, self, target, weight, reduction, ignore_index, total)
@@ -213,23 +215,25 @@ def cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoo
     promotion.refuse("cross_entropy", self, BOOLEAN, INTEGRAL, COMPLEX)
     _check_cross_entropy(self, target, weight, ignore_index, label_smoothing)
     axis = class_axis(self)
-    scores = activation.log_softmax_along(activation.widened(self), axis)
+    scores = activation.log_softmax_along(activation.upcast_half(self), axis)
     if not label_smoothing and not _is_floating(target):
         return nll_loss(scores, target, weight, reduction, ignore_index).astype(self.dtype)
     parts = _Parts.of(scores, target, weight, ignore_index, label_smoothing)
     losses = parts.keep(-jnp.sum(parts.of_classes * scores, axis, keepdims=True))
     if reduction == MEAN:
         return (jnp.sum(losses) / parts.total).astype(self.dtype)
-    return reduced_loss(jnp.squeeze(losses, axis), reduction).astype(self.dtype)
+    return apply_loss_reduction(jnp.squeeze(losses, axis), reduction).astype(self.dtype)
 
 
 cross_entropy_loss.precondition = _refuse_other_classes
 
 
-def cross_entropy_slope(grad, self, target, weight, reduction, ignore_index, label_smoothing):
+def cross_entropy_loss_backward(
+    grad, self, target, weight, reduction, ignore_index, label_smoothing
+):
     """`grad` times the derivative by `self`: probability times a row's part, less a class's."""
     axis = class_axis(self)
-    probabilities = activation.softmax_along(activation.widened(self), axis)
+    probabilities = activation.softmax_along(activation.upcast_half(self), axis)
     parts = _Parts.of(probabilities, target, weight, ignore_index, label_smoothing)
     grad = grad / parts.total if reduction == MEAN else grad
     of_rows = grad if reduction else jnp.expand_dims(grad, axis)
@@ -316,13 +320,13 @@ def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction
     self, target, weight, pos_weight = _operands(name, self, target, weight, pos_weight)
     positive = _positive_weight(target, pos_weight) * activation.log_sigmoid(self)
     losses = (1 - target) * self - positive
-    return reduced_loss(_weighted(losses, weight), reduction)
+    return apply_loss_reduction(_weighted(losses, weight), reduction)
 
 
-def logits_gradient(grad, self, target, weight, pos_weight, reduction):
+def binary_cross_entropy_with_logits_backward(grad, self, target, weight, pos_weight, reduction):
     """The gradient of `self` in `binary_cross_entropy_with_logits`."""
     slope = 1 - target - _positive_weight(target, pos_weight) * lax.logistic(-self)
-    return loss_share(_weighted(grad * slope, weight), reduction)
+    return loss_reduction_backward(_weighted(grad * slope, weight), reduction)
 
 
 def _positive_weight(target, pos_weight):

@@ -182,11 +182,11 @@ def outer(self, vec2):
     return multiply(first[:, None], second)
 
 
-def outer_self(grad, vec2):
+def outer_backward_self(grad, vec2):
     return _contract(*promotion.unify(grad, vec2.conj()), ((1,), (0,)))
 
 
-def outer_vec2(grad, self):
+def outer_backward_vec2(grad, self):
     return _contract(*promotion.unify(grad, self.conj()), ((0,), (0,)))
 
 
@@ -215,14 +215,14 @@ def _lifted(shape, position):
     return shape if len(shape) > 1 else (1, *shape) if position == 0 else (*shape, 1)
 
 
-def matmul_self(grad, shape, other):
+def matmul_backward_self(grad, shape, other):
     """The gradient of the first factor, which has that shape."""
     first, second = _lifted(shape, 0), jnp.reshape(other.conj(), _lifted(other.shape, 1))
     grad = _as_matrices(grad, first, second.shape)
     return jnp.reshape(_product(grad, second, (-1, -1), first[:-2]), shape)
 
 
-def matmul_other(grad, self, shape):
+def matmul_backward_other(grad, self, shape):
     """The gradient of the second factor, which has that shape."""
     first, second = jnp.reshape(self.conj(), _lifted(self.shape, 0)), _lifted(shape, 1)
     grad = _as_matrices(grad, first.shape, second)
@@ -300,13 +300,13 @@ def _rows(weight):
     return jnp.reshape(weight, _lifted(weight.shape, 0))
 
 
-def linear_input(grad, shape, weight):
+def linear_backward_input(grad, shape, weight):
     rows = _rows(weight)
     grad = jnp.reshape(grad, (math.prod(shape[:-1]), rows.shape[0]))
     return jnp.reshape(_contract(grad, rows.conj(), ((1,), (0,))), shape)
 
 
-def linear_weight(grad, input, shape):
+def linear_backward_weight(grad, input, shape):
     rows = _flat(input)
     grad = jnp.reshape(grad, (rows.shape[0], math.prod(shape[:-1])))
     return jnp.reshape(_contract(grad, rows.conj(), ((0,), (0,))), shape)

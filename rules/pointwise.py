@@ -153,13 +153,13 @@ def clamp_backward(grad, self, lower, upper):
     return jnp.where(inside, grad, 0)
 
 
-def clamp_min_backward(grad, self, lower, upper):
+def clamp_backward_min(grad, self, lower, upper):
     """The gradient of the lower bound; where the bounds cross the upper one is the result."""
     chosen = self < lower
     return jnp.where(chosen if upper is None else chosen & (lower < upper), grad, 0)
 
 
-def clamp_max_backward(grad, self, lower, upper):
+def clamp_backward_max(grad, self, lower, upper):
     chosen = self > upper
     return jnp.where(chosen if lower is None else chosen | (upper < lower), grad, 0)
 
@@ -180,17 +180,17 @@ fmax = _choice("fmax", jnp.fmax)
 fmin = _choice("fmin", jnp.fmin)
 
 
-def preferred(grad, tie, lost):
+def halve_ties(grad, tie, lost):
     """The gradient of one of two operands that are compared: half of it on a tie."""
     return jnp.where(lost, 0, jnp.where(tie, grad / 2, grad))
 
 
-def prefers_greater(self, other):
+def fmax_selects_self(self, other):
     """Where `fmax` takes `self`."""
     return (self >= other) | jnp.isnan(other)
 
 
-def prefers_less(self, other):
+def fmin_selects_self(self, other):
     """Where `fmin` takes `self`."""
     return (self <= other) | jnp.isnan(other)
 
@@ -239,7 +239,7 @@ def nan_to_num(self, nan=None, posinf=None, neginf=None):
     return jnp.where(jnp.isnan(self), 0 if nan is None else nan, finite).astype(self.dtype)
 
 
-def finite_only(grad, self):
+def nan_to_num_backward(grad, self):
     """The gradient where the input is finite; of a complex one part by part."""
     if not jnp.iscomplexobj(self):
         return jnp.where(jnp.isfinite(self), grad, 0)

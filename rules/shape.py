@@ -31,10 +31,10 @@ def wrap_dims(dims, ndim):
 
 
 def view(self, size):
-    return jnp.reshape(self, inferred_size(size, self.size))
+    return jnp.reshape(self, infer_size(size, self.size))
 
 
-def inferred_size(size, count):
+def infer_size(size, count):
     """`size` with the number in place of -1 that makes it hold `count` elements."""
     for position, extent in enumerate(size):
         if extent < -1:
@@ -78,7 +78,7 @@ def unflatten(self, dim, sizes):
     dim = wrap_dim(dim, self.ndim)
     extent = self.shape[dim]
     try:
-        inferred = inferred_size(sizes, extent)
+        inferred = infer_size(sizes, extent)
     except RuntimeError as error:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} "
@@ -164,7 +164,7 @@ def permutation(dims, ndim):
     return found
 
 
-def permute_backward(grad, dims):
+def permute_backwards(grad, dims):
     order = permutation(dims, grad.ndim)
     return jnp.transpose(grad, sorted(range(grad.ndim), key=order.__getitem__))
 
@@ -272,7 +272,7 @@ def _check_extents(tensors, dim):
                 )
 
 
-def cat_backward(grad, shapes, dim):
+def cat_tensors_backward(grad, shapes, dim):
     """The piece of `grad` that each tensor of a `cat` became."""
     dim = wrap_dim(dim, grad.ndim)
     extents = [0 if _is_skipped(shape, shapes) else shape[dim] for shape in shapes]
@@ -317,7 +317,7 @@ def vstack_backward(grad, shapes):
 
 
 def _stacked_backward(grad, widened, shapes, dim):
-    pieces = cat_backward(grad, widened, dim)
+    pieces = cat_tensors_backward(grad, widened, dim)
     return [jnp.reshape(piece, shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
 

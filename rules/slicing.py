@@ -50,7 +50,7 @@ def select_scatter(self, src, dim, index):
     )
 
 
-def zeros_of_select(tensor, dim, index):
+def zeros_like_select(tensor, dim, index):
     return jnp.zeros_like(select(tensor, dim, index))
 
 
@@ -105,7 +105,7 @@ def slice_scatter(self, src, dim=0, start=None, end=None, step=1):
     return self.at[places].set(promotion.cast(src, dtypes.from_numpy(self.dtype)))
 
 
-def zeros_of_slice(tensor, dim, start, end, step):
+def zeros_like_slice(tensor, dim, start, end, step):
     return jnp.zeros_like(slice(tensor, dim, start, end, step))
 
 

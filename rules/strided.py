@@ -16,7 +16,7 @@ from jaxgrad.core.primitive import op
 def unfold(self, dimension, size, step):
     """All windows of `size` places that begin `step` apart; a window is the last dimension."""
     dim, count = _windows(self.shape, dimension, size, step)
-    (source,) = indexing.rank_one(self)
+    (source,) = indexing.at_least_1d(self)
     if size <= step:
         steps = _resized(source, dim, count * step)
         split = (*source.shape[:dim], count, step, *source.shape[dim + 1 :])
@@ -84,7 +84,7 @@ def unfold_scatter(self, src, dimension, size, step):
     slicing.check_source(src.shape, _unfolded(self.shape, dim, count, size))
     if not src.size:
         return self
-    (target,) = indexing.rank_one(self)
+    (target,) = indexing.at_least_1d(self)
     windows = _apart(src, target.shape, dim, count, size)
     row = jnp.reshape(windows, (*target.shape[:dim], count * size, *target.shape[dim + 1 :]))
     along = jnp.arange(target.shape[dim])
@@ -184,6 +184,6 @@ def as_strided_scatter(self, src, size, stride, storage_offset=None):
     return jnp.reshape(written, self.shape)
 
 
-def as_strided_clear(grad, size, stride, storage_offset):
+def as_strided_scatter_backward(grad, size, stride, storage_offset):
     """`grad` with zeros where `as_strided` reads."""
     return op.as_strided_scatter(grad, jnp.zeros(size, grad.dtype), size, stride, storage_offset)

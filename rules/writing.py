@@ -89,7 +89,7 @@ def index_copy(self, dim, index, source):
     _check_copied(self, dim, index, source)
     if not source.size:
         return self
-    target, places, slices = indexing.rank_one(self, index, source)
+    target, places, slices = indexing.at_least_1d(self, index, source)
     written = target.at[(*[slice(None)] * dim, places)].set(slices, mode="drop")
     return jnp.reshape(written, self.shape)
 
@@ -144,7 +144,7 @@ index_copy.precondition = _check_copied_range
 
 
 def index_copy_backward(grad, dim, index, sizes):
-    (source,) = indexing.rank_one(grad)
+    (source,) = indexing.at_least_1d(grad)
     return jnp.reshape(op.index_select(source, dim, index), sizes)
 
 
@@ -234,7 +234,7 @@ def _check_put_range(self, index, source, accumulate):
 put.precondition = _check_put_range
 
 
-def put_clear(grad, index):
+def put_zeros(grad, index):
     """`grad` with zeros where `put` writes."""
     return op.put(grad, index, jnp.zeros(index.shape, grad.dtype))
 
@@ -304,7 +304,7 @@ def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
     return shapes.with_diagonal(self, pointwise.to(src, _dtype(self)), offset, dim1, dim2)
 
 
-def diagonal_clear(grad, offset, dim1, dim2):
+def diagonal_scatter_backward(grad, offset, dim1, dim2):
     """`grad` with zeros on a diagonal."""
     zeros = jnp.zeros_like(shapes.diagonal(grad, offset, dim1, dim2))
     return op.diagonal_scatter(grad, zeros, offset, dim1, dim2)
