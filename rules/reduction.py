@@ -1,7 +1,7 @@
-"""Operators that reduce dimensions: sums, extrema, products, statistics, counts; and running sums.
+"""Reductions over dimensions: sums, extrema, products, statistics, counts; running sums.
 
-`dim` is None, an int or a tuple of ints; None and () mean all dimensions, except to `any` and
-`all`, for which () means none.
+`dim` is None, an int or a tuple of ints. None and () mean all dimensions; only for `any` and `all`
+() means none.
 """
 
 import math
@@ -16,32 +16,32 @@ from jaxgrad.core import dtypes, promotion
 
 
 def _dims(dim, ndim):
-    """The dimensions to reduce, as numbers from 0; a tensor without any has none to reduce."""
+    """The dimensions to reduce, counted from 0; a tensor without dimensions has none."""
     dims = shapes.wrap_dims((dim,) if isinstance(dim, int) else dim or (), ndim)
     return tuple(dims or range(ndim)) if ndim else ()
 
 
 def _reduced_count(shape, dim=None):
-    """How many elements go into each element of the result."""
+    """The number of elements that are reduced to one."""
     return math.prod(shape[i] for i in _dims(dim, len(shape)))
 
 
 def _reduced(reduce, self, dim, keepdim):
-    """`reduce` over `dim`; with `keepdim` these dimensions stay, with extent 1."""
+    """Reduce over `dim`; `keepdim` keeps these dimensions with size 1."""
     dims = _dims(dim, self.ndim)
     result = reduce(self, dims)
     return lax.expand_dims(result, dims) if keepdim else result
 
 
 def _restore_reduced_dims(reduced, shape, dim=None, keepdim=False):
-    """What a reduction gave, with the dimensions that it has when they are kept."""
+    """The result of a reduction with its reduced dimensions restored, with size 1."""
     if keepdim:
         return reduced
     return lax.expand_dims(reduced, _dims(dim, len(shape)))
 
 
 def sum_backward(grad, shape, dim=None, keepdim=False):
-    """`grad` of the result repeated for every element that went into it."""
+    """`grad` broadcast to the shape of the input of the reduction."""
     return jnp.broadcast_to(_restore_reduced_dims(grad, shape, dim, keepdim), shape)
 
 
@@ -53,7 +53,7 @@ def mean_backward(grad, shape, dim=None, keepdim=False):
 
 
 def _converted(self, dtype):
-    """`self` in the dtype that was asked for; of complex numbers the real part if that is real."""
+    """`self` converted to `dtype`; complex numbers lose their imaginary part if it is real."""
     if dtype is None:
         return self
     if jnp.iscomplexobj(self) and not dtype.is_complex and dtype is not dtypes.bool:
@@ -62,14 +62,14 @@ def _converted(self, dtype):
 
 
 def _summable(self, dtype):
-    """`self` in `dtype`; without one, integers and booleans are counted in int64."""
+    """`self` converted to `dtype`; without one, integers and booleans become int64."""
     given = dtypes.from_numpy(self.dtype)
     integral = dtype is None and given.category <= dtypes.INTEGRAL
     return _converted(self, dtypes.int64 if integral else dtype)
 
 
 def _in_single(function, self):
-    """`function` of `self`, computed in float32 where the dtype is a shorter float."""
+    """`function` of `self`, computed in float32 for half precision."""
     if self.dtype.itemsize > 2 or not jnp.issubdtype(self.dtype, jnp.floating):
         return function(self)
     return function(self.astype(jnp.float32)).astype(self.dtype)
@@ -138,7 +138,7 @@ def all(self, dim=None, keepdim=False):
 
 
 def _truth(reduce, self, dim, keepdim):
-    """bool, and uint8 for uint8."""
+    """Reduce the truth of the elements; the result is uint8 for uint8, else bool."""
     true = promotion.cast(self, dtypes.bool)
     found = true if dim == () else _reduced(reduce, true, dim, keepdim)
     return found.astype(jnp.uint8) if self.dtype == jnp.uint8 else found
@@ -194,7 +194,7 @@ def min_dim(self, dim, keepdim=False):
 
 
 def _position(find, self, dim, keepdim):
-    """Where along `dim` the extremum is first; a nan is greater and less than everything."""
+    """The index of the first extremum along `dim`; a NaN is an extremum."""
     index_dtype = promotion.available(dtypes.int64)
     if not self.ndim:
         return jnp.zeros((), index_dtype)
@@ -231,7 +231,7 @@ def _check_argument(name, self, dim):
 
 
 def evenly_distribute_backward(grad, self, result, dim=None, keepdim=False):
-    """`grad` of an extremum in equal shares for all elements that are as great, counted exactly."""
+    """`grad` divided equally among the elements that equal the extremum `result`."""
     extremum = _restore_reduced_dims(result, self.shape, dim, keepdim)
     chosen = (self == extremum) | (jnp.isnan(self) & jnp.isnan(extremum))
     count = jnp.sum(chosen, axis=_dims(dim, self.ndim), keepdims=True, dtype=jnp.int32)
@@ -304,7 +304,7 @@ def _products_along(numbers, dim):
 
 
 def _shifted(numbers, dim, by):
-    """`numbers` moved along `dim` by 1 or -1, with a one at the end that became free."""
+    """`numbers` shifted along `dim` by 1 or -1, with a 1 at the free end."""
     padding = [(0, 0, 0)] * numbers.ndim
     padding[dim] = (by, -by, 0)
     return lax.pad(numbers, jnp.ones((), numbers.dtype), padding)
@@ -340,7 +340,10 @@ def _variance(numbers, dim, correction, keepdim):
 
 
 def _degrees_of_freedom(numbers, dim, correction):
-    """What the sum of squares is divided by: as an array, since it may be 0."""
+    """The divisor of the sum of squares, `max(count - correction, 0)`.
+
+    It is an array, since Python raises for a division by 0.
+    """
     correction = 1 if correction is None else correction
     count = _reduced_count(numbers.shape, dim)
     return jnp.maximum(jnp.asarray(count - correction, numbers.real.dtype), 0)
