@@ -267,7 +267,7 @@ def _masked(self, mask, source):
 
 
 def _ranks(mask):
-    """The number of true elements before each element of a flattened mask."""
+    """The position of each true element of a flattened mask among the true elements."""
     return jnp.cumsum(jnp.ravel(mask)) - 1
 
 
