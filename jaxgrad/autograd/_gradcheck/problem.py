@@ -17,6 +17,7 @@ import numpy
 from ... import autograd
 from ...storage.alias import assign
 from ...tape.tensor import Tensor, edge_of, wrap
+from ...tape.traversal import in_backward_order
 from ...tape.version_counter import counter_of
 from .._engine.graph_task import PassTo
 
@@ -188,14 +189,8 @@ def product(first, second) -> float:
 
 
 def nodes(tensors):
-    """The nodes of the graph that tensors come from, the last ones first."""
-    seen, stack = set(), [tensor.grad_fn for tensor in tensors]
-    while stack:
-        node = stack.pop(0)
-        if node is not None and node.sequence not in seen:
-            seen.add(node.sequence)
-            yield node
-            stack.extend(edge[0] for edge in node.next_functions)
+    """The nodes that tensors were computed by, the latest first."""
+    return in_backward_order([edge_of(each)[0] for each in tensors if each.requires_grad])
 
 
 def _wide(array) -> numpy.ndarray:

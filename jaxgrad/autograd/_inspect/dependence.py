@@ -12,30 +12,23 @@ from jax.interpreters import partial_eval
 from ...core.aval import INLINE32, Aval
 from ...tape.node import AccumulateGrad
 from ...tape.tensor import edge_of
+from ...tape.traversal import search
 
 
 def depends(tensor, apart=()) -> bool:
     """Whether a tensor, or None, is computed from any leaf that requires grad, apart from some."""
     if tensor is None or not tensor.requires_grad:
         return False
-    ignored = {edge_of(each)[0].sequence for each in apart}
-    seen, stack = set(), [edge_of(tensor)]
-    while stack:
-        node, output_nr = stack.pop()
-        place = node.sequence, output_nr
-        if place in seen or node.sequence in ignored:
-            continue
-        if type(node) is AccumulateGrad:
-            return True
-        seen.add(place)
-        stack.extend(_sources(node, output_nr))
-    return False
+    ignored = {edge_of(each)[0] for each in apart}
+    edges = search([edge_of(tensor)], _sources, lambda edge: edge[0] not in ignored)
+    return any(type(node) is AccumulateGrad for node, _ in edges)
 
 
-def _sources(node, output_nr):
+def _sources(edge):
     """The edges to what an output of a node was computed from."""
+    node, output_nr = edge
     if node.reverse is None:
-        return [edge for edge in node.edges if edge[0] is not None]
+        return node.edges
     used = _used(node.reverse.program, output_nr)
     wanted = zip(node.reverse.wanted, node.edges, strict=True)
     return [edge for position, edge in wanted if used[position]]

@@ -14,6 +14,7 @@ import jax
 from ...core.primitive import Call
 from ...tape.node import FREED, AccumulateGrad, Node, ProgramNode
 from ...tape.tensor import Tensor, current, known_edge_of
+from ...tape.traversal import in_backward_order
 from ...tape.version_counter import CheckedNode
 from .._function.call import CONSUMED, FunctionNode
 
@@ -40,14 +41,8 @@ def roots_of(outputs) -> list[tuple[Node, int]]:
 
 
 def nodes_of(roots) -> list[Node]:
-    """All nodes that edges lead to, the latest first: gradients go down the list."""
-    found, stack = {}, [node for node, _ in roots]
-    while stack:
-        node = stack.pop()
-        if node.sequence not in found:
-            found[node.sequence] = node
-            stack.extend([target for target, _ in node.edges])
-    return [found[number] for number in sorted(found, reverse=True)]
+    """All nodes that edges lead to, in the order in which gradients reach them."""
+    return in_backward_order([node for node, _ in roots])
 
 
 def place_of(node: Node) -> str | None:
