@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import warnings
 
-from ._inspect.anomaly_detection import Settings, enter, holder, leave, settings
+from ._inspect.anomaly_detection import AnomalySettings, enter, holder, leave, settings
 from .grad_mode import _Mode
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
 class _Anomaly(_Mode):
-    """Settings that hold inside of a `with` block, or of a function that is decorated."""
+    """AnomalySettings that hold inside of a `with` block, or of a function that is decorated."""
 
-    settings: Settings
+    settings: AnomalySettings
 
     def __enter__(self):
         enter(self, self.settings)
@@ -137,7 +137,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return settings().check_nan
 
 
-def _checked(name, enabled, *checks) -> Settings:
+def _checked(name, enabled, *checks) -> AnomalySettings:
     names = ("enabled", "check_nan", "check_inf", "check_forward")
     for position, (argument, value) in enumerate(zip(names, (enabled, *checks), strict=True), 1):
         if not isinstance(value, bool):
@@ -145,4 +145,4 @@ def _checked(name, enabled, *checks) -> Settings:
                 f"{name}(): argument '{argument}' (position {position}) must be bool, not "
                 f"{type(value).__name__}"
             )
-    return Settings(enabled, *checks)
+    return AnomalySettings(enabled, *checks)

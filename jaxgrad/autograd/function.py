@@ -15,7 +15,6 @@ from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, edge_of
 from ._function import call as function_call
 from ._function import jax_rules, user_rules
-from ._function.outputs import permit_dirty
 from .grad_mode import no_grad
 
 
@@ -54,7 +53,7 @@ class FunctionCtx:
                     "mark_dirty can only accept variables, but argument is of type "
                     f"{type(tensor).__name__}"
                 )
-        permit_dirty(self, args)
+        function_call.permit_dirty(self, args)
         self.dirty_tensors = args
 
     def mark_non_differentiable(self, *args: Tensor):
@@ -114,7 +113,7 @@ class FunctionMeta(type):
         cls._backward_cls = type(f"{name}Backward", (BackwardCFunction,), members)
 
 
-class Function(FunctionCtx, metaclass=FunctionMeta):
+class Function(FunctionCtx, user_rules.Rules, metaclass=FunctionMeta):
     """An operator with a derivative of its own.
 
     A subclass has static methods. `forward(ctx, *args)` computes, or `forward(*args)` with
@@ -163,48 +162,12 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             f"new-style autograd function with static forward method: {type(self).__name__}.apply"
         )
 
-    @staticmethod
-    def forward(*args, **kwargs):
-        raise NotImplementedError(
-            "You must implement the forward function for custom autograd.Function."
-        )
-
-    @staticmethod
-    def setup_context(ctx, inputs: tuple, output):
-        raise NotImplementedError("setup_context is not implemented.")
-
-    @staticmethod
-    def backward(ctx, *grad_outputs):
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it with backward mode AD."
-        )
-
-    vjp = backward
-
-    @staticmethod
-    def jvp(ctx, *grad_inputs):
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with "
-            "forward mode AD."
-        )
-
-    @staticmethod
-    def vmap(info, in_dims, *args):
-        raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
-            "set generate_vmap_rule=True."
-        )
-
     @classmethod
     def apply(cls, *args, **kwargs):
         """Call the Function. Its arguments are those of `forward`, by position or by name."""
         args = function_call.bound(cls, args, kwargs)
         call = jax_rules.apply if jax_rules.concerns(args) else function_call.apply
         return call(cls, args)
-
-
-user_rules.BASE = Function
 
 
 class InplaceFunction(Function):

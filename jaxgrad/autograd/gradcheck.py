@@ -17,16 +17,15 @@ import numpy
 from .. import autograd, ops
 from ..tape.tensor import Tensor, concrete, wrap
 from ._function.user_rules import TWICE
-from ._gradcheck import fast_mode as gradcheck_fast
-from ._gradcheck import properties, rule_dtypes, slow_mode
+from ._gradcheck import jacobian, properties
 from ._gradcheck.legacy import get_analytical_jacobian as get_analytical_jacobian
 from ._gradcheck.legacy import get_numerical_jacobian as get_numerical_jacobian
 from ._gradcheck.legacy import (
     get_numerical_jacobian_wrt_specific_input as get_numerical_jacobian_wrt_specific_input,
 )
-from ._gradcheck.problem import Subject, directions, name_of, tensors_of
+from ._gradcheck.problem import Problem, directions, name_of, tensors_of
+from ._gradcheck.report import CheckSettings, Tolerance
 from ._gradcheck.report import GradcheckError as GradcheckError
-from ._gradcheck.report import Settings, Tolerance
 from .grad_mode import enable_grad
 
 __all__ = [
@@ -86,7 +85,7 @@ def gradcheck(
     )
     laws = check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad
     modes = check_forward_ad, check_backward_ad, fast_mode
-    settings = Settings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes)
+    settings = CheckSettings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes)
     return _passes([(func, _sequence(inputs), None, settings)], raise_exception)
 
 
@@ -131,7 +130,7 @@ def gradgradcheck(
     )
     laws = check_undefined_grad, check_grad_dtypes, check_batched_grad, False
     modes = check_fwd_over_rev or check_nested, over_reverse, fast_mode
-    settings = Settings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes, inner="reverse")
+    settings = CheckSettings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes, inner="reverse")
     inputs = _sequence(inputs)
     _moving(inputs)
     checks = _second_order(func, inputs, grad_outputs, gen_non_contig_grad_outputs, settings)
@@ -142,7 +141,7 @@ def _second_order(func, inputs, grad_outputs, non_contiguous, settings) -> list:
     """What there is to check of second derivatives: the gradient, and then the tangent."""
     name = name_of(func)
     with enable_grad():
-        outputs = Subject(func, inputs).outputs
+        outputs = Problem(func, inputs).outputs
     if not outputs:
         return [(func, inputs, name, settings)]
     gradients = _grad_outputs(outputs, grad_outputs, non_contiguous)
@@ -210,7 +209,7 @@ def _passes(checks, raise_exception) -> bool:
         _check_inputs(inputs)
         try:
             with enable_grad():
-                _check(Subject(func, inputs, name), settings)
+                _check(Problem(func, inputs, name), settings)
         except GradcheckError:
             if raise_exception:
                 raise
@@ -224,14 +223,14 @@ def _passes(checks, raise_exception) -> bool:
     return True
 
 
-def _check(subject, settings):
+def _check(problem, settings):
     """Everything that `settings` asks for. Raises GradcheckError."""
     laws = properties
-    if not subject.outputs:
-        laws.without_outputs(subject, settings)
+    if not problem.outputs:
+        laws.without_outputs(problem, settings)
         return
-    mode = gradcheck_fast if settings.fast else slow_mode
-    mode.check(subject, settings)
+    compare = jacobian.check_projections if settings.fast else jacobian.check_elements
+    compare(problem, settings)
     checks = (
         (settings.forward and settings.backward, laws.adjoint),
         (settings.batched_forward, laws.batched_tangents),
@@ -239,11 +238,11 @@ def _check(subject, settings):
         (settings.backward, laws.zero_gradients),
         (settings.backward and settings.undefined, laws.undefined_gradients),
         (settings.forward and settings.undefined, laws.undefined_tangents),
-        (settings.dtypes, rule_dtypes.check),
+        (settings.dtypes, laws.rule_dtypes),
     )
     for wanted, law in checks:
         if wanted:
-            law(subject, settings)
+            law(problem, settings)
 
 
 def _grad_outputs(outputs, given, non_contiguous) -> tuple:

@@ -6,7 +6,6 @@ import bisect
 from collections import defaultdict
 from typing import Any
 
-from ._profiler.by_source_line import by_lines
 from ._profiler.chrome_trace import write_stacks, write_trace
 from ._profiler.events import DeviceType as DeviceType
 from ._profiler.events import FormattedTimesMixin as FormattedTimesMixin
@@ -14,6 +13,7 @@ from ._profiler.events import FunctionEvent as FunctionEvent
 from ._profiler.events import FunctionEventAvg as FunctionEventAvg
 from ._profiler.events import Interval as Interval
 from ._profiler.events import Kernel as Kernel
+from ._profiler.events import by_lines
 from ._profiler.table import table
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 
 from .. import ops
-from ..autograd._functional_call import IN_A_TRANSFORM
+from ..autograd.functional import IN_A_TRANSFORM
 from ..core import view_ops
 from ..tape import dual
 from ..tape.mode import transforms

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 
 import jax
 
 from ... import ops
 from ...core import executor
+from ...storage.alias import assign
+from ...storage.creation_meta import FUNCTION, FUNCTION_SEVERAL
+from ...storage.inplace_check import permit
 from ...tape import (
     dual_level,
     interception,
@@ -21,16 +25,22 @@ from ...tape import (
     untracked_reason,
     version_counter,
 )
-from ...tape.mode import INFERENCE, MARK, PLAIN, RECORD, current_mode, is_grad_enabled, off
+from ...tape.mode import (
+    INFERENCE,
+    MARK,
+    PLAIN,
+    RECORD,
+    current_mode,
+    is_grad_enabled,
+    off,
+    switch,
+)
 from ...tape.node import FREED, SECOND_TIME, Node, next_sequence_number
 from ...tape.record import refuse_inference
-from ...tape.tensor import INFERENCE_TENSOR, Tensor, current, known_edge_of
-from . import user_rules
-from .ctx_attributes import put_aside, reserved
+from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, known_edge_of, wrap
 from .forward_ad import move, moving
-from .outputs import Outputs
 from .saved_variables import Saved, SavedOutput, refuse_attributes, sever
-from .user_rules import gradients_of, has_setup
+from .user_rules import Rules, gradients_of, has_setup, put_aside, reserved
 
 CONSUMED = object()
 
@@ -303,7 +313,7 @@ def run_forward(cls, ctx, args, within, turned_off):
     if interception.tangents is not None and within != RECORD and dual_level.is_any_begun():
         seen = dual_level.hide()  # the tangents are the author's business
     try:
-        if cls.setup_context is user_rules.BASE.setup_context:
+        if cls.setup_context is Rules.setup_context:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)
         cls.setup_context(ctx, args, output)
@@ -385,3 +395,105 @@ def arguments(ctx, before=()) -> list:
             saved.array, saved.edge = next(places)
         found.append(saved)
     return found
+
+
+# outputs
+
+
+class Outputs:
+    """The outputs of a call as its caller gets them."""
+
+    def __init__(self, ctx, args, values, recorded):
+        self.ctx, self.values, self.recorded = ctx, values, recorded
+        self.args = {id(argument) for argument in args if isinstance(argument, Tensor)}
+        self.dirty = {id(tensor) for tensor in ctx.dirty_tensors or ()}
+        self.constant = {id(tensor) for tensor in ctx.non_differentiable or ()}
+        self.count = sum(isinstance(value, Tensor) for value in values)
+        self.seen = set()
+        if self.dirty:
+            self.check_dirty(args)
+
+    def check_dirty(self, args):
+        if self.dirty - {id(value) for value in self.values}:
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as "
+                "output. The inputs that are modified inplace must all be outputs of the Function."
+            )
+        if self.dirty - self.args:
+            warnings.warn(
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
+                "have been mutated should be passed to ctx.mark_dirty().",
+                UserWarning,
+                stacklevel=5,
+            )
+        for argument in args:
+            is_view = id(argument) in self.dirty and argument._base is not None
+            if is_view and self.count > 1 and self.recorded:
+                raise RuntimeError(
+                    "If your Function modifies inplace an input that is a view of another Tensor, "
+                    "your Function cannot return more than one Tensor. This is not supported by "
+                    "the current autograd engine. You should either make sure the input is not a "
+                    "view (using .clone() for example) or make your Function only return one "
+                    "Tensor: "
+                    f"{self.ctx.name()} returns {self.count}"
+                )
+
+    def finished(self):
+        values = [value if isinstance(value, Tensor) else None for value in self.values]
+        self.ctx._avals = tuple([None if value is None else value._aval for value in values])
+        self.ctx.output_count = len(values)
+        return tuple([self.output(number) for number in range(len(values))])
+
+    def output(self, number):
+        value = self.values[number]
+        if not isinstance(value, Tensor):
+            return value
+        constant = id(value) in self.constant or not value._aval.differentiable
+        if id(value) in self.args and id(value) in self.dirty:
+            return self.written(value, number, constant)
+        if id(value) in self.args or id(value) in self.seen:
+            value = self.shown_again(value, constant)
+        self.seen.add(id(value))
+        if self.recorded:
+            self.give_history(value, number, constant)
+        elif value._node is DERIVED and current_mode.get() != MARK:
+            value._node = None
+        return value
+
+    def written(self, value, number, constant):
+        """An input that `forward` wrote to: the same tensor, with a new history."""
+        if not self.recorded or constant:
+            version_counter.counter_of(value).count()
+            return value.detach() if value._requires_grad else value
+        permit_dirty(self.ctx, [value])
+        permit(self.ctx.name(), value, True)
+        assign(value, wrap(value._array, value._aval, True, self.ctx, number), True)
+        return value
+
+    def shown_again(self, value, constant):
+        """Another tensor for an input that was returned as it is."""
+        before = switch(current_mode.get() if current_mode.get() >= INFERENCE else PLAIN)
+        try:
+            return value.detach() if constant else ops.alias(value)
+        finally:
+            switch(before)
+
+    def give_history(self, value, number, constant):
+        if value._node is INFERENCE_TENSOR:
+            return
+        value._tracked = not constant
+        value._node, value._nr = (None, 0) if constant else (self.ctx, number)
+        alias = value._alias
+        if alias is not None and alias.base is not None:
+            alias.made = FUNCTION if self.count == 1 else FUNCTION_SEVERAL
+
+
+def permit_dirty(ctx, tensors):
+    """Raises RuntimeError for a leaf that requires grad and is to be written to."""
+    recorded = current_mode.get() == MARK or is_grad_enabled()
+    for tensor in tensors:
+        if recorded and tensor._requires_grad and tensor.is_leaf:
+            raise RuntimeError(
+                "a leaf Variable that requires grad has been used in an in-place operation. "
+                f"{ctx.name()} writes to a leaf of shape {list(tensor.shape)}"
+            )

@@ -24,7 +24,7 @@ from ...storage.alias import assign
 from ...tape.mode import PLAIN, RECORD, Draws, switch
 from ...tape.tensor import Tensor, wrap
 from . import call as function_call
-from . import ctx_attributes, linearity, nested_arrays, user_rules
+from . import linearity, user_rules
 from .saved_variables import Saved, SavedOutput
 
 
@@ -49,7 +49,7 @@ def concerns(args) -> bool:
 
 
 def apply(cls, args):
-    """Call a Function on tensors of tracers, or on JAX arrays: then the results are arrays too."""
+    """Call a Function on tensors of tracers, or on JAX arrays, for which it returns JAX arrays."""
     plain = not any(isinstance(argument, Tensor) for argument in args)
     given = tuple([wrap(_strong(a)) if isinstance(a, jax.Array) else a for a in args])
     if any(isinstance(a, Tensor) and isinstance(a._array, jax.core.Tracer) for a in given):
@@ -65,7 +65,7 @@ def apply(cls, args):
 
 def _traced(cls, given):
     """A call on tensors, of which JAX has the author's rules."""
-    call = Call(cls, given)
+    call = CallOnArrays(cls, given)
     arrays = call.function(*call.arrays(given))
     with call.draws.again():
         output, ctx = function_call.begin(cls, given)
@@ -87,7 +87,7 @@ def _strong(array):
     return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
 
 
-class Call:
+class CallOnArrays:
     """A Function with all of its arguments but the arrays: a function of arrays.
 
     The arrays are those of tensors given by position, and after them those in lists, tuples and
@@ -100,7 +100,7 @@ class Call:
         self.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
         self.tensors = tuple([isinstance(a, Tensor) for a in args])
         self.avals = tuple([args[i]._aval for i in self.positions])
-        self.nested = tuple(nested_arrays.arrays_in(self.arguments))
+        self.nested = tuple(arrays_in(self.arguments))
         self.differentiable = ()
 
     def arrays(self, args):
@@ -109,7 +109,7 @@ class Call:
 
     def filled(self, arrays) -> list:
         """The arguments, but for the tensors given by position, with these arrays in them."""
-        return nested_arrays.replaced(list(self.arguments), iter(arrays[len(self.positions) :]))
+        return replaced(list(self.arguments), iter(arrays[len(self.positions) :]))
 
     def run(self, arrays, mask, results=None):
         """The outputs of `forward` on these arrays, and its `ctx`.
@@ -125,7 +125,7 @@ class Call:
         ctx.needs_input_grad, args = tuple(needs), tuple(args)
         with self.draws.again():
             output = function_call.run_forward(self.cls, ctx, args, PLAIN, PLAIN)
-        ctx_attributes.put_aside(ctx)
+        user_rules.put_aside(ctx)
         ctx._tensors, ctx._args = self.tensors, args
         ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
         outputs = output if isinstance(output, tuple) else (output,)
@@ -167,7 +167,7 @@ class Call:
     def batched(self, axis_size, in_batched, *arrays):
         """The author's `vmap`, as JAX calls it: batches come first."""
         args, flags = self.filled(arrays), iter(in_batched[len(self.positions) :])
-        dims = [nested_arrays.marked(argument, flags) for argument in self.arguments]
+        dims = [marked(argument, flags) for argument in self.arguments]
         for position, array, flag in zip(self.positions, arrays, in_batched, strict=False):
             args[position], dims[position] = wrap(array), 0 if flag else None
         found = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
@@ -186,7 +186,8 @@ class Call:
         found = [_zero_tangent(output) for output in outputs]
         if any(mask) and self.differentiable:
             moving = [t for t, flag in zip(tangents, mask, strict=False) if flag]
-            results = tangent_map.apply_tangent_map(_Map(self, mask), primals, outputs, moving)
+            linear = _TangentOfCall(self, mask)
+            results = tangent_map.apply_tangent_map(linear, primals, outputs, moving)
             for position, tangent in zip(self.differentiable, results, strict=True):
                 found[position] = tangent
         return outputs, tuple(found)
@@ -206,14 +207,14 @@ def _zero_tangent(output):
     return np.zeros(output.shape, jax.dtypes.float0)
 
 
-class _Map:
+class _TangentOfCall:
     """The derivative of a call as a linear map, from tangents of the inputs that `mask` names; see
     `core/tangent_map.py`.
     """
 
     is_reused, takes_none = False, True
 
-    def __init__(self, call: Call, mask):
+    def __init__(self, call: CallOnArrays, mask):
         self.call, self.mask = call, mask
         self.positions, self.numbers = call.differentiable, call.numbers
         self.outputs = [call.outputs[i] for i in self.positions]
@@ -318,3 +319,48 @@ def _is_symbolic_zero(value) -> bool:
 
 def _instantiated(tangent):
     return jnp.zeros(tangent.shape, tangent.dtype) if _is_symbolic_zero(tangent) else tangent
+
+
+# arrays inside of lists, tuples and dicts, each of which is one argument
+
+
+def arrays_in(value):
+    """The traced arrays, in order, of the tensors and JAX arrays in a value."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from arrays_in(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from arrays_in(item)
+    elif _is_traced(value):
+        yield value._array if isinstance(value, Tensor) else value
+
+
+def replaced(value, supply):
+    """The value with other arrays in the places of those, taken from an iterator."""
+    if not any(True for _ in arrays_in(value)):
+        return value
+    if isinstance(value, dict):
+        return type(value)((name, replaced(item, supply)) for name, item in value.items())
+    if isinstance(value, list | tuple):
+        items = [replaced(item, supply) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return wrap(next(supply)) if isinstance(value, Tensor) else next(supply)
+
+
+def marked(value, flags):
+    """For what `replaced` would replace 0 or None, by flags, in the same structure; None for what
+    has no such arrays.
+    """
+    if not any(True for _ in arrays_in(value)):
+        return None
+    if isinstance(value, dict):
+        return {name: marked(item, flags) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([marked(item, flags) for item in value])
+    return 0 if next(flags) else None
+
+
+def _is_traced(value) -> bool:
+    array = value._array if isinstance(value, Tensor) else value
+    return isinstance(array, jax.core.Tracer)

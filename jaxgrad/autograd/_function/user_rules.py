@@ -3,14 +3,48 @@
 from __future__ import annotations
 
 from ...core import executor
+from ...tape.node import Extras
 from ...tape.tensor import Tensor, wrap
-from .ctx_attributes import call
 from .saved_variables import Saved
 
-BASE = None  # the class Function, once it is made
-
-
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
+
+
+class Rules:
+    """The static methods of a Function that its author overrides."""
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output):
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+            "set generate_vmap_rule=True."
+        )
 
 
 def gradients_of(ctx, given) -> list:
@@ -93,11 +127,11 @@ def batched(cls, found) -> tuple[tuple, tuple]:
 
 
 def has_jvp(cls) -> bool:
-    return cls.jvp is not BASE.jvp
+    return cls.jvp is not Rules.jvp
 
 
 def has_backward(cls) -> bool:
-    return user_backward(cls) is not BASE.backward
+    return user_backward(cls) is not Rules.backward
 
 
 def no_jvp(cls, why: str) -> str:
@@ -112,7 +146,7 @@ def has_vmap(cls) -> bool:
     """Whether a Function says itself how it is batched. Raises RuntimeError where it also asks for
     a rule to be made.
     """
-    own = cls.vmap is not BASE.vmap
+    own = cls.vmap is not Rules.vmap
     if own and cls.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and "
@@ -128,9 +162,9 @@ def is_once_differentiable(cls) -> bool:
 
 def user_backward(cls):
     """The `backward` of a Function, or its `vjp`. Raises RuntimeError where it has both."""
-    if cls.vjp is BASE.vjp:
+    if cls.vjp is Rules.vjp:
         return cls.backward
-    if cls.backward is not BASE.backward:
+    if cls.backward is not Rules.backward:
         raise RuntimeError(
             "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
             f"should only implement one of them: {cls.__name__}"
@@ -140,4 +174,41 @@ def user_backward(cls):
 
 def has_setup(cls) -> bool:
     """Whether what is kept for `backward` is told by `setup_context`."""
-    return cls.setup_context is not BASE.setup_context
+    return cls.setup_context is not Rules.setup_context
+
+
+# attributes of ctx
+
+
+def reserved(node_class, authors) -> frozenset[str]:
+    """The names that a node of this class needs, but for those that are the author's to set."""
+    return frozenset(
+        name for name in dir(node_class) if not name.startswith("__") and name not in authors
+    )
+
+
+def put_aside(ctx):
+    """Put aside what forward has set. Raises AttributeError for names that begin with `_`."""
+    attributes = vars(ctx)
+    taken = ctx._reserved.intersection(attributes)
+    if isinstance(attributes.get("extras"), Extras):
+        taken -= {"extras"}
+    for name in sorted(taken):
+        if name.startswith("_"):
+            raise AttributeError(f"{ctx.name()}: ctx.{name} is a name that the call needs itself")
+    if taken:
+        ctx._authors = {name: attributes.pop(name) for name in taken}
+
+
+def call(ctx, rule, *args):
+    """A rule of the author's, with what was put aside in its place."""
+    if ctx._authors is None:
+        return rule(ctx, *args)
+    attributes, authors = vars(ctx), ctx._authors
+    own = {name: attributes[name] for name in authors if name in attributes}
+    attributes.update(authors)
+    try:
+        return rule(ctx, *args)
+    finally:
+        ctx._authors = {name: attributes.pop(name) for name in authors if name in attributes}
+        attributes.update(own)

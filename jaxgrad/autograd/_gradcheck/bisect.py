@@ -19,25 +19,25 @@ from .problem import directions, nodes, product, quotient
 DOUBLE = ("float64", "complex128")
 
 
-def culprit(subject, settings, mode) -> str:
+def culprit(problem, settings, mode) -> str:
     """A sentence that names what is wrong by itself, empty where nothing is found."""
-    pairs = zip(subject.values(subject.chosen), subject.values(subject.chosen), strict=True)
+    pairs = zip(problem.values(problem.chosen), problem.values(problem.chosen), strict=True)
     if not all(numpy.array_equal(*pair, equal_nan=True) for pair in pairs):
-        return f"Called twice with the same inputs {subject.name} gives different values."
-    calls = _observed(subject)
+        return f"Called twice with the same inputs {problem.name} gives different values."
+    calls = _observed(problem)
     for program, arrays in calls:
         if _checkable(program) and _is_wrong(program, arrays, settings, mode):
             shapes = ", ".join(
                 str(list(array.shape)) for array in arrays if hasattr(array, "shape")
             )
             return f"By itself the derivative of {program.name} is wrong, for shapes {shapes}."
-    functions = {node.name() for node in nodes(subject.outputs) if _is_function(node)}
+    functions = {node.name() for node in nodes(problem.outputs) if _is_function(node)}
     if functions:
         return f"Every operator is right by itself; look at {', '.join(sorted(functions))}."
     return ""
 
 
-def _observed(subject) -> list:
+def _observed(problem) -> list:
     calls = []
 
     def observer(program, kernel, *arrays):
@@ -46,7 +46,7 @@ def _observed(subject) -> list:
 
     executor.observe(observer)
     try:
-        subject.call(subject.inputs)
+        problem.call(problem.inputs)
     finally:
         executor.unobserve(observer)
     return calls

@@ -10,8 +10,8 @@ import numpy
 
 from ...tape.tensor import Tensor, wrap
 from ..grad_mode import enable_grad
-from .problem import Subject, parts
-from .slow_mode import rows
+from .jacobian import rows
+from .problem import Problem, parts
 
 
 def get_numerical_jacobian(fn, inputs, target=None, eps: float = 1e-3, grad_out: float = 1.0):
@@ -31,9 +31,9 @@ def get_numerical_jacobian(fn, inputs, target=None, eps: float = 1e-3, grad_out:
     wanted = _sequence(inputs if target is None else target)
     wanted = [each for each in wanted if isinstance(each, Tensor) and each.requires_grad]
     with enable_grad():
-        subject = _subject(lambda *_: fn(inputs), wanted)
-        _refuse_complex(subject.everything[0], "get_numerical_jacobian")
-        return tuple(_numerical(subject, k, [0], eps)[0] for k in range(len(wanted)))
+        problem = _problem(lambda *_: fn(inputs), wanted)
+        _refuse_complex(problem.everything[0], "get_numerical_jacobian")
+        return tuple(_numerical(problem, k, [0], eps)[0] for k in range(len(wanted)))
 
 
 def get_analytical_jacobian(inputs, output, nondet_tol: float = 0.0, grad_out: float = 1.0):
@@ -44,8 +44,8 @@ def get_analytical_jacobian(inputs, output, nondet_tol: float = 0.0, grad_out: f
     _warn("get_analytical_jacobian", grad_out)
     _refuse_complex(output, "get_analytical_jacobian")
     inputs = [each for each in _sequence(inputs) if isinstance(each, Tensor) and each.requires_grad]
-    subject = _subject(lambda *_: output, inputs)
-    first, second = rows(subject)[0, 1], rows(subject)[0, 1]
+    problem = _problem(lambda *_: output, inputs)
+    first, second = rows(problem)[0, 1], rows(problem)[0, 1]
     pairs = zip(first, second, strict=True)
     reentrant = all(abs(a - b).max(initial=0) <= nondet_tol for a, b in pairs)
     return tuple(_tensor(block.T) for block in first), reentrant, True, True
@@ -57,16 +57,16 @@ def get_numerical_jacobian_wrt_specific_input(
     """The Jacobian of each of `outputs`, those of `fn(*inputs)`, with respect to one input."""
     moving = inputs[input_idx] if input is None else input
     with enable_grad():
-        subject = _subject(lambda *_: fn(*inputs), [moving])
-        return _numerical(subject, 0, list(range(len(outputs))), eps, is_forward_ad)
+        problem = _problem(lambda *_: fn(*inputs), [moving])
+        return _numerical(problem, 0, list(range(len(outputs))), eps, is_forward_ad)
 
 
-def _numerical(subject, position, chosen, eps, is_forward=False):
+def _numerical(problem, position, chosen, eps, is_forward=False):
     """For each of some outputs the Jacobian, a row for each element of an input."""
-    tensor = subject.input(position)
+    tensor = problem.input(position)
     found = [[] for _ in chosen]
     for index in range(tensor.numel()):
-        along = [subject.slopes(position, index, d, eps, chosen) for d in parts(tensor)]
+        along = [problem.slopes(position, index, d, eps, chosen) for d in parts(tensor)]
         for lines, slopes in zip(found, zip(*along, strict=True), strict=True):
             complex_to_complex = len(slopes) == 2 and numpy.iscomplexobj(slopes[0])
             assert not complex_to_complex, (
@@ -77,13 +77,13 @@ def _numerical(subject, position, chosen, eps, is_forward=False):
                 "Expected a real input for is_forward_ad, not complex: move one part of it"
             )
             lines.append(sum(s * d for s, d in zip(slopes, parts(tensor), strict=True)).ravel())
-    shapes = [(tensor.numel(), subject.everything[i].numel()) for i in chosen]
+    shapes = [(tensor.numel(), problem.everything[i].numel()) for i in chosen]
     pairs = zip(found, shapes, strict=True)
     return tuple(_tensor(numpy.reshape(lines, shape), tensor) for lines, shape in pairs)
 
 
-def _subject(func, moving):
-    return Subject(func, tuple(moving))
+def _problem(func, moving):
+    return Problem(func, tuple(moving))
 
 
 def _tensor(array, like=None):

@@ -32,7 +32,7 @@ class Tolerance:
 
 
 @dataclasses.dataclass
-class Settings:
+class CheckSettings:
     """What is checked, and how strictly.
 
     `inner`: of what the derivative is checked, where that is itself one: "reverse" or "forward".
@@ -118,17 +118,17 @@ def heading(place) -> str:
     return f"{prefix}{WHAT[mode]} for output {output} with respect to input {position},"
 
 
-def message(subject, place, mismatch: Mismatch, tolerance: Tolerance, blamed: str) -> str:
+def message(problem, place, mismatch: Mismatch, tolerance: Tolerance, blamed: str) -> str:
     """What is wrong, where, and the two columns."""
     _, _, output, position = place
-    tensor, result = subject.inputs[position], subject.everything[output]
+    tensor, result = problem.inputs[position], problem.everything[output]
     row, column = mismatch.row, mismatch.column
     pair = mismatch.numerical[row], mismatch.analytical[row]
     said = [
         heading(place),
         f"numerical:{_shown(mismatch.numerical)}",
         f"analytical:{_shown(mismatch.analytical)}",
-        f"function: {subject.name}",
+        f"function: {problem.name}",
         f"recorded as: {recorded_as(result)}",
         f"at element {_index(result, row)} of the output and {_index(tensor, column)} of the "
         f"input: numerical {pair[0]:.10g}, analytical {pair[1]:.10g}, of which the difference "

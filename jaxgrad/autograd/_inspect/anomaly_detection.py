@@ -21,7 +21,7 @@ from .._engine.observers import Watch
 TRACEBACK, PARENT = "traceback_", "parent_"  # what PyTorch notes in a node's metadata
 
 
-class Settings(NamedTuple):
+class AnomalySettings(NamedTuple):
     """Whether anomaly mode is on, and what it looks for."""
 
     enabled: bool = False
@@ -36,7 +36,7 @@ class Settings(NamedTuple):
 
 
 class Holder:
-    """Settings that hold somewhere: in all threads, or inside of a `with` block.
+    """AnomalySettings that hold somewhere: in all threads, or inside of a `with` block.
 
     `owner`: the block's context manager; `outer`: the block around it; `live`: whether it has not
     been left.
@@ -44,9 +44,9 @@ class Holder:
 
     def __init__(self, owner=None, outer=None):
         self.owner, self.outer, self.live = owner, outer, True
-        self.settings = Settings()
+        self.settings = AnomalySettings()
 
-    def set(self, wanted: Settings):
+    def set(self, wanted: AnomalySettings):
         before, self.settings = self.settings, wanted
         if wanted.enabled and not before.enabled:
             anomalies.start()
@@ -66,12 +66,12 @@ def holder() -> Holder:
     return everywhere if found is None else found
 
 
-def settings() -> Settings:
+def settings() -> AnomalySettings:
     """The settings that hold here and now."""
     return holder().settings
 
 
-def enter(owner, wanted: Settings):
+def enter(owner, wanted: AnomalySettings):
     """Have settings hold in this context until `leave(owner)`."""
     made = Holder(owner, _here.get())
     made.set(wanted)
@@ -87,7 +87,7 @@ def leave(owner):
     # a generator may be closed in another context than the one that entered
     found = owner.entered[-1] if found is None else found
     owner.entered.remove(found)
-    found.set(Settings())
+    found.set(AnomalySettings())
     found.live = False
     current = holder()
     _here.set(None if current is everywhere else current)

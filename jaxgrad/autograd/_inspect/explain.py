@@ -85,10 +85,10 @@ def explain(tensor: Tensor, loss=None) -> Explanation:
         raise TypeError(f"explain() takes a tensor, but got {type(tensor).__name__}")
     names = Names(variables_of(sys._getframe(1)))
     name = names.of_tensor(tensor) or f"the tensor of shape {list(tensor.shape)}"
-    return _Teller(current(tensor), name, loss).tell()
+    return _Explainer(current(tensor), name, loss).tell()
 
 
-class _Teller:
+class _Explainer:
     """Finds out what to say of a tensor."""
 
     def __init__(self, tensor, name, loss):

@@ -51,7 +51,7 @@ def leave(sink):
             jax.monitoring.unregister_event_duration_listener(_compiling)
 
 
-class Call:
+class ProfiledCall:
     """Something that is about to run.
 
     `program`, `arrays`: of a kernel, or of the run of a node; `node`: whose run it is; `recorded`:
@@ -67,7 +67,7 @@ class Call:
         self.node, self.recorded, self.note = node, recorded, note
 
 
-class Event:
+class Record:
     """What a recorder notes of a call."""
 
     __slots__ = (
@@ -86,11 +86,11 @@ class Recorder:
     def __init__(self, shapes=False, stack=False, memory=False):
         self.shapes, self.stack, self.memory = shapes, stack, memory
         self.live = True
-        self.events: list[Event] = []
+        self.events: list[Record] = []
         self.freed: list[tuple] = []  # (when, bytes, thread, device)
         self._threads: dict[int, int] = {}
-        self._open: dict[int, list[Event]] = {}
-        self._last: dict[int, Event] = {}
+        self._open: dict[int, list[Record]] = {}
+        self._last: dict[int, Record] = {}
         self._arrays: dict[int, weakref.ref] = {}
         self.begun = perf_counter_ns()
 
@@ -98,14 +98,14 @@ class Recorder:
         """A small number for the thread that runs here."""
         return self._threads.setdefault(threading.get_ident(), len(self._threads) + 1)
 
-    def begin(self, call: Call) -> Event | None:
+    def begin(self, call: ProfiledCall) -> Record | None:
         """Note that a call begins. None where it is part of the one that runs already."""
         thread = self.thread()
         around = self._open.setdefault(thread, [])
         if around and _is_run_of(around[-1].call, call):
             around[-1].call.program = call.program
             return None
-        event = Event()
+        event = Record()
         event.call, event.thread, event.number = call, thread, len(self.events) + len(around)
         event.frames = _frames(None if self.stack else 1)
         is_numbered = call.node is not None and type(call.node) is not AccumulateGrad
@@ -116,7 +116,7 @@ class Recorder:
         event.begun = perf_counter_ns()
         return event
 
-    def end(self, event: Event | None, arrays):
+    def end(self, event: Record | None, arrays):
         """Note that a call has ended, with these arrays for results."""
         now, thread = perf_counter_ns(), self.thread()
         around = self._open[thread]
@@ -130,7 +130,7 @@ class Recorder:
         self.events.append(event)
         self._last[thread] = event
 
-    def drop(self, event: Event | None):
+    def drop(self, event: Record | None):
         """Forget a call: it belongs to a trace."""
         if event is not None:
             self._open[self.thread()].remove(event)
@@ -146,8 +146,8 @@ class Recorder:
         now, thread = perf_counter_ns(), self.thread()
         around = self._open.get(thread)
         earliest = around[-1].begun if around else self.begun
-        event = Event()
-        event.call, event.thread, event.number = Call(name), thread, len(self.events)
+        event = Record()
+        event.call, event.thread, event.number = ProfiledCall(name), thread, len(self.events)
         event.begun, event.ended = max(now - int(seconds * 1e9), earliest), now
         event.frames = () if around else _frames(1)
         event.sequence, event.shapes, event.dtypes = -1, None, None
@@ -173,20 +173,20 @@ class Recorder:
         self._last.clear()
 
 
-def _is_run_of(around: Call, call: Call) -> bool:
+def _is_run_of(around: ProfiledCall, call: ProfiledCall) -> bool:
     """Whether a kernel is what the run of a node consists of, and no operator of its own."""
     node = around.node
     return node is not None and node.reverse is call.program is not None and not around.recorded
 
 
-def _records(call: Call, node) -> bool:
+def _records(call: ProfiledCall, node) -> bool:
     """Whether a node is one that a call records."""
     if node.reverse is None:
         return f"{call.name}Backward" == node.name()
     return node.reverse.program in (call.program, getattr(call.program, "compact", None))
 
 
-def _described(call: Call):
+def _described(call: ProfiledCall):
     """The shapes and dtypes of a call's inputs; a number has none of either."""
     arrays = [getattr(value, "_array", value) for value in call.arrays]
     shapes = [list(getattr(array, "shape", ())) for array in arrays]
@@ -221,7 +221,7 @@ class _Profiles(Watch):
         if not found:
             return kernel(*arrays)
         inputs = arrays if isinstance(program, Program) else getattr(program, "inputs", ()) or ()
-        call = Call(name_of(program), program, inputs)
+        call = ProfiledCall(name_of(program), program, inputs)
         return run(found, call, kernel, arrays)
 
     def node(self, node):
@@ -236,11 +236,11 @@ class _Profiles(Watch):
         name = node.name()
         if type(node) is AccumulateGrad:
             name = "torch::autograd::AccumulateGrad"
-        call = Call(name, None, gradients, BACKWARD, node, run_.tensors)
+        call = ProfiledCall(name, None, gradients, BACKWARD, node, run_.tensors)
         run(sinks(), call, proceed, (node, gradients))
 
 
-def run(found, call: Call, function, args):
+def run(found, call: ProfiledCall, function, args):
     """`function(*args)` as a call that sinks are shown, until its results are there."""
     begun = [(sink, sink.begin(call)) for sink in found]
     results, arrays, traced = None, (), False
@@ -305,7 +305,7 @@ class Annotator:
     def __init__(self, shapes=False):
         self.shapes, self.live = shapes, True
 
-    def begin(self, call: Call):
+    def begin(self, call: ProfiledCall):
         told = [call.name]
         if call.node is not None:
             told.append(f"stashed seq = {call.node.sequence}")
@@ -332,7 +332,7 @@ class Label:
     """A call that users name, from `__enter__` to `__exit__`."""
 
     def __init__(self, name, note):
-        self.call, self.begun = Call(name, scope=USER, note=note), ()
+        self.call, self.begun = ProfiledCall(name, scope=USER, note=note), ()
 
     def __enter__(self):
         self.begun = [(sink, sink.begin(self.call)) for sink in sinks()]
