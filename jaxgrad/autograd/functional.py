@@ -1,13 +1,13 @@
-"""Jacobians, Hessians and products with them, of a function at a point.
+"""Jacobians, Hessians, and their products with vectors, as torch.autograd.functional.
 
-As torch.autograd.functional: `inputs` is a tensor or a tuple of tensors, and so is what `func`
-returns; results are nested in the same way. `func` is called under enable_grad on tensors of its
-own, so no leaf's `.grad` is touched. Without `create_graph` results are detached; with it they can
-be differentiated, with respect to the inputs too. Where an output does not depend on an input the
-result is zero, with `strict` a RuntimeError. What is neither a tensor nor a tuple is a TypeError.
+In all functions `inputs` is a tensor or a tuple of tensors of any shape, and `func` returns a
+tensor or a tuple of tensors; results are nested in the same way. Another object raises TypeError.
+`func` runs under `enable_grad` on new tensors, so no `.grad` changes. If an output does not depend
+on an input, the result is zero, or with `strict` a RuntimeError. Results are detached; with
+`create_graph` they can be differentiated, with respect to the inputs too.
 
-For complex tensors reverse mode gives PyTorch's gradients, the conjugate of the derivative of a
-holomorphic function, and forward mode that derivative itself.
+For complex tensors reverse mode gives PyTorch's gradients, which for a holomorphic function are the
+conjugate of the derivative; forward mode gives the derivative.
 """
 
 from __future__ import annotations
@@ -30,16 +30,20 @@ JACOBIAN = "The jacobian of the user-provided function"
 IN_A_TRANSFORM = (
     "You are attempting to call Tensor.requires_grad_() (or perhaps using "
     "torch.autograd.functional.* APIs) inside of a function being transformed: {} would lose the "
-    "gradient that is asked for"
+    "gradient that the transform computes"
 )
 NOT_STRICT = "This is not allowed in strict mode"
 
 
 def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The outputs of `func`, and the product of a vector `v` with its Jacobian.
+    """The outputs of `func`, and the product of a vector with its Jacobian, v^T J.
 
-    v: a tensor for each output, of its shape; None where the only output has one element. The
-    product has a tensor for each input. Raises RuntimeError for a `v` of another size.
+    v: a tensor for each output, of its shape and dtype; may be None for a single output of one
+        element.
+    create_graph, strict: see the module.
+
+    Returns `(outputs, product)`, the product with a tensor for each input. Raises RuntimeError for
+    a `v` of another size.
 
     >>> x = jaxgrad.tensor([1.0, 2.0])
     >>> jaxgrad.autograd.functional.vjp(lambda x: x * x, x, jaxgrad.ones(2))
@@ -56,12 +60,18 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The outputs of `func`, and the product of its Jacobian with a vector `v`.
+    """The outputs of `func`, and the product of its Jacobian with a vector, J v.
 
-    v: a tensor for each input, of its shape; None where the only input has one element. The product
-    has a tensor for each output. It is the derivative of a product with the transposed Jacobian:
-    `func` needs no forward mode, but its backward must be differentiable. Where there is one,
-    `forward_ad` does less work. Raises RuntimeError for a `v` of another size.
+    The product is the derivative of u^T J with respect to u (the "double backward trick"), so
+    `func` needs no forward mode, but its backward must be differentiable. `forward_ad` takes less
+    work if all operators support it.
+
+    v: a tensor for each input, of its shape and dtype; may be None for a single input of one
+        element.
+    create_graph, strict: see the module.
+
+    Returns `(outputs, product)`, the product with a tensor for each output. Raises RuntimeError for
+    a `v` of another size.
 
     >>> x = jaxgrad.tensor([1.0, 2.0])
     >>> jaxgrad.autograd.functional.jvp(lambda x: x * x, x, jaxgrad.ones(2))
@@ -78,10 +88,15 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 
 def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The value of `func`, and the product of a vector `v` with its Hessian.
+    """The value of `func`, and the product of a vector with its Hessian, v^T H.
 
-    func: returns one tensor of one element; v: a tensor for each input, of its shape; None where
-    the only input has one element. Raises RuntimeError for a `v` of another size.
+    func: returns a tensor of one element.
+    v: a tensor for each input, of its shape and dtype; may be None for a single input of one
+        element.
+    create_graph, strict: see the module.
+
+    Returns `(value, product)`, the product with a tensor for each input. Raises RuntimeError for a
+    `v` of another size.
 
     >>> x = jaxgrad.tensor([1.0, 2.0])
     >>> jaxgrad.autograd.functional.vhp(lambda x: (x**3).sum(), x, jaxgrad.ones(2))
@@ -95,9 +110,10 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 
 def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The value of `func`, and the product of its Hessian with a vector `v`.
+    """The value of `func`, and the product of its Hessian with a vector, H v.
 
-    As `vhp`, which is faster: where second derivatives are continuous the two are the same.
+    If the second derivatives are continuous, the Hessian is symmetric, and `vhp` gives the same in
+    less time. Arguments, results and errors are those of `vhp`.
 
     >>> x = jaxgrad.tensor([1.0, 2.0])
     >>> jaxgrad.autograd.functional.hvp(lambda x: (x**3).sum(), x, jaxgrad.ones(2))
@@ -125,15 +141,20 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = REVERSE,
 ):
-    """The Jacobian of `func`: of each output with respect to each input, of the output's shape
-    followed by the input's.
+    """The Jacobian of `func`.
 
-    A tensor where both are tensors, a tuple where one is a tuple, else a tuple for each output. In
-    reverse mode there is one backward pass for each element of the outputs, or with `vectorize` one
-    for all, under `jax.vmap`; in forward mode, which needs `vectorize`, one call of `func` for all
-    elements of the inputs. Raises AssertionError for another `strategy`, NotImplementedError for
-    forward mode without `vectorize` or with `create_graph`, and RuntimeError for `strict` with
-    either of the two.
+    Each block has the shape of an output followed by that of an input. Reverse mode runs a backward
+    pass for each element of the outputs, or with `vectorize` one pass under `jax.vmap`. Forward
+    mode calls `func` once, with a batch of tangents.
+
+    create_graph, strict: see the module.
+    vectorize: compute all rows, or columns, at once.
+    strategy: "reverse-mode" or "forward-mode".
+
+    Returns a tensor if there is one output and one input, both not in tuples, else a tuple, or a
+    tuple of tuples with one for each output. Raises AssertionError for another `strategy`;
+    NotImplementedError for forward mode without `vectorize` or with `create_graph`; RuntimeError
+    for `strict` with forward mode or with `vectorize`.
 
     >>> jaxgrad.autograd.functional.jacobian(lambda x: x * x, jaxgrad.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -146,7 +167,7 @@ def jacobian(
     if strict and vectorize:
         raise RuntimeError(
             "jacobian: `strict=True` and `vectorized=True` are not supported together: a batched "
-            "pass does not tell what depends on what. Set `vectorize=False`."
+            "pass cannot tell which outputs depend on which inputs. Set `vectorize=False`."
         )
     with enable_grad():
         call = Evaluation("jacobian", inputs, create_graph, strict)
@@ -170,11 +191,15 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = REVERSE,
 ):
-    """The Hessian of `func`, which returns one tensor of one element: for each two inputs the
-    second derivatives, of the shape of the one followed by that of the other.
+    """The Hessian of `func`, which returns a tensor of one element.
 
-    The Jacobian of the gradient: the gradient in reverse mode, its Jacobian as `vectorize` and
-    `outer_jacobian_strategy` say, with the errors of `jacobian`.
+    Each block has the shape of one input followed by that of another. It is the Jacobian of the
+    gradient; the gradient is computed in reverse mode.
+
+    create_graph, strict, vectorize: as for `jacobian`.
+    outer_jacobian_strategy: the `strategy` for the Jacobian of the gradient.
+
+    Raises what `jacobian` raises.
 
     >>> jaxgrad.autograd.functional.hessian(lambda x: (x**3).sum(), jaxgrad.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
@@ -246,7 +271,7 @@ def _check_forward(create_graph, strict, vectorize):
 
 
 class Evaluation:
-    """A call of the user's function: what it is given, what it returned, what it may not be."""
+    """A call of `func`, with checks of its arguments and results."""
 
     def __init__(self, name, inputs, create_graph, strict):
         self.name, self.create_graph, self.strict = name, create_graph, strict
@@ -258,17 +283,19 @@ class Evaluation:
         self.weights = ()
 
     def run(self, func):
+        """Call `func`."""
         self.several_outputs, self.outputs = tuple_of(func(*self.inputs), RESULT, self.name)
         if self.strict:
             need_graph(self.outputs)
 
     def vector_for_inputs(self, v):
-        """The user's vector, which a function applies to the inputs; ones for None."""
+        """The user's `v` for the inputs; `[None]`, which stands for ones, if `v` is None."""
         if v is None:
             need_one_element(self.inputs, "input to the user-provided function is")
         return self.vector(v, self.inputs, self.several_inputs)
 
     def vector_for_outputs(self, v):
+        """The user's `v` for the outputs; `[None]`, which stands for ones, if `v` is None."""
         if v is None:
             need_one_element(self.outputs, "user-provided function returns")
         return self.vector(v, self.outputs, self.several_outputs)
@@ -290,7 +317,7 @@ class Evaluation:
         return [each if self.create_graph else apart(each) for each in entries]
 
     def gradient(self, func):
-        """The gradient, recorded, of a function that must return one element."""
+        """The recorded gradient of a function of one element."""
         self.run(func)
         output = single(self.several_outputs, self.outputs, self.name)
         found = gradients([output.reshape(())], self.inputs, [None], True)
@@ -301,8 +328,10 @@ class Evaluation:
         return [zeros_like(other) if each is None else each for each, other in pairs]
 
     def transposed(self, outputs, inputs, subject):
-        """The map from weights of the outputs to gradients of the inputs, as tensors of both. What
-        it gives is linear in the weights: its derivative with respect to them is the map itself.
+        """Weights of the outputs, and the gradients of the inputs as a recorded function of them.
+
+        The gradients are linear in the weights, so their derivative with respect to the weights is
+        the Jacobian.
         """
         self.weights = [zeros_like(each).requires_grad_() for each in outputs]
         back = gradients(outputs, inputs, self.weights, True)
@@ -312,7 +341,7 @@ class Evaluation:
         return self.weights, back
 
     def refuse_detached(self, outputs, inputs, back):
-        """Refuse gradients that do not follow their weights, unless zero for others too."""
+        """Raise RuntimeError for gradients that ignore the weights, unless they are zero."""
         ones = [zeros_like(each) + 1 for each in outputs]
         found = gradients(outputs, inputs, ones, False, True)
         for position, (each, other) in enumerate(zip(back, found, strict=True)):
@@ -326,12 +355,12 @@ class Evaluation:
             if not is_concrete(other) or other.ne(0).any().item():
                 raise RuntimeError(
                     f"{self.name}: the gradient with respect to input {position} was not recorded: "
-                    "a backward of the user-provided function detaches what it returns. It cannot "
-                    "be differentiated; with a jvp, autograd.forward_ad can."
+                    "a backward in the user-provided function detaches its results. If the "
+                    "function has a jvp, use autograd.forward_ad."
                 )
 
     def rows(self, position):
-        """The rows of the Jacobian of an output, each by a backward pass."""
+        """Yield the rows of the Jacobian of an output, each from a backward pass."""
         output = self.outputs[position]
         if output.dtype.is_complex:
             raise RuntimeError(
@@ -347,13 +376,13 @@ class Evaluation:
             yield found
 
     def need(self, found, subject):
-        """Refuse, where strict, an input that has no derivative."""
+        """With `strict`, raise RuntimeError for an input without derivative."""
         for position, each in enumerate(found):
             if self.strict and each is None:
                 raise RuntimeError(f"{subject} is independent of input {position}. {NOT_STRICT}.")
 
     def need_graph(self, found, subject):
-        """Refuse, where strict, a derivative to be differentiated that is constant."""
+        """With `strict` and `create_graph`, raise RuntimeError for a constant derivative."""
         for position, each in enumerate(found):
             if self.strict and self.create_graph and not depends(each, self.weights):
                 raise RuntimeError(
@@ -362,19 +391,22 @@ class Evaluation:
                 )
 
     def result(self, found, like, several):
-        """The outputs, and what was found, with zeros of the shape of `like` for None."""
+        """The outputs and the derivatives as the user gets them, with zeros for None."""
         pairs = zip(found, like, strict=True)
         found = [zeros_like(other) if each is None else each for each, other in pairs]
         return self.nested(self.outputs, self.several_outputs), self.nested(found, several)
 
     def nested(self, tensors, several):
-        """Tensors as the user is given them."""
+        """Tensors as the user gets them: detached unless `create_graph`; a tuple if `several`."""
         given = tensors if self.create_graph else [apart(each, True) for each in tensors]
         return tuple(given) if several else given[0]
 
 
 def tuple_of(value, what, name):
-    """Whether it is a tuple, and a tuple of the tensors."""
+    """Whether a value is a tuple, and its tensors as a tuple.
+
+    Raises TypeError for a value that is neither a tensor nor a tuple of tensors.
+    """
     several = isinstance(value, tuple)
     wrong = f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the"
     if not several and not isinstance(value, Tensor):
@@ -386,16 +418,14 @@ def tuple_of(value, what, name):
 
 
 def _own(tensor, create_graph):
-    """A tensor to call the user's function with: in the graph of the one given, where that is to be
-    differentiated, else a leaf.
-    """
+    """A new tensor to call `func` with: a view if it must be differentiable, else a leaf."""
     if create_graph and tensor.requires_grad:
         return ops.alias(tensor)
     return apart(tensor).requires_grad_()
 
 
 def gradients(outputs, inputs, vectors, create_graph, retain_graph=None):
-    """The gradients, None where nothing depends on an input."""
+    """The gradients of outputs; None for an input that they do not depend on."""
     pairs = [
         pair
         for pair in zip(outputs, vectors, strict=True)
@@ -408,7 +438,7 @@ def gradients(outputs, inputs, vectors, create_graph, retain_graph=None):
 
 
 def single(several, outputs, name):
-    """The tensor of one element that a function of `name` must return."""
+    """The only output of a function of one element. Raises RuntimeError for other results."""
     if several:
         raise RuntimeError(
             f"The function given to {name} should return a single Tensor, not a tuple of "
@@ -423,6 +453,7 @@ def single(several, outputs, name):
 
 
 def need_one_element(tensors, where):
+    """Raise RuntimeError unless there is one tensor, of one element."""
     if len(tensors) != 1 or tensors[0].numel() != 1:
         shapes = ", ".join(str(list(each.shape)) for each in tensors)
         raise RuntimeError(
@@ -432,6 +463,7 @@ def need_one_element(tensors, where):
 
 
 def need_graph(outputs):
+    """Raise RuntimeError for an output that does not require grad."""
     for position, output in enumerate(outputs):
         if not output.requires_grad:
             raise RuntimeError(
@@ -442,11 +474,11 @@ def need_graph(outputs):
 
 
 def need_second_order(gradient):
+    """Raise RuntimeError for a gradient that does not depend on the inputs."""
     for position, each in enumerate(gradient):
         if not depends(each):
             raise RuntimeError(
                 "While computing the hessian, found that the jacobian of the user-provided "
                 f"function with respect to input {position} is independent of the input. "
-                f"{NOT_STRICT}: it is for functions whose gradient depends on every input, not for "
-                "linear ones."
+                f"{NOT_STRICT}, which requires that the gradient depends on every input."
             )

@@ -1,8 +1,8 @@
-"""A call of a Function: its `forward`, the node it leaves, and the run of its `backward`.
+"""A call of a Function: it runs `forward`, makes the call's node, and runs `backward`.
 
-`forward` runs without being recorded, and its outputs get the call's node for their history. What
-it computed on the way from inputs that require grad is marked (`modes.MARK`): if such a tensor was
-saved, a second derivative needs its history, and `forward` runs once more, recorded.
+`forward` runs unrecorded, and its outputs get the call's node as their `grad_fn`. The mode `MARK`
+marks the intermediate results that depend on inputs that require grad. If `forward` saves such a
+result, a second derivative needs its history, and `forward` runs again, recorded.
 """
 
 from __future__ import annotations
@@ -46,25 +46,26 @@ CONSUMED = object()
 
 
 class FunctionNode(Node):
-    """The node of a Function's call, which is also the call's `ctx`.
+    """The node of a Function's call; it is also the call's `ctx`.
 
-    Names without an underscore are the author's to set, whatever they are (function_names.py).
+    The author may set any attribute of `ctx` that does not begin with an underscore.
+    `user_rules.put_aside` moves those away that the node itself needs.
     """
 
     edges, extras, output_count, sequence = (), None, 0, 0
     to_save = saved_for_forward = dirty_tensors = non_differentiable = None
     materialize_grads = True
     needs_input_grad = ()
-    _saved = ()  # what `backward` finds in `saved_tensors`: `Saved` or None each
-    _in_jvp = False  # whether they are for the moment those of `save_for_forward`
-    _again = None  # the arguments, where `forward` must run again for a second derivative
+    _saved = ()  # the entries of `saved_tensors`, each `Saved` or None
+    _in_jvp = False  # whether `_saved` now has the tensors of `save_for_forward`
+    _again = None  # the arguments, if `forward` must run again for a second derivative
     _args = None  # the arguments, during the call
-    _tensors = ()  # of each argument whether it is a tensor
-    _inputs = ()  # of each that needs a gradient the abstract value
-    _avals = ()  # of each output the abstract value, None for what is no tensor
+    _tensors = ()  # for each argument, whether it is a tensor
+    _inputs = ()  # the abstract values of the arguments that need a gradient
+    _avals = ()  # the abstract value of each output, None if it is not a tensor
     _moving = False  # whether an argument had a tangent
-    _checks = None  # the versions of what is saved, where they are to be checked
-    _authors = None  # attributes of the author's that are put aside: see function_names.py
+    _checks = None  # the versions of the saved tensors, under strict_versions
+    _authors = None  # the author's attributes under reserved names, see put_aside
     _reserved = frozenset()
 
     def name(self) -> str:
@@ -85,14 +86,18 @@ class FunctionNode(Node):
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What `save_for_backward` was given. Raises RuntimeError once it is freed."""
+        """The tensors that were given to `save_for_backward`.
+
+        Raises RuntimeError after a backward pass has freed them. With
+        `clear_saved_tensors_on_access` they can be read only once.
+        """
         saved = self._saved
         if saved is FREED:
             raise RuntimeError(f"{SECOND_TIME} This is {self.name()}")
         if saved is CONSUMED:
             raise RuntimeError(
                 "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True: "
-                f"{self.name()} has read them before"
+                f"{self.name()} has already read them"
             )
         if self._checks is not None:
             self._checks.check(self.name())
@@ -105,7 +110,7 @@ class FunctionNode(Node):
         return found
 
     def _with_history(self, saved):
-        """What was saved, what was computed on the way by a `forward` that is recorded."""
+        """The saved tensors; intermediate results come from a recorded run of `forward`."""
         if not any(each is not None and each.derived for each in saved):
             return tuple([None if each is None else each.tensor(self) for each in saved])
         return tuple(
@@ -120,7 +125,7 @@ class FunctionNode(Node):
         return () if self._saved in (FREED, CONSUMED) else self._saved
 
     def run(self, run, gradients):
-        """The author's `backward`, as the engine runs it."""
+        """Run the author's `backward` for the engine."""
         if run.create_graph:
             sever(self)
         elif self._moving and dual_level.is_any_begun():
@@ -131,9 +136,10 @@ class FunctionNode(Node):
         return results[0] if len(results) == 1 else results
 
     def _checked(self, found):
-        """What `backward` gave: for each edge a gradient of its input's shape and dtype, or None.
+        """The gradients that `backward` returned, one for each edge, in the shape and dtype of the
+        input.
 
-        Raises RuntimeError for what cannot be one.
+        Raises RuntimeError for a wrong number, type or shape.
         """
         found = found if isinstance(found, tuple) else (found,)
         needs, inputs, results = self.needs_input_grad, self._inputs, []
@@ -155,8 +161,8 @@ class FunctionNode(Node):
         if len(found) < count or any(extra is not None for extra in found[count:]):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected "
-                f"{count}, got {len(found)}): one for each argument of forward, None for what has "
-                "none"
+                f"{count}, got {len(found)}): return one for each argument of forward, None for an "
+                "argument without gradient"
             )
 
     def _check_kind(self, gradient, position):
@@ -172,7 +178,7 @@ class FunctionNode(Node):
             )
 
     def _conformed(self, gradient, aval, index):
-        """A gradient summed to its input's shape, in its dtype."""
+        """A gradient, summed to the shape of its input and cast to its dtype."""
         shape, wanted = gradient.shape, aval.shape
         lead = len(shape) - len(wanted)
         pairs = list(zip(shape[max(lead, 0) :], wanted, strict=False))
@@ -202,9 +208,9 @@ FunctionNode._reserved = reserved(FunctionNode, AUTHORS)
 
 @functools.lru_cache(maxsize=1024)
 def _signature(cls):
-    """The signature of a `forward`, without `ctx`, and the defaults of what it takes by position.
+    """The signature of `forward` without `ctx`, and the defaults of its positional parameters.
 
-    Nothing is taken by name alone: a tensor that came so would have no gradient.
+    Keyword-only parameters are left out: a tensor passed through one would get no gradient.
     """
     signature = inspect.signature(cls.forward)
     named = list(signature.parameters.values())[0 if has_setup(cls) else 1 :]
@@ -215,7 +221,7 @@ def _signature(cls):
 
 
 def bound(cls, args, kwargs):
-    """The arguments of a call, all by position; with `setup_context`, defaults included."""
+    """The arguments of a call as positional arguments; with `setup_context`, defaults included."""
     if not kwargs and not has_setup(cls):
         return args
     signature, defaults = _signature(cls)
@@ -232,7 +238,7 @@ def apply(cls, args):
 
 
 def begin(cls, args):
-    """The outputs of a call, as `forward` gave them, and its node."""
+    """Call a Function; returns its outputs and its node."""
     ctx, now = cls._backward_cls(), current_mode.get()
     tensors, needs, edges, inputs, before = [], [], [], [], []
     for argument in args:
@@ -248,7 +254,7 @@ def begin(cls, args):
     ctx.needs_input_grad = tuple(needs)
     recorded = bool(edges)
     if recorded:
-        number = next_sequence_number()  # higher than those of the leaves' new nodes
+        number = next_sequence_number()  # after `known_edge_of`, which may make nodes of leaves
     moved = () if interception.tangents is None or now >= INFERENCE else moving(args)
     output = forward(cls, ctx, args, recorded or bool(moved), now)
     if not ctx._reserved.isdisjoint(ctx.__dict__):
@@ -272,7 +278,7 @@ def begin(cls, args):
 
 
 def finished(ctx, args, output, recorded):
-    """What the caller gets for what `forward` returned."""
+    """The outputs that the caller of `apply` gets."""
     if recorded and is_new(ctx, output, args):
         ctx._avals, ctx.output_count = (output._aval,), 1
         output._tracked, output._node, output._nr = True, ctx, 0
@@ -283,7 +289,10 @@ def finished(ctx, args, output, recorded):
 
 
 def is_new(ctx, output, args) -> bool:
-    """Whether an output is one differentiable tensor of its own, as most are."""
+    """Whether the output is a single differentiable tensor that shares no memory with an input.
+
+    Most calls return one. They need no `Outputs`.
+    """
     return (
         isinstance(output, Tensor)
         and output._alias is None
@@ -296,7 +305,7 @@ def is_new(ctx, output, args) -> bool:
 
 
 def forward(cls, ctx, args, recorded, now):
-    """Run the author's `forward`, with grad mode off."""
+    """Run the author's `forward` with grad mode off."""
     inside = MARK if recorded or now == MARK else PLAIN
     within = INFERENCE if now >= INFERENCE else inside
     if not executor.observers:
@@ -306,12 +315,12 @@ def forward(cls, ctx, args, recorded, now):
 
 
 def run_forward(cls, ctx, args, within, turned_off):
-    """`forward` in the mode `within`, in which switching grad mode off leads to `turned_off`."""
+    """Run `forward` in the mode `within`, where `no_grad` switches to `turned_off`."""
     before, outer, seen = current_mode.get(), off.get(), None
     current_mode.set(within)
     off.set(turned_off)
     if interception.tangents is not None and within != RECORD and dual_level.is_any_begun():
-        seen = dual_level.hide()  # the tangents are the author's business
+        seen = dual_level.hide()  # `jvp` computes the tangents
     try:
         if cls.setup_context is Rules.setup_context:
             return cls.forward(ctx, *args)
@@ -326,10 +335,10 @@ def run_forward(cls, ctx, args, within, turned_off):
 
 
 def recomputed(ctx) -> list:
-    """The tensors that a call saved, computed again by a `forward` that is recorded.
+    """The tensors that a call saved, from a recorded run of its `forward`.
 
-    Raises RuntimeError where it does not come to the same, by drawing random numbers, say: the
-    history of what was saved is then not to be had.
+    Raises RuntimeError if this run gives other values than the first, for example because `forward`
+    draws random numbers: the history of the saved tensors is then unknown.
     """
     cls, again = ctx._forward_cls, type(ctx)()
     given = arguments(ctx) if ctx._again is None else ctx._again
@@ -339,9 +348,9 @@ def recomputed(ctx) -> list:
     found = list((again.saved_for_forward if ctx._in_jvp else again.to_save) or ())
     if len(found) != len(ctx._saved) or not all(map(_same, found, ctx._saved)):
         raise RuntimeError(
-            f"{ctx.name()} saved an intermediate result of its forward, and running forward once "
-            "more gave another: without its history the second derivative would be wrong. Return "
-            "it as an output, or compute it in backward from what was saved"
+            f"{ctx.name()} saved an intermediate result of its forward, and a second run of "
+            "forward gave another value: without its history the second derivative would be wrong. "
+            "Return it as an output, or compute it in backward from the saved inputs"
         )
     return found
 
@@ -353,7 +362,7 @@ def _same(tensor, saved) -> bool:
         return True
     before = saved.array if saved.packed is None else saved.packed.tensor()._array
     if isinstance(before, jax.core.Tracer) or isinstance(tensor._array, jax.core.Tracer):
-        return tensor.shape == saved.aval.shape  # nothing random can be drawn in a trace
+        return tensor.shape == saved.aval.shape  # a trace draws no random numbers
     with jax.enable_x64(True):
         return tensor.shape == saved.aval.shape and bool(
             jax.numpy.array_equal(tensor._array, before, equal_nan=True)
@@ -361,8 +370,9 @@ def _same(tensor, saved) -> bool:
 
 
 def keep(ctx, output, made, before):
-    """Keep what `save_for_backward` was given. `before`: the arrays of the inputs that need a
-    gradient, as they were when `forward` began.
+    """Save the tensors that were given to `save_for_backward`.
+
+    before: the arrays of the inputs that need a gradient, as they were before `forward` ran.
     """
     values, made = (output, made) if isinstance(output, tuple) else ((output,), (made,))
     numbers = {id(value): i for i, value in enumerate(values) if isinstance(value, Tensor)}
@@ -387,7 +397,7 @@ def keep(ctx, output, made, before):
 
 
 def arguments(ctx, before=()) -> list:
-    """The arguments of a call, for `forward` to run again on what it was given."""
+    """The arguments of a call, saved so that `forward` can run on them again."""
     found, places = [], iter(zip(before, ctx.edges, strict=False))
     for argument, needed in zip(ctx._args, ctx.needs_input_grad, strict=True):
         saved = Saved(argument) if isinstance(argument, Tensor) else argument
@@ -401,7 +411,7 @@ def arguments(ctx, before=()) -> list:
 
 
 class Outputs:
-    """The outputs of a call as its caller gets them."""
+    """The outputs of a call, made ready for the caller: history, views, inputs written in place."""
 
     def __init__(self, ctx, args, values, recorded):
         self.ctx, self.values, self.recorded = ctx, values, recorded
@@ -461,7 +471,7 @@ class Outputs:
         return value
 
     def written(self, value, number, constant):
-        """An input that `forward` wrote to: the same tensor, with a new history."""
+        """An input that `forward` wrote to: the same tensor, with the call as its history."""
         if not self.recorded or constant:
             version_counter.counter_of(value).count()
             return value.detach() if value._requires_grad else value
@@ -471,7 +481,7 @@ class Outputs:
         return value
 
     def shown_again(self, value, constant):
-        """Another tensor for an input that was returned as it is."""
+        """A new tensor for an input that `forward` returned unchanged."""
         before = switch(current_mode.get() if current_mode.get() >= INFERENCE else PLAIN)
         try:
             return value.detach() if constant else ops.alias(value)
@@ -489,7 +499,7 @@ class Outputs:
 
 
 def permit_dirty(ctx, tensors):
-    """Raises RuntimeError for a leaf that requires grad and is to be written to."""
+    """Raise RuntimeError if one of `tensors` is a leaf that requires grad."""
     recorded = current_mode.get() == MARK or is_grad_enabled()
     for tensor in tensors:
         if recorded and tensor._requires_grad and tensor.is_leaf:

@@ -1,10 +1,11 @@
-"""A Function under JAX's own transformations: the author's rules for `jax.grad`, `jax.jvp`,
-`jax.vmap` and their nestings.
+"""A Function under JAX's transformations: the author's rules for `jax.grad`, `jax.jvp`, `jax.vmap`
+and their nestings.
 
-As every operator (`core/primitive.py`), a call is a `jax.custom_jvp` whose tangent map is one
-linear primitive: evaluated, it is the author's `jvp`, transposed, the author's `backward`. Its
-residuals are the inputs and the outputs; `forward` is traced again on them, and what it saves of
-its inputs and outputs is theirs, so that a second derivative goes by the author's rules too.
+A call is a `jax.custom_jvp`, as every operator is (`core/primitive.py`). Its tangent map is one
+linear primitive: evaluated, it runs the author's `jvp`; transposed, the author's `backward`. The
+residuals are the inputs and outputs. The rules trace `forward` again on them, and the inputs and
+outputs that it saves are the residuals themselves, so a second derivative runs the author's rules
+too.
 """
 
 from __future__ import annotations
@@ -29,16 +30,18 @@ from .saved_variables import Saved, SavedOutput
 
 
 class VmapInfo(NamedTuple):
-    """What `vmap` of a Function is told: how large the batch is, and how random numbers differ."""
+    """The first argument of a Function's `vmap`.
+
+    batch_size: the size of the mapped dimension.
+    randomness: how random numbers differ between examples; always "error".
+    """
 
     batch_size: int
     randomness: str
 
 
 def concerns(args) -> bool:
-    """Whether a call has JAX arrays among its arguments, or tensors that JAX may differentiate or
-    batch.
-    """
+    """Whether a call has JAX arrays, or tensors of tracers, among its arguments."""
     for argument in args:
         if isinstance(argument, Tensor):
             if argument._aval.mode != IMMEDIATE and not is_bare():
@@ -64,7 +67,7 @@ def apply(cls, args):
 
 
 def _traced(cls, given):
-    """A call on tensors, of which JAX has the author's rules."""
+    """Call a Function on tracers, with the author's rules attached for JAX."""
     call = CallOnArrays(cls, given)
     arrays = call.function(*call.arrays(given))
     with call.draws.again():
@@ -83,15 +86,15 @@ def _traced(cls, given):
 
 
 def _strong(array):
-    """An array of its dtype, where JAX made it of a Python number."""
+    """The array without a weak type."""
     return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
 
 
 class CallOnArrays:
-    """A Function with all of its arguments but the arrays: a function of arrays.
+    """A Function with all its arguments but the arrays bound: a function of arrays.
 
-    The arrays are those of tensors given by position, and after them those in lists, tuples and
-    dicts, which have no gradient. Whenever `forward` runs it draws the same random numbers.
+    The arrays are those of positional tensors, then those inside of lists, tuples and dicts, which
+    get no gradient. Every run of `forward` draws the same random numbers.
     """
 
     def __init__(self, cls, args):
@@ -108,17 +111,18 @@ class CallOnArrays:
         return [*[args[i]._array for i in self.positions], *self.nested]
 
     def filled(self, arrays) -> list:
-        """The arguments, but for the tensors given by position, with these arrays in them."""
+        """The arguments with these arrays inside of containers; positional tensors stay None."""
         return replaced(list(self.arguments), iter(arrays[len(self.positions) :]))
 
     def run(self, arrays, mask, results=None):
-        """The outputs of `forward` on these arrays, and its `ctx`.
+        """Run `forward` on arrays; returns its outputs and its `ctx`.
 
-        mask: which of them have a gradient; results: the arrays that the outputs are known to be.
+        mask: which arrays have a gradient.
+        results: the arrays of the outputs, if they are known.
         """
         args, needs = self.filled(arrays), [False] * len(self.arguments)
         for position, array, needed in zip(self.positions, arrays, mask, strict=False):
-            # JAX differentiates Python's numbers as they are
+            # JAX passes Python numbers as they are
             args[position] = wrap(_strong(jnp.asarray(array)), None, needed)
             needs[position] = needed
         ctx = self.cls._backward_cls()
@@ -155,7 +159,7 @@ class CallOnArrays:
 
     @functools.cached_property
     def function(self):
-        """The value with the author's rules, for JAX to differentiate and to batch."""
+        """The value with the author's rules, which JAX can differentiate and batch."""
         value = self.value
         if user_rules.has_vmap(self.cls):
             value = jax.custom_batching.custom_vmap(value)
@@ -165,7 +169,7 @@ class CallOnArrays:
         return function
 
     def batched(self, axis_size, in_batched, *arrays):
-        """The author's `vmap`, as JAX calls it: batches come first."""
+        """The batching rule that JAX calls: the author's `vmap`, batch dimensions first."""
         args, flags = self.filled(arrays), iter(in_batched[len(self.positions) :])
         dims = [marked(argument, flags) for argument in self.arguments]
         for position, array, flag in zip(self.positions, arrays, in_batched, strict=False):
@@ -177,7 +181,7 @@ class CallOnArrays:
         return tuple(moved), tuple(dim is not None for _, dim in pairs)
 
     def jvp(self, primals, tangents):
-        """The rule JAX calls: outputs, and their tangents as one linear map of those that move."""
+        """The tangent rule that JAX calls: outputs, and tangents as one linear map."""
         outputs = self.function(*primals)
         mask = tuple(
             aval.differentiable and not isinstance(t, jax.custom_derivatives.SymbolicZero)
@@ -194,7 +198,7 @@ class CallOnArrays:
 
 
 def _saved(tensor, numbers):
-    """An entry of `saved_tensors`: an output is the array that is known to be its own."""
+    """An entry of `saved_tensors`; an output is the residual that holds its array."""
     if tensor is None:
         return None
     array = numbers.get(id(tensor))
@@ -208,9 +212,7 @@ def _zero_tangent(output):
 
 
 class _TangentOfCall:
-    """The derivative of a call as a linear map, from tangents of the inputs that `mask` names; see
-    `core/tangent_map.py`.
-    """
+    """The tangent map of a call, for the inputs in `mask`; see `core/tangent_map.py`."""
 
     is_reused, takes_none = False, True
 
@@ -242,9 +244,10 @@ class _TangentOfCall:
         )
 
     def derived(self, saved, tangents):
-        """The tangents that `backward` implies: it is linear in its gradients, and transposed.
+        """The tangents, as the transpose of the author's `backward`.
 
-        Raises NotImplementedError where it is not linear, or not there.
+        Raises NotImplementedError if there is no `backward`, or if it is not linear in its
+        gradients.
         """
         zeros = tuple([jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs])
         if not user_rules.has_backward(self.call.cls):
@@ -254,7 +257,7 @@ class _TangentOfCall:
             return self.transpose(saved, given)
 
         if not self.is_linear(transpose, zeros):
-            why = "its backward is not linear in the gradients that it is given"
+            why = "its backward is not linear in its gradients"
             raise NotImplementedError(user_rules.no_jvp(self.call.cls, why))
         return jax.vjp(transpose, *zeros)[1](tuple(tangents))
 
@@ -268,7 +271,7 @@ class _TangentOfCall:
     def transpose(self, saved, cotangents):
         if not user_rules.is_once_differentiable(self.call.cls):
             return self.backward(saved, cotangents)
-        # what was saved must not move; the results are as linear in the gradients as ever
+        # The residuals must not move; the results stay linear in the gradients.
         still = tuple(map(jax.lax.stop_gradient, saved))
         return _once(self.call.cls.__name__)(tuple(saved), self.backward(still, cotangents))
 
@@ -288,7 +291,7 @@ class _TangentOfCall:
 
 @contextmanager
 def with_grad():
-    """Grad mode on, as in a pass with `create_graph`: JAX may differentiate what a rule gives."""
+    """Switch grad mode on, as `create_graph` does: JAX may differentiate a rule's results."""
     before = switch(RECORD)
     try:
         yield
@@ -297,7 +300,7 @@ def with_grad():
 
 
 def _once(name):
-    """The identity of its second argument, which refuses to be differentiated in its first."""
+    """The identity of its second argument; differentiating it in its first raises RuntimeError."""
 
     @jax.custom_jvp
     def guarded(saved, results):
@@ -325,7 +328,7 @@ def _instantiated(tangent):
 
 
 def arrays_in(value):
-    """The traced arrays, in order, of the tensors and JAX arrays in a value."""
+    """Yield the traced arrays of the tensors and JAX arrays inside of a value, in order."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from arrays_in(item)
@@ -337,7 +340,7 @@ def arrays_in(value):
 
 
 def replaced(value, supply):
-    """The value with other arrays in the places of those, taken from an iterator."""
+    """The value with its traced arrays replaced by those of an iterator."""
     if not any(True for _ in arrays_in(value)):
         return value
     if isinstance(value, dict):
@@ -349,9 +352,7 @@ def replaced(value, supply):
 
 
 def marked(value, flags):
-    """For what `replaced` would replace 0 or None, by flags, in the same structure; None for what
-    has no such arrays.
-    """
+    """The structure of a value, with 0 or None for each traced array by the next flag."""
     if not any(True for _ in arrays_in(value)):
         return None
     if isinstance(value, dict):

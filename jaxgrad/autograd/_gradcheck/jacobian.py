@@ -1,12 +1,13 @@
-"""Analytical Jacobians against numerical ones: all elements (slow mode), or projections on random
-directions (fast mode).
+"""Comparison of analytical Jacobians with finite differences.
 
-In slow mode the Jacobian of reverse mode comes row by row and is held; the others come column by
-column and are compared at once. So there is never more than one Jacobian in memory.
+Slow mode compares all elements. It holds the Jacobian of reverse mode, which is computed by rows.
+The numerical Jacobian and that of forward mode are computed and compared column by column, so there
+is never more than one Jacobian in memory.
 
-In fast mode reverse mode is compared in one number for each output and input, <u, J v>; forward
-mode in all elements of J v. The elements of the directions are between 1 and 2, so an error of one
-element of the Jacobian shows in the sum at its full size, and the tolerance is that of slow mode.
+Fast mode compares projections on random directions, which takes a few evaluations for inputs of any
+size: for reverse mode one number <u, J v> for each output and input, for forward mode all elements
+of J v. The elements of the directions have an absolute value between 1 and 2, so an error in one
+element of the Jacobian appears in the sum at its full size, and both modes use the same tolerance.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ HELD = ("float32", "float64", "complex64", "complex128")
 
 
 def check_elements(problem, settings):
-    """Raises GradcheckError where a derivative differs from the numerical one."""
+    """Compare all elements. Raises GradcheckError for a mismatch."""
     comparison = Comparison(settings.tolerance)
     held = rows(problem) if settings.backward else {}
     for position in range(len(problem.moving)):
@@ -50,10 +51,10 @@ def check_elements(problem, settings):
 
 
 def rows(problem) -> dict:
-    """The Jacobian by reverse mode.
+    """The Jacobian by reverse mode, computed row by row.
 
-    By the number of an output and the unit of its part: for each input an array, with a row for
-    each element of the output. A complex input has complex gradients, of PyTorch's convention.
+    Returns a dict by `(number of the output, 1 or 1j)`: for each input an array with a row for each
+    element of the output. The gradients of complex inputs are complex, in PyTorch's convention.
     """
     return {
         (i, unit): _rows_of(problem, i, unit)
@@ -83,7 +84,7 @@ def _block(output, tensor):
 
 
 def _compare_columns(problem, settings, held, comparison, position, index):
-    """Compare what one element of an input moves."""
+    """Compare the derivatives with respect to one element of an input."""
     tensor, place = problem.input(position), problem.moving[position]
     slopes = {unit: problem.slopes(position, index, unit, settings.eps) for unit in parts(tensor)}
     for i, unit in held:
@@ -114,7 +115,7 @@ def _number(unit, tensor):
 
 
 def _check_reentrant(problem, held, settings):
-    """Compute the rows once more, the last one first, as another order shows more."""
+    """Compute the rows again, in reverse order, and compare them with the first ones."""
     for (i, unit), blocks in held.items():
         for row in reversed(range(problem.outputs[i].numel())):
             before = [block[row] for block in blocks]
@@ -122,7 +123,7 @@ def _check_reentrant(problem, held, settings):
 
 
 def compare_passes(problem, i, first, second, settings):
-    """Raises GradcheckError where two backward passes from an output gave different gradients."""
+    """Raise GradcheckError if two backward passes from output `i` gave different gradients."""
     for k, pair in enumerate(zip(first, second, strict=True)):
         before, again = (0 if each is None else numpy.ravel(each) for each in pair)
         with numpy.errstate(all="ignore"):
@@ -132,8 +133,8 @@ def compare_passes(problem, i, first, second, settings):
                 "reverse",
                 f"{NOT_REENTRANT}The tolerance for nondeterminism was {settings.nondet_tol}, and "
                 f"the gradient of input {problem.moving[k]} for output {problem.chosen[i]} of "
-                f"{problem.name} changed by {difference:.3g}. Where that is to be expected, pass "
-                "`nondet_tol`.",
+                f"{problem.name} changed by {difference:.3g}. If the function is meant to be "
+                "nondeterministic, pass `nondet_tol`.",
             )
 
 
@@ -143,7 +144,7 @@ FAST = "The above quantities are projections of the Jacobians on random directio
 
 
 def check_projections(problem, settings):
-    """Raises GradcheckError where projections differ, with what slow mode finds."""
+    """Compare projections. Raises GradcheckError for a mismatch, with the result of slow mode."""
     generator = numpy.random.default_rng(0)
     comparison = Comparison(settings.tolerance)
     along = directions([problem.input(k) for k in range(len(problem.moving))], generator)

@@ -1,4 +1,4 @@
-"""What else holds of a derivative: each a function that raises GradcheckError where it does not."""
+"""Properties of derivatives other than their values; each check raises GradcheckError."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...tape.tensor import Tensor, wrap
 from ..function import BackwardCFunction, Function
 from .problem import directions, nodes, one_hot, parts, product
 
-# so many outputs or inputs are left undefined in all combinations
+# up to this many outputs or inputs, all subsets of them are left undefined
 IN_ALL_COMBINATIONS = 4
 
 BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation"
 
 
 def without_outputs(problem, settings):
-    """Where no output requires grad none may change with the inputs."""
+    """Without an output that requires grad, no output may change with the inputs."""
     dtypes = [each.dtype for each in problem.everything]
     chosen = [i for i, d in enumerate(dtypes) if d.is_floating_point or d.is_complex]
     for k in range(len(problem.moving)):
@@ -35,12 +35,12 @@ def without_outputs(problem, settings):
                     "reverse",
                     f"Numerical gradient for function expected to be zero: output {moved[0]} of "
                     f"{problem.name} does not require grad, but element {index} of input "
-                    f"{problem.moving[k]} moves it. Is there a detach(), or no_grad?",
+                    f"{problem.moving[k]} changes it. It may be cut off by detach() or no_grad.",
                 )
 
 
 def zero_gradients(problem, settings):
-    """Gradients of zero give gradients of zero, of the input's dtype and shape."""
+    """For gradients of zero, `backward` gives zeros, in the dtypes and shapes of the inputs."""
     zeros = [numpy.zeros(o.shape, o.dtype.numpy) for o in problem.outputs]
     for k, gradient in enumerate(problem.pull(zeros)):
         if gradient is None:
@@ -53,8 +53,8 @@ def zero_gradients(problem, settings):
             said = f"grad is incorrect size: {list(found.shape)} for {which}, {list(tensor.shape)}"
         elif numpy.asarray(gradient).any():
             said = (
-                "backward not multiplied by grad_output: with a gradient of zeros for every output "
-                f"that of {which} is {numpy.asarray(gradient)}"
+                "backward not multiplied by grad_output: with gradients of zeros for all outputs "
+                f"the gradient of {which} is {numpy.asarray(gradient)}"
             )
         else:
             continue
@@ -62,7 +62,7 @@ def zero_gradients(problem, settings):
 
 
 def undefined_gradients(problem, settings):
-    """A gradient that is undefined, None, counts as zeros."""
+    """An undefined gradient, None, counts as zeros."""
     generator = numpy.random.default_rng(1)
     weights = directions(problem.outputs, generator)
     for missing in subsets(len(weights)):
@@ -78,7 +78,7 @@ def undefined_gradients(problem, settings):
                     "reverse",
                     "Expected all input grads to be undefined or zero when all output grads are "
                     "undefined or zero, and an undefined one to count as zero: "
-                    f"with those of output {which} of {problem.name} undefined, the gradient of "
+                    f"with the gradients of output {which} of {problem.name} undefined, that of "
                     f"input {problem.moving[k]} is\n{pair[0]}\nand not\n{pair[1]}",
                 )
 
@@ -89,9 +89,9 @@ def _undefined(problem, gradients, which, settings):
     except RuntimeError as error:
         raise settings.error(
             "reverse",
-            "Expected backward function to handle undefined output grads: that of "
-            f"{problem.name} raised {type(error).__name__}: {error}, when those of output {which} "
-            "were None",
+            "Expected backward function to handle undefined output grads: the backward of "
+            f"{problem.name} raised {type(error).__name__}: {error}, when the gradients of output "
+            f"{which} were None",
         ) from error
     except Exception as error:
         error.add_note(f"gradcheck: the gradients of output {which} of {problem.name} were None")
@@ -99,7 +99,7 @@ def _undefined(problem, gradients, which, settings):
 
 
 def undefined_tangents(problem, settings):
-    """A tangent that is undefined counts as zeros."""
+    """An undefined tangent counts as zeros."""
     along = _inputs(problem, numpy.random.default_rng(2))
     for missing in subsets(len(along)):
         if len(missing) == len(along):
@@ -123,7 +123,7 @@ def undefined_tangents(problem, settings):
 
 
 def adjoint(problem, settings):
-    """Forward and reverse mode are the same map: <u, J v> = <J^T u, v>."""
+    """Forward and reverse mode are one linear map and its transpose: <u, J v> = <J^T u, v>."""
     generator = numpy.random.default_rng(3)
     weights, along = directions(problem.outputs, generator), _inputs(problem, generator)
     pairs = zip(weights, problem.push(along), strict=True)
@@ -141,7 +141,7 @@ def adjoint(problem, settings):
 
 
 def batched_gradients(problem, settings):
-    """Gradients of a batch, under `jax.vmap`, are those of one after another."""
+    """The gradients of a batch under `jax.vmap` equal those of single examples."""
     generator = numpy.random.default_rng(4)
     inputs = [problem.input(k) for k in range(len(problem.moving))]
     for i, output in enumerate(problem.outputs):
@@ -163,7 +163,7 @@ def batched_gradients(problem, settings):
 
 
 def batched_tangents(problem, settings):
-    """Tangents of a batch are those of one after another."""
+    """The tangents of a batch under `jax.vmap` equal those of single examples."""
     generator = numpy.random.default_rng(5)
     for k in range(len(problem.moving)):
         two = [directions([problem.input(k)], generator)[0] for _ in range(2)]
@@ -190,9 +190,8 @@ def _batched(compute, problem, settings):
         raise settings.error(
             "reverse",
             f"While computing batched gradients, got: {error}\n\n{BATCHED} of "
-            f"{problem.name}: what works for one works not under jax.vmap, which gives the "
-            "derivative tensors without numbers. If that is to be so, pass "
-            "`check_batched_grad=False`.",
+            f"{problem.name}: it works for single examples but not under jax.vmap, where tensors "
+            "have no concrete values. If that is intended, pass `check_batched_grad=False`.",
         ) from error
 
 
@@ -203,12 +202,12 @@ def _compare_batches(found, expected, names, problem, settings):
             raise settings.error(
                 "reverse",
                 f"{names}:\n\n{BATCHED} of {problem.name}.\n\nGot:\n{got}\n\n"
-                f"Expected, as when computed alone:\n{each}",
+                f"Expected, as for a single example:\n{each}",
             )
 
 
 def subsets(count):
-    """The subsets of so many, the empty one left out; of many only the single ones, and all."""
+    """The nonempty subsets of `range(count)`; for a large count only single ones and the whole."""
     sizes = range(1, count + 1) if count <= IN_ALL_COMBINATIONS else (1, count)
     return [each for size in sizes for each in itertools.combinations(range(count), size)]
 
@@ -218,7 +217,7 @@ def _inputs(problem, generator):
 
 
 def _same(found, expected, tolerance) -> bool:
-    """Whether two arrays are, None being zeros."""
+    """Whether two arrays are equal within the tolerance; None counts as zeros."""
     if found is None and expected is None:
         return True
     found, expected = (0.0 if each is None else numpy.asarray(each) for each in (found, expected))
@@ -229,7 +228,12 @@ def _same(found, expected, tolerance) -> bool:
 
 
 def rule_dtypes(problem, settings):
-    """Raises GradcheckError where a rule returns another dtype than that of what it is for."""
+    """The rules of Functions return the dtypes of what they are the gradients or tangents of.
+
+    The engine casts a gradient to the dtype of its input, and a tangent to that of its output, so
+    the results have the right dtype in any case. But a rule that returns another dtype has computed
+    in it.
+    """
     found: list[str] = []
     generator = numpy.random.default_rng(6)
     functions = [n._forward_cls for n in nodes(problem.outputs) if isinstance(n, BackwardCFunction)]
@@ -252,7 +256,7 @@ def _refuse(found, mode, said, settings):
 
 @contextlib.contextmanager
 def _watched(function, found):
-    """While it lasts the rules of a Function note the wrong dtypes that they return in `found`."""
+    """Replace the rules of a Function by ones that report results of a wrong dtype in `found`."""
     rules = {
         "backward": _inputs_of,
         "vjp": _inputs_of,
@@ -282,7 +286,7 @@ def _noting(rule, expected, name, found):
             if isinstance(result, Tensor) and dtype is not None and result.dtype != dtype:
                 found.append(
                     f"{ctx._forward_cls.__name__}.{name} returned {result.dtype} at position "
-                    f"{position}, where it is {dtype}"
+                    f"{position}, but {dtype} was expected"
                 )
         return results
 
@@ -290,7 +294,7 @@ def _noting(rule, expected, name, found):
 
 
 def _inputs_of(ctx):
-    """For each argument of a call the dtype of its gradient, None for one that has none."""
+    """The dtype of the gradient of each argument of a call; None for an argument without one."""
     edges, found = iter(ctx.edges), []
     for needed in ctx.needs_input_grad:
         node, output_nr = next(edges) if needed else (None, 0)
