@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextvars
 import logging
 from heapq import heappop, heappush
+from operator import attrgetter
 
 import jax
 
@@ -24,6 +25,7 @@ from ...tape.mode import INFERENCE, current_mode, is_grad_enabled, off, with_gra
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
 from ...tape.record import apply
 from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
+from ...tape.traversal import nodes_from
 from . import debug_log, observers, reentrant, run_hooks
 
 # the pass that is under way around this place
@@ -280,12 +282,8 @@ class Pass:
     def reachable(self) -> set[int]:
         """The numbers of all nodes that the roots lead to."""
         if not hasattr(self, "_reachable"):
-            self._reachable, stack = set(), [node for node, _ in self.roots]
-            while stack:
-                node = stack.pop()
-                if node.sequence not in self._reachable:
-                    self._reachable.add(node.sequence)
-                    stack.extend([edge[0] for edge in node.edges])
+            nodes = nodes_from([node for node, _ in self.roots])
+            self._reachable = {node.sequence for node in nodes}
         return self._reachable
 
 
@@ -340,18 +338,16 @@ def leading_to(ends, roots, stops: bool) -> set[int]:
     other ends too, unless it `stops` there.
     """
     lowest = min(ends)
-    nodes, stack = {}, [node for node, _ in roots]
-    while stack:
-        node = stack.pop()
-        is_over = stops and node.sequence in ends
-        if node.sequence > lowest and node.sequence not in nodes and not is_over:
-            nodes[node.sequence] = node
-            stack.extend([edge[0] for edge in node.edges])
+
+    def is_before(node):
+        return node.sequence > lowest and not (stops and node.sequence in ends)
+
+    nodes = nodes_from([node for node, _ in roots], is_before)
     needed, reached = set(), set(ends)
-    for sequence in sorted(nodes):
-        if not reached.isdisjoint([edge[0].sequence for edge in nodes[sequence].edges]):
-            needed.add(sequence)
-            reached.add(sequence)
+    for node in sorted(nodes, key=attrgetter("sequence")):
+        if not reached.isdisjoint([edge[0].sequence for edge in node.edges]):
+            needed.add(node.sequence)
+            reached.add(node.sequence)
     return needed
 
 
