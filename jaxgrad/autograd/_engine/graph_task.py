@@ -62,8 +62,8 @@ class Pass:
 
     def run_here(self, roots, gradients):
         self.roots = roots
-        if traced_hooks.outside.get() is not None:
-            traced_hooks.outside.get().note(roots, self.runs)
+        if traced_hooks.outer_nodes.get() is not None:
+            traced_hooks.outer_nodes.get().record(roots, self.runs)
         before, around = switch(with_grad(self.create_graph)), current.set(self)
         try:
             for (node, output_nr), gradient in zip(roots, gradients, strict=True):
