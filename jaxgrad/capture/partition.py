@@ -15,6 +15,7 @@ from ..core.aval import Aval
 from ..core.program import Program, Reverse
 from ..tape.node import ProgramNode
 from ..tape.tensor import wrap
+from ..tape.traversal import nodes_from
 from .graph_input import GraphInput
 
 
@@ -76,32 +77,19 @@ def refuse_outer_graphs(scope, roots, ends):
     """Raises RuntimeError where the history of an output goes on in a graph from outside, beyond
     the captured tensors: it would be lost.
     """
-    seen, stack = {node.sequence for node in ends}, [edge[0] for edge, _, _ in roots]
-    while stack:
-        node = stack.pop()
-        if node.sequence in seen:
-            continue
-        seen.add(node.sequence)
+    ends = set(ends)
+    for node in nodes_from([edge[0] for edge, _, _ in roots], lambda node: node not in ends):
         if scope.is_outer_node(node):
             raise RuntimeError(
                 f"{scope.name}: a result has a history in a graph that was recorded outside: a "
                 f"pass with create_graph ran on to {node.name()}. Compute what is differentiated "
                 "inside of the function, or omit create_graph"
             )
-        stack.extend([edge[0] for edge in node.edges])
 
 
 def is_freed(node) -> bool:
     """Whether a pass from a node would reach one whose saved arrays are freed."""
-    seen, stack = set(), [node]
-    while stack:
-        node = stack.pop()
-        if node.sequence not in seen:
-            if node.is_freed:
-                return True
-            seen.add(node.sequence)
-            stack.extend([edge[0] for edge in node.edges])
-    return False
+    return any(each.is_freed for each in nodes_from([node]))
 
 
 class PartitionedJaxpr:

@@ -20,6 +20,7 @@ from ..frontend import tensor_data
 from ..tape import dual_level, mode, record
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, current, wrap
+from ..tape.traversal import nodes_from
 from .graph_input import GraphInput, random_words
 from .partition import function_of
 from .scope import Scope, input_p
@@ -172,13 +173,8 @@ class Subgraph:
 
 def nodes_since(begun: int, tensors):
     """The nodes recorded since sequence number `begun` in the history of tensors."""
-    seen, stack = set(), [tensor._node for tensor in tensors if isinstance(tensor._node, Node)]
-    while stack:
-        node = stack.pop()
-        if node.sequence >= begun and node.sequence not in seen:
-            seen.add(node.sequence)
-            stack.extend([edge[0] for edge in node.edges])
-            yield node
+    roots = [tensor._node for tensor in tensors if isinstance(tensor._node, Node)]
+    return nodes_from(roots, lambda node: node.sequence >= begun)
 
 
 def is_hooked(leaf_or_node) -> bool:

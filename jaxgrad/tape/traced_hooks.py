@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from .hooks import Hooks
 from .node import AccumulateGrad, Extras, Node, next_sequence_number
 from .tensor import LeafState, Tensor, current
+from .traversal import nodes_from
 
 # the OuterNodes of the function that is being traced in this context
 outer_nodes = contextvars.ContextVar("jaxgrad.outer_nodes", default=None)
@@ -141,13 +142,7 @@ class OuterNodes:
 
     def record(self, roots, runs):
         """Record the outer nodes that a pass can reach. `runs(node)`: whether it runs a node."""
-        seen, stack = set(), [node for node, _ in roots]
-        while stack:
-            node = stack.pop()
-            if node.sequence in seen:
-                continue
-            seen.add(node.sequence)
-            stack.extend([edge[0] for edge in node.edges])
+        for node in nodes_from([node for node, _ in roots]):
             if node.sequence < self.begun and type(node) is not AccumulateGrad:
                 self.hook_ids[id(node)] = weakref.ref(node), node_hook_ids(node)
                 self.is_run = self.is_run or runs(node)

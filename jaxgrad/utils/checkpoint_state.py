@@ -24,6 +24,7 @@ from ..tape.hooks import Hooks, RemovableHandle
 from ..tape.node import AccumulateGrad, Node
 from ..tape.object_walk import UNSET, ObjectWalk, cell_value, full_cells, global_names
 from ..tape.tensor import Tensor, current
+from ..tape.traversal import nodes_from
 
 _UNREAD = object()
 
@@ -102,16 +103,13 @@ def leaves_since(begun: int, outputs):
     """The leaves in the history of outputs, as far as it was recorded since sequence number
     `begun`.
     """
-    seen, stack = set(), [each._node for each in outputs if isinstance(each._node, Node)]
-    while stack:
-        node = stack.pop()
-        if node.sequence in seen:
-            continue
-        seen.add(node.sequence)
-        if type(node) is AccumulateGrad:
-            yield node.variable
-        elif node.sequence >= begun:
-            stack.extend([edge[0] for edge in node.edges])
+    roots = [each._node for each in outputs if isinstance(each._node, Node)]
+    nodes = nodes_from(roots, lambda node: node.sequence >= begun or _is_leaf(node))
+    return (node.variable for node in nodes if _is_leaf(node))
+
+
+def _is_leaf(node) -> bool:
+    return type(node) is AccumulateGrad
 
 
 class HeldTensor:
