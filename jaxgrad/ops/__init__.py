@@ -95,9 +95,10 @@ class Library:
         return found
 
     def primitives(self, name: str) -> list[Primitive]:
-        """The overloads of an operator, in the order in which a call tries them: those with more
-        tensors first, since a tensor may stand for a number too. Raises TableError where an entry
-        is wrong.
+        """The overloads of an operator in the order in which a call tries them.
+
+        Overloads with more tensors come first, since a tensor may also be passed for a number.
+        Raises TableError if an entry has a mistake.
         """
         rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
         return [Primitive(rule, self.value_function(rule), self) for rule in rules]
