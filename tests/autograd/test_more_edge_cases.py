@@ -20,7 +20,7 @@ def numbers(torch, *values, **options):
 
 
 @as_torch
-def test_edge_24_mark_dirty(torch):
+def test_mark_dirty_of_a_function_edge_24(torch):
     class Write(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -60,7 +60,7 @@ def test_edge_24_mark_dirty(torch):
 
 
 @as_torch
-def test_edge_24_mark_dirty_of_a_view_with_two_outputs(torch):
+def test_mark_dirty_of_a_view_with_two_outputs_edge_24(torch):
     class Write(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -77,7 +77,7 @@ def test_edge_24_mark_dirty_of_a_view_with_two_outputs(torch):
 
 
 @as_torch
-def test_edge_24_mark_dirty_invalidates_what_was_saved(torch):
+def test_mark_dirty_invalidates_what_was_saved_edge_24(torch):
     class Write(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -98,7 +98,7 @@ def test_edge_24_mark_dirty_invalidates_what_was_saved(torch):
 
 
 @as_torch
-def test_edge_25_mark_non_differentiable(torch):
+def test_mark_non_differentiable_edge_25(torch):
     seen = []
 
     class Three(torch.autograd.Function):
@@ -120,7 +120,7 @@ def test_edge_25_mark_non_differentiable(torch):
 
 
 @as_torch
-def test_edge_26_set_materialize_grads(torch):
+def test_set_materialize_grads_edge_26(torch):
     found = []
 
     def function(materialize):
@@ -162,7 +162,7 @@ def returning(torch, *results):
 
 
 @as_torch
-def test_edge_27_what_backward_returns(torch):
+def test_what_backward_returns_edge_27(torch):
     x, ones = leaf(torch, 1.0, 2.0, 3.0), torch.ones(3)
     found = []
     for results in (
@@ -177,7 +177,7 @@ def test_edge_27_what_backward_returns(torch):
 
 
 @as_torch
-def test_edge_28_arguments_of_functions(torch):
+def test_arguments_of_functions_edge_28(torch):
     class Lists(torch.autograd.Function):
         @staticmethod
         def forward(ctx, tensors, x):
@@ -231,7 +231,7 @@ def strict(torch):
 
 
 @as_torch
-def test_edge_29_views_and_writes_to_them(torch):
+def test_views_and_writes_to_them_edge_29(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     b = x * 1
     view = b[1:]
@@ -263,7 +263,7 @@ OVERWRITTEN = "has been modified by an inplace operation"
 
 
 @as_torch
-def test_edge_30_strictly_saved_and_then_modified(torch):
+def test_strictly_saved_and_then_modified_edge_30(torch):
     with strict(torch):
         x = numbers(torch, 1.0, 2.0)
         y = x.exp()
@@ -280,7 +280,7 @@ def test_edge_30_strictly_saved_and_then_modified(torch):
     return direct, detached, saved, x.grad
 
 
-def test_edge_30_what_was_saved_stays_what_it_was():
+def test_what_was_saved_stays_what_it_was_edge_30():
     """The gradient is that of the value that was used; PyTorch raises, or for `.data` is wrong."""
     x = numbers(jaxgrad, 0.0, 1.0)
     writes = (
@@ -296,7 +296,7 @@ def test_edge_30_what_was_saved_stays_what_it_was():
 
 
 @as_torch
-def test_edge_31_setting_items(torch):
+def test_setting_items_with_gradients_edge_31(torch):
     x = numbers(torch, 2.0, 3.0)
     b = torch.zeros(3, dtype=torch.float64)
     view = b[1:]
@@ -309,7 +309,7 @@ def test_edge_31_setting_items(torch):
 
 
 @as_torch
-def test_edge_32_broadcasting(torch):
+def test_broadcasting_of_gradients_edge_32(torch):
     column = torch.arange(1.0, 4.0).reshape(3, 1).requires_grad_()
     row, scalar = torch.arange(1.0, 5.0).requires_grad_(), leaf(torch, 2.0)
     (column * row * scalar + column).sum().backward()
@@ -319,7 +319,7 @@ def test_edge_32_broadcasting(torch):
 
 
 @as_torch
-def test_edge_33_strides_of_gradients(torch):
+def test_strides_of_gradients_edge_33(torch):
     found = []
     for turn in (lambda t: t.t(), lambda t: t, lambda t: t.unsqueeze(0).permute(2, 0, 1)):
         x = turn(torch.arange(6.0).reshape(2, 3)).detach().requires_grad_()
@@ -332,7 +332,7 @@ def test_edge_33_strides_of_gradients(torch):
 
 
 @as_torch
-def test_edge_34_complex_numbers(torch):
+def test_gradients_of_complex_numbers_edge_34(torch):
     def gradient(function, *values):
         leaves = [torch.tensor(value, requires_grad=True) for value in values]
         return torch.autograd.grad(function(*leaves), leaves)
@@ -347,7 +347,7 @@ def test_edge_34_complex_numbers(torch):
 
 
 @as_torch
-def test_edge_35_integers_and_indices(torch):
+def test_integers_and_indices_edge_35(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     none = [each.requires_grad for each in (x.argmax(), x > 2, x.long(), x.sign() > 0)]
     index = torch.tensor([0, 0, 1])
@@ -358,7 +358,7 @@ def test_edge_35_integers_and_indices(torch):
     return none, found, x.grad
 
 
-def test_edge_35_indices_out_of_range():
+def test_indices_out_of_range_edge_35():
     """JAX would take the last one."""
     x, index = numbers(jaxgrad, 1.0, 2.0, 3.0), jaxgrad.tensor([0, 3])
     words = "index 3 is out of bounds for dimension 0 with size 3"
@@ -402,7 +402,7 @@ def kinks(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_edge_36_ties_and_kinks(torch):
+def test_ties_and_kinks_edge_36(torch):
     found = {}
     for name, (function, *values) in kinks(torch).items():
         leaves = [torch.tensor(value, requires_grad=True) for value in values]
@@ -418,7 +418,7 @@ AGREEING = (
 
 
 @as_torch
-def test_edge_36_ties_and_kinks_forward(torch):
+def test_ties_and_kinks_forward_edge_36(torch):
     forward, found = torch.autograd.forward_ad, {}
     cases = kinks(torch)
     for name in AGREEING:
@@ -431,7 +431,7 @@ def test_edge_36_ties_and_kinks_forward(torch):
 
 
 @as_torch
-def test_edge_37_empty_and_without_dimensions(torch):
+def test_empty_and_without_dimensions_edge_37(torch):
     x = torch.zeros(0, 3, requires_grad=True)
     (x * 2).sum().backward()
     y = torch.zeros(0, requires_grad=True)
@@ -448,7 +448,7 @@ def test_edge_37_empty_and_without_dimensions(torch):
 
 
 @as_torch
-def test_edge_38_a_pass_inside_a_pass(torch):
+def test_a_pass_inside_a_pass_edge_38(torch):
     class Nested(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, depth):
@@ -473,7 +473,7 @@ def test_edge_38_a_pass_inside_a_pass(torch):
     return gradients
 
 
-def test_edge_38_a_pass_inside_a_pass_of_depth_200():
+def test_a_pass_inside_a_pass_of_depth_200_edge_38():
     class Count(jaxgrad.autograd.Function):
         @staticmethod
         def forward(ctx, x, depth):
@@ -495,7 +495,7 @@ def test_edge_38_a_pass_inside_a_pass_of_depth_200():
 
 
 @as_torch
-def test_edge_38_a_pass_inside_a_hook(torch):
+def test_a_pass_inside_a_hook_edge_38(torch):
     x, seen = leaf(torch, 2.0), []
 
     def without(_):
@@ -516,7 +516,7 @@ def test_edge_38_a_pass_inside_a_hook(torch):
 
 
 @pytest.mark.slow
-def test_edge_38_a_chain_of_100_000():
+def test_a_chain_of_100_000_edge_38():
     x = leaf(jaxgrad, 1.0)
     y = x
     for _ in range(100_000):
@@ -525,14 +525,14 @@ def test_edge_38_a_chain_of_100_000():
     assert x.grad.item() == 1
 
 
-def test_edge_39_tasks_on_one_leaf():
+def test_tasks_on_one_leaf_edge_39():
     x = leaf(jaxgrad, 2.0)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: (x * x).backward(), range(100)))
     assert x.grad.item() == 400
 
 
-def test_edge_39_one_shared_graph():
+def test_one_shared_graph_in_several_threads_edge_39():
     x = leaf(jaxgrad, 2.0)
     y = (x * x).exp()
 
@@ -548,7 +548,7 @@ def test_edge_39_one_shared_graph():
         assert sum(pool.map(attempt, range(8))) == 1
 
 
-def test_edge_39_grad_mode_is_of_one_thread():
+def test_grad_mode_is_of_one_thread_edge_39():
     with jaxgrad.no_grad(), ThreadPoolExecutor(1) as pool:
         assert pool.submit(jaxgrad.is_grad_enabled).result()
 
@@ -556,7 +556,7 @@ def test_edge_39_grad_mode_is_of_one_thread():
 # ---- compiled
 
 
-def test_edge_40_a_compiled_step():
+def test_a_compiled_step_edge_40():
     seen = []
 
     def step(w, x):
@@ -579,7 +579,7 @@ def test_edge_40_a_compiled_step():
     assert len(seen) == 3 + 1  # eagerly each time, compiled when it was traced
 
 
-def test_edge_40_no_numbers_in_a_compiled_function():
+def test_no_numbers_in_a_compiled_function_edge_40():
     words = "needs the numbers of a tensor of shape .*, which is being traced: inside jaxgrad.jit"
     reads = (lambda x: x.item(), bool, float, "{:.2f}".format)
     for read in (*reads, lambda x: x.tolist(), lambda x: x.numpy()):
@@ -587,7 +587,7 @@ def test_edge_40_no_numbers_in_a_compiled_function():
             jaxgrad.jit(lambda x, read=read: read(x.sum()))(jaxgrad.ones(2))
 
 
-def test_edge_40_no_tracer_is_left_in_a_gradient():
+def test_no_tracer_is_left_in_a_gradient_edge_40():
     outside = leaf(jaxgrad, 2.0)
     jaxgrad.jit(lambda x: (outside * x).backward())(jaxgrad.tensor(3.0))
     assert outside.grad.item() == 3

@@ -10,7 +10,7 @@ from as_torch import as_torch, error, leaf
 import jaxgrad
 
 
-def test_A33_a_gradient_needs_no_synchronisation():
+def test_a_gradient_needs_no_synchronisation_A33():
     """There are no streams: whoever reads a gradient, in whatever thread, waits for it."""
     x = leaf(jaxgrad, *[1.0] * 300)
     matrix = x.outer(x)
@@ -23,7 +23,7 @@ def test_A33_a_gradient_needs_no_synchronisation():
 
 
 @as_torch
-def test_A34_layout_of_gradients(torch):
+def test_layout_of_gradients_A34(torch):
     whole = torch.arange(24.0).reshape(2, 3, 4)
     leaves = {
         "contiguous": whole.clone(),
@@ -44,7 +44,7 @@ def test_A34_layout_of_gradients(torch):
 
 
 @as_torch
-def test_A34_layout_of_a_gradient_that_is_set_is_kept(torch):
+def test_layout_of_a_gradient_that_is_set_is_kept_A34(torch):
     x = torch.ones(2, 3).t().detach().requires_grad_()
     x.grad = torch.zeros(3, 2)
     (x * 2).sum().backward()
@@ -86,7 +86,7 @@ def plain(value):
 
 
 @as_torch
-def test_A35_backward_of_what_stands_for_a_tensor(torch):
+def test_backward_of_what_stands_for_a_tensor_A35(torch):
     x = leaf(torch, 3.0)
     output, input_ = Wrapper(x * x), Wrapper(x)
     torch.autograd.backward(output)
@@ -96,7 +96,7 @@ def test_A35_backward_of_what_stands_for_a_tensor(torch):
 
 
 @as_torch
-def test_A35_the_method_of_what_stands_for_a_tensor(torch):
+def test_the_method_of_what_stands_for_a_tensor_A35(torch):
     class Kept(Wrapper):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -106,7 +106,7 @@ def test_A35_the_method_of_what_stands_for_a_tensor(torch):
 
 
 @as_torch
-def test_A35_B21_who_is_asked_and_in_which_order(torch):
+def test_who_is_asked_and_in_which_order_A35_B21(torch):
     x = leaf(torch, 3.0)
     wrappers = [Wrapper(x * x), Derived(x), Silent(x * 2)]
     first = torch.autograd.grad([wrappers[0], x * 5], [x, wrappers[1]], retain_graph=True)
@@ -123,7 +123,7 @@ def test_A35_B21_who_is_asked_and_in_which_order(torch):
 
 
 @as_torch
-def test_A39_is_checkpoint_valid(torch):
+def test_is_checkpoint_valid_A39(torch):
     valid, found = torch.autograd._is_checkpoint_valid, []
     x = leaf(torch, 3.0)
     y = x * x
@@ -137,7 +137,7 @@ def test_A39_is_checkpoint_valid(torch):
 
 
 @as_torch
-def test_A39_inside_of_another_pass(torch):
+def test_is_checkpoint_valid_inside_of_another_pass_A39(torch):
     valid, found = torch.autograd._is_checkpoint_valid, []
 
     def nested(_):
@@ -162,12 +162,12 @@ NATIVES = (
 
 
 @as_torch
-def test_A43_names(torch):
+def test_names_of_the_native_module_A43(torch):
     return [hasattr(torch.autograd, name) for name in NATIVES]
 
 
 @as_torch
-def test_A43_hooks_that_are_pushed(torch):
+def test_hooks_that_are_pushed_A43(torch):
     autograd, x, seen = torch.autograd, leaf(torch, 3.0), []
 
     def scaled(by):
@@ -186,7 +186,7 @@ def test_A43_hooks_that_are_pushed(torch):
 
 
 @as_torch
-def test_A43_get_sequence_nr(torch):
+def test_get_sequence_nr_A43(torch):
     number = torch.autograd._get_sequence_nr
     first = number()
     again = number()
@@ -198,7 +198,7 @@ GETTERS = ("is_multithreading_enabled", "is_view_replay_enabled")
 
 
 @as_torch
-def test_A44_is_view_replay_enabled(torch):
+def test_is_view_replay_enabled_A44(torch):
     enabled, force = torch.autograd.is_view_replay_enabled, torch.autograd.grad_mode
     found = [enabled()]
     with force._force_original_view_tracking(True):
@@ -209,17 +209,17 @@ def test_A44_is_view_replay_enabled(torch):
 
 
 @as_torch
-def test_A45_register_py_tensor_class_for_device(torch):
+def test_register_py_tensor_class_for_device_A45(torch):
     words = "cls isn't a typeinfo object"
     return error(torch.autograd._register_py_tensor_class_for_device, "cpu", 3, words=words)
 
 
-def test_A45_a_class_is_accepted_and_changes_nothing():
+def test_a_class_is_accepted_and_changes_nothing_A45():
     assert jaxgrad.autograd._register_py_tensor_class_for_device("cpu", jaxgrad.Tensor) is None
     assert type(jaxgrad.ones(1)) is jaxgrad.Tensor
 
 
-def test_A46_an_installation_without_rules_says_so():
+def test_an_installation_without_rules_says_so_A46():
     """There is no native part to be initialised; what can be missing are the rules."""
     program = (
         "import importlib.util\n"

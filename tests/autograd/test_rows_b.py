@@ -17,14 +17,14 @@ def hooked(torch, seen):
 
 
 @as_torch
-def test_B22_hooks_of_tensors_run(torch):
+def test_hooks_of_tensors_run_B22(torch):
     seen = []
     x, y, z = hooked(torch, seen)
     found = [torch.autograd.grad(z, wanted, retain_graph=True) for wanted in (x, y, z)]
     return found, seen, x.grad
 
 
-def test_B22_a_gradient_that_is_returned_is_that_after_the_hooks():
+def test_a_gradient_that_is_returned_is_that_after_the_hooks_B22():
     """PyTorch returns the one before them where the pass goes on from there."""
     seen = []
     x, y, z = hooked(jaxgrad, seen)
@@ -34,7 +34,7 @@ def test_B22_a_gradient_that_is_returned_is_that_after_the_hooks():
 
 
 @as_torch
-def test_B22_no_hook_for_what_is_accumulated_runs(torch):
+def test_no_hook_for_what_is_accumulated_runs_B22(torch):
     x, seen = leaf(torch, 3.0), []
     x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
     y = x * x
@@ -46,7 +46,7 @@ def test_B22_no_hook_for_what_is_accumulated_runs(torch):
 
 
 @as_torch
-def test_B22_hooks_of_a_captured_node_do_not_run(torch):
+def test_hooks_of_a_captured_node_do_not_run_B22(torch):
     x, seen = leaf(torch, 3.0), []
     y = x * x
     z = y * 2

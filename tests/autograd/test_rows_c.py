@@ -50,7 +50,7 @@ def mode(request):
 
 
 @as_torch
-def test_C09_no_versions_and_views_in_inference_mode(torch):
+def test_no_versions_and_views_in_inference_mode_C09(torch):
     with torch.inference_mode():
         x = torch.arange(6.0)
         x.add_(1)
@@ -62,7 +62,7 @@ def test_C09_no_versions_and_views_in_inference_mode(torch):
 
 
 @as_torch
-def test_C09_of_a_tensor_made_outside(torch):
+def test_inference_mode_with_a_tensor_made_outside_C09(torch):
     x = torch.zeros(3)
     with torch.inference_mode():
         x.add_(1)
@@ -75,7 +75,7 @@ WRITTEN_OUTSIDE = "Inplace update to inference tensor outside InferenceMode is n
 
 
 @as_torch
-def test_C12_writes_to_inference_tensors_outside(torch):
+def test_writes_to_inference_tensors_outside_C12(torch):
     with torch.inference_mode():
         x, y = torch.ones(3), torch.ones(3)
         x.mul_(2)
@@ -84,7 +84,7 @@ def test_C12_writes_to_inference_tensors_outside(torch):
     return found, y + 1, (y * y).is_inference()
 
 
-def test_C12_a_write_that_is_refused_changes_nothing():
+def test_a_write_that_is_refused_changes_nothing_C12():
     """PyTorch has written when it raises."""
     with jaxgrad.inference_mode():
         x = jaxgrad.ones(3)
@@ -97,7 +97,7 @@ def test_C12_a_write_that_is_refused_changes_nothing():
 
 
 @as_torch
-def test_C13_is_inference(torch):
+def test_is_inference_of_tensors_C13(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
         made = torch.ones(2)
@@ -110,7 +110,7 @@ def test_C13_is_inference(torch):
 
 
 @as_torch
-def test_C15_enforce_grad_layout_policy(torch):
+def test_enforce_grad_layout_policy_C15(torch):
     x = torch.ones(2, 3).t().detach().requires_grad_()
     with torch.autograd.enforce_grad_layout_policy():
         (x * 2).sum().backward()
@@ -125,7 +125,7 @@ def test_C15_enforce_grad_layout_policy(torch):
 
 
 @as_torch
-def test_C16_force_original_view_tracking(torch):
+def test_force_original_view_tracking_C16(torch):
     enabled = torch.autograd.is_view_replay_enabled
     force = torch.autograd._force_original_view_tracking
     found = [enabled()]
@@ -146,7 +146,7 @@ def test_C16_force_original_view_tracking(torch):
 
 
 @as_torch
-def test_C17_unsafe_preserve_version_counter(torch):
+def test_unsafe_preserve_version_counter_C17(torch):
     preserve = torch.autograd._unsafe_preserve_version_counter
     x, y = torch.zeros(2), torch.zeros(2)
     x.add_(1)
@@ -167,12 +167,12 @@ def test_C17_unsafe_preserve_version_counter(torch):
     )
 
 
-def test_C17_tensors_alone():
+def test_unsafe_preserve_version_counter_takes_tensors_alone_C17():
     with pytest.raises(TypeError, match="takes tensors, not int"):
         autograd._unsafe_preserve_version_counter((3,))
 
 
-def test_C17_strictly_a_write_that_was_hidden():
+def test_strictly_a_write_that_was_hidden_C17():
     """The check of versions does not see the write, as the name says; the gradient stays right."""
     x = leaf(jaxgrad, 1.0, 2.0)
     with autograd.graph.strict_versions():
@@ -186,7 +186,7 @@ def test_C17_strictly_a_write_that_was_hidden():
 # ---- every mode, in every place
 
 
-def test_C01_C06_C09_C14_C15_C16_nested_in_itself(mode):
+def test_modes_nested_in_themselves_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
     one = make()
     found = []
@@ -201,7 +201,7 @@ def test_C01_C06_C09_C14_C15_C16_nested_in_itself(mode):
     assert found == [inside] * 5 and read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_after_an_error(mode):
+def test_modes_after_an_error_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
     with pytest.raises(ZeroDivisionError), make():
         assert read() is inside
@@ -219,7 +219,7 @@ def test_C01_C06_C09_C14_C15_C16_after_an_error(mode):
         assert read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_of_a_recursive_function(mode):
+def test_modes_of_a_recursive_function_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
 
     @make()
@@ -229,7 +229,7 @@ def test_C01_C06_C09_C14_C15_C16_of_a_recursive_function(mode):
     assert count(3) == [inside] * 8 and read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_of_a_generator(mode):
+def test_modes_of_a_generator_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
 
     @make()
@@ -253,7 +253,7 @@ def test_C01_C06_C09_C14_C15_C16_of_a_generator(mode):
     assert generate.__doc__ == "Its mode at every step." and read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_of_a_coroutine_and_its_tasks(mode):
+def test_modes_of_a_coroutine_and_its_tasks_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
 
     @make()
@@ -278,7 +278,7 @@ def test_C01_C06_C09_C14_C15_C16_of_a_coroutine_and_its_tasks(mode):
     assert asyncio.run(all_of_them()) == [inside] * 4 and read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_of_an_asynchronous_generator(mode):
+def test_modes_of_an_asynchronous_generator_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
     closed = []
 
@@ -310,7 +310,7 @@ def test_C01_C06_C09_C14_C15_C16_of_an_asynchronous_generator(mode):
     assert closed == [inside, inside] and read() is outside
 
 
-def test_C08_C01_C06_C09_C14_C15_C16_of_several_threads(mode):
+def test_modes_of_several_threads_C08_C01_C06_C09_C14_C15_C16(mode):
     """A mode is of the thread that entered it, and one object serves several."""
     make, read, _, inside = mode
     one, found, barrier = make(), [], threading.Barrier(4)
@@ -348,7 +348,7 @@ def _in_a_new_thread(function):
 
 
 @as_torch
-def test_C07_of_other_types(torch):
+def test_set_grad_enabled_refuses_other_types_C07(torch):
     numbers = [0, 1, 0.0, "True", None, [True], torch.tensor(True)]
     words = "argument 'enabled' (position 1) must be bool, not "
     found = [error(torch.set_grad_enabled, number, words=words) for number in numbers]
@@ -356,7 +356,7 @@ def test_C07_of_other_types(torch):
 
 
 @as_torch
-def test_C07_C14_settings_of_other_types(torch):
+def test_settings_of_other_types_C07_C14(torch):
     words = "argument 'enabled' (position 1) must be bool, not str"
     names = (
         *("set_grad_enabled", "set_multithreading_enabled", "enforce_grad_layout_policy"),
@@ -366,7 +366,7 @@ def test_C07_C14_settings_of_other_types(torch):
 
 
 @as_torch
-def test_C04_every_mode_of_a_class(torch):
+def test_every_mode_of_a_class_C04(torch):
     class Module:
         def __init__(self):
             self.enabled = torch.is_grad_enabled()

@@ -23,7 +23,7 @@ def function(torch, make):
 
 
 @as_torch
-def test_E14_a_view_of_a_function_in_place(torch):
+def test_a_view_of_a_function_in_place_E14(torch):
     found = []
     for make in (lambda x: x.view(3), lambda x: x, lambda x: x.view_as(x)):
         x = leaf(torch, 1.0, 2.0, 3.0) * 1
@@ -33,7 +33,7 @@ def test_E14_a_view_of_a_function_in_place(torch):
 
 
 @as_torch
-def test_E14_what_may_be_written(torch):
+def test_which_views_of_a_function_may_be_written_E14(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = function(torch, lambda x: x * 1).apply(x)
     y.mul_(3)
@@ -51,7 +51,7 @@ def written(x):
 
 
 @as_torch
-def test_E18_functionalize(torch):
+def test_functionalize_returns_the_same_results_E18(torch):
     x, f = torch.ones(2), torch.func.functionalize
     first, second = f(written)(x), f(written, remove="mutations_and_views")(x)
     words = "functionalize(f, remove='mutations'): received invalid argument for remove=x"
@@ -67,7 +67,7 @@ def test_E18_functionalize(torch):
     )
 
 
-def test_E18_there_is_nothing_to_remove():
+def test_functionalize_has_nothing_to_remove_E18():
     """What JAX sees has no writes in it, with `functionalize` or without."""
 
     def program(array):
@@ -81,7 +81,7 @@ def test_E18_there_is_nothing_to_remove():
     assert program(jax.numpy.ones(3)).tolist() == [10, 2, 2]
 
 
-def test_E18_takes_functions_with_names():
+def test_functionalize_takes_functions_with_names_E18():
     assert jaxgrad.func.functionalize(lambda x, k=2: x * k)(jaxgrad.ones(1), k=3).tolist() == [3]
     with pytest.raises(TypeError):
         jaxgrad.func.functionalize(lambda x: x)()
