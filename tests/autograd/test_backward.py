@@ -3,6 +3,7 @@
 import collections
 import functools
 import inspect
+import threading
 import types
 
 import pytest
@@ -522,3 +523,47 @@ def test_exports_of_autograd_A42(torch):
     names = sorted(torch.autograd.__all__)
     modules = ("forward_ad", "functional", "graph", "profiler", "function", "anomaly_mode")
     return names, [hasattr(torch.autograd, name) for name in (*names, *modules)]
+
+
+# ---- where gradients are
+
+
+def test_a_gradient_needs_no_synchronisation_A33():
+    """There are no streams: whoever reads a gradient, in whatever thread, waits for it."""
+    x = leaf(jaxgrad, *[1.0] * 300)
+    matrix = x.outer(x)
+    (matrix @ matrix @ matrix).sum().backward()
+    found = []
+    reader = threading.Thread(target=lambda: found.append(x.grad.numpy()[:2].tolist()))
+    reader.start()
+    reader.join()
+    assert found[0] == pytest.approx([6 * 300.0**3] * 2)
+
+
+@as_torch
+def test_layout_of_gradients_A34(torch):
+    whole = torch.arange(24.0).reshape(2, 3, 4)
+    leaves = {
+        "contiguous": whole.clone(),
+        "permuted": whole.permute(2, 0, 1),
+        "transposed": torch.arange(6.0).reshape(2, 3).t(),
+        "sliced": whole[:, ::2],
+        "expanded": torch.ones(3, 1).expand(3, 4),
+        "empty": torch.zeros(0, 3).t(),
+    }
+    found = {}
+    for name, source in leaves.items():
+        x = source.detach().requires_grad_()
+        (x * 2).sum().backward()
+        first = x.grad.stride()
+        (x * 2).sum().backward()
+        found[name] = list(first), list(x.grad.stride()), x.grad
+    return found
+
+
+@as_torch
+def test_layout_of_a_gradient_that_is_set_is_kept_A34(torch):
+    x = torch.ones(2, 3).t().detach().requires_grad_()
+    x.grad = torch.zeros(3, 2)
+    (x * 2).sum().backward()
+    return list(x.grad.stride()), x.grad

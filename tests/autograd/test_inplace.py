@@ -4,11 +4,10 @@ What a backward pass needs stays what it was when it was saved: jaxgrad's gradie
 PyTorch raises, and it raises the same only under `strict_versions`.
 """
 
-import contextlib
 import re
 
 import pytest
-from as_torch import as_torch, error, leaf
+from as_torch import as_torch, error, leaf, strict
 
 import jaxgrad
 
@@ -17,14 +16,6 @@ pytestmark = pytest.mark.slow
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation"
 )
-
-
-def strict(torch):
-    """PyTorch's version checks, in PyTorch too."""
-    graph = torch.autograd.graph
-    if hasattr(graph, "strict_versions"):
-        return graph.strict_versions()
-    return contextlib.nullcontext()
 
 
 def kind(tensor):

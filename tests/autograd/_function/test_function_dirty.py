@@ -1,19 +1,10 @@
 """Functions that write to their inputs or return views, row by row of PyTorch's behaviour."""
 
-import contextlib
 
-from as_torch import as_torch, error, leaf, warned
+from as_torch import as_torch, error, leaf, strict, warned
 from functions import function
 
 import jaxgrad
-
-
-def strict(torch):
-    """PyTorch's version checks, in PyTorch too."""
-    graph = torch.autograd.graph
-    return (
-        graph.strict_versions() if hasattr(graph, "strict_versions") else contextlib.nullcontext()
-    )
 
 
 def tripling(torch, mark=True, returned=True):
@@ -471,3 +462,46 @@ def test_backward_that_writes_to_its_gradient_G27(torch):
     y = x * 2
     (function(torch, lambda ctx, x: x * 1, backward).apply(y) * 3).backward()
     return x.grad
+
+
+# ---- writes to views that a Function made
+
+MADE_INSIDE = (
+    "is a view and is being modified inplace. This view was created inside a custom Function"
+)
+
+
+def viewing(torch, make):
+    class Viewing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return make(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    return Viewing
+
+
+@as_torch
+def test_a_view_of_a_function_in_place_E14(torch):
+    found = []
+    for make in (lambda x: x.view(3), lambda x: x, lambda x: x.view_as(x)):
+        x = leaf(torch, 1.0, 2.0, 3.0) * 1
+        y = viewing(torch, make).apply(x)
+        whole = error(y.mul_, 3.0, words=MADE_INSIDE)
+        found += [y._is_view(), whole, error(y[:1].add_, 1, words=MADE_INSIDE)]
+    return found
+
+
+@as_torch
+def test_which_views_of_a_function_may_be_written_E14(torch):
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    y = viewing(torch, lambda x: x * 1).apply(x)
+    y.mul_(3)
+    z = viewing(torch, lambda x: x.view(3)).apply(x * 1)
+    with torch.no_grad():
+        z.mul_(3)
+    y.sum().backward()
+    return y, z, x.grad

@@ -1,7 +1,4 @@
-"""Forty cases at the edges of PyTorch's autograd, eager and, where it has a meaning, compiled.
-
-Those from the twenty-fourth on are in test_more_edge_cases.py.
-"""
+"""Edge cases 1 to 23: passes, hooks, tensors and modes, eager and, where possible, compiled."""
 
 import copy
 import threading
@@ -439,10 +436,10 @@ def test_inference_mode_drops_tangents_edge_23(torch):
         return dropped, kept, forward.unpack_dual(dual.detach()).tangent
 
 
-# Those that PyTorch has no answer for, and what is of several threads, stand above alone.
+# Cases without an answer of PyTorch, and those of several threads, run uncompiled alone.
 COMPILED = [test for test in list(globals().values()) if hasattr(test, "body")]
 
 
 @pytest.mark.parametrize("test", COMPILED, ids=lambda test: test.__name__)
-def test_edge_under_jit(test):
+def test_the_cases_compiled(test):
     under_jit(test)()

@@ -1,10 +1,10 @@
-"""Modes that stand in no other file; and all of them in generators, tasks and threads."""
+"""Every mode: nested, after errors, in recursion, generators, tasks and threads."""
 
 import asyncio
 import threading
 
 import pytest
-from as_torch import as_torch, error, leaf, warned
+from as_torch import as_torch, error, warned
 
 import jaxgrad
 
@@ -47,143 +47,6 @@ def mode(request):
             inside = read()
         assert read() is not inside
         yield make, read, read(), inside
-
-
-@as_torch
-def test_no_versions_and_views_in_inference_mode_C09(torch):
-    with torch.inference_mode():
-        x = torch.arange(6.0)
-        x.add_(1)
-        row = x.view(2, 3)[0]
-        row.mul_(2)
-        shown = row.is_inference(), row._is_view(), x, row
-    words = "Inference tensors do not track version counter"
-    return shown, error(lambda: x._version, words=words), error(lambda: row._version, words=words)
-
-
-@as_torch
-def test_inference_mode_with_a_tensor_made_outside_C09(torch):
-    x = torch.zeros(3)
-    with torch.inference_mode():
-        x.add_(1)
-        view = x[1:]
-        kinds = x.is_inference(), view.is_inference(), view._is_view()
-    return kinds, x._version, x
-
-
-WRITTEN_OUTSIDE = "Inplace update to inference tensor outside InferenceMode is not allowed"
-
-
-@as_torch
-def test_writes_to_inference_tensors_outside_C12(torch):
-    with torch.inference_mode():
-        x, y = torch.ones(3), torch.ones(3)
-        x.mul_(2)
-    calls = (x.add_, 1.0), (x.copy_, torch.zeros(3)), (x[0].zero_,)
-    found = [error(*call, words=WRITTEN_OUTSIDE) for call in calls]
-    return found, y + 1, (y * y).is_inference()
-
-
-def test_a_write_that_is_refused_changes_nothing_C12():
-    """PyTorch has written when it raises."""
-    with jaxgrad.inference_mode():
-        x = jaxgrad.ones(3)
-    for write in (lambda: x.add_(1), lambda: x[1:].zero_(), lambda: x.copy_(jaxgrad.zeros(3))):
-        with pytest.raises(RuntimeError, match=WRITTEN_OUTSIDE):
-            write()
-    with jaxgrad.inference_mode():
-        x.mul_(2)
-        assert x.tolist() == [2, 2, 2]
-
-
-@as_torch
-def test_is_inference_of_tensors_C13(torch):
-    x = leaf(torch, 1.0, 2.0)
-    with torch.inference_mode():
-        made = torch.ones(2)
-        tensors = [made, made * 2, x * 2, x, x.detach(), made.clone(), x.view(2)]
-        inside = [torch.is_inference(tensor) for tensor in tensors]
-        with torch.inference_mode(False):
-            within = torch.ones(2).is_inference(), made.clone().is_inference()
-    outside = [torch.is_inference(tensor) for tensor in (made, made * 2, made[:1], made.detach())]
-    return inside, within, outside, error(torch.is_inference, 3, words="must be Tensor, not int")
-
-
-@as_torch
-def test_enforce_grad_layout_policy_C15(torch):
-    x = torch.ones(2, 3).t().detach().requires_grad_()
-    with torch.autograd.enforce_grad_layout_policy():
-        (x * 2).sum().backward()
-    found = list(x.grad.stride()), x.grad
-    y = leaf(torch, 1.0, 2.0)
-    policy = torch.autograd.enforce_grad_layout_policy(False)
-    with policy, torch.autograd.enforce_grad_layout_policy(enable=True):
-        (y * y).sum().backward()
-    decorated = torch.autograd.enforce_grad_layout_policy(False)(lambda v: (v * v).sum().backward())
-    decorated(y)
-    return found, y.grad, policy.mode
-
-
-@as_torch
-def test_force_original_view_tracking_C16(torch):
-    enabled = torch.autograd.is_view_replay_enabled
-    force = torch.autograd._force_original_view_tracking
-    found = [enabled()]
-    with force(True):
-        found.append(enabled())
-        with force(False):
-            found.append(enabled())
-        x = leaf(torch, 1.0, 2.0, 3.0) * 1
-        view = x[1:]
-        x.mul_(3)
-        node = view.grad_fn.name()
-        (gradient,) = torch.autograd.grad(view.sum(), x)
-    found.append(enabled())
-    force(True)
-    found.append(enabled())
-    force(False)
-    return found, force(True)(enabled)(), enabled(), gradient, node
-
-
-@as_torch
-def test_unsafe_preserve_version_counter_C17(torch):
-    preserve = torch.autograd._unsafe_preserve_version_counter
-    x, y = torch.zeros(2), torch.zeros(2)
-    x.add_(1)
-    with preserve(x) as entered:
-        x.add_(1)
-        inside = x._version
-    with preserve((x, y)):
-        x.add_(1)
-        y[0].mul_(1)
-    with torch.inference_mode():
-        z = torch.ones(2)
-    words = "Expected tensors to be a tuple"
-    version = "Inference tensors do not track version counter"
-    return (
-        (entered, inside, x._version, y._version),
-        [error(preserve, wrong, words=words) for wrong in ([x, y], 3, None)],
-        error(lambda: preserve(z).__enter__(), words=version),
-    )
-
-
-def test_unsafe_preserve_version_counter_takes_tensors_alone_C17():
-    with pytest.raises(TypeError, match="takes tensors, not int"):
-        autograd._unsafe_preserve_version_counter((3,))
-
-
-def test_strictly_a_write_that_was_hidden_C17():
-    """The check of versions does not see the write, as the name says; the gradient stays right."""
-    x = leaf(jaxgrad, 1.0, 2.0)
-    with autograd.graph.strict_versions():
-        y = x.exp()
-        with autograd._unsafe_preserve_version_counter(y):
-            y.add_(1)
-        y.sum().backward()
-    assert x.grad.tolist() == pytest.approx([2.718281828, 7.389056099])
-
-
-# ---- every mode, in every place
 
 
 def test_modes_nested_in_themselves_C01_C06_C09_C14_C15_C16(mode):
@@ -345,6 +208,9 @@ def _in_a_new_thread(function):
     thread.start()
     thread.join()
     return found[0]
+
+
+# ---- arguments
 
 
 @as_torch
