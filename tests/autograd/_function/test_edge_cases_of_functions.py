@@ -1,6 +1,5 @@
 """Edge cases 24 to 28: Functions, eager and compiled."""
 
-
 import pytest
 from as_torch import as_torch, error, leaf, strict, warned
 from compiled import under_jit
