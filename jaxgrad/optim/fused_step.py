@@ -29,7 +29,7 @@ from ..tape import mode as modes
 from ..tape.mode import switch, with_grad
 from ..tape.record import apply
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, hold, wrap
 from ..tape.version_counter import counter_of
 from .groups import as_set, raw, settings
 from .optimizer import Optimizer
@@ -219,7 +219,7 @@ class Step:
             count = known[param].get("step") if param in known else None
             if count is not None and id(count) in kept:
                 if id(count) not in self.apart:
-                    self.apart[id(count)] = wrap(current(count)._raw)
+                    self.apart[id(count)] = wrap(count._array)
                 known[param]["step"] = self.apart[id(count)]
 
     def state_for(self, rule, param):
@@ -264,7 +264,7 @@ class Step:
         there = [state[name] for state, name in kept if state[name] is not None]
         numbers = [self.number(position, group, name) for name in rule.numbers]
         leaves = [*params, *grads, *there, *counts, *numbers]
-        arrays = [current(x)._raw if isinstance(x, Tensor) else x for x in leaves]
+        arrays = [x._array if isinstance(x, Tensor) else x for x in leaves]
         inputs = tuple([x._aval if isinstance(x, Tensor) else float for x in leaves])
         count_of = count_of or (0,) * len(params)
         program = prepared(type(rule), rule, count_of, tuple(fresh), inputs, len(counts))
@@ -286,7 +286,7 @@ class Step:
                 give(state[name], result)
         after = results[len(params) + len(kept) :]
         for count, result in zip(counts, after, strict=True):
-            self.counts[id(count)] = count, current(result)._raw if give is not put else result
+            self.counts[id(count)] = count, result._array if give is not put else result
 
     def recorded(self, program, leaves, is_differentiable):
         """The results as tensors, with a history where the group is differentiable."""
@@ -345,7 +345,7 @@ def put(target: Tensor, array):
     """Give a tensor another array, in place."""
     alone = target._alias is None and not target._aval.mode and not interception.is_noted
     if alone and not isinstance(array, jax.core.Tracer):
-        target._raw = array
+        hold(target, array)
         (target._counter or counter_of(target)).count()
     else:
         permit("step", target, False)

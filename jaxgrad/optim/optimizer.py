@@ -13,7 +13,7 @@ from ..core import dtypes, executor
 from ..frontend import tensor_data
 from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, wrap
 from .groups import Group, named
 
 # in the place of a default: the group must say
@@ -314,11 +314,11 @@ class _Loading:
             return self.count(value)
         if param is not None and param.dtype.is_floating_point | param.dtype.is_complex:
             value = value.detach().to(param.dtype)
-        return wrap(current(value)._raw)
+        return wrap(value._array)
 
     def count(self, value):
         key = value.dtype, value.item()
-        return self.counts.setdefault(key, wrap(current(value)._raw))
+        return self.counts.setdefault(key, wrap(value._array))
 
 
 def _passed(hooks, optimizer, state_dict):
