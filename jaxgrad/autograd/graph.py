@@ -45,6 +45,11 @@ class GradientEdge(NamedTuple):
     node: the node.
     output_nr: the number of its output.
     ownership_token: kept for PyTorch's code; None.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> edge = jaxgrad.autograd.graph.get_gradient_edge(x * x)
+    >>> edge.node.name(), edge.output_nr
+    ('MulBackward0', 0)
     """
 
     node: Any
