@@ -16,7 +16,7 @@ import jax
 
 from ..autograd._engine import graph_task
 from ..autograd._engine.saved_tensor_hooks import saved_tensors_hooks
-from ..autograd._function.saved_variables import Saved
+from ..autograd._function.saved_variables import SavedVariable
 from ..core import dtypes, executor
 from ..ops import autocast
 from ..tape import mode, node_annotations
@@ -84,9 +84,9 @@ class Frame:
         self.recomputed, self.gradients = weakref.WeakKeyDictionary(), []
         self.completed = False
 
-    def kept(self, tensor: Tensor) -> Saved:
+    def kept(self, tensor: Tensor) -> SavedVariable:
         """An argument as it is now, through the hooks around the call."""
-        saved, pair = Saved(tensor), node_annotations.packing.get()
+        saved, pair = SavedVariable(tensor), node_annotations.packing.get()
         if pair is not None:
             saved.pack(pair)
         if pair == PAIR.pair:
@@ -195,7 +195,7 @@ class Frame:
         run = Again()
         token = of_argument.set(True)
         try:
-            args, kwargs = mapped(self.arguments, once(_tensor), Saved)
+            args, kwargs = mapped(self.arguments, once(_tensor), SavedVariable)
         finally:
             of_argument.reset(token)
         given = list(tensors_in((args, kwargs)))
@@ -337,7 +337,7 @@ def _nothing():
     yield
 
 
-def _tensor(saved: Saved) -> Tensor:
+def _tensor(saved: SavedVariable) -> Tensor:
     array = saved.array if saved.packed is None else saved.packed.tensor()._array
     tensor = saved.with_history(array, None)
     if tensor._tracked and type(tensor._node) is not AccumulateGrad:

@@ -12,7 +12,7 @@ from ...tape.node import Node
 from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, known_edge_of, wrap
 
 
-class Saved:
+class SavedVariable:
     """A saved tensor that is not an output of the call.
 
     derived: whether `forward` computed it from the inputs, so that its history was not recorded.
@@ -57,7 +57,7 @@ class Saved:
         return restore(wrap(array, plain(self.aval), *place), self.tangents)
 
 
-class SavedOutput(Saved):
+class SavedOutput(SavedVariable):
     """A saved output. Its history is the call, which it does not hold: that would be a cycle."""
 
     __slots__ = ("number", "tracked")
@@ -104,7 +104,7 @@ def _tensors_in(value):
     seen, stack = {}, [value]
     while stack and len(seen) < MOST_OBJECTS:
         value = stack.pop()
-        if id(value) in seen or isinstance(value, Node | Saved | type | types.ModuleType):
+        if id(value) in seen or isinstance(value, Node | SavedVariable | type | types.ModuleType):
             continue
         seen[id(value)] = value  # kept alive, so that no other object gets its id
         if isinstance(value, Tensor):

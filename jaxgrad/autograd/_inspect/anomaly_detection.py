@@ -35,7 +35,7 @@ class AnomalySettings(NamedTuple):
         return ("nan",) * self.check_nan + ("inf",) * self.check_inf
 
 
-class Holder:
+class AnomalyScope:
     """The settings of a scope: of all threads, or of a `with` block.
 
     owner: the context manager of the block.
@@ -55,11 +55,11 @@ class Holder:
             anomalies.stop()
 
 
-everywhere = Holder()
+everywhere = AnomalyScope()
 _here = contextvars.ContextVar("jaxgrad.anomaly_mode", default=None)
 
 
-def holder() -> Holder:
+def holder() -> AnomalyScope:
     """The holder of the settings that apply in this context."""
     found = _here.get()
     while found is not None and not found.live:
@@ -74,7 +74,7 @@ def settings() -> AnomalySettings:
 
 def enter(owner, wanted: AnomalySettings):
     """Apply settings in this context until `leave(owner)`."""
-    made = Holder(owner, _here.get())
+    made = AnomalyScope(owner, _here.get())
     made.set(wanted)
     _here.set(made)
     owner.__dict__.setdefault("entered", []).append(made)
