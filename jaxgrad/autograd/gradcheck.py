@@ -65,8 +65,8 @@ def gradcheck(
     check_undefined_grad: check that a missing gradient or tangent counts as zeros.
     check_grad_dtypes: check that the rules of Functions return the dtypes of their inputs.
     check_batched_grad, check_batched_forward_grad: check gradients, and tangents, under `jax.vmap`.
-    check_forward_ad: check forward mode as well, and that both modes are one map: <u, J v> = <J^T
-        u, v>.
+    check_forward_ad: check forward mode as well, and that reverse mode is its transpose:
+        <u, J v> = <J^T u, v>.
     check_backward_ad: check reverse mode.
     fast_mode: compare random projections of the Jacobian, which takes few evaluations.
     masked: kept for PyTorch's code; there are no sparse tensors.

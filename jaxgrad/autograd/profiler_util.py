@@ -123,7 +123,9 @@ class EventList(list):
         """Write a line for each event that has a stack: its calls and a metric, for flame graphs.
 
         path: the file.
-        metric: one of `supported_export_stacks_metrics()`. Raises ValueError for another one.
+        metric: one of `supported_export_stacks_metrics()`.
+
+        Raises ValueError for another one.
         """
         if metric not in self.supported_export_stacks_metrics():
             supported = self.supported_export_stacks_metrics()

@@ -36,10 +36,10 @@ class AnomalySettings(NamedTuple):
 
 
 class AnomalyScope:
-    """The settings of a scope: of all threads, or of a `with` block.
+    """Settings and where they apply: in all threads, or in a `with` block.
 
     owner: the context manager of the block.
-    outer: the holder of the block around it.
+    outer: the scope of the block around it.
     live: whether the block has not ended.
     """
 
@@ -59,8 +59,8 @@ everywhere = AnomalyScope()
 _here = contextvars.ContextVar("jaxgrad.anomaly_mode", default=None)
 
 
-def holder() -> AnomalyScope:
-    """The holder of the settings that apply in this context."""
+def current_scope() -> AnomalyScope:
+    """The scope whose settings apply in this context."""
     found = _here.get()
     while found is not None and not found.live:
         found = found.outer
@@ -69,7 +69,7 @@ def holder() -> AnomalyScope:
 
 def settings() -> AnomalySettings:
     """The settings that apply in this context."""
-    return holder().settings
+    return current_scope().settings
 
 
 def enter(owner, wanted: AnomalySettings):
@@ -90,7 +90,7 @@ def leave(owner):
     owner.entered.remove(found)
     found.set(AnomalySettings())
     found.live = False
-    current = holder()
+    current = current_scope()
     _here.set(None if current is everywhere else current)
 
 
