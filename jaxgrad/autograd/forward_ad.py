@@ -198,7 +198,7 @@ def _check(tensor, tangent):
         )
     if tangent.dtype.is_complex and not tensor.dtype.is_complex:
         raise RuntimeError(
-            f"a real tensor of {tensor.dtype} cannot have a complex tangent of {tangent.dtype}"
+            f"a tensor of {tensor.dtype} cannot have a tangent of {tangent.dtype}, which is complex"
         )
 
 

@@ -348,8 +348,8 @@ def recomputed(ctx) -> list:
     found = list((again.saved_for_forward if ctx._in_jvp else again.to_save) or ())
     if len(found) != len(ctx._saved) or not all(map(_same, found, ctx._saved)):
         raise RuntimeError(
-            f"{ctx.name()} saved an intermediate result of its forward, and a second run of "
-            "forward gave another value: without its history the second derivative would be wrong. "
+            f"{ctx.name()} saved an intermediate result of its forward, and running forward once "
+            "more gave another value: without its history the second derivative would be wrong. "
             "Return it as an output, or compute it in backward from the saved inputs"
         )
     return found

@@ -257,7 +257,7 @@ class _TangentOfCall:
             return self.transpose(saved, given)
 
         if not self.is_linear(transpose, zeros):
-            why = "its backward is not linear in its gradients"
+            why = "its backward is not linear in the gradients"
             raise NotImplementedError(user_rules.no_jvp(self.call.cls, why))
         return jax.vjp(transpose, *zeros)[1](tuple(tangents))
 

@@ -234,7 +234,7 @@ def put_aside(ctx):
         taken -= {"extras"}
     for name in sorted(taken):
         if name.startswith("_"):
-            raise AttributeError(f"{ctx.name()}: the name ctx.{name} is reserved")
+            raise AttributeError(f"{ctx.name()}: ctx.{name} is a name that the call needs")
     if taken:
         ctx._authors = {name: attributes.pop(name) for name in taken}
 

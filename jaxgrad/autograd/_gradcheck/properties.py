@@ -79,7 +79,7 @@ def undefined_gradients(problem, settings):
                     "reverse",
                     "Expected all input grads to be undefined or zero when all output grads are "
                     "undefined or zero, and an undefined one to count as zero: "
-                    f"with the gradients of output {which} of {problem.name} undefined, that of "
+                    f"with those of output {which} of {problem.name} undefined, the gradient of "
                     f"input {problem.moving[k]} is\n{pair[0]}\nand not\n{pair[1]}",
                 )
 

@@ -243,7 +243,7 @@ def _look(program, inputs, results, held):
         if held.check_forward:
             raise RuntimeError(
                 f"Function '{origin.operator}' returned {kind} values in its {found[0]}th output, "
-                f"and none of its inputs contains any. It was called at {origin.place}."
+                f"and no input contains any. It was called at {origin.place}."
             )
         others = [each for each in _origins.get() if each.kind != kind]
         _origins.set((*others, origin))
