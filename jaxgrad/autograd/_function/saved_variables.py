@@ -12,7 +12,7 @@ from ...tape.object_walk import ObjectWalk
 from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, held, known_edge_of, wrap
 
 
-class Saved:
+class SavedVariable:
     """A saved tensor that is not an output of the call.
 
     derived: whether `forward` computed it from the inputs, so that its history was not recorded.
@@ -57,7 +57,7 @@ class Saved:
         return restore(wrap(array, plain(self.aval), *place), self.tangents)
 
 
-class SavedOutput(Saved):
+class SavedOutput(SavedVariable):
     """A saved output. Its history is the call, which it does not hold: that would be a cycle."""
 
     __slots__ = ("number", "tracked")
@@ -102,7 +102,7 @@ def _intermediates(ctx):
 class _AttributeWalk(ObjectWalk):
     """What an attribute of a call holds through containers, objects and closures."""
 
-    opaque = (Node, Saved, type, types.ModuleType)
+    opaque = (Node, SavedVariable, type, types.ModuleType)
 
 
 LOST = (
