@@ -53,7 +53,7 @@ def transposed_convolution(input, weight, stride, padding, dilation, groups):
 
 
 def per_dimension(value, count: int, name: str) -> tuple[int, ...]:
-    """Expand one number, or a sequence of one, to `count` numbers; RuntimeError for another length."""
+    """Expand one number, or a sequence of one, to `count`; RuntimeError for another length."""
     if isinstance(value, int):
         return (value,) * count
     value = tuple(value)

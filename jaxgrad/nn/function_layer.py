@@ -50,6 +50,7 @@ class FunctionLayer(Module):
         setattr(self, name, value)
 
     def forward(self, *args, **kwargs):
+        """Call `function` with the inputs and the options."""
         options = {name: getattr(self, name) for name in self._names}
         return self.function(*args, **kwargs, **options)
 
