@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..table import Formula, Rule, Word
+from ..table import Formula, Rule, Word, camel_case
 from . import aval, view_ops
 from .derivative_rules import CallReverse, TangentMap
 from .overloads import Signature, resolve
@@ -172,7 +172,7 @@ class Call(Program):
         self.mode = max(
             (i.mode for i in inputs if isinstance(i, aval.Aval)), default=aval.IMMEDIATE
         )
-        self.name = _node_name(primitive.name)
+        self.name = camel_case(primitive.name)
         self.tangent_maps: dict[tuple, TangentMap] = {}
 
     @functools.cached_property
@@ -323,13 +323,6 @@ def _zero_tangent(output):
     return np.zeros(output.shape, jax.dtypes.float0)
 
 
-def _node_name(operator: str) -> str:
-    """The name PyTorch gives a node of this operator, less the word Backward: `log_softmax` becomes
-    `LogSoftmax`, and `log1p` `Log1P`.
-    """
-    return "".join(word.title() for word in operator.split("_"))
-
-
 class Overloads:
     """An operator on JAX values: of its primitives the first whose schema the arguments fit is
     called.
@@ -365,11 +358,14 @@ class Operators:
     dim)`.
     """
 
-    def __init__(self):
-        self.find = None
+    def install(self, find):
+        """Look operators up with `find(name)`; each becomes an attribute at its first use."""
+        self._find = find
 
     def __getattr__(self, name):
-        return self.find(name)
+        found = self._find(name)
+        setattr(self, name, found)
+        return found
 
 
 op = Operators()

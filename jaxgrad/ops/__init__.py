@@ -50,18 +50,20 @@ class Library:
     ):
         self.table, self.functions, self.parent = table, functions, parent
         self.pointwise = pointwise
-        self.names = frozenset(table.names)
+        self.names = table.operators
         self._overloads: dict[str, Overloads] = {}
 
     @property
     def methods(self) -> list[str]:
-        """The operators that take a tensor called `self` first."""
-        entries = self.table.entries
-        return [
-            name
-            for name in entries
-            if any(_METHOD.search(entry.name.text) for entry in entries[name])
-        ]
+        """The operators that take a tensor called `self` first, and their aliases."""
+        entries, aliases = self.table.entries, self.table.aliases
+        found = [n for n in entries if any(_METHOD.search(e.name.text) for e in entries[n])]
+        return found + [alias for alias, name in aliases.items() if name in found]
+
+    def canonical(self, name: str) -> str:
+        """The operator that `name` means: `abs` for `absolute`, `abs_` for `absolute_`."""
+        aliases, plain = self.table.aliases, name.removesuffix("_")
+        return aliases.get(name) or (f"{aliases[plain]}_" if plain in aliases else name)
 
     def functional(self, name: str) -> str | None:
         """The entry that an in-place operator is made of: its own, or that without the underscore;
@@ -74,10 +76,15 @@ class Library:
             return None
         return next((each for each in (base, f"_{base}") if each in self.names), None)
 
+    def has(self, name: str) -> bool:
+        """Whether `name` is an operator, an alias, or the in-place form of one."""
+        return name in self.names or self.functional(self.canonical(name)) is not None
+
     def find(self, name: str) -> Overloads:
         """The operator of that name on JAX values; its entry is read when it is called. Raises
         AttributeError.
         """
+        name = self.table.aliases.get(name, name)
         found = self._overloads.get(name)
         if found is None:
             if name not in self.names:
@@ -88,8 +95,12 @@ class Library:
         return found
 
     def primitives(self, name: str) -> list[Primitive]:
-        """The overloads of an operator. Raises TableError where its entry is wrong."""
-        return [Primitive(rule, self.value_function(rule), self) for rule in self.table.rules(name)]
+        """The overloads of an operator, in the order in which a call tries them: those with more
+        tensors first, since a tensor may stand for a number too. Raises TableError where an entry
+        is wrong.
+        """
+        rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
+        return [Primitive(rule, self.value_function(rule), self) for rule in rules]
 
     def value_function(self, rule):
         """What computes the value: the entry's `forward`, else the function named for the overload
@@ -135,10 +146,13 @@ class Namespace(types.ModuleType):
 
     def __getattr__(self, name):
         library = self._library
-        functional = library.functional(name)
-        if name.startswith("__") or (name not in library.names and functional is None):
+        if name.startswith("__") or not library.has(name):
             raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
-        if functional is None:
+        canonical = library.canonical(name)
+        functional = library.functional(canonical)
+        if canonical != name:
+            made = getattr(self, canonical)
+        elif functional is None:
             made = operator(name, library.find)
         else:
             made = inplace_operator(name, functional, library.find)
@@ -213,25 +227,15 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     return made
 
 
-# PyTorch's second names for an operator
-ALIASES = {
-    "absolute": "abs", "negative": "neg", "subtract": "sub", "multiply": "mul", "divide": "div",
-    "true_divide": "div", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
-    "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-    "clip": "clamp", "fix": "trunc",
-    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne",
-}  # fmt: skip
-
 library = _shipped()
-primitive.op.find = library.find
+primitive.op.install(library.find)
 _operators = Namespace(__name__, library)
 
 
 def __getattr__(name):
-    plain = name.removesuffix("_")
-    found = ALIASES.get(name) or (f"{ALIASES[plain]}_" if plain in ALIASES else name)
-    return getattr(_operators, found)
+    found = globals()[name] = getattr(_operators, name)
+    return found
 
 
 def __dir__():
-    return sorted({*globals(), *library.names, *ALIASES})
+    return sorted({*globals(), *library.names})

@@ -1,4 +1,6 @@
-"""Tables of derivatives: schemas, formulas, rules. Imports nothing else of jaxgrad, and no JAX."""
+"""Reads tables of derivatives: schemas, formulas and rules. Needs neither JAX nor other packages of
+jaxgrad.
+"""
 
 from .formula import Formula as Formula
 from .formula import FormulaError as FormulaError
@@ -12,6 +14,7 @@ from .mistakes import Mistake as Mistake
 from .mistakes import TableError as TableError
 from .rule import NON_DIFFERENTIABLE as NON_DIFFERENTIABLE
 from .rule import Rule as Rule
+from .rule import camel_case as camel_case
 from .schema import REQUIRED as REQUIRED
 from .schema import Argument as Argument
 from .schema import Return as Return

@@ -1,25 +1,22 @@
-"""Tables: `load` reads a file's structure at once and its entries when they are asked for."""
+"""Loads tables: the structure of the file at once, the entries of an operator at its first use."""
 
 import linecache
 import os
-import re
 
+from . import operators as by_operator
 from . import reader
 from .checks import check
 from .mistakes import Mistake, TableError, bare
 from .rule import RuleBuilder
 
-BASE = re.compile(r"\s*([A-Za-z_]\w*)\s*[.(]", re.ASCII)
-BLANKS = re.compile(r"\s+")
-
 
 def load(path, functions=frozenset(), operators=frozenset()):
-    """The Table in the file `path`.
+    """Load the table in the file `path`.
 
-    `functions`: the names of the helpers and value functions that its formulas may call;
-    `operators`: those of the operators that are known already. Raises a TableError with all
-    mistakes of the file if its structure is wrong; a mistake inside an entry is raised when the
-    entry is asked for, or by `check()`. An unreadable file raises an OSError.
+    `functions`: the names of helpers and value functions that its formulas may call; `operators`:
+    the names of operators of other tables that they may call. Raises OSError for an unreadable
+    file, and TableError with all mistakes of the file if its structure is wrong. A mistake inside
+    an entry is raised by `Table.rules` of its operator and by `Table.check`.
     """
     path = os.fspath(path)
     with open(path, "rb") as file:
@@ -28,7 +25,7 @@ def load(path, functions=frozenset(), operators=frozenset()):
 
 
 def loads(text, path="<table>", functions=frozenset(), operators=frozenset()):
-    """The Table in `text`, str or bytes; `path` names it in messages and tracebacks."""
+    """Load a table from `text`, str or bytes; messages and tracebacks call it `path`."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     return _table(data, path, functions, operators)
 
@@ -44,26 +41,47 @@ def _table(data, path, functions, operators):
 
 
 class Table:
-    """The rules of a table, by the base names of their operators.
+    """The rules of a table, by operator name without overload.
 
-    `names` are those names in the order of the file; `path` is where it came from.
+    `names`: the operators in the order of the file; `aliases`: the operator of each alias;
+    `operators`: both kinds of names; `path`: the path of the file.
+
+    >>> from jaxgrad.table import loads
+    >>> text = "- name: twice(Tensor self) -> Tensor\\n  alias: doubled\\n  forward: self * 2\\n"
+    >>> loads(text + "  self: grad * 2\\n").rules("doubled")[0].node
+    'TwiceBackward0'
     """
 
     def __init__(self, source, entries, functions, operators):
         self.path, self.mistakes = source.path, source.mistakes
-        self.entries, self.found = _by_name(source, entries), {}
+        self.entries, self.found = by_operator.entries_of(source, entries), {}
+        self.aliases = by_operator.aliases(source, self.entries)
         self.names = tuple(self.entries)
-        self.callable = frozenset(functions) | frozenset(operators) | frozenset(self.names)
+        self.operators = frozenset((*self.names, *self.aliases))
         self.functions = frozenset(functions)
+        self.callable = self.functions | frozenset(operators) | self.operators
 
     def __len__(self):
         return sum(map(len, self.entries.values()))
 
     def __contains__(self, name):
-        return name in self.entries
+        return name in self.operators
+
+    def doc(self, name):
+        """The sentence that describes an operator or alias, or None.
+
+        It reads no formula and checks nothing: `rules` and `check` report a malformed `doc:`.
+        Raises KeyError for an unknown name.
+        """
+        first = self.entries[self.aliases.get(name, name)][0]
+        return getattr(first.values.get("doc"), "text", None)
 
     def rules(self, name):
-        """The Rule of each overload of the operator `name`; a TableError if one has a mistake."""
+        """The Rule of each overload of an operator or alias.
+
+        Raises KeyError for an unknown name, and TableError with all mistakes of its entries.
+        """
+        name = self.aliases.get(name, name)
         found = self.found.get(name)
         if found is None:
             rules, mistakes = self._read(name)
@@ -73,7 +91,7 @@ class Table:
         return found
 
     def check(self):
-        """Reads every entry; a TableError has all mistakes of the table."""
+        """Read every entry. Raises TableError with all mistakes of the table."""
         mistakes = list(self.mistakes)
         for name in self.names:
             rules, more = ((), ()) if name in self.found else self._read(name)
@@ -84,7 +102,7 @@ class Table:
             raise TableError(sorted(set(mistakes)))
 
     def _read(self, name):
-        """The rules of an operator, and all mistakes in its entries."""
+        """The rules of an operator and all mistakes in its entries."""
         mistakes = []
 
         def report(place, entry, cause, cure):
@@ -92,37 +110,19 @@ class Table:
 
         rules = []
         for entry in self.entries[name]:
-            builder = RuleBuilder(entry, self.path, self.functions, self.callable, report)
+            number = sum(rule.is_recorded for rule in rules)
+            builder = RuleBuilder(entry, number, self.path, self.functions, self.callable, report)
             rule = builder.build()
             if rule:
                 check(rule, builder.mistake)
                 rules.append(rule)
+        by_operator.check_docs(self.entries[name], report)
         _check_signatures(rules, report)
         return tuple(rules), mistakes
 
 
-def _by_name(source, entries):
-    """The entries of each operator, by base name; duplicates and nameless ones become mistakes."""
-    found, places = {}, {}
-    for entry in entries:
-        text = entry.name.text
-        title, base = text.partition("(")[0].strip(), BASE.match(text)
-        key = title if "->" in text else BLANKS.sub("", text)
-        if base is None:
-            cause = f"its name {reader.shown(text)} is no schema"
-            source.mistake(entry.name.place(), title or "?", cause, "name(Type argument) -> Type")
-        elif key in places:
-            cure = "remove one of the two, or give it another overload name"
-            cause = f"a second entry for it; the first is in line {places[key]}"
-            source.mistake(entry.name.place(), title, cause, cure)
-        else:
-            places[key] = entry.name.line
-            found.setdefault(base[1], []).append(entry)
-    return found
-
-
 def _check_signatures(rules, report):
-    """Overloads must differ in their arguments, or no call could tell them apart."""
+    """Report overloads with the same arguments, which no call could tell apart."""
     lines = {}
     for rule in rules:
         first = lines.setdefault(rule.schema.signature, rule.line)

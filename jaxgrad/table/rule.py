@@ -1,4 +1,4 @@
-"""From an entry of the table to a Rule: its keys are sorted, its formulas read in their scopes."""
+"""Builds the Rule of an entry: sorts its keys and parses its formulas, each in its scope."""
 
 import re
 from dataclasses import dataclass
@@ -19,24 +19,30 @@ from .reader import Collection, Scalar
 from .schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
-OWN_KEYS = ("forward", "write", "node", "output_differentiability")
+FLAGS_KEY = "output_differentiability"
+OWN_KEYS = ("doc", "alias", "forward", "write", "node", FLAGS_KEY)
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )
 INTEGRAL = re.compile(
     r"(.*_)?(indices|index|mask)|count|pivots|info|is_.*"
-)  # outputs that are no floats, by name: a schema says no dtypes
+)  # names of outputs that hold integers or booleans: a schema has no dtypes
 NODE = re.compile(r"[A-Z]\w*", re.ASCII)
 NUMBERED = re.compile(r"\bresult(\d{1,2})\b|\bgrads\[(\d{1,2})\]")
 GRAD = re.compile(r"\bgrad\b")
 BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
 NON_DIFFERENTIABLE = Word("non_differentiable")
-BROKEN = Word("broken")  # stands for a formula whose mistakes are reported already
+BROKEN = Word("broken")  # in place of a formula whose mistakes have been reported
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One entry. `places`: where the formula of each input and output stands, and the `name`."""
+    """One entry.
+
+    `gradients`: pairs of input names and their formula; `tangents`: the formula of each output;
+    `places`: line and column of the formula of each input and output, and of `name`; `node`: the
+    name of its autograd node; `has_no_formulas`: whether the entry says nothing about derivatives.
+    """
 
     schema: Schema
     forward: Formula | None
@@ -48,11 +54,12 @@ class Rule:
     outputs: tuple[str, ...]
     places: dict[str, tuple[int, int]]
     write: Formula | None = None
-    node: str | None = None
+    node: str = ""
+    has_no_formulas: bool = False
 
     @cached_property
     def tensor_arguments(self):
-        """The names of the Tensor arguments, lists of them too, without any `out`."""
+        """The names of the Tensor arguments, lists included, without an `out` argument."""
         return self.schema.tensors
 
     @cached_property
@@ -70,28 +77,33 @@ class Rule:
         flags = zip(self.outputs, self.output_differentiability, strict=True)
         return tuple(name for name, flag in flags if flag)
 
+    @cached_property
+    def is_recorded(self):
+        """Whether its calls can have a node: it has a differentiable input and output."""
+        return bool(self.differentiable_inputs and self.differentiable_outputs)
+
     @property
     def inplace(self):
         return self.schema.inplace
 
     @property
     def is_view(self):
-        """Whether its result shares memory with its first argument."""
+        """Whether the result shares memory with the first argument."""
         return self.schema.is_view
 
     @property
     def returns_list(self):
-        """Whether its one output is a list of tensors, so that `grads` holds their gradients."""
+        """Whether the only output is a list of tensors; `grads` then holds their gradients."""
         return len(self.outputs) == 1 and self.schema.returns[0].type.list
 
     @cached_property
     def formulas(self):
-        """All gradient and tangent formulas that are no Words."""
+        """All gradient and tangent formulas, without Words."""
         values = [*(value for _, value in self.gradients), *self.tangents.values()]
         return tuple(value for value in values if isinstance(value, Formula))
 
     def gradient(self, name):
-        """The Formula or Word for the input `name`, None for what is no input."""
+        """The Formula or Word of the input `name`, or None if there is no such input."""
         return next((value for names, value in self.gradients if name in names), None)
 
 
@@ -99,15 +111,31 @@ def is_integral(name):
     return bool(INTEGRAL.fullmatch(name))
 
 
+def camel_case(operator):
+    """An operator's name as PyTorch writes it in the names of nodes: `Log1P` for `log1p`."""
+    return "".join(word.title() for word in operator.split("_"))
+
+
+def node_name(operator, number):
+    """PyTorch's name for the node of an operator's overload.
+
+    As its code generator (torchgen, `load_derivatives.py`) does: the overloads that have
+    derivatives are numbered in the order of their entries, and `nll_loss_forward` has
+    `NllLossBackward0`.
+    """
+    return f"{camel_case(operator)}Backward".replace("ForwardBackward", "Backward") + str(number)
+
+
 class RuleBuilder:
     """Builds the Rule of one entry.
 
-    `functions` are the names of value functions and helpers, `callables` those and all operators;
-    `report(place, entry, cause, cure)` is told of every mistake.
+    `number`: how many earlier overloads have derivatives; `functions`: the names of value
+    functions and helpers; `callables`: these and all operators; `report(place, entry, cause, cure)`
+    is called for each mistake.
     """
 
-    def __init__(self, entry, path, functions, callables, report):
-        self.entry, self.path, self.report = entry, path, report
+    def __init__(self, entry, number, path, functions, callables, report):
+        self.entry, self.number, self.path, self.report = entry, number, path, report
         self.functions, self.callables = functions, callables
         self.title = entry.name.text.partition("(")[0].strip()
         self.found = 0
@@ -117,11 +145,10 @@ class RuleBuilder:
         self.report(place, self.title, cause, cure)
 
     def build(self):
-        """The Rule, not yet checked as a whole; None if too little of it could be read."""
+        """The Rule, before the checks of the whole entry; None if its schema or flags are wrong."""
         if not self.read_schema():
             return None
-        self.values = {key.text: value for key, value in self.entry.pairs}
-        self.keys = {key.text: key for key, _ in self.entry.pairs}
+        self.keys, self.values = self.entry.keys, self.entry.values
         self.outputs = self.output_names()
         self.check_names()
         inputs, outputs = self.sort_keys()
@@ -129,15 +156,16 @@ class RuleBuilder:
         gradients = self.read_gradients(inputs)
         tangents = self.read_tangents(outputs, gradients)
         write = self.read_write()
-        flags = self.read_flags(inputs)
+        has_no_formulas = not (inputs or outputs or FLAGS_KEY in self.keys or self.schema.inplace)
+        flags = (False,) * len(self.outputs) if has_no_formulas else self.read_flags(inputs)
         if len(flags) != len(self.outputs):
             return None
         if not any(flags):
             gradients = self.without_formulas([*gradients, *tangents.items()])
-        places = self.places({**inputs, **outputs})
+        places, node = self.places({**inputs, **outputs}), self.read_node(any(flags))
         return Rule(
             self.schema, forward, tuple(gradients), tangents, flags,
-            self.path, self.entry.name.line, self.outputs, places, write, self.read_node(),
+            self.path, self.entry.name.line, self.outputs, places, write, node, has_no_formulas,
         )  # fmt: skip
 
     # the schema and its names
@@ -162,14 +190,14 @@ class RuleBuilder:
         return tuple(name or f"result{i}" for i, name in enumerate(names))
 
     def count_outputs(self):
-        """The outputs of an entry of 2018: as many as its keys and formulas speak of."""
+        """The number of outputs that the keys and formulas of an entry of 2018 mention."""
         texts = [getattr(value, "text", "") for value in self.values.values()]
         numbers = [
             int(result or grad)
             for text in (*texts, *self.keys)
             for result, grad in NUMBERED.findall(text)
         ]
-        flags = self.values.get("output_differentiability")
+        flags = self.values.get(FLAGS_KEY)
         return max(1, len(getattr(flags, "items", ())), *(number + 1 for number in numbers))
 
     def check_names(self):
@@ -183,12 +211,12 @@ class RuleBuilder:
         for name in (name for name in twice if not RESERVED.fullmatch(name)):
             self.mistake(place, f"an argument and an output are called {name!r}", "rename one")
         if len(set(self.outputs)) < len(self.outputs) or len(self.outputs) > MAX_OUTPUTS:
-            self.mistake(place, "its outputs have no names of their own", "rename them")
+            self.mistake(place, "two outputs have the same name", "rename them")
 
     # keys
 
     def sort_keys(self):
-        """The keys that are for inputs and those for outputs: {key: names}."""
+        """The keys of inputs and the keys of outputs, each as `{key: names}`."""
         inputs, outputs, seen = {}, {}, set()
         for key, scalar in self.keys.items():
             names = tuple(name.strip() for name in key.split(","))
@@ -204,7 +232,7 @@ class RuleBuilder:
         return inputs, outputs
 
     def canonical(self, name):
-        """The output that `name` means: `result` is the only one, `result1` the second."""
+        """The output's own name for `name`: `result` is the only output, `result1` the second."""
         if name in self.outputs:
             return name
         numbers = {f"result{i}": output for i, output in enumerate(self.outputs)}
@@ -218,7 +246,7 @@ class RuleBuilder:
             elif name in seen:
                 self.mistake(place, f"{name!r} has two formulas", "remove one of the two")
             elif known is self.schema.names and name not in self.schema.tensors:
-                cause = f"a gradient for {name!r}, which is no Tensor that is read"
+                cause = f"a gradient for {name!r}, which is no Tensor input"
                 self.mistake(place, cause, "remove the line")
             seen.add(name)
         keys[key] = names
@@ -227,7 +255,7 @@ class RuleBuilder:
         known = frozenset((*self.schema.names, *self.outputs, *OWN_KEYS))
         name = next((name for name in names if name not in known), names[0])
         otherwise = f"inputs are {listed(self.schema.names)}; outputs {listed(self.outputs)}"
-        cause = f"{shown(name)} is no argument and no output of it"
+        cause = f"{shown(name)} is neither an argument nor an output"
         self.mistake(scalar.place(), cause, mean(name, known, otherwise))
 
     def places(self, keys):
@@ -237,7 +265,7 @@ class RuleBuilder:
     # values
 
     def text_of(self, key):
-        """The scalar under a key, or None with its mistake reported."""
+        """The scalar under a key, or None after reporting a mistake."""
         value = self.values[key]
         if isinstance(value, Scalar) and value.one_line:
             return value
@@ -249,7 +277,7 @@ class RuleBuilder:
         return None
 
     def read_value(self, key, words, scope, names, element=None):
-        """The Word or Formula under a key; BROKEN if its mistakes have been reported."""
+        """The Word or Formula under a key, or BROKEN after reporting its mistakes."""
         scalar = self.text_of(key)
         if scalar is None:
             return BROKEN
@@ -281,23 +309,31 @@ class RuleBuilder:
         return None
 
     def read_write(self):
-        """How a value is written through a view; left out, a Formula is not needed."""
+        """The formula that writes a value through a view, or None."""
         if "write" not in self.values:
             return None
         if not self.schema.is_view or "value" in self.schema.names:
-            cause = "`write:`, and it is no view, or one with an argument called 'value'"
+            cause = "`write:` for an operator that is no view, or has an argument called 'value'"
             cure = "remove the line, or write `Tensor(a) self` and `-> Tensor(a)`"
             self.mistake(self.keys["write"].place(), cause, cure)
         scope = self.scope((*self.schema.names, "value"))
         return self.read_value("write", None, scope, ("write",))
 
-    def read_node(self):
-        """The name of its node where that is not the operator's own, else None."""
-        value = self.values.get("node")
-        name = getattr(value, "text", "")
-        if value is not None and not NODE.fullmatch(name):
-            self.mistake(value.place(), f"{shown(name)} is no name of a node", "NameBackward1, say")
-        return name or None
+    def read_node(self, is_differentiable):
+        """The name of the entry's node: under `node:` where it is not the default."""
+        default = node_name(self.schema.name, self.number)
+        if "node" not in self.values:
+            return default
+        place, name = self.values["node"].place(), getattr(self.values["node"], "text", "")
+        if not NODE.fullmatch(name):
+            cure = "write a class name such as NameBackward1"
+            self.mistake(place, f"{shown(name)} is no name of a node", cure)
+        elif not is_differentiable:
+            cause = f"`node: {name}`, but it is never recorded: no output is differentiable"
+            self.mistake(place, cause, "remove the line")
+        elif name == default:
+            self.mistake(place, f"`node: {name}` is the default", "remove the line")
+        return name
 
     def read_gradients(self, keys):
         outputs = self.output_values()
@@ -323,7 +359,7 @@ class RuleBuilder:
         return found
 
     def output_values(self):
-        """The names by which a formula may read the outputs."""
+        """The names under which a formula may read the outputs."""
         numbered = (f"result{i}" for i in range(len(self.outputs)))
         return {*self.outputs, *numbered, *(["result"] if len(self.outputs) == 1 else [])}
 
@@ -342,9 +378,11 @@ class RuleBuilder:
     # output_differentiability
 
     def read_flags(self, inputs):
-        """Which outputs are differentiable: as in PyTorch the first, if a formula says `grad`."""
-        if "output_differentiability" in self.values:
-            return self.explicit_flags(self.values["output_differentiability"])
+        """Whether each output is differentiable; as in PyTorch only the first if formulas read
+        `grad`.
+        """
+        if FLAGS_KEY in self.values:
+            return self.explicit_flags(self.values[FLAGS_KEY])
         kinds = [r.type.tensor for r in self.schema.returns]
         kinds += [True] * (len(self.outputs) - len(kinds))
         floats = [
@@ -378,7 +416,7 @@ class RuleBuilder:
         return flag
 
     def without_formulas(self, values):
-        """The gradients of an entry none of whose outputs has a derivative."""
+        """The gradients of an entry without differentiable outputs."""
         if any(value != NON_DIFFERENTIABLE for _, value in values):
             cause = "it has formulas, and none of its outputs is differentiable"
             self.mistake(self.entry.name.place(), cause, "remove them, or " + FLAGS)
