@@ -39,8 +39,8 @@ def _check_device_type(device_type: str) -> str:
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     if device_type not in _DEFAULT_DTYPES:
         raise RuntimeError(
-            f"User specified an unsupported autocast device_type '{device_type}': there are "
-            f"{', '.join(_DEFAULT_DTYPES)}"
+            f"User specified an unsupported autocast device_type '{device_type}': choose one "
+            f"of {', '.join(_DEFAULT_DTYPES)}"
         )
     return device_type
 

@@ -141,10 +141,10 @@ class GradScaler:
             raise RuntimeError("unscale_() is being called after step().")
         with no_grad(), autocast.entered(None):
             inverse = scale.double().reciprocal().float()
-            found = [_unscale(grad, inverse) for grad in _gradients(optimizer)]
-        if found:
-            flag = ops.stack(found).any()
-            self._stages[id(optimizer)] = OptimizerStage.UNSCALED, flag
+            flags = [_unscale(grad, inverse) for grad in _gradients(optimizer)]
+        if flags:
+            found_inf = ops.stack(flags).any()
+            self._stages[id(optimizer)] = OptimizerStage.UNSCALED, found_inf
 
     def step(self, optimizer, *args, **kwargs):
         """Call `optimizer.step(*args, **kwargs)` and return its result, unless a gradient is not
@@ -171,13 +171,13 @@ class GradScaler:
             self.unscale_(optimizer)
         if id(optimizer) not in self._stages:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        _, found = self._stages[id(optimizer)]
-        if is_concrete(found):
-            result = None if found.item() else optimizer.step(*args, **kwargs)
+        _, found_inf = self._stages[id(optimizer)]
+        if is_concrete(found_inf):
+            result = None if found_inf.item() else optimizer.step(*args, **kwargs)
         else:
             del self._stages[id(optimizer)]  # keeps no tracer if the step raises
-            result = _step_if_finite(found, optimizer, args, kwargs)
-        self._stages[id(optimizer)] = OptimizerStage.STEPPED, found
+            result = _step_if_finite(found_inf, optimizer, args, kwargs)
+        self._stages[id(optimizer)] = OptimizerStage.STEPPED, found_inf
         return result
 
     def update(self, new_scale: float | Tensor | None = None):
@@ -210,9 +210,9 @@ class GradScaler:
         if not stages:
             raise AssertionError("No inf checks were recorded prior to update.")
         with no_grad():
-            self._update_scale(ops.stack([found for _, found in stages.values()]).any())
+            self._update_scale(ops.stack([found_inf for _, found_inf in stages.values()]).any())
 
-    def _update_scale(self, found):
+    def _update_scale(self, found_inf):
         scale, tracker = self._scale, self._growth_tracker
         growth = tracing.number(lambda: self._growth_factor)
         backoff = tracing.number(lambda: self._backoff_factor)
@@ -220,8 +220,8 @@ class GradScaler:
         grown, counted = scale * growth, tracker + 1
         grows = counted == interval
         grown = ops.where(grows & grown.isfinite(), grown, scale)
-        counted = ops.where(grows | found, 0, counted)
-        scale.copy_(ops.where(found, scale * backoff, grown))
+        counted = ops.where(grows | found_inf, 0, counted)
+        scale.copy_(ops.where(found_inf, scale * backoff, grown))
         tracker.copy_(counted)
 
     # ---- settings
@@ -330,9 +330,9 @@ def _unscale(grad: Tensor, inverse: Tensor) -> Tensor:
     """Multiply a gradient in place; return whether an element is not finite."""
     if grad.dtype is dtypes.float16:
         raise ValueError("Attempting to unscale FP16 gradients.")
-    found = grad.isfinite().logical_not().any()
+    found_inf = grad.isfinite().logical_not().any()
     grad.mul_(inverse.to(grad.dtype))
-    return found
+    return found_inf
 
 
 # ---- a step under a trace, where it is not known whether it is skipped
@@ -342,29 +342,29 @@ def _tensors(optimizer) -> list[Tensor]:
     """Return the parameters of an optimizer and the tensors of its state."""
     state = [value for each in optimizer.state.values() for value in each.values()]
     parameters = [param for group in optimizer.param_groups for param in group["params"]]
-    found = [each for each in (*parameters, *state) if isinstance(each, Tensor)]
-    return list({id(each): each for each in found}.values())
+    tensors = [each for each in (*parameters, *state) if isinstance(each, Tensor)]
+    return list({id(each): each for each in tensors}.values())
 
 
-def _step_if_finite(found: Tensor, optimizer, args, kwargs):
+def _step_if_finite(found_inf: Tensor, optimizer, args, kwargs):
     """Take a step, and restore all tensors where it is to be skipped."""
     state = {param: dict(entry) for param, entry in optimizer.state.items()}
     before = {id(each): each._array for each in _tensors(optimizer)}
     result = optimizer.step(*args, **kwargs)
     after = _tensors(optimizer)
-    made = [each for each in after if id(each) not in before]
-    before |= {id(each): _initial_value(optimizer, each) for each in made}
-    if any(before[id(each)] is None for each in made):
+    created = [each for each in after if id(each) not in before]
+    before |= {id(each): _initial_value(optimizer, each) for each in created}
+    if any(before[id(each)] is None for each in created):
         optimizer.state.clear()
         optimizer.state.update(state)
         raise RuntimeError(
-            f"the first step of {type(optimizer).__name__} makes state of its gradients, and a "
-            "compiled function does not know whether it is to be left out: call "
-            "scaler.step(optimizer) once before it is compiled"
+            f"the first step of {type(optimizer).__name__} creates state from gradients, which a "
+            "compiled function cannot undo for a skipped step: call scaler.step(optimizer) once "
+            "before it is compiled"
         )
     with no_grad():
         for tensor in after:
-            tensor.copy_(ops.where(found, wrap(before[id(tensor)]), tensor.detach()))
+            tensor.copy_(ops.where(found_inf, wrap(before[id(tensor)]), tensor.detach()))
     return result
 
 
@@ -377,7 +377,7 @@ def _initial_value(optimizer, tensor: Tensor):
     place = None if scope is None else scope.places.get(id(tensor))
     if place is not None:
         return place.array
-    starts_at_zero = isinstance(optimizer, SGD) and scope is not None
-    if starts_at_zero and not any(group["dampening"] for group in optimizer.param_groups):
+    has_zeros = isinstance(optimizer, SGD) and scope is not None
+    if has_zeros and not any(group["dampening"] for group in optimizer.param_groups):
         return jax.numpy.zeros_like(tensor._array)  # equals a first step without a buffer
     return None

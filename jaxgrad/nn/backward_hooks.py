@@ -54,9 +54,9 @@ class BackwardHook:
         """Run the pre-hooks when the gradients of the outputs have arrived."""
         self.gradients = _with_none(self.output_positions, gradients, self.outputs)
         for hook in self.pre_hooks:
-            found = hook(self.module, self.gradients)
-            if found is not None:
-                self.gradients = _check_count("pre hook", "grad_output", found, self.gradients)
+            result = hook(self.module, self.gradients)
+            if result is not None:
+                self.gradients = _check_count("pre hook", "grad_output", result, self.gradients)
         gradients = tuple(self.gradients[position] for position in self.output_positions)
         if self.positions is None:
             self._call_without_inputs()
@@ -68,10 +68,10 @@ class BackwardHook:
             f"outputs since no inputs require gradients: {type(self.module).__name__}",
             stacklevel=2,
         )
-        nothing = (None,) * self.inputs
+        grad_input = (None,) * self.inputs
         for hook in self.hooks:
-            found = hook(self.module, nothing, self.gradients)
-            if found is not None and any(each is not None for each in found):
+            result = hook(self.module, grad_input, self.gradients)
+            if result is not None and any(each is not None for each in result):
                 raise RuntimeError(
                     "Backward hook for Modules where no input requires gradient should always "
                     "return None or None for all gradients."
@@ -82,13 +82,13 @@ class BackwardHook:
         """Run the hooks when the gradients of the inputs are known."""
         if self.gradients is None:
             return None  # this pass did not reach the outputs
-        found = _with_none(self.positions, gradients, self.inputs)
+        grad_input = _with_none(self.positions, gradients, self.inputs)
         for hook in self.hooks:
-            other = hook(self.module, found, self.gradients)
-            if other is not None:
-                found = _check_count("hook", "grad_input", other, found)
+            result = hook(self.module, grad_input, self.gradients)
+            if result is not None:
+                grad_input = _check_count("hook", "grad_input", result, grad_input)
         self.gradients = None
-        return tuple(found[position] for position in self.positions)
+        return tuple(grad_input[position] for position in self.positions)
 
 
 def _with_hook(values, hook):
@@ -110,17 +110,17 @@ def _with_hook(values, hook):
 
 def _with_none(positions, gradients, count):
     """Return one gradient for each value: None at the positions without a tensor."""
-    found = [None] * count
+    result = [None] * count
     for position, gradient in zip(positions, gradients, strict=True):
-        found[position] = gradient
-    return tuple(found)
+        result[position] = gradient
+    return tuple(result)
 
 
-def _check_count(what, name, found, before):
-    found = found if isinstance(found, tuple | list) else (found,)
-    if len(found) != len(before):
+def _check_count(what, name, result, expected):
+    result = result if isinstance(result, tuple | list) else (result,)
+    if len(result) != len(expected):
         raise RuntimeError(
-            f"Backward {what} returned an invalid number of {name}, got {len(found)}, but expected "
-            f"{len(before)}"
+            f"Backward {what} returned an invalid number of {name}, got {len(result)}, but "
+            f"expected {len(expected)}"
         )
-    return tuple(found)
+    return tuple(result)

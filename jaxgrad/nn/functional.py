@@ -306,7 +306,7 @@ def _reduction(reduction, size_average=None, reduce=None):
         )
     if reduction not in _REDUCTIONS:
         known = ", ".join(map(repr, _REDUCTIONS))
-        raise ValueError(f"{reduction} is not a valid value for reduction: it is one of {known}")
+        raise ValueError(f"{reduction} is not a valid value for reduction: choose one of {known}")
     return _REDUCTIONS[reduction]
 
 

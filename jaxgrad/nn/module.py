@@ -208,14 +208,14 @@ class Module(ModuleCall, ModuleState):
         >>> jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).get_submodule("0")
         ReLU()
         """
-        found = self
+        module = self
         for name in target.split(".") if target else ():
-            if not hasattr(found, name):
-                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
-            found = getattr(found, name)
-            if not isinstance(found, Members):
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Members):
                 raise AttributeError(f"`{name}` is not an nn.Module")
-        return found
+        return module
 
     def get_parameter(self, target: str):
         """Return the parameter at a dotted path. Raises AttributeError if there is none.

@@ -174,27 +174,27 @@ def _with_hooks(module, args, kwargs, done):
     output = module.forward(*args, **kwargs)
     for number, hook in list(module._forward_hooks.items()):
         done.add(number)
-        found = _call_forward_hook(module, hook, args, kwargs, output)
-        output = output if found is None else found
+        result = _call_forward_hook(module, hook, args, kwargs, output)
+        output = output if result is None else result
     return output if boundary is None else boundary.leave(output)
 
 
 def _call_pre_hook(module, hook, args, kwargs):
     """Return the arguments after a pre-hook has run."""
     if not hook.with_kwargs:
-        found = hook.function(module, args)
-        if found is None:
+        result = hook.function(module, args)
+        if result is None:
             return args, kwargs
-        return (found if isinstance(found, tuple) else (found,)), kwargs
-    found = hook.function(module, args, kwargs)
-    if found is None:
+        return (result if isinstance(result, tuple) else (result,)), kwargs
+    result = hook.function(module, args, kwargs)
+    if result is None:
         return args, kwargs
-    if not isinstance(found, tuple) or len(found) != 2:
+    if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(
             f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
-            f"{found}."
+            f"{result}."
         )
-    return found
+    return result
 
 
 def _call_forward_hook(module, hook, args, kwargs, output):

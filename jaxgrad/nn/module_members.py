@@ -25,6 +25,7 @@ class Changes:
         self.value = 0
 
     def count(self):
+        """Record a change."""
         self.value += 1
 
 
@@ -109,7 +110,7 @@ class Members:
         changes, scope = self.__dict__.get("_changes"), mode.scope.get()
         if name == "training" and scope is not None:
             scope.objects.settle(self, name)
-        if changes is None or before is value or _is_same_literal(before, value):
+        if changes is None or before is value or _is_same_word(before, value):
             return
         # An assignment made by `forward` under a trace is not a change by the user.
         if name != "training" and (scope is None or isinstance(value, Tensor)):
@@ -395,7 +396,7 @@ def _group_of(own, name) -> str | None:
     return None
 
 
-def _is_same_literal(one, other) -> bool:
+def _is_same_word(one, other) -> bool:
     """Return whether two values are the same number or string."""
     alike = type(one) is type(other) and type(one) in (int, float, str)
     return alike and repr(one) == repr(other)  # 0.0 is not -0.0

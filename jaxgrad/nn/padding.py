@@ -35,7 +35,7 @@ def pad(input, pad, mode: str = "constant", value: float | None = None):
             f"padding length {len(pad)} and input of dimension {input.ndim}"
         )
     if mode not in _MODES:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}: it is one of {_MODES}")
+        raise NotImplementedError(f"Unrecognised padding mode {mode}: choose one of {_MODES}")
     if mode == "replicate" or (mode == "reflect" and len(pad) < 6):
         (input,) = widened(input)
     for number in range(len(pad) // 2):

@@ -143,6 +143,7 @@ class Windows:
         self.edges = tuple(map(self.edge, range(dimensions)))
 
     def check(self):
+        """Raise RuntimeError for strides, sizes or paddings out of range."""
         if min(self.strides) <= 0:
             raise RuntimeError("stride should not be zero")
         if min(self.sizes) <= 0:
@@ -161,6 +162,7 @@ class Windows:
         return self.dilations[i] * (self.sizes[i] - 1)
 
     def count(self, i, ceil_mode):
+        """Return the number of windows along dimension `i`."""
         length, step = self.lengths[i], self.strides[i]
         room = length + 2 * self.padding[i] - self.extent(i) - 1
         count = (room + (step - 1 if ceil_mode else 0)) // step + 1
@@ -170,6 +172,7 @@ class Windows:
         return count
 
     def edge(self, i):
+        """Return the padding before and after dimension `i`."""
         end = (self.counts[i] - 1) * self.strides[i] + self.extent(i) + 1
         return self.padding[i], max(0, end - self.lengths[i] - self.padding[i])
 

@@ -76,8 +76,8 @@ class ModuleState(Members):
                     destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
         for hook in self._state_dict_hooks.values():
-            found = hook(self, destination, prefix, local)
-            destination = destination if found is None else found
+            result = hook(self, destination, prefix, local)
+            destination = destination if result is None else result
         return destination
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
@@ -145,16 +145,16 @@ class ModuleState(Members):
         state = OrderedDict(state_dict)
         if metadata is not None:
             state._metadata = metadata
-        found, errors = _IncompatibleKeys([], []), []
-        _load(self, state, "", assign, found, errors)
+        keys, errors = _IncompatibleKeys([], []), []
+        _load(self, state, "", assign, keys, errors)
         if strict:
-            errors[:0] = _key_errors(found)
+            errors[:0] = _key_errors(keys)
         if errors:
             listed = "\n\t".join(errors)
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}"
             )
-        return found
+        return keys
 
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
@@ -269,7 +269,7 @@ class _WithModule:
         return self.hook(self.module, *arguments)
 
 
-def _load(module, state, prefix, assign, found, errors):
+def _load(module, state, prefix, assign, keys, errors):
     """Load a module and its descendants."""
     metadata = getattr(state, "_metadata", None) or {}
     local = dict(metadata.get(prefix[:-1], {}))
@@ -279,26 +279,26 @@ def _load(module, state, prefix, assign, found, errors):
     state = OrderedDict((key, value) for key, value in state.items() if key.startswith(prefix))
     state._metadata = metadata
     module._load_from_state_dict(
-        state, prefix, local, True, found.missing_keys, found.unexpected_keys, errors
+        state, prefix, local, True, keys.missing_keys, keys.unexpected_keys, errors
     )
     for name, child in module._modules.items():
         if child is not None:
-            _load(child, state, f"{prefix}{name}.", assign, found, errors)
+            _load(child, state, f"{prefix}{name}.", assign, keys, errors)
     for hook in module._load_state_dict_post_hooks.values():
-        if hook(module, found) is not None:
+        if hook(module, keys) is not None:
             raise AssertionError(
                 "Hooks registered with `register_load_state_dict_post_hook` are not expected to "
                 "return new values: change incompatible_keys in place"
             )
 
 
-def _key_errors(found: _IncompatibleKeys):
-    for words, keys in (
-        ("Missing key(s)", found.missing_keys),
-        ("Unexpected key(s)", found.unexpected_keys),
+def _key_errors(keys: _IncompatibleKeys):
+    for words, names in (
+        ("Missing key(s)", keys.missing_keys),
+        ("Unexpected key(s)", keys.unexpected_keys),
     ):
-        if keys:
-            yield "{} in state_dict: {}. ".format(words, ", ".join(f'"{key}"' for key in keys))
+        if names:
+            yield "{} in state_dict: {}. ".format(words, ", ".join(f'"{name}"' for name in names))
 
 
 def _mismatch(key, tensor, given) -> str | None:

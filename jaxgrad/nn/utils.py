@@ -75,8 +75,8 @@ def get_total_norm(
 def _check_finite(total, norm_type):
     if not is_concrete(total):
         raise RuntimeError(
-            "error_if_nonfinite=True reads the total norm, which has no number yet while it is "
-            "being traced: leave it out and look at the norm that is returned outside"
+            "error_if_nonfinite=True reads the total norm, which has no value while it is being "
+            "traced: leave it out and check the returned norm outside"
         )
     if not math.isfinite(total.item()):
         raise RuntimeError(

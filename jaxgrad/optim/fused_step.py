@@ -181,6 +181,7 @@ class FusedStep:
         self.begun: Tensor | None = None
 
     def run(self):
+        """Update all groups, then the step counters."""
         work, idle = [], []
         for number, group in enumerate(self.optimizer.param_groups):
             params, grads = [], []
@@ -260,6 +261,7 @@ class FusedStep:
     # ---- the program
 
     def update(self, position, group, params, grads):
+        """Run the program of one group and store its results."""
         rule = self.optimizer.rule(group)
         states = [self.state_for(rule, param) for param in params]
         counts, count_of = distinct([state["step"] for state in states] if rule.counts else ())
@@ -303,6 +305,7 @@ class FusedStep:
 
 
 def entry(group, name):
+    """Return an option of a group; `beta1` and `beta2` are parts of `betas`."""
     if name in ("beta1", "beta2"):
         return raw(group, "betas")[name == "beta2"]
     return raw(group, name)

@@ -13,9 +13,8 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 
 VARIES = (
-    "param_groups[...][{!r}] is set to several numbers, one of which varies from call to call, in "
-    "a function that jaxgrad.jit is tracing: set it before the call. There it may be another one "
-    "each time, without a new trace"
+    "param_groups[...][{!r}] is set to a tuple with a symbolic number in a function that "
+    "jaxgrad.jit is tracing: set it before the call, where a new value does not trace again"
 )
 
 
@@ -99,7 +98,7 @@ class Setting:
 
     @property
     def value(self):
-        # never the same, so that it is set after each call, and keeps what it needs for that
+        # A new tuple never equals the last one, so the setter runs after each call.
         if self.tensor is not None:
             self.option = None
         return self, self.option, self.tensor
@@ -110,7 +109,7 @@ class Setting:
         self.group[self.name] = option if tensor is None else tensor.item()
 
 
-# by the outermost scope, and the group and the name of an option
+# By outermost scope, then by group and option.
 _settings = weakref.WeakKeyDictionary()
 
 

@@ -11,8 +11,8 @@ from .optimizer import Optimizer
 from .options import check_rate
 
 UNDER_JIT = (
-    "LBFGS.step inside of jaxgrad.jit: how often it evaluates the closure depends on numbers, and "
-    "a trace has none. Compile the closure, and call step outside"
+    "LBFGS.step cannot be traced by jaxgrad.jit: the number of evaluations depends on values. "
+    "Compile the closure, and call step outside"
 )
 
 
@@ -189,10 +189,10 @@ class _Run:
             return Point(t, self.loss, self.gradient, self.gradient.dot(direction).item())
 
         reach = direction.abs().max().item()
-        found = LineSearch(evaluate, start, limit, reach, self.group["tolerance_change"]).run(t)
-        self.loss, self.gradient = found.loss, found.gradient
-        self.move(found.t, direction)
-        return found.t
+        point = LineSearch(evaluate, start, limit, reach, self.group["tolerance_change"]).run(t)
+        self.loss, self.gradient = point.loss, point.gradient
+        self.move(point.t, direction)
+        return point.t
 
     # ---- parameters as one vector
 

@@ -45,12 +45,17 @@ class LineSearch:
         return points[0] if done else self.zoom(points)
 
     def violates_descent(self, point) -> bool:
+        """Return whether the loss exceeds the sufficient decrease (Armijo) bound."""
         return point.loss > self.start.loss + DESCENT * point.t * self.start.slope
 
     def meets_curvature(self, point) -> bool:
+        """Return whether the slope meets the strong curvature condition."""
         return abs(point.slope) <= -CURVATURE * self.start.slope
 
     def bracket(self, t):
+        """Return a bracket of a minimum, or a point that meets both conditions, and whether it is
+        one.
+        """
         before, point = self.start, self.evaluate(t)
         while self.tries < self.limit:
             rises = self.tries > 1 and point.loss >= before.loss
@@ -67,6 +72,7 @@ class LineSearch:
         return [self.start, point], False
 
     def zoom(self, points) -> Point:
+        """Shrink a bracket until its lower point meets both conditions, and return that point."""
         low, high = lower_first(points)
         is_stuck, done = False, False
         while not done and self.tries < self.limit:
@@ -89,6 +95,7 @@ class LineSearch:
 
 
 def lower_first(points) -> tuple[int, int]:
+    """Return the indices of the lower and the higher end of a bracket."""
     return (0, 1) if points[0].loss <= points[-1].loss else (1, 0)
 
 

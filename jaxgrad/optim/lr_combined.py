@@ -28,7 +28,7 @@ class _CompositeScheduler(LRScheduler):
             if each.optimizer is not optimizer:
                 raise ValueError(
                     f"{name} expects all schedulers to belong to the same optimizer, but got "
-                    f"scheduler {type(each).__name__} at index {number} has another"
+                    f"scheduler {type(each).__name__} at index {number} with another one"
                 )
 
     def state_dict(self):

@@ -20,8 +20,8 @@ from .groups import Group, named
 required = object()
 
 NOT_A_LEAF = (
-    "can't optimize a non-leaf Tensor: one of shape {}, computed by {}. Give the optimizer the "
-    "leaf that it comes from, or detach().requires_grad_() it"
+    "can't optimize a non-leaf Tensor: shape {}, computed by {}. Give the optimizer the leaf from "
+    "which it was computed, or detach().requires_grad_() it"
 )
 DUPLICATES = (
     "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
@@ -189,9 +189,9 @@ class Optimizer:
     def _check_rates(self, scope):
         if self._due is not None and self._due() is scope:
             raise RuntimeError(
-                f"{type(self).__name__}.step() after the step of a scheduler, in a function that "
-                "jaxgrad.jit is tracing, where schedulers step when the call has ended: let the "
-                "scheduler's step be the last, or call it outside"
+                f"{type(self).__name__}.step() after the step of a scheduler in a function that "
+                "jaxgrad.jit is tracing. There schedulers step after the call: step the scheduler "
+                "last, or outside"
             )
 
     def zero_grad(self, set_to_none: bool = True):
@@ -406,8 +406,8 @@ class _StateLoader:
 def _run_hooks(hooks, optimizer, state_dict):
     """Pass a state dict through hooks."""
     for hook in list(hooks.values()):
-        found = hook(optimizer, state_dict)
-        state_dict = state_dict if found is None else found
+        result = hook(optimizer, state_dict)
+        state_dict = state_dict if result is None else result
     return state_dict
 
 

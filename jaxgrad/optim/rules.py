@@ -67,6 +67,7 @@ class SGDUpdate(NamedTuple):
         return gradient_step(params, updates, n["lr"]), (buffers,)
 
     def dampen(self, grads, buffers, n):
+        """Return the updates and buffers with dampening."""
         if buffers[0] is None:
             buffers = grads
         else:
@@ -114,6 +115,7 @@ class AdamUpdate(NamedTuple):
 
     @staticmethod
     def amsgrad_updates(grads, state, count, n):
+        """Return the updates and state of PyTorch's AMSGrad."""
         first, second, largest = state
         first = optax.tree.update_moment(grads, first, n["beta1"], 1)
         second = optax.tree.update_moment(grads, second, n["beta2"], 2)

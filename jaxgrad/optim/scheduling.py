@@ -13,29 +13,30 @@ from .optimizer import Optimizer
 
 EPOCH = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
-    "possible. Please use `scheduler.step()` to step the scheduler. With an epoch the closed form "
-    "is used, where there is one"
+    "possible. Please use `scheduler.step()` to step the scheduler. An epoch uses the closed form "
+    "of the schedule if it has one"
 )
 TOO_EARLY = (
-    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. They are called in the "
-    "opposite order: otherwise the first learning rate of the schedule is never used"
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite "
+    "order: otherwise the first learning rate of the schedule is never used"
 )
 OVERRIDDEN = (
     "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
     "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`"
 )
 NOT_HERE = (
-    "{}.step {}, in a function that jaxgrad.jit is tracing, where schedulers step once, when the "
-    "call has ended: call it outside. The rates are inputs, and may change without a new trace"
+    "{}.step {} in a function that jaxgrad.jit is tracing. There schedulers step once, after the "
+    "call: step it outside. Rates are inputs of the program, so new ones do not trace again"
 )
 NOT_YET = (
-    "the learning rates after a scheduler's step are not known in a function that jaxgrad.jit is "
-    "tracing, where schedulers step when the call has ended: call get_last_lr() outside"
+    "the learning rates after a scheduler's step are unknown in a function that jaxgrad.jit is "
+    "tracing. There schedulers step after the call: call get_last_lr() outside"
 )
 NOT_LAST = "To get the last learning rate computed by the scheduler, please use `get_last_lr()`."
 
 
 def check_optimizer(optimizer):
+    """Raise TypeError unless `optimizer` is an `Optimizer`."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
@@ -78,7 +79,7 @@ def _after_traced_call(step):
         scope = mode.scope.get()
         if scope is None:
             return step(self, *args, **kwargs)
-        return self._defer(scope, args or kwargs)
+        return self._wait(scope, args or kwargs)
 
     return call
 
@@ -171,7 +172,7 @@ class LRScheduler:
         if scope is not None:
             if self.optimizer._due is not None and self.optimizer._due() is scope:
                 raise RuntimeError(NOT_YET)
-            scope.objects.depend(self, _last_rates)
+            scope.objects.depend(self, _last)
         return self._last_lr
 
     def get_lr(self) -> list:
@@ -180,7 +181,7 @@ class LRScheduler:
 
     # ---- steps
 
-    def _defer(self, scope, given):
+    def _wait(self, scope, given):
         if given:
             raise RuntimeError(NOT_HERE.format(type(self).__name__, "that is given a number"))
         known = scope.objects.attributes.get((id(self), "_calls"))
@@ -191,18 +192,12 @@ class LRScheduler:
 
     @property
     def _calls(self):
-        """What is set after each call of a program in which the scheduler steps
-        (`Objects.settle`), since it is never what it was.
-        """
+        """Return a value that always differs, so that it is set after each call of the program."""
         return object()
 
     @_calls.setter
     def _calls(self, _):
-        """A value that always differs, so that it is assigned after each call of the traced
-        program.
-
-        The assignment steps the scheduler.
-        """
+        """Step the scheduler."""
         self.step()
 
     @_after_traced_call
@@ -261,5 +256,5 @@ class LRScheduler:
             warnings.warn(NOT_LAST, UserWarning, stacklevel=3)
 
 
-def _last_rates(scheduler):
+def _last(scheduler):
     return list(scheduler._last_lr)
