@@ -30,7 +30,7 @@ from ..tape import mode as modes
 from ..tape.mode import switch, with_grad
 from ..tape.record import apply
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, hold, wrap
 from ..tape.version_counter import counter_of
 from .groups import as_set, raw, settings
 from .optimizer import Optimizer
@@ -224,7 +224,7 @@ class FusedStep:
             count = known[param].get("step") if param in known else None
             if count is not None and id(count) in kept:
                 if id(count) not in self.apart:
-                    self.apart[id(count)] = wrap(current(count)._raw)
+                    self.apart[id(count)] = wrap(count._array)
                 known[param]["step"] = self.apart[id(count)]
 
     def state_for(self, rule, param):
@@ -270,7 +270,7 @@ class FusedStep:
         there = [state[name] for state, name in kept if state[name] is not None]
         numbers = [self.number(position, group, name) for name in rule.numbers]
         leaves = [*params, *grads, *there, *counts, *numbers]
-        arrays = [current(x)._raw if isinstance(x, Tensor) else x for x in leaves]
+        arrays = [x._array if isinstance(x, Tensor) else x for x in leaves]
         inputs = tuple([x._aval if isinstance(x, Tensor) else float for x in leaves])
         count_of = count_of or (0,) * len(params)
         program = prepared(type(rule), rule, count_of, tuple(fresh), inputs, len(counts))
@@ -292,7 +292,7 @@ class FusedStep:
                 give(state[name], result)
         after = results[len(params) + len(kept) :]
         for count, result in zip(counts, after, strict=True):
-            self.counts[id(count)] = count, current(result)._raw if give is not put else result
+            self.counts[id(count)] = count, result._array if give is not put else result
 
     def recorded(self, program, leaves, is_differentiable):
         """Return the results as tensors, recorded on the tape if the group is differentiable."""
@@ -352,7 +352,7 @@ def put(target: Tensor, array):
     """Assign an array to a tensor in place, without history."""
     alone = target._alias is None and not target._aval.mode and not interception.is_noted
     if alone and not isinstance(array, jax.core.Tracer):
-        target._raw = array
+        hold(target, array)
         (target._counter or counter_of(target)).count()
     else:
         permit("step", target, False)

@@ -13,7 +13,7 @@ from ..core import dtypes, executor
 from ..frontend import tensor_data
 from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, wrap
 from .groups import Group, named
 
 # The default of an option that each group must set.
@@ -396,11 +396,11 @@ class _StateLoader:
             return self.count(value)
         if param is not None and param.dtype.is_floating_point | param.dtype.is_complex:
             value = value.detach().to(param.dtype)
-        return wrap(current(value)._raw)
+        return wrap(value._array)
 
     def count(self, value):
         key = value.dtype, value.item()
-        return self.counts.setdefault(key, wrap(current(value)._raw))
+        return self.counts.setdefault(key, wrap(value._array))
 
 
 def _run_hooks(hooks, optimizer, state_dict):

@@ -12,7 +12,7 @@ from ..core.aval import Aval, with_shape
 from ..core.primitive import ARRAY
 from ..tape.mode import INFERENCE, RECORD, current_mode
 from ..tape.record import apply
-from ..tape.tensor import INFERENCE_TENSOR, Tensor, current
+from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held, hold
 from ..tape.version_counter import counter_of
 from .alias import Alias, assign, begin, cut, lock, refuse_leak, root_of, snapshot, take
 from .creation_meta import (
@@ -215,7 +215,8 @@ def move(target: Tensor, made: Tensor):
     refuse_leak(target, made)
     with lock:
         before = _stand_in(target)
-        target._raw, target._aval, target._alias = made._raw, made._aval, made._alias
+        hold(target, held(made), made._aval)
+        target._alias = made._alias
         if target._leaf is not None:
             target._leaf.tangents = None
         if before is not None:

@@ -25,7 +25,7 @@ from . import interception, record
 from .dual_level import Level, Tangents, enabled, in_order, see_below, window
 from .mode import INFERENCE, current_mode
 from .node import ProgramNode
-from .tensor import LeafState, Tensor, current, edge_of, leaf_state, tangents_of, wrap
+from .tensor import LeafState, Tensor, current, edge_of, held, leaf_state, tangents_of, wrap
 
 
 @functools.cache
@@ -365,7 +365,7 @@ def kept(tensor: Tensor) -> Tangents | None:
 def _frozen(value):
     """A tensor as it is now, with its history and its tangents, for nobody to write to."""
     place = (True, *edge_of(value)) if current(value)._tracked else ()
-    return restore(wrap(value._raw, view_ops.plain(value._aval), *place), kept(value))
+    return restore(wrap(held(value), view_ops.plain(value._aval), *place), kept(value))
 
 
 def apart(tensor: Tensor, deeply: bool = False) -> Tensor:

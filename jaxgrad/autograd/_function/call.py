@@ -37,7 +37,7 @@ from ...tape.mode import (
 )
 from ...tape.node import FREED, SECOND_TIME, Node, next_sequence_number
 from ...tape.record import refuse_inference
-from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, known_edge_of, wrap
+from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, held, known_edge_of, wrap
 from .forward_ad import move, moving
 from .saved_variables import Saved, SavedOutput, refuse_attributes, sever
 from .user_rules import Rules, gradients_of, has_setup, put_aside, reserved
@@ -250,7 +250,7 @@ def begin(cls, args):
             node = argument._node
             edges.append(known_edge_of(argument) if node is None else (node, argument._nr))
             inputs.append(argument._aval)
-            before.append(argument._raw)
+            before.append(held(argument))
     ctx.needs_input_grad = tuple(needs)
     recorded = bool(edges)
     if recorded:

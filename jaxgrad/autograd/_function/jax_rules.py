@@ -23,7 +23,7 @@ from ...core.aval import IMMEDIATE
 from ...core.program import bare, conjugate, is_bare
 from ...storage.alias import assign
 from ...tape.mode import PLAIN, RECORD, Draws, switch
-from ...tape.tensor import Tensor, wrap
+from ...tape.tensor import Tensor, hold, wrap
 from . import call as function_call
 from . import linearity, user_rules
 from .saved_variables import Saved, SavedOutput
@@ -76,7 +76,7 @@ def _traced(cls, given):
     tensors = [value for value in outputs if isinstance(value, Tensor)]
     for value, array in zip(tensors, arrays, strict=True):
         if value._alias is None:
-            value._raw = array
+            hold(value, array)
         else:
             assign(value, wrap(array, value._aval), False)
     for saved in ctx._saved:

@@ -9,7 +9,7 @@ from ...core.view_ops import plain
 from ...tape import node_annotations
 from ...tape.dual import kept, restore
 from ...tape.node import Node
-from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, known_edge_of, wrap
+from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, held, known_edge_of, wrap
 
 
 class Saved:
@@ -23,7 +23,7 @@ class Saved:
 
     def __init__(self, tensor: Tensor):
         self.source, self.packed = current(tensor), None
-        self.array, self.aval = tensor._raw, tensor._aval
+        self.array, self.aval = held(tensor), tensor._aval
         self.derived = tensor._node is DERIVED
         self.edge = known_edge_of(tensor) if tensor._tracked else None
         self.tangents = kept(tensor) if tensor._aval.dual else None
@@ -48,7 +48,7 @@ class Saved:
             return self.with_history(self.packed.tensor()._array, ctx)
         source = current(self.source)
         same_place = not source._tracked or self.edge == known_edge_of(source)
-        if source._raw is self.array and source._tracked == (self.edge is not None) and same_place:
+        if held(source) is self.array and source._tracked == (self.edge is not None) and same_place:
             return source
         return self.with_history(self.array, ctx)
 
