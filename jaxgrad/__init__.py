@@ -141,6 +141,6 @@ def __getattr__(name):
     if name in _LATER:
         return getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
     plain = name.removesuffix("_")
-    if name.startswith("_") or plain not in ops.library.names | ops.ALIASES.keys():
+    if name.startswith("_") or plain not in ops.library.names:
         raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")
     return getattr(ops, name)

@@ -103,7 +103,7 @@ def bound_by(statement):
 
 def operators_in(path):
     try:
-        return load(path).names
+        return load(path).operators
     except (OSError, TableError):
         return ()
 

@@ -47,12 +47,9 @@ def install():
     for name in ops.library.methods:
         if not name.startswith("_") and name not in NO_METHODS and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, name))
-    for name in [f"{name}_" for name in (*inplace.NAMES, *ops.ALIASES)]:
+    for name in [f"{name}_" for name in (*inplace.NAMES, *ops.library.table.aliases)]:
         if name not in NO_METHODS and hasattr(ops, name) and not hasattr(Tensor, name):
             setattr(Tensor, name, getattr(ops, name))
-    for name, operator in ops.ALIASES.items():
-        if hasattr(Tensor, operator) and not hasattr(Tensor, name):
-            setattr(Tensor, name, getattr(ops, operator))
     rooms = (factories, conversion, moves, indexing, storage, random, variable)
     for source in (*(room.Methods for room in rooms), _Methods):
         for name, member in vars(source).items():

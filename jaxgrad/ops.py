@@ -49,18 +49,20 @@ class Library:
     ):
         self.table, self.functions, self.parent = table, functions, parent
         self.pointwise = pointwise
-        self.names = frozenset(table.names)
+        self.names = table.operators
         self._overloads: dict[str, Overloads] = {}
 
     @property
     def methods(self) -> list[str]:
-        """The operators that take a tensor called `self` first."""
-        entries = self.table.entries
-        return [
-            name
-            for name in entries
-            if any(_METHOD.search(entry.name.text) for entry in entries[name])
-        ]
+        """The operators that take a tensor called `self` first, and their aliases."""
+        entries, aliases = self.table.entries, self.table.aliases
+        found = [n for n in entries if any(_METHOD.search(e.name.text) for e in entries[n])]
+        return found + [alias for alias, name in aliases.items() if name in found]
+
+    def canonical(self, name: str) -> str:
+        """The operator that `name` means: `abs` for `absolute`, `abs_` for `absolute_`."""
+        aliases, plain = self.table.aliases, name.removesuffix("_")
+        return aliases.get(name) or (f"{aliases[plain]}_" if plain in aliases else name)
 
     def functional(self, name: str) -> str | None:
         """The entry that an in-place operator is made of: its own, or that without the underscore;
@@ -77,6 +79,7 @@ class Library:
         """The operator of that name on JAX values; its entry is read when it is called. Raises
         AttributeError.
         """
+        name = self.table.aliases.get(name, name)
         found = self._overloads.get(name)
         if found is None:
             if name not in self.names:
@@ -134,10 +137,13 @@ class Namespace(types.ModuleType):
 
     def __getattr__(self, name):
         library = self._library
-        functional = library.functional(name)
+        canonical = library.canonical(name)
+        functional = library.functional(canonical)
         if name.startswith("__") or (name not in library.names and functional is None):
             raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
-        if functional is None:
+        if canonical != name:
+            made = getattr(self, canonical)
+        elif functional is None:
             made = operator(name, library.find)
         else:
             made = inplace_operator(name, functional, library.find)
@@ -212,25 +218,14 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     return made
 
 
-# PyTorch's second names for an operator
-ALIASES = {
-    "absolute": "abs", "negative": "neg", "subtract": "sub", "multiply": "mul", "divide": "div",
-    "true_divide": "div", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
-    "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-    "clip": "clamp", "fix": "trunc",
-    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne",
-}  # fmt: skip
-
 library = _shipped()
 primitive.op.find = library.find
 _operators = Namespace(__name__, library)
 
 
 def __getattr__(name):
-    plain = name.removesuffix("_")
-    found = ALIASES.get(name) or (f"{ALIASES[plain]}_" if plain in ALIASES else name)
-    return getattr(_operators, found)
+    return getattr(_operators, name)
 
 
 def __dir__():
-    return sorted({*globals(), *library.names, *ALIASES})
+    return sorted({*globals(), *library.names})

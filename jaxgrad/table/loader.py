@@ -2,15 +2,12 @@
 
 import linecache
 import os
-import re
 
+from jaxgrad.table import operators as by_operator
 from jaxgrad.table import reader
 from jaxgrad.table.checks import check
 from jaxgrad.table.mistakes import Mistake, TableError, bare
 from jaxgrad.table.rule import RuleBuilder
-
-BASE = re.compile(r"\s*([A-Za-z_]\w*)\s*[.(]", re.ASCII)
-BLANKS = re.compile(r"\s+")
 
 
 def load(path, functions=frozenset(), operators=frozenset()):
@@ -46,24 +43,36 @@ def _table(data, path, functions, operators):
 class Table:
     """The rules of a table, by the base names of their operators.
 
-    `names` are those names in the order of the file; `path` is where it came from.
+    `names`: those names in the order of the file; `aliases`: the operator that each second name
+    means; `operators`: the names of both kinds; `path`: where the table came from.
     """
 
     def __init__(self, source, entries, functions, operators):
         self.path, self.mistakes = source.path, source.mistakes
-        self.entries, self.found = _by_name(source, entries), {}
+        self.entries, self.found = by_operator.entries_of(source, entries), {}
+        self.aliases = by_operator.aliases(source, self.entries)
         self.names = tuple(self.entries)
-        self.callable = frozenset(functions) | frozenset(operators) | frozenset(self.names)
+        self.operators = frozenset((*self.names, *self.aliases))
         self.functions = frozenset(functions)
+        self.callable = self.functions | frozenset(operators) | self.operators
 
     def __len__(self):
         return sum(map(len, self.entries.values()))
 
     def __contains__(self, name):
-        return name in self.entries
+        return name in self.operators
+
+    def doc(self, name):
+        """The sentence that describes an operator, None where its entry has none.
+
+        No entry is checked for it: `rules` and `check` report a `doc:` that is no sentence.
+        """
+        first = self.entries[self.aliases.get(name, name)][0]
+        return getattr(first.values.get("doc"), "text", None)
 
     def rules(self, name):
         """The Rule of each overload of the operator `name`; a TableError if one has a mistake."""
+        name = self.aliases.get(name, name)
         found = self.found.get(name)
         if found is None:
             rules, mistakes = self._read(name)
@@ -97,28 +106,9 @@ class Table:
             if rule:
                 check(rule, builder.mistake)
                 rules.append(rule)
+        by_operator.check_docs(self.entries[name], report)
         _check_signatures(rules, report)
         return tuple(rules), mistakes
-
-
-def _by_name(source, entries):
-    """The entries of each operator, by base name; duplicates and nameless ones become mistakes."""
-    found, places = {}, {}
-    for entry in entries:
-        text = entry.name.text
-        title, base = text.partition("(")[0].strip(), BASE.match(text)
-        key = title if "->" in text else BLANKS.sub("", text)
-        if base is None:
-            cause = f"its name {reader.shown(text)} is no schema"
-            source.mistake(entry.name.place(), title or "?", cause, "name(Type argument) -> Type")
-        elif key in places:
-            cure = "remove one of the two, or give it another overload name"
-            cause = f"a second entry for it; the first is in line {places[key]}"
-            source.mistake(entry.name.place(), title, cause, cure)
-        else:
-            places[key] = entry.name.line
-            found.setdefault(base[1], []).append(entry)
-    return found
 
 
 def _check_signatures(rules, report):

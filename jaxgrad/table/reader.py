@@ -7,6 +7,7 @@ several documents, duplicate keys, and whatever is too large or too deep.
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import yaml
 
@@ -30,8 +31,7 @@ class EndOfReading(Exception):
     """No more of this file can be understood."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A string of the file; line and column are those of its first character, counted from 1.
 
     `plain` is False where the text and its spelling differ (folded lines, escapes), so that no
@@ -61,12 +61,12 @@ class Collection:
         return self.line, self.column
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry: the scalar of its name, and its other keys with their values."""
+class Entry(NamedTuple):
+    """One entry: the scalar of its name; its other keys, and their values, by the keys' texts."""
 
     name: Scalar
-    pairs: list
+    keys: dict
+    values: dict
 
 
 class Source:
@@ -241,25 +241,29 @@ def entry(source, node, number):
         if isinstance(node, Scalar) or node.kind == "list":
             source.mistake(node.place(), f"entry {number}", "it is no map", FORM)
         return None
-    pairs = list(zip(node.items[::2], node.items[1::2], strict=False))
-    keys = [key.text if isinstance(key, Scalar) else None for key, _ in pairs]
-    name = pairs[keys.index("name")][1] if "name" in keys else None
+    keys, values, refused = {}, {}, []
+    for key, value in zip(node.items[::2], node.items[1::2], strict=False):
+        text = getattr(key, "text", None)
+        if text in keys or text in (None, "<<"):
+            refused.append(key)
+        else:
+            keys[text], values[text] = key, value
+    name = values.pop("name", None)
     if not isinstance(name, Scalar) or not name.text.strip():
         source.mistake(node.place(), f"entry {number}", "it has no name", FORM)
         return None
+    del keys["name"]
     title = name.text.partition("(")[0].strip() or f"entry {number}"
-    for position, (key, _) in enumerate(pairs):
-        check_key(source, title, key, keys[:position])
-    first = dict(reversed(list(zip(keys, pairs, strict=True))))
-    others = [pair for key, pair in first.items() if key not in ("name", "<<", None)]
-    return Entry(name, others[::-1])
+    for key in refused:
+        refuse_key(source, title, key)
+    return Entry(name, keys, values)
 
 
-def check_key(source, title, key, before):
+def refuse_key(source, title, key):
     if not isinstance(key, Scalar):
         source.mistake(key.place(), title, "a key that is no text", FORM)
     elif key.text == "<<":
         source.mistake(key.place(), title, "a merge key", "write the keys out")
-    elif key.text in before:
+    else:
         cause = f"the key {shown(key.text)} stands twice"
         source.mistake(key.place(), title, cause, "remove one of the two")

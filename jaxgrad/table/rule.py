@@ -19,7 +19,7 @@ from jaxgrad.table.reader import Collection, Scalar
 from jaxgrad.table.schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
-OWN_KEYS = ("forward", "write", "node", "output_differentiability")
+OWN_KEYS = ("doc", "alias", "forward", "write", "node", "output_differentiability")
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )
@@ -120,8 +120,7 @@ class RuleBuilder:
         """The Rule, not yet checked as a whole; None if too little of it could be read."""
         if not self.read_schema():
             return None
-        self.values = {key.text: value for key, value in self.entry.pairs}
-        self.keys = {key.text: key for key, _ in self.entry.pairs}
+        self.keys, self.values = self.entry.keys, self.entry.values
         self.outputs = self.output_names()
         self.check_names()
         inputs, outputs = self.sort_keys()

@@ -1,0 +1,122 @@
+"""The entries of each operator, and the two keys that hold for all its overloads.
+
+`doc:`, the sentence that describes the operator to users, and `alias:`, its other names, stand in
+the first entry of its name.
+"""
+
+import re
+
+from jaxgrad.table.mistakes import shown
+from jaxgrad.table.reader import Scalar
+
+MAX_DOC = 160
+BASE = re.compile(r"\s*([A-Za-z_]\w*)\s*[.(]", re.ASCII)
+BLANKS = re.compile(r"\s+")
+ITEM = re.compile(r"[^,\s][^,]*[^,\s]|[^,\s]")
+NAME = re.compile(r"[A-Za-z](_?[A-Za-z0-9])*_?")
+NAMES = "write the other names of the operator, separated by commas"
+
+
+def entries_of(source, entries):
+    """The entries of each operator, by base name; duplicates and nameless ones become mistakes."""
+    found, places = {}, {}
+    for entry in entries:
+        text = entry.name.text
+        title, base = _title(entry), BASE.match(text)
+        key = title if "->" in text else BLANKS.sub("", text)
+        if base is None:
+            cause = f"its name {shown(text)} is no schema"
+            source.mistake(entry.name.place(), title or "?", cause, "name(Type argument) -> Type")
+        elif key in places:
+            cure = "remove one of the two, or give it another overload name"
+            cause = f"a second entry for it; the first is in line {places[key]}"
+            source.mistake(entry.name.place(), title, cause, cure)
+        else:
+            places[key] = entry.name.line
+            found.setdefault(base[1], []).append(entry)
+    return found
+
+
+def _title(entry):
+    return entry.name.text.partition("(")[0].strip()
+
+
+# alias
+
+
+def aliases(source, operators):
+    """The operator that each alias means; `operators` are the entries of each, by base name."""
+    found = {}
+    for operator, entries in operators.items():
+        for entry in entries:
+            if "alias" in entry.keys:
+                _add_aliases(source, operators, operator, entry, found)
+    return {alias: operator for alias, (operator, _) in found.items()}
+
+
+def _add_aliases(source, operators, operator, entry, found):
+    """Add `{alias: (operator, line)}` for the names in the entry's `alias:`."""
+    title, value = _title(entry), entry.values["alias"]
+    for place, cause, cure in _misplaced("alias", entry, operators[operator]):
+        source.mistake(place, title, cause, cure)
+    items = list(ITEM.finditer(value.text)) if isinstance(value, Scalar) else []
+    if not items:
+        source.mistake(value.place(), title, "`alias:` holds no names", NAMES)
+    for item in items:
+        wrong = _wrong_alias(item[0], operator, operators, found)
+        if wrong:
+            source.mistake(value.place(item.start()), title, *wrong)
+        found.setdefault(item[0], (operator, value.line))
+
+
+def _wrong_alias(alias, operator, operators, found):
+    """Cause and cure if `alias` cannot be another name of `operator`, else None."""
+    if not NAME.fullmatch(alias):
+        return f"{shown(alias)} cannot be an operator's name", NAMES
+    if alias == operator:
+        return f"{alias!r} is an alias of itself", "remove it"
+    if alias in operators:
+        line = operators[alias][0].name.line
+        return f"the alias {alias!r} has an entry of its own in line {line}", "remove one of them"
+    if alias in found:
+        other, line = found[alias]
+        return f"a second alias {alias!r}; the first is of {other!r} in line {line}", "remove one"
+    if alias.endswith("_") != operator.endswith("_"):
+        cure = "only in-place operators have names that end with an underscore"
+        return f"{alias!r} cannot be an alias of {operator!r}", cure
+    return None
+
+
+def _misplaced(key, entry, entries):
+    """Place, cause and cure if `key` stands in an entry that is not the first of its operator."""
+    if entry is not entries[0] and key in entry.keys:
+        cure = f"write it in the first, in line {entries[0].name.line}"
+        yield entry.keys[key].place(), f"`{key}:` in a later entry of its operator", cure
+
+
+# doc
+
+
+def check_docs(entries, report):
+    """Report `doc:` keys that are misplaced or no sentence."""
+    for entry in entries:
+        for place, cause, cure in _misplaced("doc", entry, entries):
+            report(place, _title(entry), cause, cure)
+    first = entries[0]
+    wrong = "doc" in first.keys and _wrong_doc(first.values["doc"])
+    if wrong:
+        report(first.values["doc"].place(), _title(first), *wrong)
+
+
+def _wrong_doc(value):
+    """Cause and cure if a value is no sentence, else None."""
+    cure = "write a sentence that says what the operator computes"
+    if not isinstance(value, Scalar) or not value.one_line:
+        return "`doc:` is no text on one line", cure
+    if not value.text.strip():
+        return "`doc:` is empty", cure
+    if not value.text.endswith("."):
+        return "`doc:` does not end with a full stop", cure
+    if len(value.text) > MAX_DOC:
+        return f"`doc:` has {len(value.text)} characters", f"write at most {MAX_DOC}"
+    return None
