@@ -7,9 +7,9 @@ tensor([2., 4.])
 """
 
 import importlib
-from importlib.util import find_spec
+import importlib.util
 
-if find_spec("jaxgrad.rules") is None:
+if importlib.util.find_spec("jaxgrad.rules") is None:
     raise ImportError("this checkout of jaxgrad is not installed: run pip install -e . in it")
 
 from . import autograd as autograd
@@ -133,6 +133,8 @@ _LATER |= dict.fromkeys(
     "amp.autocast_mode",
 )
 
+_MODULES = ("amp", "autograd", "func", "nn", "ops", "optim", "random", "tracing", "utils")
+
 
 def __getattr__(name):
     """Every operator of the table is a function here, and its in-place form."""
@@ -140,7 +142,19 @@ def __getattr__(name):
         return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
-    plain = name.removesuffix("_")
-    if name.startswith("_") or plain not in ops.library.names:
+    if not _is_operator(name):
         raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")
     return getattr(ops, name)
+
+
+def __dir__():
+    """What users call: no module of the core, and no operator that torch has in torch.ops alone."""
+    mine = [name for name, value in globals().items() if type(value) is not type(importlib)]
+    helpers = ("_backward", "_forward")
+    operators = [name for name in dir(ops) if _is_operator(name) and not name.endswith(helpers)]
+    offered = {*mine, *operators, *_MODULES, *_LATER}
+    return sorted(name for name in offered if not name.startswith("_"))
+
+
+def _is_operator(name):
+    return not name.startswith("_") and name.removesuffix("_") in ops.library.names

@@ -111,6 +111,12 @@ def python_type(kind: Type) -> str:
     return f"{item} | None" if kind.optional else item
 
 
+def union(annotations) -> Text:
+    """The union of annotations, None last."""
+    parts = dict.fromkeys(part for each in annotations for part in each.split(" | "))
+    return Text(" | ".join(sorted(parts, key="None".__eq__)))
+
+
 def returned_type(schema: Schema) -> str:
     """The annotation of what an operator returns; fields show their names."""
     found = schema.returns
@@ -133,8 +139,8 @@ def signature_of(schema: Schema, inplace: bool = False) -> Signature:
     """One overload as a Python signature."""
     parameters = [_parameter(argument) for argument in schema.arguments]
     if takes_out(schema) and not inplace:
-        kind = "Tensor" if len(schema.returns) == 1 else "tuple[Tensor, ...]"
-        parameters.append(Parameter("out", KEYWORD, default=None, annotation=Text(f"{kind} | None")))
+        kind = Text("Tensor | None" if len(schema.returns) == 1 else "tuple[Tensor, ...] | None")
+        parameters.append(Parameter("out", KEYWORD, default=None, annotation=kind))
     return Signature(parameters, return_annotation=Text(returned_type(schema)))
 
 
@@ -151,12 +157,19 @@ def merged(signatures: list[Signature]) -> Signature:
         return signatures[0]
     longest = max(map(_positional, signatures), key=len)
     positional = _loosened(longest, signatures)
-    names = {parameter.name for parameter in positional}
-    every = {p.name: p for s in signatures for p in s.parameters.values() if p.name not in names}
-    keywords = [p.replace(kind=KEYWORD, default=_default(p)) for p in every.values()]
+    others = dict.fromkeys(name for signature in signatures for name in signature.parameters)
+    names = others.keys() - {parameter.name for parameter in positional}
+    keywords = [_common(name, signatures) for name in others if name in names]
     keywords.sort(key=lambda parameter: parameter.name == "out")
-    kinds = dict.fromkeys(signature.return_annotation for signature in signatures)
-    return Signature([*positional, *keywords], return_annotation=Text(" | ".join(kinds)))
+    kinds = union(signature.return_annotation for signature in signatures)
+    return Signature([*positional, *keywords], return_annotation=kinds)
+
+
+def _common(name, signatures) -> Parameter:
+    """The keyword argument of a name that some of the signatures have."""
+    found = [s.parameters[name] for s in signatures if name in s.parameters]
+    kinds = union(parameter.annotation for parameter in found)
+    return found[0].replace(kind=KEYWORD, default=_default(found[0]), annotation=kinds)
 
 
 def _positional(signature) -> list[Parameter]:
@@ -170,9 +183,9 @@ def _loosened(parameters, signatures) -> list[Parameter]:
         same = [signature.parameters.get(parameter.name) for signature in signatures]
         required = required and all(p is not None and p.default is p.empty for p in same)
         there = [s[position] for s in map(_positional, signatures) if position < len(s)]
-        kinds = dict.fromkeys(kind for p in there for kind in p.annotation.split(" | "))
         default = Parameter.empty if required else _default(parameter)
-        found.append(parameter.replace(default=default, annotation=Text(" | ".join(kinds))))
+        kinds = union(each.annotation for each in there)
+        found.append(parameter.replace(default=default, annotation=kinds))
     return found
 
 
@@ -193,17 +206,11 @@ class Docstring:
         self.broadcasts = any(len(rule.tensor_arguments) > 1 for rule in self.pointwise)
 
     def text(self) -> str:
-        formulas = [line for rule in self.rules for line in self.formulas(rule)]
-        sections = {
-            "Arguments": self.arguments(),
-            "Returns": self.returns(),
-            "Raises": self.errors(),
-            "Formulas": formulas,
-            "Example": self.example(),
-        }
         paragraphs = [*self.summary()]
-        for title, lines in sections.items():
-            paragraphs.append("\n    ".join([f"{title}:", *lines]))
+        for title in ("Arguments", "Returns", "Raises", "Formulas", "Example"):
+            lines = list(getattr(self, title.lower())())
+            if lines:
+                paragraphs.append("\n    ".join([f"{title}:", *lines]))
         return "\n\n".join(paragraphs)
 
     def is_pointwise(self, rule: Rule) -> bool:
@@ -219,30 +226,29 @@ class Docstring:
             yield "\n".join(f"    {self.name}{signature}" for signature in self.signatures)
 
     def arguments(self):
-        kinds: dict[str, dict[str, None]] = {}
+        kinds: dict[str, list[str]] = {}
         for signature in self.signatures:
             for name, parameter in signature.parameters.items():
-                kinds.setdefault(name, {})[parameter.annotation] = None
+                kinds.setdefault(name, []).append(parameter.annotation)
         for name in sorted(kinds, key="out".__eq__):
-            tensor = self.broadcasts and name != "out" and "Tensor" in kinds[name]
-            said = [ARGUMENTS.get(name), "shapes broadcast, dtypes promote" if tensor else None]
-            yield f"{name}: {': '.join([' | '.join(kinds[name]), *filter(None, said)])}"
+            tensor = self.broadcasts and "Tensor" in kinds[name]
+            said = ARGUMENTS.get(name, "shapes broadcast, dtypes promote" if tensor else None)
+            yield f"{name} ({union(kinds[name])}){f': {said}' if said else ''}"
 
     def returns(self):
-        kinds = dict.fromkeys(signature.return_annotation for signature in self.signatures)
-        yield " | ".join(kinds) + self.returned()
+        kinds = union(signature.return_annotation for signature in self.signatures)
+        yield f"{kinds}{self.returned()}"
 
     def returned(self) -> str:
         if self.inplace:
             return ": the first argument"
         if self.rules[0].is_view:
             return ": a view, which shares the storage of the first argument"
-        shape = "to which the arguments broadcast" if self.broadcasts else "of the argument"
+        shape = "to which the tensors broadcast" if self.broadcasts else "of the argument"
         return f": of the shape {shape}" if self.pointwise else ""
 
-    def errors(self):
-        several = len(self.rules) > 1
-        yield f"TypeError: {'no overload fits' if several else 'the schema does not fit'} the arguments"
+    def raises(self):
+        yield "TypeError: the arguments fit no overload"
         if self.broadcasts:
             yield "RuntimeError: the shapes do not broadcast"
         if any("dim" in signature.parameters for signature in self.signatures):
@@ -251,27 +257,31 @@ class Docstring:
             yield "RuntimeError: the first argument is a leaf that requires grad, outside no_grad()"
             yield "RuntimeError: it cannot hold the shape or the dtype of the result"
 
-    def formulas(self, rule: Rule):
-        """Those of one overload, as they stand in its entry."""
-        yield rule.schema.text
-        yield f"    value: {self.value(rule)}"
-        for names, formula in rule.gradients:
-            yield f"    gradient of {', '.join(names)}: {_shown(formula)}"
-        if rule.differentiable_inputs:
-            for name in rule.differentiable_outputs:
+    def formulas(self):
+        """Those of each overload, as they stand in its entry."""
+        for rule in self.rules:
+            yield rule.schema.text
+            yield f"    value: {self.value(rule)}"
+            for names, formula in rule.gradients:
+                yield f"    gradient of {', '.join(names)}: {_shown(formula)}"
+            for name in rule.differentiable_outputs if rule.differentiable_inputs else ():
                 yield f"    tangent of {name}: {_shown(rule.tangents.get(name, TRANSPOSE))}"
 
     def value(self, rule: Rule) -> str:
         if rule.forward is not None:
             return rule.forward.text
-        function, names = self.library.value_function(rule), _names_of_value(rule.schema)
-        found = (f"{f.__name__}.{n}" for f in FAMILIES for n in names if getattr(f, n, 0) is function)
-        return next(found, rule.schema.name)
+        function, schema = self.library.value_function(rule), rule.schema
+        bases = [schema.name, schema.name[:-1]] if schema.inplace else [schema.name]
+        names = [name for base in bases for name in (f"{base}_{schema.overload}", base)]
+        found = (f"{f.__name__}.{n}" for f in FAMILIES for n in names if vars(f).get(n) is function)
+        return next(found, schema.name)
 
     def example(self):
         """The entry's example as a doctest; of an in-place form, that it returns its argument."""
-        text = self.library.table.example(self.rules[0].schema.name)
-        call, result = text.rsplit(" -> ", 1)
+        found = self.library.table.example(self.rules[0].schema.name)
+        return () if found is None else self.doctest(*found)
+
+    def doctest(self, call, result):
         yield ">>> import jaxgrad as torch"
         if not self.inplace:
             yield from (f">>> {call}", result)
@@ -286,10 +296,6 @@ class Docstring:
 TRANSPOSE = Word("transpose")
 
 
-def _names_of_value(schema: Schema) -> list[str]:
-    bases = [schema.name, schema.name[:-1]] if schema.inplace else [schema.name]
-    return [name for base in bases for name in (f"{base}_{schema.overload}", base)]
-
-
 def _shown(formula) -> str:
-    return formula.text if isinstance(formula, Formula) else WORDS.get(formula.kind, formula.message)
+    is_formula = isinstance(formula, Formula)
+    return formula.text if is_formula else WORDS.get(formula.kind, formula.message)

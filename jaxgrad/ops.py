@@ -23,6 +23,7 @@ import jax
 
 from . import abstract, primitive, rules
 from .dispatch import operator
+from .documentation import document
 from .inplace import NAMES as INPLACE
 from .inplace import inplace_operator
 from .primitive import Overloads, Primitive
@@ -144,14 +145,17 @@ class Namespace(types.ModuleType):
         if canonical != name:
             made = getattr(self, canonical)
         elif functional is None:
-            made = operator(name, library.find)
+            made = document(operator(name, library.find), library, name)
         else:
-            made = inplace_operator(name, functional, library.find)
+            made = document(inplace_operator(name, functional, library.find), library, name)
         setattr(self, name, made)
         return made
 
     def __dir__(self):
-        return sorted({*super().__dir__(), *self._library.names})
+        library = self._library
+        written = {f"{name.removeprefix('_')}_" for name in library.names if name[-1] != "_"}
+        inplace = (name for name in written if library.functional(library.canonical(name)))
+        return sorted({*library.names, *inplace})
 
 
 def public_functions(source) -> dict[str, Callable]:
@@ -228,4 +232,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *library.names})
+    loaded = [name for name, value in globals().items() if isinstance(value, Namespace)]
+    return sorted({*dir(_operators), *loaded, "load"} - {"_operators"})

@@ -19,7 +19,7 @@ from jaxgrad.table.reader import Collection, Scalar
 from jaxgrad.table.schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
-OWN_KEYS = ("doc", "alias", "forward", "write", "node", "output_differentiability")
+OWN_KEYS = ("doc", "example", "alias", "forward", "write", "node", "output_differentiability")
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )
