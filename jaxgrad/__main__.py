@@ -2,6 +2,6 @@
 
 import sys
 
-from jaxgrad.check import main
+from .cli import main
 
 sys.exit(main())

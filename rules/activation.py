@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxgrad.rules import shape
 
-from jaxgrad import promotion
-from jaxgrad.dtypes import BOOLEAN, COMPLEX, INTEGRAL
+from jaxgrad.core import promotion
+from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 
 _real = promotion.without(BOOLEAN, COMPLEX)
 _floating = promotion.without(BOOLEAN, INTEGRAL, COMPLEX)

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxgrad import dtypes, promotion
-from jaxgrad.primitive import op
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.primitive import op
 
 # results show the strides of their operands, as PyTorch's elementwise operators do
 POINTWISE = True

@@ -5,7 +5,7 @@ import functools
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad import dtypes, promotion
+from jaxgrad.core import dtypes, promotion
 
 # results show the strides of their operands, as PyTorch's elementwise operators do
 POINTWISE = True

@@ -10,11 +10,10 @@ import math
 import jax.numpy as jnp
 import numpy
 from jax import lax
+from jaxgrad.rules import shape as shapes
 
-from jaxgrad import dtypes, promotion
-from jaxgrad.primitive import op
-
-from . import shape as shapes
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.primitive import op
 
 
 class OutOfBounds(IndexError, RuntimeError):

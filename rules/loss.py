@@ -12,8 +12,8 @@ from jax import lax
 from jax.scipy import special
 from jaxgrad.rules import activation
 
-from jaxgrad import dtypes, promotion
-from jaxgrad.dtypes import BOOLEAN, COMPLEX, INTEGRAL
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 
 MEAN, SUM = 1, 2
 

@@ -10,10 +10,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jaxgrad.rules import shape as shapes
 
-from jaxgrad import dtypes, promotion
-
-from . import shape as shapes
+from jaxgrad.core import dtypes, promotion
 
 
 def _contract(first, second, contracting, batch=((), ())):

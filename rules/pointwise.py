@@ -8,8 +8,8 @@ import warnings
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad import dtypes, promotion
-from jaxgrad.primitive import op
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.primitive import op
 
 # results show the strides of their operands, as PyTorch's elementwise operators do
 POINTWISE = True

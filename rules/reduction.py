@@ -8,10 +8,9 @@ import math
 
 import jax.numpy as jnp
 from jax import lax
+from jaxgrad.rules import shape as shapes
 
-from jaxgrad import dtypes, promotion
-
-from . import shape as shapes
+from jaxgrad.core import dtypes, promotion
 
 # dimensions
 

@@ -6,8 +6,8 @@ import operator
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad import promotion
-from jaxgrad.primitive import op
+from jaxgrad.core import promotion
+from jaxgrad.core.primitive import op
 
 
 def wrap_dim(dim, ndim):

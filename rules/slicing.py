@@ -2,11 +2,10 @@
 
 import jax.numpy as jnp
 from jax import lax
+from jaxgrad.rules import shape as shapes
 
-from jaxgrad import dtypes, promotion
-from jaxgrad.primitive import op
-
-from . import shape as shapes
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.primitive import op
 
 # one place of a dimension
 

@@ -4,12 +4,11 @@ import math
 
 import jax.numpy as jnp
 from jax import lax
+from jaxgrad.rules import indexing, pointwise, slicing
+from jaxgrad.rules import shape as shapes
 
-from jaxgrad import dtypes
-from jaxgrad.primitive import op
-
-from . import indexing, pointwise, slicing
-from . import shape as shapes
+from jaxgrad.core import dtypes
+from jaxgrad.core.primitive import op
 
 # windows of a dimension
 

@@ -12,12 +12,11 @@ import operator
 import jax.numpy as jnp
 import numpy
 from jax import lax
+from jaxgrad.rules import indexing, pointwise, slicing
+from jaxgrad.rules import shape as shapes
 
-from jaxgrad import dtypes, promotion
-from jaxgrad.primitive import op
-
-from . import indexing, pointwise, slicing
-from . import shape as shapes
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.primitive import op
 
 
 def _dtype(tensor):

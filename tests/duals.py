@@ -10,7 +10,7 @@ from problems import pack, to_array, to_tensor, unpack
 
 import jaxgrad
 from jaxgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 
 def directions_of(problem, vector):

@@ -5,8 +5,8 @@ import gc
 import traceback
 from pathlib import Path
 
-from jaxgrad import nodes
-from jaxgrad.autograd import engine
+from jaxgrad.autograd._engine import graph_task
+from jaxgrad.tape import node
 
 TESTS = str(Path(__file__).parent)
 
@@ -19,13 +19,13 @@ def no_graph_is_left(monkeypatch):
     ran, which may tie a leaf to its own gradient.
     """
     recorded = []
-    begin = engine.Pass.__init__
+    begin = graph_task.Pass.__init__
 
     def noting(run, retain_graph, create_graph, *args, **kwargs):
         recorded.append(create_graph)
         begin(run, retain_graph, create_graph, *args, **kwargs)
 
-    monkeypatch.setattr(engine.Pass, "__init__", noting)
+    monkeypatch.setattr(graph_task.Pass, "__init__", noting)
     gc.freeze()  # what was there before is then in nobody's way
     try:
         yield
@@ -42,7 +42,7 @@ def no_graph_is_left(monkeypatch):
 
 def alive() -> list[str]:
     """The nodes that were made since the last `gc.freeze()`, be they garbage in a cycle."""
-    return [repr(each) for each in gc.get_objects() if isinstance(each, nodes.Node)]
+    return [repr(each) for each in gc.get_objects() if isinstance(each, node.Node)]
 
 
 def empty_frames():

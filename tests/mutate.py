@@ -31,7 +31,7 @@ import recorded
 from recorded import SAMPLES
 
 from jaxgrad import ops
-from jaxgrad.primitive import Primitive
+from jaxgrad.core.primitive import Primitive
 from jaxgrad.table import Formula
 
 SEED = 0

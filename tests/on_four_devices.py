@@ -11,7 +11,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxgrad as torch
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 MESH = jax.make_mesh((4,), ("batch",), axis_types=(AxisType.Auto,))
 ROWS, WHOLE = NamedSharding(MESH, P("batch")), NamedSharding(MESH, P())

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy
 
 import jaxgrad
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 
 def pack(arrays):

@@ -24,7 +24,7 @@ import numpy
 
 import jaxgrad
 from jaxgrad import ops
-from jaxgrad.documentation import public_name, python_type, takes_out
+from jaxgrad.ops.documentation import public_name, python_type, takes_out
 from jaxgrad.table import REQUIRED
 
 ROOT = Path(jaxgrad.__file__).parent

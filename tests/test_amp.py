@@ -9,8 +9,9 @@ import pytest
 from as_torch import as_torch, error, parameters, warned
 
 import jaxgrad
-from jaxgrad import casting, modes
-from jaxgrad.dispatch import Operator
+from jaxgrad.ops import autocast
+from jaxgrad.ops.dispatch import Operator
+from jaxgrad.tape import mode
 
 pytestmark = pytest.mark.slow
 
@@ -517,14 +518,14 @@ def test_S05_nobody_pays_for_it_afterwards():
     with jaxgrad.autocast("cpu"), pytest.raises(ValueError, match="inside"):
         with jaxgrad.autocast("cpu", enabled=False):
             assert Operator.bind is plain[0]
-        assert Operator.bind is not plain[0] and modes.lift is not None
+        assert Operator.bind is not plain[0] and mode.lift is not None
         raise ValueError("inside")
     assert (Operator.bind, Operator.write_into) == plain
-    assert modes.lift is None and casting._open == 0
+    assert mode.lift is None and autocast._open == 0
 
 
 def test_S05_on_a_device_that_is_not_there():
-    if jaxgrad.devices.has("cuda"):
+    if jaxgrad.core.device.has("cuda"):
         return
     with pytest.warns(UserWarning, match="CUDA is not available"):
         scaler = jaxgrad.amp.GradScaler()

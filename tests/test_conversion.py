@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxgrad
-from jaxgrad import dtypes
+from jaxgrad.core import dtypes
 
 EVERY_DTYPE = pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
 

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy
 import pytest
 
-from jaxgrad import dtypes
+from jaxgrad.core import dtypes
 
 RECORDED = json.loads((Path(__file__).parent / "oracle" / "promotion.json").read_text())
 ATTRIBUTES = RECORDED["attributes"]

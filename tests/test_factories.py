@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxgrad
-from jaxgrad import creation
+from jaxgrad.frontend import array_creation
 
 RECORDED = json.loads((Path(__file__).parent / "oracle" / "factories.json").read_text())
 
@@ -140,7 +140,7 @@ def test_large_arrays_are_made_by_jax():
 
 def test_what_is_asked_for_often_is_made_by_jax(monkeypatch):
     expected = all_factories()
-    monkeypatch.setattr(creation, "FREQUENT", 0)
+    monkeypatch.setattr(array_creation, "FREQUENT", 0)
     for name, found in all_factories().items():
         assert found.dtype is expected[name].dtype
         np.testing.assert_allclose(found.numpy(), expected[name].numpy(), rtol=1e-6)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxgrad as torch
-from jaxgrad import dtypes
+from jaxgrad.core import dtypes
 
 
 def leaf(*values, dtype=None):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgrad import layouts
+from jaxgrad.core import strides as layouts
 
 RECORDED = json.loads((Path(__file__).parent / "oracle" / "layouts.json").read_text())
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxgrad
-from jaxgrad import promotion
+from jaxgrad.core import promotion
 
 pytestmark = pytest.mark.slow
 

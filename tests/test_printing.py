@@ -7,7 +7,8 @@ import checks
 import numpy
 import pytest
 
-from jaxgrad import dtypes, printing
+from jaxgrad.core import dtypes
+from jaxgrad.frontend import printing
 
 RECORDED = json.loads((Path(__file__).parent / "oracle" / "printing.json").read_text())
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy
 import pytest
 
-from jaxgrad import dtypes, promotion
+from jaxgrad.core import dtypes, promotion
 
 RECORDED = json.loads((Path(__file__).parent / "oracle" / "promotion.json").read_text())
 OPERANDS = RECORDED["operands"]

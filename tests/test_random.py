@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxgrad
-from jaxgrad import creation
+from jaxgrad.frontend import array_creation
 
 pytestmark = pytest.mark.slow
 
@@ -190,7 +190,7 @@ def test_what_is_drawn_often_gets_a_program_and_the_same_numbers(monkeypatch):
         return [jaxgrad.rand(3, 4).tolist() for _ in range(6)]
 
     expected = drawn()
-    monkeypatch.setattr(creation, "FREQUENT", 3)
+    monkeypatch.setattr(array_creation, "FREQUENT", 3)
     np.testing.assert_allclose(drawn(), expected, rtol=1e-6)
 
 

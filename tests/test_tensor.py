@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxgrad
-from jaxgrad import dtypes
+from jaxgrad.core import dtypes
 
 
 def leaf(*values, **options):

@@ -18,7 +18,7 @@ import pytest
 
 import jaxgrad as torch
 import jaxgrad.autograd.forward_ad as fwAD
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 outside = torch.tensor([1.0, 2.0])
 flag = True

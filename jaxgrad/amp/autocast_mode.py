@@ -1,9 +1,9 @@
 """`autocast`: matrix products in half precision, losses in float32, parameters and their gradients
 as they are.
 
-Which operators these are is PyTorch's choice for CPUs, whatever the device (casting.py). What holds
-is noted for the current thread or asyncio task, and a function compiled by `jaxgrad.jit` has a
-program of its own for it.
+Which operators these are is PyTorch's choice for CPUs, whatever the device (ops/autocast.py). What
+holds is noted for the current thread or asyncio task, and a function compiled by `jaxgrad.jit` has
+a program of its own for it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import warnings
 
 import jax
 
-from .. import casting, devices, modes
-from ..dtypes import bfloat16, dtype, float16
-from ..tensor import Tensor
+from ..core.device import has
+from ..core.dtypes import bfloat16, dtype, float16
+from ..ops.autocast import Cache, is_eligible, switch
+from ..tape import mode
+from ..tape.tensor import Tensor
 
 _USUAL = {"cpu": bfloat16, "cuda": float16, "tpu": bfloat16}
 HALVES = (bfloat16, float16)
@@ -52,7 +54,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     ...     jaxgrad.is_autocast_enabled("cpu")
     True
     """
-    return _known(device_type) in dict(modes.casting.get() or ())
+    return _known(device_type) in dict(mode.casting.get() or ())
 
 
 def set_autocast_enabled(device_type: str, enabled: bool):
@@ -63,11 +65,11 @@ def set_autocast_enabled(device_type: str, enabled: bool):
     torch.bfloat16
     >>> jaxgrad.set_autocast_enabled("cpu", False)
     """
-    held = dict(modes.casting.get() or ())
+    held = dict(mode.casting.get() or ())
     held.pop(_known(device_type), None)
     if enabled:
         held[device_type] = get_autocast_dtype(device_type)
-    casting.switch(tuple(sorted(held.items(), key=str)) or None)
+    switch(tuple(sorted(held.items(), key=str)) or None)
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
@@ -105,7 +107,7 @@ def set_autocast_cache_enabled(enabled: bool):
     """
     _caching.set(enabled)
     if not enabled:
-        modes.casts.set(None)
+        mode.casts.set(None)
 
 
 def clear_autocast_cache():
@@ -113,8 +115,8 @@ def clear_autocast_cache():
 
     >>> jaxgrad.clear_autocast_cache()
     """
-    if modes.casts.get() is not None:
-        modes.casts.get().entries.clear()
+    if mode.casts.get() is not None:
+        mode.casts.get().entries.clear()
 
 
 class autocast:
@@ -149,7 +151,7 @@ class autocast:
         self._before = []
 
     def _serves(self) -> bool:
-        if self.device == "cuda" and not devices.has(self.device):
+        if self.device == "cuda" and not has(self.device):
             warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=3)
             return False
         if self.fast_dtype not in HALVES:
@@ -163,20 +165,20 @@ class autocast:
         return True
 
     def __enter__(self):
-        self._before.append((modes.casting.get(), _chosen.get(), _caching.get(), modes.casts.get()))
+        self._before.append((mode.casting.get(), _chosen.get(), _caching.get(), mode.casts.get()))
         set_autocast_dtype(self.device, self.fast_dtype)
         set_autocast_enabled(self.device, self._enabled)
         set_autocast_cache_enabled(self._cache_enabled)
-        if self._cache_enabled and modes.casts.get() is None:
-            modes.casts.set(casting.Cache())
+        if self._cache_enabled and mode.casts.get() is None:
+            mode.casts.set(Cache())
         return self
 
     def __exit__(self, *exception):
         held, chosen, caching, casts = self._before.pop()
-        modes.casts.set(casts)
+        mode.casts.set(casts)
         _caching.set(caching)
         _chosen.set(chosen)
-        casting.switch(held)
+        switch(held)
 
     def __call__(self, func):
         if not callable(func):
@@ -220,7 +222,7 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
             return fwd(ctx, *args, **kwargs)
 
         def cast(value):
-            fits = isinstance(value, Tensor) and casting.is_eligible(value, (device_type,))
+            fits = isinstance(value, Tensor) and is_eligible(value, (device_type,))
             return value.to(cast_inputs) if fits else value
 
         args, kwargs = jax.tree.map(cast, (args, kwargs), is_leaf=_is_tensor)

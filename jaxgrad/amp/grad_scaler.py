@@ -10,10 +10,16 @@ import warnings
 
 import jax
 
-from .. import casting, devices, dtypes, factories, modes, ops, tracing
+from .. import ops
 from ..autograd.grad_mode import no_grad
+from ..capture import scope as tracing
+from ..core import dtypes
+from ..core.device import has
+from ..frontend import factories
+from ..ops import autocast
 from ..optim.sgd import SGD
-from ..tensor import Tensor, is_concrete, wrap
+from ..tape import mode
+from ..tape.tensor import Tensor, is_concrete, wrap
 
 
 class Stage(enum.Enum):
@@ -56,7 +62,7 @@ class GradScaler:
         growth_interval: int = 2000,
         enabled: bool = True,
     ):
-        if enabled and device == "cuda" and not devices.has(device):
+        if enabled and device == "cuda" and not has(device):
             warnings.warn(
                 "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
                 stacklevel=2,
@@ -91,7 +97,7 @@ class GradScaler:
 
     def _begun(self) -> Tensor:
         if self._scale is None:
-            with contextlib.nullcontext() if modes.scope.get() is None else tracing.outside():
+            with contextlib.nullcontext() if mode.scope.get() is None else tracing.outside():
                 self._scale = factories.full((), self._init_scale, dtype=dtypes.float32)
                 self._growth_tracker = factories.full(
                     (), self._init_growth_tracker, dtype=dtypes.int32
@@ -122,7 +128,7 @@ class GradScaler:
             )
         if stage is Stage.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        with no_grad(), casting.entered(None):
+        with no_grad(), autocast.entered(None):
             inverse = scale.double().reciprocal().float()
             found = [_unscale(grad, inverse) for grad in _gradients(optimizer)]
         if found:
@@ -306,7 +312,7 @@ def _step_unless(found: Tensor, optimizer, args, kwargs):
 def _first(optimizer, tensor: Tensor):
     """What a tensor was before the step that has made it part of the state; None where that cannot
     be told."""
-    scope = modes.scope.get()
+    scope = mode.scope.get()
     place = None if scope is None else scope.places.get(id(tensor))
     if place is not None:
         return place.array

@@ -10,18 +10,19 @@ import warnings
 
 import jax
 
-from .. import execution, levels, ops
-from ..modes import transforms
-from ..tensor import Tensor, wrap
+from .. import ops
+from ..core import executor
+from ..tape import dual_level
+from ..tape.mode import transforms
+from ..tape.tensor import Tensor, wrap
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
-from . import overrides, tensor_hooks
 from . import variable as variable
-from .anomaly_mode import detect_anomaly as detect_anomaly
-from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
-from .arguments import (
+from ._engine import tensor_hooks, torch_function
+from ._engine.graph_task import Pass, PassTo
+from ._engine.root_arguments import (
     batches_of,
     edges_of_inputs,
     edges_of_outputs,
@@ -29,7 +30,16 @@ from .arguments import (
     inputs_of,
     outputs_of,
 )
-from .engine import Pass, PassTo
+from ._engine.saved_tensor_hooks import SavedTensor as SavedTensor
+from ._private_api import _get_sequence_nr as _get_sequence_nr
+from ._private_api import _is_checkpoint_valid as _is_checkpoint_valid
+from ._private_api import _pop_saved_tensors_default_hooks as _pop_saved_tensors_default_hooks
+from ._private_api import _push_saved_tensors_default_hooks as _push_saved_tensors_default_hooks
+from ._private_api import (
+    _register_py_tensor_class_for_device as _register_py_tensor_class_for_device,
+)
+from .anomaly_mode import detect_anomaly as detect_anomaly
+from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from .function import Function as Function
 from .function import NestedIOFunction as NestedIOFunction
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
@@ -45,14 +55,6 @@ from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .gradcheck import gradcheck as gradcheck
 from .gradcheck import gradgradcheck as gradgradcheck
 from .graph import GradientEdge
-from .natives import _get_sequence_nr as _get_sequence_nr
-from .natives import _is_checkpoint_valid as _is_checkpoint_valid
-from .natives import _pop_saved_tensors_default_hooks as _pop_saved_tensors_default_hooks
-from .natives import _push_saved_tensors_default_hooks as _push_saved_tensors_default_hooks
-from .natives import (
-    _register_py_tensor_class_for_device as _register_py_tensor_class_for_device,
-)
-from .saved_tensors import SavedTensor as SavedTensor
 from .variable import Variable as Variable
 
 __all__ = [
@@ -128,14 +130,14 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
     outputs = outputs_of(tensors)
     wanted = None if inputs is None else inputs_of(inputs, "backward")[1]
     relevant = (*outputs, *(wanted or ()))
-    if any(map(overrides.stands_for_tensor, relevant)):
+    if any(map(torch_function.stands_for_tensor, relevant)):
         options = {
             "grad_tensors": grad_tensors,
             "retain_graph": retain_graph,
             "create_graph": create_graph,
             "inputs": wanted,
         }
-        return overrides.handle(backward, relevant, (outputs,), options)
+        return torch_function.handle(backward, relevant, (outputs,), options)
     gradients = gradients_of(outputs, grad_tensors)
     if create_graph:
         warnings.warn(CREATES_CYCLE, UserWarning, stacklevel=3)
@@ -193,8 +195,8 @@ def grad(
         "is_grads_batched": is_grads_batched,
         "materialize_grads": materialize_grads,
     }
-    if any(map(overrides.stands_for_tensor, (*outputs, *wanted))):
-        results = overrides.handle(grad, (*outputs, *wanted), (outputs, wanted), options)
+    if any(map(torch_function.stands_for_tensor, (*outputs, *wanted))):
+        results = torch_function.handle(grad, (*outputs, *wanted), (outputs, wanted), options)
     else:
         results = _grad(outputs, wanted, **options)
     return results if names is None else dict(zip(names, results, strict=True))
@@ -250,7 +252,7 @@ def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):
     """The gradients for each of a batch: one pass under `jax.vmap`, or one each to be recorded,
     or to have tangents."""
     batches = batches_of(outputs, grad_outputs)
-    if (create_graph or levels.is_any_begun()) and batches[0].shape[0]:
+    if (create_graph or dual_level.is_any_begun()) and batches[0].shape[0]:
         return _one_by_one(outputs, wanted, batches, retain_graph, create_graph)
 
     def one(*arrays):
@@ -288,7 +290,7 @@ def _zeros(tensor, create_graph):
         raise RuntimeError(
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
-    return wrap(execution.filled(tensor._aval, 0), requires_grad=create_graph)
+    return wrap(executor.filled(tensor._aval, 0), requires_grad=create_graph)
 
 
 class _Methods:
@@ -303,14 +305,14 @@ class _Methods:
         >>> x.grad
         tensor(6.)
         """
-        if overrides.stands_for_tensor(self):
+        if torch_function.stands_for_tensor(self):
             options = {
                 "gradient": gradient,
                 "retain_graph": retain_graph,
                 "create_graph": create_graph,
                 "inputs": inputs,
             }
-            return overrides.handle(Tensor.backward, (self,), (self,), options)
+            return torch_function.handle(Tensor.backward, (self,), (self,), options)
         return _backward(self, gradient, retain_graph, create_graph, inputs)
 
 
@@ -319,7 +321,7 @@ tensor_hooks.install()
 
 # What few programs use, and so is imported when it is first asked for: names, and their modules.
 _LATER = {
-    **dict.fromkeys(["DeviceType", "ProfilerActivity"], "profiler_events"),
+    **dict.fromkeys(["DeviceType", "ProfilerActivity"], "_profiler.events"),
     **dict.fromkeys(["_profiler_enabled", "kineto_available"], "profiler"),
 }
 

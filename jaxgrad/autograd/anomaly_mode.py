@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 
-from .anomalies import Settings, enter, holder, leave, settings
+from ._inspect.anomaly_detection import Settings, enter, holder, leave, settings
 from .grad_mode import _Mode
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]

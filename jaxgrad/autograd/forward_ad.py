@@ -17,10 +17,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .. import execution, ops, tangents
-from ..levels import Level, enabled, entered
-from ..modes import is_inference_mode_enabled
-from ..tensor import Tensor, wrap
+from .. import ops
+from ..core import executor
+from ..tape import dual
+from ..tape.dual_level import Level, enabled, entered
+from ..tape.mode import is_inference_mode_enabled
+from ..tape.tensor import Tensor, wrap
 from .grad_mode import _Mode, _Setting
 
 __all__ = [
@@ -47,7 +49,7 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Begin a derivative; gives the number of its level, for `exit_dual_level`."""
-    tangents.start()
+    dual.start()
     here = entered.get()
     entered.set((*here, Level()))
     return len(here)
@@ -134,7 +136,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         (tensor, "Making a dual Tensor based on a Tensor that already has a forward gradient"),
         (tangent, "Setting a forward grad that itself has a forward gradient"),
     ):
-        if tangents.tangent(given, here[number]) is not None:
+        if dual.tangent(given, here[number]) is not None:
             raise RuntimeError(f"{words} at the same level {number} is not supported.")
     if is_inference_mode_enabled():
         return _shown_again(tensor)
@@ -166,7 +168,7 @@ def _check(tensor, tangent):
 def _shown_again(tensor):
     """A view of all of a tensor, whose tangents are its own: as yet it has none."""
     made = ops.alias(tensor)
-    tangents.own(made)
+    dual.own(made)
     return made
 
 
@@ -176,25 +178,25 @@ def _joined(tensor, level, tangent):
     What both have at inner levels becomes the value and the tangent of a tangent there.
     """
     made, inner = _shown_again(tensor), {}
-    for other in tangents.levels_of(tensor):
-        found = tangents.tangent(tensor, other)
+    for other in dual.levels_of(tensor):
+        found = dual.tangent(tensor, other)
         if other.number < level.number:
-            tangents.give(made, other, found)
+            dual.give(made, other, found)
         else:
             inner[other] = found, None
-    for other in tangents.levels_of(tangent):
+    for other in dual.levels_of(tangent):
         if other.number > level.number:
             found, _ = inner.get(other, (None, None))
-            inner[other] = found, tangents.tangent(tangent, other)
-    tangents.give(made, level, tangents.below(tangent, level))
+            inner[other] = found, dual.tangent(tangent, other)
+    dual.give(made, level, dual.below(tangent, level))
     for other, (found, both) in inner.items():
         found = _zeros(tensor) if found is None else found
-        tangents.give(made, other, found if both is None else _joined(found, level, both))
+        dual.give(made, other, found if both is None else _joined(found, level, both))
     return made
 
 
 def _zeros(tensor):
-    return wrap(execution.filled(tensor._aval, 0))
+    return wrap(executor.filled(tensor._aval, 0))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -223,7 +225,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         )
     if not here or number < 0 or is_inference_mode_enabled() or not enabled.get():
         return UnpackedDualTensor(tensor, None)
-    if not any(other.number >= here[number].number for other in tangents.levels_of(tensor)):
+    if not any(other.number >= here[number].number for other in dual.levels_of(tensor)):
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(*_split(tensor, here[number]))
 
@@ -231,19 +233,19 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 def _split(tensor, level):
     """The inverse of `_joined`: a tensor without its tangent at a level, and that tangent."""
     primal, inner = _shown_again(tensor), []
-    tangent = tangents.tangent(tensor, level) if level.is_seen() else None
-    for other in tangents.levels_of(tensor):
-        found, both = tangents.tangent(tensor, other), None
+    tangent = dual.tangent(tensor, level) if level.is_seen() else None
+    for other in dual.levels_of(tensor):
+        found, both = dual.tangent(tensor, other), None
         if other.number > level.number:
             found, both = _split(found, level)
         if other is not level:
-            tangents.give(primal, other, found)
+            dual.give(primal, other, found)
         if both is not None:
             inner.append((other, both))
     if inner:
         tangent = _shown_again(_zeros(tensor) if tangent is None else tangent)
     for other, both in inner:
-        tangents.give(tangent, other, both)
+        dual.give(tangent, other, both)
     return primal, tangent
 
 
@@ -252,7 +254,7 @@ def shown(tensor: Tensor) -> list[str]:
     here = entered.get()
     if not tensor._aval.dual or is_inference_mode_enabled() or not enabled.get():
         return []
-    found = [(number, tangents.tangent(tensor, level)) for number, level in enumerate(here)]
+    found = [(number, dual.tangent(tensor, level)) for number, level in enumerate(here)]
     names = ["tangent"] if len(here) == 1 else [f"tangent{number}" for number in range(len(here))]
     return [f"{names[number]}={tangent}" for number, tangent in found if tangent is not None]
 

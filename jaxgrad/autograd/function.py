@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import warnings
 
-from ..modes import is_grad_enabled
-from ..nodes import Node, next_sequence_number
 from ..ops import alias
-from ..tensor import Tensor, edge_of
-from . import function_call, function_jax, function_rules
-from .function_outputs import permit_dirty
+from ..tape.mode import is_grad_enabled
+from ..tape.node import Node, next_sequence_number
+from ..tape.tensor import Tensor, edge_of
+from ._function import call as function_call
+from ._function import jax_rules, user_rules
+from ._function.outputs import permit_dirty
 from .grad_mode import no_grad
 
 
@@ -93,11 +94,11 @@ class BackwardCFunction(function_call.FunctionNode, FunctionCtx):
 
     def apply(self, *grads):
         """The Function's `backward` of these gradients, as the engine calls it."""
-        return function_rules.user_backward(self._forward_cls)(self, *grads)
+        return user_rules.user_backward(self._forward_cls)(self, *grads)
 
     def apply_boxed(self, grads: list):
         """As `apply`, with a list of gradients, which `backward` may empty."""
-        return function_rules.user_backward(self._forward_cls)(self, grads)
+        return user_rules.user_backward(self._forward_cls)(self, grads)
 
     def apply_jvp(self, *tangents):
         """The Function's `jvp` of these tangents."""
@@ -199,11 +200,11 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     def apply(cls, *args, **kwargs):
         """Call the Function. Its arguments are those of `forward`, by position or by name."""
         args = function_call.bound(cls, args, kwargs)
-        call = function_jax.apply if function_jax.concerns(args) else function_call.apply
+        call = jax_rules.apply if jax_rules.concerns(args) else function_call.apply
         return call(cls, args)
 
 
-function_rules.BASE = Function
+user_rules.BASE = Function
 
 
 class InplaceFunction(Function):
@@ -274,4 +275,4 @@ class DelayedError(Node):
         return self.avals
 
     def run(self, run, gradients):
-        raise RuntimeError(f"{function_rules.TWICE}: the gradient that {self.what} gave")
+        raise RuntimeError(f"{user_rules.TWICE}: the gradient that {self.what} gave")

@@ -12,10 +12,9 @@ holomorphic function, and forward mode that derivative itself.
 
 from __future__ import annotations
 
-from ..tangents import apart
-from . import jacobians
-from .grad_mode import enable_grad
-from .user_function import (
+from ..tape.dual import apart
+from . import _jacobian_blocks
+from ._functional_call import (
     JACOBIAN,
     OUTPUT,
     RESULT,
@@ -26,6 +25,7 @@ from .user_function import (
     single,
     tuple_of,
 )
+from .grad_mode import enable_grad
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 
@@ -149,10 +149,10 @@ def jacobian(
         call = Call("jacobian", inputs, create_graph, strict)
         call.run(func)
         if vectorize:
-            blocks = jacobians.by_one_pass(call.outputs, call.inputs, create_graph)
+            blocks = _jacobian_blocks.by_one_pass(call.outputs, call.inputs, create_graph)
         else:
             blocks = [
-                jacobians.of_rows(output, call.inputs, call.rows(position))
+                _jacobian_blocks.of_rows(output, call.inputs, call.rows(position))
                 for position, output in enumerate(call.outputs)
             ]
         found = [call.nested(row, call.several_inputs) for row in blocks]
@@ -207,7 +207,7 @@ def _forward_jacobian(func, inputs):
         return outputs
 
     with enable_grad():
-        blocks = jacobians.by_forward_mode(outputs_of, [apart(each) for each in given])
+        blocks = _jacobian_blocks.by_forward_mode(outputs_of, [apart(each) for each in given])
     found = [tuple(row) if several_inputs else row[0] for row in blocks]
     return tuple(found) if several_outputs else found[0]
 

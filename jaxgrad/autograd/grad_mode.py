@@ -12,9 +12,9 @@ import functools
 import inspect
 import warnings
 
-from .. import versions
-from ..modes import INFERENCE, RECORD, switch, with_grad
-from ..tensor import Tensor
+from ..tape import version_counter
+from ..tape.mode import INFERENCE, RECORD, switch, with_grad
+from ..tape.tensor import Tensor
 
 # In this context: the object that was entered last, what it found, and the same of the one before.
 _entered = contextvars.ContextVar("jaxgrad.entered_modes", default=None)
@@ -339,4 +339,4 @@ class _unsafe_preserve_version_counter(_Mode):
 
     def reset(self, before):
         for tensor, value in zip(self.tensors, before, strict=True):
-            versions.counter_of(tensor).value = value
+            version_counter.counter_of(tensor).value = value

@@ -15,18 +15,19 @@ import jax.numpy as jnp
 import numpy
 
 from .. import autograd, ops
-from ..tensor import Tensor, concrete, wrap
-from . import gradcheck_dtypes, gradcheck_fast, gradcheck_jacobian, gradcheck_laws
-from .function_rules import TWICE
-from .grad_mode import enable_grad
-from .gradcheck_old import get_analytical_jacobian as get_analytical_jacobian
-from .gradcheck_old import get_numerical_jacobian as get_numerical_jacobian
-from .gradcheck_old import (
+from ..tape.tensor import Tensor, concrete, wrap
+from ._function.user_rules import TWICE
+from ._gradcheck import fast_mode as gradcheck_fast
+from ._gradcheck import properties, rule_dtypes, slow_mode
+from ._gradcheck.legacy import get_analytical_jacobian as get_analytical_jacobian
+from ._gradcheck.legacy import get_numerical_jacobian as get_numerical_jacobian
+from ._gradcheck.legacy import (
     get_numerical_jacobian_wrt_specific_input as get_numerical_jacobian_wrt_specific_input,
 )
-from .gradcheck_report import GradcheckError as GradcheckError
-from .gradcheck_report import Settings, Tolerance
-from .gradcheck_subject import Subject, directions, name_of, tensors_of
+from ._gradcheck.problem import Subject, directions, name_of, tensors_of
+from ._gradcheck.report import GradcheckError as GradcheckError
+from ._gradcheck.report import Settings, Tolerance
+from .grad_mode import enable_grad
 
 __all__ = [
     "gradcheck",
@@ -225,11 +226,11 @@ def _passes(checks, raise_exception) -> bool:
 
 def _check(subject, settings):
     """Everything that `settings` asks for. Raises GradcheckError."""
-    laws = gradcheck_laws
+    laws = properties
     if not subject.outputs:
         laws.without_outputs(subject, settings)
         return
-    mode = gradcheck_fast if settings.fast else gradcheck_jacobian
+    mode = gradcheck_fast if settings.fast else slow_mode
     mode.check(subject, settings)
     checks = (
         (settings.forward and settings.backward, laws.adjoint),
@@ -238,7 +239,7 @@ def _check(subject, settings):
         (settings.backward, laws.zero_gradients),
         (settings.backward and settings.undefined, laws.undefined_gradients),
         (settings.forward and settings.undefined, laws.undefined_tangents),
-        (settings.dtypes, gradcheck_dtypes.check),
+        (settings.dtypes, rule_dtypes.check),
     )
     for wanted, law in checks:
         if wanted:

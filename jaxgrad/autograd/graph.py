@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from .. import noting, versions
-from ..nodes import Node as Node
-from ..nodes import shown
-from ..tensor import Tensor, edge_of
+from ..tape import node_annotations, version_counter
+from ..tape.node import Node as Node
+from ..tape.node import shown
+from ..tape.tensor import Tensor, edge_of
+from ._engine.saved_tensor_hooks import SavedTensor as SavedTensor
+from ._engine.saved_tensor_hooks import disable_saved_tensors_hooks as disable_saved_tensors_hooks
+from ._engine.saved_tensor_hooks import save_on_cpu as save_on_cpu
+from ._engine.saved_tensor_hooks import saved_tensors_hooks as saved_tensors_hooks
+from ._engine.tensor_hooks import register_multi_grad_hook as register_multi_grad_hook
 from .grad_mode import _Setting
-from .saved_tensors import SavedTensor as SavedTensor
-from .saved_tensors import disable_saved_tensors_hooks as disable_saved_tensors_hooks
-from .saved_tensors import save_on_cpu as save_on_cpu
-from .saved_tensors import saved_tensors_hooks as saved_tensors_hooks
-from .tensor_hooks import register_multi_grad_hook as register_multi_grad_hook
 
 __all__ = [
     "GradientEdge",
@@ -89,14 +89,14 @@ class strict_versions(_Setting):
         super().__init__(mode)
 
     def set(self):
-        versions.watching = True
-        noting.activate()
-        before = versions.strict.get()
-        versions.strict.set(self.mode)
+        version_counter.watching = True
+        node_annotations.activate()
+        before = version_counter.strict.get()
+        version_counter.strict.set(self.mode)
         return before
 
     def reset(self, before):
-        versions.strict.set(before)
+        version_counter.strict.set(before)
 
 
 class record_lines(_Setting):
@@ -116,13 +116,13 @@ class record_lines(_Setting):
         super().__init__(mode)
 
     def set(self):
-        noting.activate()
-        before = noting.lines.get()
-        noting.lines.set(self.mode)
+        node_annotations.activate()
+        before = node_annotations.lines.get()
+        node_annotations.lines.set(self.mode)
         return before
 
     def reset(self, before):
-        noting.lines.set(before)
+        node_annotations.lines.set(before)
 
 
 @contextmanager
@@ -140,15 +140,15 @@ def allow_mutation_on_saved_tensors():
     >>> x.grad
     tensor([2.7183, 2.7183])
     """
-    if versions.mutation.get() is not None:
+    if version_counter.mutation.get() is not None:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    versions.watching = True
-    noting.activate()
-    token = versions.mutation.set(object())
+    version_counter.watching = True
+    node_annotations.activate()
+    token = version_counter.mutation.set(object())
     try:
         yield
     finally:
-        versions.mutation.reset(token)
+        version_counter.mutation.reset(token)
 
 
 def region_activation_memory_budget(budget: float):
@@ -189,11 +189,15 @@ def increment_version(tensor: Tensor | Iterable[Tensor]):
             raise TypeError(f"increment_version takes tensors, not {type(each).__name__}")
     for each in found:
         if not each.is_inference():
-            versions.counter_of(each).count()
+            version_counter.counter_of(each).count()
 
 
 # what is looked at now and then, and is no part of `import jaxgrad`
-_LATER = {"draw": "drawing", "explain": "explaining", "memory_report": "memory"}
+_LATER = {
+    "draw": "_inspect.draw",
+    "explain": "_inspect.explain",
+    "memory_report": "_inspect.memory_report",
+}
 
 
 def __getattr__(name):

@@ -16,15 +16,15 @@ from typing import ClassVar
 
 import jax
 
-from . import profiler_recorder as recording
-from .profiler_build import events_of
-from .profiler_export import write_trace
-from .profiler_marks import emit_itt as emit_itt
-from .profiler_marks import emit_nvtx as emit_nvtx
-from .profiler_marks import record_function as record_function
-from .profiler_nvprof import EnforceUnique as EnforceUnique
-from .profiler_nvprof import load_nvprof as load_nvprof
-from .profiler_nvprof import parse_nvprof_trace as parse_nvprof_trace
+from ._profiler import recorder as recording
+from ._profiler.build_events import events_of
+from ._profiler.chrome_trace import write_trace
+from ._profiler.nvprof import EnforceUnique as EnforceUnique
+from ._profiler.nvprof import load_nvprof as load_nvprof
+from ._profiler.nvprof import parse_nvprof_trace as parse_nvprof_trace
+from ._profiler.record_function import emit_itt as emit_itt
+from ._profiler.record_function import emit_nvtx as emit_nvtx
+from ._profiler.record_function import record_function as record_function
 from .profiler_util import EventList as EventList
 from .profiler_util import FunctionEvent as FunctionEvent
 from .profiler_util import MemRecordsAcc as MemRecordsAcc

@@ -6,15 +6,15 @@ import bisect
 from collections import defaultdict
 from typing import Any
 
-from .profiler_events import DeviceType as DeviceType
-from .profiler_events import FormattedTimesMixin as FormattedTimesMixin
-from .profiler_events import FunctionEvent as FunctionEvent
-from .profiler_events import FunctionEventAvg as FunctionEventAvg
-from .profiler_events import Interval as Interval
-from .profiler_events import Kernel as Kernel
-from .profiler_export import write_stacks, write_trace
-from .profiler_lines import by_lines
-from .profiler_table import table
+from ._profiler.by_source_line import by_lines
+from ._profiler.chrome_trace import write_stacks, write_trace
+from ._profiler.events import DeviceType as DeviceType
+from ._profiler.events import FormattedTimesMixin as FormattedTimesMixin
+from ._profiler.events import FunctionEvent as FunctionEvent
+from ._profiler.events import FunctionEventAvg as FunctionEventAvg
+from ._profiler.events import Interval as Interval
+from ._profiler.events import Kernel as Kernel
+from ._profiler.table import table
 
 __all__ = [
     "EventList",

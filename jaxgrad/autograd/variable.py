@@ -6,9 +6,9 @@ import sys
 import types
 import warnings
 
-from ..tensor import Tensor
-from .engine import queue_callback
-from .natives import _is_checkpoint_valid
+from ..tape.tensor import Tensor
+from ._engine.graph_task import queue_callback
+from ._private_api import _is_checkpoint_valid
 
 VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
 
@@ -45,7 +45,7 @@ class Variable(metaclass=_Kind):
 
 
 class Methods:
-    """Methods of `Tensor` that old code may call; `methods.py` installs them."""
+    """Methods of `Tensor` that old code may call; `frontend/methods.py` installs them."""
 
     @property
     def volatile(self) -> bool:

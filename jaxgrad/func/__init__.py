@@ -11,9 +11,10 @@ import functools
 
 import jax
 
-from .. import autograd, ops, views
-from ..modes import is_grad_enabled, transforms
-from ..tensor import Tensor, current, wrap
+from .. import autograd, ops
+from ..core import view_ops
+from ..tape.mode import is_grad_enabled, transforms
+from ..tape.tensor import Tensor, current, wrap
 from .arguments import (
     are_arrays,
     array_of,
@@ -36,8 +37,8 @@ from .derivatives import vjp as vjp
 from .module_state import functional_call as functional_call
 from .module_state import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
 from .module_state import stack_module_state as stack_module_state
-from .rearranging import rearrange as rearrange
-from .vmapping import vmap as vmap
+from .rearrange import rearrange as rearrange
+from .vmap import vmap as vmap
 
 
 def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
@@ -154,7 +155,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"debug_unwrap(): a Tensor is expected, not {type(tensor).__name__}")
-    return wrap(current(tensor)._raw, views.plain(tensor._aval))
+    return wrap(current(tensor)._raw, view_ops.plain(tensor._aval))
 
 
 def _value(output, has_aux):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import jax
 
-from .. import ops, tangents, views
-from ..autograd.user_function import IN_A_TRANSFORM
-from ..modes import transforms
-from ..nodes import AccumulateGrad
-from ..tensor import Tensor, current, edge_of, standing, wrap
+from .. import ops
+from ..autograd._functional_call import IN_A_TRANSFORM
+from ..core import view_ops
+from ..tape import dual
+from ..tape.mode import transforms
+from ..tape.node import AccumulateGrad
+from ..tape.tensor import Tensor, current, edge_of, standing, wrap
 
 
 def positions_of(argnums, count):
@@ -42,11 +44,11 @@ def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
     `deeply` its tangents are without theirs too. Unlike `detach` it says nothing to JAX, which may
     be differentiating around this place.
     """
-    made = wrap(current(value)._raw, views.plain(value._aval))
-    held = tangents.kept(value)
+    made = wrap(current(value)._raw, view_ops.plain(value._aval))
+    held = dual.kept(value)
     for level, tangent in list(held.of.items()) if deeply and held is not None else ():
         held.set(level, unrecorded(tangent, True))
-    return tangents.restore(made, held)
+    return dual.restore(made, held)
 
 
 def reaches_others(outputs, inner) -> bool:
@@ -119,4 +121,4 @@ def is_tensor(value) -> bool:
 
 
 def requires_grad(value) -> bool:
-    return isinstance(value, Tensor) and tangents.is_recorded(value)
+    return isinstance(value, Tensor) and dual.is_recorded(value)

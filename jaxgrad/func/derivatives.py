@@ -11,10 +11,11 @@ import itertools
 
 import jax
 
-from .. import autograd, execution, ops
-from ..autograd import forward_ad, jacobians
-from ..modes import is_grad_enabled, transforms
-from ..tensor import Tensor, wrap
+from .. import autograd, ops
+from ..autograd import _jacobian_blocks, forward_ad
+from ..core import executor
+from ..tape.mode import is_grad_enabled, transforms
+from ..tape.tensor import Tensor, wrap
 from .arguments import (
     are_arrays,
     array_of,
@@ -28,7 +29,7 @@ from .arguments import (
     split_aux,
     unrecorded,
 )
-from .vmapping import vmap
+from .vmap import vmap
 
 
 class Run:
@@ -101,7 +102,7 @@ class Run:
 
 
 def zeros(like, first=()):
-    found = wrap(execution.filled(like.detach()._aval, 0))
+    found = wrap(executor.filled(like.detach()._aval, 0))
     return found.expand(*first, *like.shape) if first else found
 
 
@@ -290,7 +291,7 @@ def _refuse_complex(name, what, given):
 
 def _blocks(run, output, chunk_size):
     """The Jacobian of one output with respect to each leaf."""
-    (rows,) = jacobians.basis([output])
+    (rows,) = _jacobian_blocks.basis([output])
     size = rows.shape[0] if chunk_size is None else chunk_size
     parts = [
         run.gradients([output], [rows[start : start + size]], batched=True)
@@ -327,7 +328,7 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
         positions = positions_of(argnums, len(args))
         _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
         along = Along(functools.partial(func, **kwargs), args, positions, has_aux)
-        moved, beside = vmap(along, randomness=randomness)(*jacobians.basis(along.points))
+        moved, beside = vmap(along, randomness=randomness)(*_jacobian_blocks.basis(along.points))
         found = along.tree(moved, isinstance(argnums, int))
         return (found, along.aux(beside)) if has_aux else found
 

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 
 from .. import ops
-from ..tensor import Tensor
+from ..tape.tensor import Tensor
 
 
 def functional_call(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import ops
-from ..casting import lowered
+from ..ops.autocast import lowered
 from .functional import hardtanh
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from .. import dtypes, ops
-from ..casting import lowered
-from .dropping import dropout
+from .. import ops
+from ..core import dtypes
+from ..ops.autocast import lowered
+from .dropout import dropout
 
 
 def scaled_dot_product_attention(

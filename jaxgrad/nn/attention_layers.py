@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import math
 
-from .. import dtypes, ops
+from .. import ops
+from ..core import dtypes
 from . import functional, init
 from .attention import scaled_dot_product_attention, weights_of
 from .containers import ModuleList
-from .dropping import dropout
+from .dropout import dropout
 from .functional import linear
 from .layers import Dropout, Linear, parameter
 from .module import Module

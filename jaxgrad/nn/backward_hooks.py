@@ -8,8 +8,8 @@ from __future__ import annotations
 import warnings
 
 from ..autograd import Function
-from ..modes import is_grad_enabled
-from ..tensor import Tensor
+from ..tape.mode import is_grad_enabled
+from ..tape.tensor import Tensor
 
 
 class BackwardHookFunction(Function):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..tensor import Tensor
-from .members import note
+from ..tape.tensor import Tensor
 from .module import Module
+from .module_members import note
 from .parameter import Parameter
 
 

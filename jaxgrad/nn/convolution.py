@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
-from ..casting import lowered
+from ..ops.autocast import lowered
 from .lowering import operator
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy
 
-from .. import dtypes, ops
+from .. import ops
 from ..autograd import Function
 from ..autograd.grad_mode import no_grad
+from ..core import dtypes
 
 
 class _PerUse(Function):

@@ -20,7 +20,7 @@ _NAMES = {
     ),
     "attention": "scaled_dot_product_attention",
     "convolution": ("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"),
-    "dropping": "alpha_dropout dropout dropout1d dropout2d dropout3d",
+    "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d",
     "embedding": "embedding one_hot",
     "losses": (
         "binary_cross_entropy cosine_embedding_loss cosine_similarity gaussian_nll_loss "

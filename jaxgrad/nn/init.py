@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import dtypes, ops
+from .. import ops
 from ..autograd.grad_mode import no_grad
-from ..creation import from_host
-from ..tensor import Tensor, concrete, wrap
+from ..core import dtypes
+from ..frontend.array_creation import from_host
+from ..tape.tensor import Tensor, concrete, wrap
 
 _LINEAR = ("linear", *(f"conv{way}{n}d" for way in ("", "_transpose") for n in (1, 2, 3)))
 

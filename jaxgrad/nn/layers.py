@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from .. import dtypes, factories
 from ..autograd.grad_mode import no_grad
-from ..tensor import Tensor
-from . import dropping, init
+from ..core import dtypes
+from ..frontend import factories
+from ..tape.tensor import Tensor
+from . import dropout, init
 from .embedding import embedding
 from .functional import linear
 from .module import Module
@@ -232,7 +233,7 @@ class Dropout(Module):
     tensor([1., 1.])
     """
 
-    drop = staticmethod(dropping.dropout)
+    drop = staticmethod(dropout.dropout)
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
@@ -250,22 +251,22 @@ class Dropout(Module):
 class Dropout1d(Dropout):
     """`Dropout` of whole channels of (N, C, L)."""
 
-    drop = staticmethod(dropping.dropout1d)
+    drop = staticmethod(dropout.dropout1d)
 
 
 class Dropout2d(Dropout):
     """`Dropout` of whole channels of (N, C, H, W)."""
 
-    drop = staticmethod(dropping.dropout2d)
+    drop = staticmethod(dropout.dropout2d)
 
 
 class Dropout3d(Dropout):
     """`Dropout` of whole channels of (N, C, D, H, W)."""
 
-    drop = staticmethod(dropping.dropout3d)
+    drop = staticmethod(dropout.dropout3d)
 
 
 class AlphaDropout(Dropout):
     """`functional.alpha_dropout`."""
 
-    drop = staticmethod(dropping.alpha_dropout)
+    drop = staticmethod(dropout.alpha_dropout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..autograd import Function
-from ..casting import widened
+from ..ops.autocast import widened
 from .functional import _reduction, _warn_of_broadcast
 from .normalization import norm_along
 

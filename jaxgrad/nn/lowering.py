@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax
 
-from ..bridges import from_jax
+from ..frontend.jax_interop import from_jax
 
 
 def operator(function):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from .. import dtypes, moves
 from ..autograd.grad_mode import no_grad
-from ..tensor import Tensor
-from .calling import Called
-from .members import Members
+from ..core import dtypes
+from ..frontend.to import _target
+from ..tape.tensor import Tensor
+from .module_call import Called
+from .module_members import Members
 from .state import Stated
 
 
@@ -122,7 +123,7 @@ class Module(Called, Stated):
         >>> jaxgrad.nn.Linear(1, 1).to(jaxgrad.float64).weight.dtype
         torch.float64
         """
-        device, dtype, _ = moves._target(args, kwargs)
+        device, dtype, _ = _target(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "

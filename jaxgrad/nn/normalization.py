@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .. import dtypes, ops
+from .. import ops
 from ..autograd.grad_mode import no_grad
+from ..core import dtypes
 
 
 def _enough(input):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .. import dtypes, factories
 from ..autograd.grad_mode import no_grad
+from ..core import dtypes
+from ..frontend import factories
 from . import init, normalization
 from .layers import parameter
 from .module import Module

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .. import ops
-from ..casting import widened
-from ..conversion import tensor
+from ..frontend.tensor_data import tensor
+from ..ops.autocast import widened
 
 # numpy's words for PyTorch's
 _NUMPY = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}

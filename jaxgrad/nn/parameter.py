@@ -6,8 +6,8 @@ They are plain tensors, which operators take fastest, with a mark in what few te
 
 from __future__ import annotations
 
-from .. import factories
-from ..tensor import Tensor, leaf_state
+from ..frontend import factories
+from ..tape.tensor import Tensor, leaf_state
 
 NOT_DIFFERENTIABLE = "Only Tensors of floating point and complex dtype can require gradients"
 

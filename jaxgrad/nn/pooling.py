@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from .. import ops
-from ..casting import widened
+from ..ops.autocast import widened
 from .convolution import several
 from .lowering import operator
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..autograd.grad_mode import no_grad
-from ..hooks import Hooks, RemovableHandle, register
-from ..tensor import Tensor
-from .members import Members
+from ..tape.hooks import Hooks, RemovableHandle, register
+from ..tape.tensor import Tensor
+from .module_members import Members
 from .parameter import Parameter
 
 KINDS = (

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
-from ..factories import zeros
-from ..tensor import Tensor, is_concrete
+from ..frontend.factories import zeros
+from ..tape.tensor import Tensor, is_concrete
 from .lowering import operator
 
 

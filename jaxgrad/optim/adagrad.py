@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from . import rules
+from .fused_step import Updating, filled, new_count
 from .options import check, check_fused, check_rate, is_used
-from .updating import Updating, filled, new_count
 
 
 class Adagrad(Updating):

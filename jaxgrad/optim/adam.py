@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..tensor import Tensor
+from ..tape.tensor import Tensor
 from . import rules
+from .fused_step import Updating
 from .options import check, check_fused, check_rate, is_used
-from .updating import Updating
 
 
 class Adam(Updating):

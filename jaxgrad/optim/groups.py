@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import weakref
 
-from .. import dtypes, factories, modes, tracing
 from ..autograd.grad_mode import no_grad
-from ..tensor import Tensor
-from ..varying import Varying
+from ..capture import scope as tracing
+from ..core import dtypes
+from ..frontend import factories
+from ..tape import mode
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import Tensor
 
 VARIES = (
     "param_groups[...][{!r}] is set to several numbers, one of which varies from call to call, in "
@@ -34,7 +37,7 @@ class Group(dict):
 
     def __getitem__(self, name):
         value = raw(self, name)
-        scope = modes.scope.get()
+        scope = mode.scope.get()
         if scope is None or isinstance(value, Tensor | list):
             return value
         known = settings(scope).get((id(self), name))
@@ -50,7 +53,7 @@ class Group(dict):
             return default
 
     def __setitem__(self, name, value):
-        scope = modes.scope.get()
+        scope = mode.scope.get()
         if scope is None or isinstance(value, Tensor | list):
             dict.__setitem__(self, name, value)
             return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .. import modes, ops
+from .. import ops
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..tensor import Tensor
+from ..tape import mode
+from ..tape.tensor import Tensor
 from .line_search import Point, Search
 from .optimizer import Optimizer
 from .options import check_rate
@@ -66,7 +67,7 @@ class LBFGS(Optimizer):
         """Minimize for a while. closure: clears the gradients, evaluates the loss, calls `backward`
         and gives the loss; the first one that it gives is returned.
         """
-        if modes.scope.get() is not None:
+        if mode.scope.get() is not None:
             raise RuntimeError(UNDER_JIT)
         (group,) = self.param_groups
         state = self.state[group["params"][0]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import types
 
-from ..tensor import Tensor
+from ..tape.tensor import Tensor
 from .scheduling import LRScheduler, check_optimizer, for_groups, set_rate
 
 

@@ -8,10 +8,12 @@ import itertools
 import warnings
 from collections import defaultdict
 
-from .. import conversion, dtypes, execution, modes
-from ..autograd.profiler_marks import record_function
-from ..hooks import Hooks, RemovableHandle, register
-from ..tensor import Tensor, current, wrap
+from ..autograd._profiler.record_function import record_function
+from ..core import dtypes, executor
+from ..frontend import tensor_data
+from ..tape import mode
+from ..tape.hooks import Hooks, RemovableHandle, register
+from ..tape.tensor import Tensor, current, wrap
 from .groups import Group, named
 
 # in the place of a default: the group must say
@@ -298,7 +300,7 @@ class _Loading:
         if key == "step" and isinstance(value, int | float):
             wide = dtypes.get_default_dtype() is dtypes.float64
             kind = dtypes.float64 if wide else dtypes.float32
-            return self.count(conversion.tensor(float(value), dtype=kind))
+            return self.count(tensor_data.tensor(float(value), dtype=kind))
         if isinstance(value, dict):
             return {name: self.copied(item, param, name) for name, item in value.items()}
         if isinstance(value, list | tuple):
@@ -307,7 +309,7 @@ class _Loading:
 
     def tensor(self, value, param, key):
         if not isinstance(value, Tensor):
-            value = conversion.as_tensor(value)
+            value = tensor_data.as_tensor(value)
         if key == "step":
             return self.count(value)
         if param is not None and param.dtype.is_floating_point | param.dtype.is_complex:
@@ -354,13 +356,13 @@ def _hooked(step):
     def call(self, *args, **kwargs):
         if self._stepping:
             return step(self, *args, **kwargs)
-        scope = modes.scope.get()
+        scope = mode.scope.get()
         if scope is not None:
             self._is_traced = True
             self._check_rates(scope)
         self._stepping = self._opt_called = True
         try:
-            if not execution.observers:
+            if not executor.observers:
                 return _between_hooks(step, self, args, kwargs)
             with record_function(f"Optimizer.step#{type(self).__name__}.step"):
                 return _between_hooks(step, self, args, kwargs)

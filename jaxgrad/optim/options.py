@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..tensor import Tensor
+from ..tape.tensor import Tensor
 
 
 def check_rate(lr):

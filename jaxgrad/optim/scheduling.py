@@ -6,9 +6,9 @@ import functools
 import warnings
 import weakref
 
-from .. import modes
 from ..autograd.grad_mode import no_grad
-from ..tensor import Tensor
+from ..tape import mode
+from ..tape.tensor import Tensor
 from .optimizer import Optimizer
 
 EPOCH = (
@@ -76,7 +76,7 @@ def _at_each_call(step):
 
     @functools.wraps(step)
     def call(self, *args, **kwargs):
-        scope = modes.scope.get()
+        scope = mode.scope.get()
         if scope is None:
             return step(self, *args, **kwargs)
         return self._wait(scope, args or kwargs)
@@ -151,7 +151,7 @@ class LRScheduler:
 
     def get_last_lr(self) -> list:
         """The rates of the groups that were set last."""
-        scope = modes.scope.get()
+        scope = mode.scope.get()
         if scope is not None:
             if self.optimizer._due is not None and self.optimizer._due() is scope:
                 raise RuntimeError(NOT_YET)

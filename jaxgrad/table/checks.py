@@ -2,8 +2,8 @@
 
 import ast
 
-from jaxgrad.table.formula import Formula, Word
-from jaxgrad.table.rule import BROKEN, is_integral
+from .formula import Formula, Word
+from .rule import BROKEN, is_integral
 
 CHOICES = 'write a formula, `zeros`, `non_differentiable` or `not_implemented("why")`'
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import reduce
 from types import CodeType, FunctionType
 
-from jaxgrad.table import grammar
-from jaxgrad.table.mistakes import shown
+from . import grammar
+from .mistakes import shown
 
 
 class FormulaError(ValueError):

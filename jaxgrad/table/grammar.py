@@ -9,8 +9,8 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from jaxgrad.table.functions import NAMESPACES
-from jaxgrad.table.mistakes import Problem, bare, listed, mean, shown
+from .functions import NAMESPACES
+from .mistakes import Problem, bare, listed, mean, shown
 
 MAX_CHARACTERS = 1000
 MAX_NODES = 400

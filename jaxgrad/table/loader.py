@@ -3,11 +3,11 @@
 import linecache
 import os
 
-from jaxgrad.table import operators as by_operator
-from jaxgrad.table import reader
-from jaxgrad.table.checks import check
-from jaxgrad.table.mistakes import Mistake, TableError, bare
-from jaxgrad.table.rule import RuleBuilder
+from . import operators as by_operator
+from . import reader
+from .checks import check
+from .mistakes import Mistake, TableError, bare
+from .rule import RuleBuilder
 
 
 def load(path, functions=frozenset(), operators=frozenset()):

@@ -7,8 +7,8 @@
 import ast
 import re
 
-from jaxgrad.table.mistakes import shown
-from jaxgrad.table.reader import Scalar
+from .mistakes import shown
+from .reader import Scalar
 
 MAX_DOC = 160
 ARROW = " -> "  # between the call of an example and its result

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import yaml
 
-from jaxgrad.table.mistakes import Mistake, bare, shown
+from .mistakes import Mistake, bare, shown
 
 MAX_BYTES = 2_000_000
 MAX_EVENTS = 60_000

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from jaxgrad.table.formula import (
+from .formula import (
     INPUT_WORDS,
     OUTPUT_WORDS,
     Formula,
@@ -13,10 +13,10 @@ from jaxgrad.table.formula import (
     parse_formula,
     parse_word,
 )
-from jaxgrad.table.grammar import Scope
-from jaxgrad.table.mistakes import listed, mean, shown
-from jaxgrad.table.reader import Collection, Scalar
-from jaxgrad.table.schema import Schema, SchemaError, parse_schema
+from .grammar import Scope
+from .mistakes import listed, mean, shown
+from .reader import Collection, Scalar
+from .schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
 OWN_KEYS = ("doc", "example", "alias", "forward", "write", "node", "output_differentiability")

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from jaxgrad.table.mistakes import mean, shown
+from .mistakes import mean, shown
 
 MAX_CHARACTERS = 2000
 MAX_ARGUMENTS = 64

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import jax
 
-from .. import levels
-from ..dtypes import dtype
-from ..generator import get_rng_state, set_rng_state
-from ..modes import is_grad_enabled
-from ..tensor import Tensor, is_moving
+from ..core.dtypes import dtype
+from ..frontend.generator import get_rng_state, set_rng_state
+from ..tape import dual_level
+from ..tape.mode import is_grad_enabled
+from ..tape.tensor import Tensor, is_moving
 from . import checkpoint_traced
 from .checkpoint_frame import Frame, group, tensors_in
 from .checkpoint_reentrant import CheckpointFunction as CheckpointFunction
@@ -213,7 +213,7 @@ def checkpoint(
 
 def _is_moving(values) -> bool:
     """Whether this is forward mode: a run after its level has ended would save something else."""
-    return bool(levels.entered.get()) or any(map(is_moving, tensors_in(values)))
+    return bool(dual_level.entered.get()) or any(map(is_moving, tensors_in(values)))
 
 
 def _contexts_of(policy, context_fn):

@@ -1,8 +1,8 @@
 """The calls of checkpointed functions: what each keeps to run again, and how that is done.
 
-What nodes save inside of such a call goes through a pair of hooks (noting.py): in the place of each
-array they keep a `Holder`. When a backward pass first needs one, the function runs again, and what
-is saved then is taken in order. It is kept for that pass, until it is needed.
+What nodes save inside of such a call goes through a pair of hooks (tape/node_annotations.py): in
+the place of each array they keep a `Holder`. When a backward pass first needs one, the function
+runs again, and what is saved then is taken in order. It is kept for that pass, until it is needed.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from contextlib import contextmanager
 
 import jax
 
-from .. import casting, dtypes, execution, modes, noting
-from ..autograd import engine
-from ..autograd.saved_tensors import saved_tensors_hooks
-from ..autograd.saving import Saved
-from ..callers import place_of_caller
-from ..modes import RECORD, Draws
-from ..nodes import AccumulateGrad, Node, next_sequence_number
-from ..tensor import Tensor
-from .checkpoint_late import late
+from ..autograd._engine import graph_task
+from ..autograd._engine.saved_tensor_hooks import saved_tensors_hooks
+from ..autograd._function.saved_variables import Saved
+from ..core import dtypes, executor
+from ..ops import autocast
+from ..tape import mode, node_annotations
+from ..tape.mode import RECORD, Draws
+from ..tape.node import AccumulateGrad, Node, next_sequence_number
+from ..tape.source_location import place_of_caller
+from ..tape.tensor import Tensor
 from .checkpoint_state import CheckpointError, Outside, mapped, once, tensors_in, version_of
+from .delayed_recompute import late
 
 # the call around this place, and whether it is its first run
 around = contextvars.ContextVar("jaxgrad.checkpoint", default=None)
@@ -71,10 +73,10 @@ class Frame:
 
     def __init__(self, function, args, kwargs, options):
         self.function, self.options = function, options
-        self.scope, self.traced = modes.scope.get(), execution.is_traced()
+        self.scope, self.traced = mode.scope.get(), executor.is_traced()
         self.draws = Draws() if options.preserve_rng_state else None
-        self.dtype, self.off = dtypes.get_default_dtype(), modes.off.get()
-        self.casting = modes.casting.get()
+        self.dtype, self.off = dtypes.get_default_dtype(), mode.off.get()
+        self.casting = mode.casting.get()
         arguments = list(tensors_in((args, kwargs)))
         self.arguments = mapped((args, kwargs), once(self.kept))
         self.outside = Outside(function, arguments)
@@ -84,7 +86,7 @@ class Frame:
 
     def kept(self, tensor: Tensor) -> Saved:
         """An argument as it is now, through the hooks around the call."""
-        saved, pair = Saved(tensor), noting.packing.get()
+        saved, pair = Saved(tensor), node_annotations.packing.get()
         if pair is not None:
             saved.pack(pair)
         if pair == PAIR.pair:
@@ -120,12 +122,12 @@ class Frame:
             if around.get() is here:
                 self.note_node(node, again)
 
-        noting.observe(observer)
+        node_annotations.observe(observer)
         try:
             with PAIR.clone(), draws.again() if draws else contextmanager(_nothing)():
                 yield
         finally:
-            noting.unobserve(observer)
+            node_annotations.unobserve(observer)
             around.reset(token)
 
     def note_node(self, node, again: Again | None):
@@ -156,7 +158,7 @@ class Frame:
     def concerns(self, tensor) -> bool:
         """Whether what is saved is of this trace: not of one within, whose values end with it."""
         inner = not self.traced and isinstance(tensor._raw, jax.core.Tracer)
-        return modes.scope.get() is self.scope and not inner
+        return mode.scope.get() is self.scope and not inner
 
     def listen(self, outputs, begun):
         """Note the gradients that arrive at the results: in a trace the run again must come after
@@ -174,7 +176,7 @@ class Frame:
     # ---- the runs after
 
     def unpack(self, holder: Holder) -> Tensor:
-        run = engine.current.get()
+        run = graph_task.current.get()
         key = group.get() or run or self
         found = None if key is self else self.recomputed.get(key)
         if found is None:
@@ -214,16 +216,16 @@ class Frame:
     @contextmanager
     def settings(self):
         """Grad mode, default dtype and autocast of the first run, and no pass around."""
-        before, off, current = modes.switch(RECORD), modes.off.set(self.off), None
-        current = engine.current.set(None)
+        before, off, current = mode.switch(RECORD), mode.off.set(self.off), None
+        current = graph_task.current.set(None)
         dtypes.set_default_dtype(self.dtype)
         try:
-            with casting.entered(self.casting):
+            with autocast.entered(self.casting):
                 yield
         finally:
-            engine.current.reset(current)
-            modes.off.reset(off)
-            modes.switch(before)
+            graph_task.current.reset(current)
+            mode.off.reset(off)
+            mode.switch(before)
 
     def late(self, arrays, choose=True):
         """The arrays as they are once the gradients have arrived."""

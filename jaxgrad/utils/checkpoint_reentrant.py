@@ -6,12 +6,15 @@ import contextlib
 import functools
 import warnings
 
-from .. import autograd, casting, modes, views
-from ..execution import is_traced
-from ..modes import Draws, is_grad_enabled
-from ..tensor import Tensor, wrap
-from .checkpoint_late import late
+from .. import autograd
+from ..core import view_ops
+from ..core.executor import is_traced
+from ..ops import autocast
+from ..tape import mode
+from ..tape.mode import Draws, is_grad_enabled
+from ..tape.tensor import Tensor, wrap
 from .checkpoint_state import Outside
+from .delayed_recompute import late
 
 
 class CheckpointFunction(autograd.Function):
@@ -23,7 +26,7 @@ class CheckpointFunction(autograd.Function):
     def forward(ctx, run_function, preserve_rng_state, *args):
         check_backward_validity(args)
         ctx.run_function, ctx.draws = run_function, Draws() if preserve_rng_state else None
-        ctx.casting = modes.casting.get()
+        ctx.casting = mode.casting.get()
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
         ctx.others = [None if isinstance(arg, Tensor) else arg for arg in args]
         ctx.places = [isinstance(arg, Tensor) for arg in args]
@@ -45,7 +48,7 @@ class CheckpointFunction(autograd.Function):
         inputs = detach_variable(tuple(next(saved) if place else other for place, other in pairs))
         given = [value for value in inputs if isinstance(value, Tensor)]
         again = ctx.outside.again(given, functools.partial(_after, grads, choose=not given))
-        with again, autograd.enable_grad(), _drawing(ctx.draws), casting.entered(ctx.casting):
+        with again, autograd.enable_grad(), _drawing(ctx.draws), autocast.entered(ctx.casting):
             outputs = ctx.run_function(*inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         wanted = [
@@ -85,7 +88,7 @@ def _after(gradients, arrays, choose=True):
 
 
 def _like(tensor, array):
-    made = wrap(array, views.plain(tensor._aval))
+    made = wrap(array, view_ops.plain(tensor._aval))
     made._tracked = tensor.requires_grad
     return made
 

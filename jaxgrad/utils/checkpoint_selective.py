@@ -17,11 +17,14 @@ from collections.abc import Callable
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from .. import avals, execution, modes, ops
-from ..autograd.saved_tensors import save_on_cpu
-from ..nodes import ProgramNode
-from ..primitive import Call
-from ..tensor import Tensor, wrap
+from .. import ops
+from ..autograd._engine.saved_tensor_hooks import save_on_cpu
+from ..core import executor
+from ..core.aval import INLINE32, Aval
+from ..core.primitive import Call
+from ..tape import mode
+from ..tape.node import ProgramNode
+from ..tape.tensor import Tensor, wrap
 
 # the context of selective checkpointing that is entered here and now
 selected = contextvars.ContextVar("jaxgrad.checkpoint_selected", default=None)
@@ -67,16 +70,16 @@ class _Selection:
 
     def __enter__(self):
         self.counts, self.token = defaultdict(int), selected.set(self)
-        self.scope = modes.scope.get()
+        self.scope = mode.scope.get()
         if self.scope is None:
-            execution.observe(self.kernel)
+            executor.observe(self.kernel)
         else:
             self.make, self.scope.make = self.scope.make, self.born
         return self
 
     def __exit__(self, *exception):
         if self.scope is None:
-            execution.unobserve(self.kernel)
+            executor.unobserve(self.kernel)
         else:
             self.scope.make = self.make
         selected.reset(self.token)
@@ -241,8 +244,8 @@ class OfJax:
         return self.known[program]
 
     def choose(self, program):
-        structs = [i.struct if isinstance(i, avals.Aval) else i(0) for i in program.inputs]
-        with jax.enable_x64(program.mode != avals.INLINE32):
+        structs = [i.struct if isinstance(i, Aval) else i(0) for i in program.inputs]
+        with jax.enable_x64(program.mode != INLINE32):
             jaxpr = jax.make_jaxpr(program.value)(*structs)
         for equation in _equations(jaxpr):
             inputs = [variable.aval for variable in equation.invars]

@@ -15,13 +15,14 @@ from contextlib import contextmanager
 
 import jax
 
-from .. import avals, dtypes, modes
-from ..autograd import compiled
-from ..generator import default_generator
-from ..hooks import Hooks, RemovableHandle
-from ..jit import Jitted
-from ..nodes import AccumulateGrad, Node
-from ..tensor import Tensor, current
+from ..capture.jit import Jitted
+from ..core import dtypes
+from ..core.aval import traced_aval
+from ..frontend.generator import default_generator
+from ..tape import mode, traced_hooks
+from ..tape.hooks import Hooks, RemovableHandle
+from ..tape.node import AccumulateGrad, Node
+from ..tape.tensor import Tensor, current
 
 # how many objects are looked through for tensors
 MOST_OBJECTS = 5_000
@@ -171,7 +172,7 @@ class Held:
         place = _place(tensor)  # it has been read since, in the trace that has met it
         if place is None:
             return tensor._raw, tensor._aval
-        return place.array, avals.traced(self.aval, place.array)
+        return place.array, traced_aval(self.aval, place.array)
 
     def has_changed(self, tensor, array) -> bool:
         return tensor._raw is not array or tensor._tracked is not self.tracked
@@ -195,13 +196,13 @@ def version_of(tensor) -> int:
 
 
 def _place(tensor):
-    scope = modes.scope.get()
+    scope = mode.scope.get()
     return None if scope is None else scope.places.get(id(tensor))
 
 
 def _is_unread(tensor) -> bool:
     """Whether a trace is under way that a tensor is from outside of, and has not been read in."""
-    scope = modes.scope.get()
+    scope = mode.scope.get()
     return scope is not None and _place(tensor) is None and scope.is_outside(tensor)
 
 
@@ -333,7 +334,7 @@ def _generator_state():
 
 
 def _restore_generator(state):
-    if modes.scope.get() is None and state != _generator_state():
+    if mode.scope.get() is None and state != _generator_state():
         with default_generator._lock:
             default_generator._seed, default_generator._draws = state
 
@@ -352,6 +353,6 @@ def _next_hook() -> int:
 def _unhook(tensors, begun, ended):
     """Take away the hooks that were registered meanwhile."""
     for tensor in tensors:
-        for hooks in compiled.lists_of(tensor):
+        for hooks in traced_hooks.lists_of(tensor):
             for number in [n for n in hooks or () if begun < n < ended]:
                 hooks.pop(number, None)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import jax
 
-from .. import modes
-from ..control_flow import split
-from ..flows import Branch, Flow, Step, Traced, apply
-from ..tensor import Tensor
+from ..capture.control_flow import split
+from ..capture.subgraph import Branch, Flow, Step, Traced, apply
+from ..tape import mode
+from ..tape.tensor import Tensor
 
 
 def concerns() -> bool:
     """Whether this is inside of such a function."""
-    return isinstance(modes.scope.get(), Branch)
+    return isinstance(mode.scope.get(), Branch)
 
 
 def call(function, args, kwargs, policy):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..hooks import RemovableHandle as RemovableHandle
+from ..tape.hooks import RemovableHandle as RemovableHandle
 
 
 def unserializable_hook(f):

@@ -16,8 +16,10 @@ import pytest
 from as_torch import as_torch, error, leaf, warned
 
 import jaxgrad
-from jaxgrad import execution, noting
-from jaxgrad.autograd import anomalies, watching
+from jaxgrad.autograd._engine import observers
+from jaxgrad.autograd._inspect import anomaly_detection
+from jaxgrad.core import executor
+from jaxgrad.tape import node_annotations
 
 NAN = float("nan")
 
@@ -348,7 +350,7 @@ def test_M02_check_inf():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64"])
 def test_M02_every_dtype_is_looked_at(dtype, on_device, monkeypatch):
     if on_device:  # as where numpy cannot read it
-        monkeypatch.setattr(anomalies, "_is_at_hand", lambda array: False)
+        monkeypatch.setattr(anomaly_detection, "_is_at_hand", lambda array: False)
     x = jaxgrad.tensor([0.0, 1.0], dtype=getattr(jaxgrad, dtype), requires_grad=True)
     with anomaly(jaxgrad):
         message = said(((x / x) * 0).abs().sum().backward)
@@ -651,20 +653,22 @@ def test_M01_a_generator_closed_elsewhere_leaves_nothing_behind():
 
 
 def assert_nobody_looks_on():
-    assert execution.observers == () and noting.observers == () and watching._started == ()
-    assert all(p.kernel is p.unobserved for p in list(execution._prepared))
+    assert (
+        executor.observers == () and node_annotations.observers == () and observers._started == ()
+    )
+    assert all(p.kernel is p.unobserved for p in list(executor._prepared))
 
 
 def test_M01_nothing_is_left_behind():
-    before, x = noting.active, leaf(jaxgrad, 0.0)
+    before, x = node_annotations.active, leaf(jaxgrad, 0.0)
     assert_nobody_looks_on()
     with anomaly(jaxgrad), anomaly(jaxgrad, check_nan=False):
-        assert all(p.kernel is not p.unobserved for p in list(execution._prepared))
+        assert all(p.kernel is not p.unobserved for p in list(executor._prepared))
         (x * 3.25).tanh().backward()  # a program that is new may be among these
     with anomaly(jaxgrad):
         said(root_of_zero, jaxgrad)
     assert_nobody_looks_on()
-    assert noting.active == before
+    assert node_annotations.active == before
     assert (x * 2).grad_fn.metadata == {}
 
 

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import strategies
 
 import jaxgrad as torch
-from jaxgrad.autograd import drawing, layering, picture
+from jaxgrad.autograd._inspect import graph_layout, svg
+from jaxgrad.autograd._inspect.draw import _straight
 
 graph = torch.autograd.graph
 F = torch.nn.functional
@@ -30,7 +31,7 @@ def leaf(*shape):
 
 def looked_at(made):
     """A drawing and its SVG parsed, after looking at its geometry."""
-    placed = layering.layout([box.size for box in made.boxes], list(made.edges), made.straight)
+    placed = graph_layout.layout([box.size for box in made.boxes], list(made.edges), made.straight)
     check_geometry(placed, list(made.edges))
     return made, ElementTree.fromstring(made.svg)
 
@@ -67,7 +68,7 @@ def on_the_way(route):
 
 def check_geometry(placed, edges):
     for first, second in itertools.combinations(placed.boxes, 2):
-        assert not overlap(first, second, margin=layering.GAP - 0.01), (first, second)
+        assert not overlap(first, second, margin=graph_layout.GAP - 0.01), (first, second)
     for x, y, width, height in placed.boxes:
         assert x >= 0 and y >= 0
         assert x + width <= placed.width and y + height <= placed.height
@@ -97,8 +98,8 @@ def graphs(draw):
 @hypothesis.given(graphs())
 def test_any_graph_is_laid_out(given):
     sizes, edges = given
-    straight = drawing._straight(edges, len(sizes))
-    placed = layering.layout(sizes, edges, straight)
+    straight = _straight(edges, len(sizes))
+    placed = graph_layout.layout(sizes, edges, straight)
     check_geometry(placed, edges)
     assert [box[2:] for box in placed.boxes] == sizes
 
@@ -112,7 +113,7 @@ def test_any_graph_is_laid_out(given):
 def test_places_are_the_nearest_that_leave_room(given, data):
     wishes, weights = zip(*given, strict=True)
     distances = [data.draw(strategies.floats(1, 30)) for _ in wishes[1:]]
-    found = numpy.array(layering.apart(wishes, weights, distances))
+    found = numpy.array(graph_layout.apart(wishes, weights, distances))
     assert (numpy.diff(found) >= numpy.array(distances) - 1e-9).all()
 
     def cost(places):
@@ -129,7 +130,7 @@ def test_places_are_the_nearest_that_leave_room(given, data):
 
 def test_an_edge_keeps_clear_of_a_taller_neighbour():
     sizes, edges = [(50.0, 20.0), (50.0, 200.0), (50.0, 20.0), (50.0, 20.0)], [(0, 3), (2, 3)]
-    placed = layering.layout(sizes, edges)
+    placed = graph_layout.layout(sizes, edges)
     check_geometry(placed, edges)
     left, middle, right = (placed.boxes[i][0] for i in (0, 1, 2))
     assert left < middle < right
@@ -137,7 +138,7 @@ def test_an_edge_keeps_clear_of_a_taller_neighbour():
 
 def test_a_tree_has_no_crossings():
     edges = [(i, j) for i in range(7) for j in (2 * i + 1, 2 * i + 2)]
-    placed = layering.layout([(50.0, 20.0)] * 15, edges)
+    placed = graph_layout.layout([(50.0, 20.0)] * 15, edges)
     ends = [(placed.boxes[i][0], placed.boxes[j][0], placed.boxes[i][1]) for i, j in edges]
     for (x, to, y), (left, end, top) in itertools.combinations(ends, 2):
         assert y != top or (x - left) * (to - end) >= 0
@@ -146,12 +147,12 @@ def test_a_tree_has_no_crossings():
 def test_crossings_are_counted_and_undone():
     # the first box and the third lead to the same one: they must come to stand side by side
     edges = [(0, 3), (1, 4), (2, 3), (2, 5)]
-    layers = layering._Layers([(10.0, 10.0)] * 6, [0] * 3 + [1] * 3, set())
+    layers = graph_layout._Layers([(10.0, 10.0)] * 6, [0] * 3 + [1] * 3, set())
     for source, target in edges:
         layers.chain(source, target)
-    assert layering._crossings(layers, layers.positions()) == 1
-    layering._reduce_crossings(layers)
-    assert layering._crossings(layers, layers.positions()) == 0
+    assert graph_layout._crossings(layers, layers.positions()) == 1
+    graph_layout._reduce_crossings(layers)
+    assert graph_layout._crossings(layers, layers.positions()) == 0
 
 
 def test_a_chain_is_straight():
@@ -159,7 +160,7 @@ def test_a_chain_is_straight():
     for _ in range(10):
         y = (y * 2).sin()
     made, _ = looked_at(graph.draw(y))
-    placed = layering.layout([box.size for box in made.boxes], list(made.edges), made.straight)
+    placed = graph_layout.layout([box.size for box in made.boxes], list(made.edges), made.straight)
     middles = [x + width / 2 for x, _, width, _ in placed.boxes]
     assert max(middles) - min(middles) < 0.1
 
@@ -193,7 +194,7 @@ def test_text_fits():
     # as wide as DejaVu Sans is, whose widths in units of 2048 these are
     widths = {"M": 1767, "i": 569, "l": 569, "a": 1255, "W": 2025, "0": 1303, "[": 799, " ": 651}
     for character, units in widths.items():
-        assert picture.Line(rest=character * 9).width >= 9 * 11 * units / 2048 * 0.98
+        assert svg.Line(rest=character * 9).width >= 9 * 11 * units / 2048 * 0.98
     w = leaf(2)
     made, _ = looked_at(graph.draw((w * leaf(2)).sum(), names={"M" * 40: w}))
     for box in made.boxes:

@@ -17,8 +17,8 @@ from as_torch import as_torch, leaf
 from hypothesis import strategies
 
 import jaxgrad as torch
-from jaxgrad.autograd import engine
-from jaxgrad.nodes import FREED
+from jaxgrad.autograd._engine import graph_task
+from jaxgrad.tape.node import FREED
 
 DOUBLE = torch.float64
 
@@ -49,13 +49,13 @@ def nodes_of(tensor):
 
 def order_of(monkeypatch, run):
     """The nodes that ran while `run` was called, by sequence number."""
-    seen, step = [], engine.Pass.step
+    seen, step = [], graph_task.Pass.step
 
     def spy(self, node, gradients):
         seen.append(node.sequence)
         step(self, node, gradients)
 
-    monkeypatch.setattr(engine.Pass, "step", spy)
+    monkeypatch.setattr(graph_task.Pass, "step", spy)
     run()
     monkeypatch.undo()
     return seen

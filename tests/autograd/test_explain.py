@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import jaxgrad as torch
-from jaxgrad import causes
+from jaxgrad.tape import untracked_reason
 
 graph = torch.autograd.graph
 
@@ -135,7 +135,7 @@ def test_an_argument_without_a_derivative(tmp_path):
         y, line = mine.weighted(v, w), here()
         loss = y.view_as(w * 2).sum()
     explained(w, loss, "argument", line, "weighted")
-    assert causes.of(loss.grad_fn.next_functions[0][0]) == ()
+    assert untracked_reason.of(loss.grad_fn.next_functions[0][0]) == ()
 
 
 def test_an_output_that_a_function_marks():
@@ -178,7 +178,7 @@ def test_written_to_by_what_was_cut_off():
         line = f"{__file__}:{sys._getframe().f_lineno - 1}"
     with graph.record_lines():
         loss = (v * total).sum()
-    found = causes.of(loss.grad_fn.next_functions[0][0])
+    found = untracked_reason.of(loss.grad_fn.next_functions[0][0])
     assert {(cause.kind, cause.place) for cause in found} >= {("no_grad", line)}
 
 
@@ -217,7 +217,7 @@ def test_a_loop_of_detached_states_keeps_few_causes():
         for _ in range(50):
             state, line = state / 2 + w.detach(), here()
         loss = (state * leaf(1.0, 1.0)).sum()
-    assert len(causes.of(state)) == 1
+    assert len(untracked_reason.of(state)) == 1
     explained(w, loss, "detached", line)
 
 

@@ -12,8 +12,8 @@ import numpy
 import pytest
 
 import jaxgrad
-from jaxgrad import levels
 from jaxgrad.autograd import forward_ad as fwAD
+from jaxgrad.tape import dual_level
 
 
 def number(value, **options):
@@ -202,7 +202,7 @@ def test_generators():
     running = slopes([3, 4])
     assert next(running) == 3
     running.close()
-    assert not levels.entered.get()
+    assert not dual_level.entered.get()
 
 
 def test_a_generator_that_ends_inside_of_a_later_level():
@@ -213,7 +213,7 @@ def test_a_generator_that_ends_inside_of_a_later_level():
         with pytest.raises(RuntimeError, match="not the last one that was created"):
             next(running)
     fwAD.exit_dual_level()
-    assert not levels.entered.get()
+    assert not dual_level.entered.get()
 
 
 # ---- how levels end
@@ -227,7 +227,7 @@ def test_an_exception_ends_a_level_and_those_inside():
         x = fwAD.make_dual(number(1.0), number(1.0))
         fwAD.enter_dual_level()
         raise Stop
-    assert not levels.entered.get() and tangent(x) is None
+    assert not dual_level.entered.get() and tangent(x) is None
 
 
 def test_a_level_that_is_left_behind_is_reported():
@@ -242,17 +242,17 @@ def test_one_object_entered_twice():
     context = fwAD.dual_level()
     with context as outer, context as inner:
         assert (outer, inner) == (0, 1)
-    assert not levels.entered.get()
+    assert not dual_level.entered.get()
 
 
 def test_a_mistake_in_an_operator_leaves_the_levels_as_they_were():
-    window = levels.window.get()
+    window = dual_level.window.get()
     with fwAD.dual_level(), fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.ones(2), jaxgrad.ones(2), level=0)
         y = fwAD.make_dual(x, x.detach())
         with pytest.raises(RuntimeError):
             y @ jaxgrad.ones(3)
-        assert levels.window.get() == window
+        assert dual_level.window.get() == window
         assert fwAD.unpack_dual(y * y, level=0).tangent.tolist() == [2, 2]
 
 
@@ -285,7 +285,7 @@ def test_what_outlives_its_level_is_plain_and_keeps_no_tangents():
 def test_tangents_die_with_their_tensors_within_a_level():
     with fwAD.dual_level():
         x = fwAD.make_dual(number(1.0), number(1.0))
-        (level,) = levels.entered.get()
+        (level,) = dual_level.entered.get()
         for _ in range(20):
             y = x * 2
             reference = weakref.ref(fwAD.unpack_dual(y).tangent)

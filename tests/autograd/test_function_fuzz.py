@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck
 
 import jaxgrad
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from functions import function
 import jaxgrad as torch
 from jaxgrad.autograd import Function
 from jaxgrad.autograd.function import once_differentiable
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 pytestmark = pytest.mark.slow
 

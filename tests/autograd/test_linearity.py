@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxgrad.autograd.linearity import is_linear
+from jaxgrad.autograd._function.linearity import is_linear
 
 M = jnp.arange(9.0).reshape(3, 3)
 

@@ -9,7 +9,7 @@ from as_torch import as_torch, error, leaf, warned
 from compiled import under_jit
 
 import jaxgrad
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 
 def numbers(torch, *values, **options):

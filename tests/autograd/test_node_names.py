@@ -15,7 +15,7 @@ from as_torch import as_torch, leaf
 from samples import families
 
 import jaxgrad
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,10 @@ from as_torch import as_torch, error, leaf, parameters, warned
 from profiles import named, names, square
 
 import jaxgrad
-from jaxgrad import execution, noting
-from jaxgrad.autograd import profiler, watching
+from jaxgrad.autograd import profiler
+from jaxgrad.autograd._engine import observers
+from jaxgrad.core import executor
+from jaxgrad.tape import node_annotations
 
 # ---- O01: profile
 
@@ -439,7 +441,7 @@ def test_O05_the_graph_of_outside_counts_for_the_line_of_the_pass():
     y = leaf(jaxgrad, 1.0).sin()
     with profiler.profile() as prof:
         y.backward()
-        line = jaxgrad.versions.place_of_caller()
+        line = jaxgrad.tape.version_counter.place_of_caller()
     (node,) = named(prof, "SinBackward0")
     assert f"{node.place[0]}:{node.place[1] + 1}" == line
 
@@ -518,18 +520,20 @@ def test_O01_many_threads_that_profile():
     with profiler.profile() as prof:
         square(alone)
     assert found == [names(prof)] * 24
-    assert execution.observers == () and watching._started == ()
-    assert all(p.kernel is p.unobserved for p in list(execution._prepared))
+    assert executor.observers == () and observers._started == ()
+    assert all(p.kernel is p.unobserved for p in list(executor._prepared))
 
 
 def test_O01_nothing_is_left_behind():
-    before = noting.active
+    before = node_annotations.active
     with profiler.profile(profile_memory=True), profiler.emit_nvtx():
-        assert execution.observers and watching._started
+        assert executor.observers and observers._started
         square(jaxgrad.ones(2).requires_grad_())
-    assert execution.observers == () and noting.observers == () and watching._started == ()
-    assert noting.active == before
-    assert all(p.kernel is p.unobserved for p in list(execution._prepared))
+    assert (
+        executor.observers == () and node_annotations.observers == () and observers._started == ()
+    )
+    assert node_annotations.active == before
+    assert all(p.kernel is p.unobserved for p in list(executor._prepared))
     assert not jaxgrad.autograd._profiler_enabled()
     made = jaxgrad.ones(3).atan()  # and compiling is not listened to
     assert made.shape == (3,)

@@ -30,7 +30,7 @@ MODES = {
     ),
     "strict_versions": (
         autograd.graph.strict_versions,
-        lambda: jaxgrad.versions.strict.get(),
+        lambda: jaxgrad.tape.version_counter.strict.get(),
     ),
 }
 

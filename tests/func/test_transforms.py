@@ -10,7 +10,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad import func
-from jaxgrad.tensor import wrap
+from jaxgrad.tape.tensor import wrap
 
 pytestmark = pytest.mark.slow
 

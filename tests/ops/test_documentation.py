@@ -12,7 +12,7 @@ from samples import find
 
 import jaxgrad as torch
 from jaxgrad import ops
-from jaxgrad.documentation import as_method, signature_of
+from jaxgrad.ops.documentation import as_method, signature_of
 from jaxgrad.table import REQUIRED, parse_schema
 
 LIBRARY = ops.library

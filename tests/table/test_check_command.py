@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgrad.check import known_names, main, names_in
+from jaxgrad.cli import known_names, main, names_in
 
 HERE = Path(__file__).parent
 SOUND = """

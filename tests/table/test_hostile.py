@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgrad.check import known_names
+from jaxgrad.cli import known_names
 from jaxgrad.table import TableError, loads
 
 HERE = Path(__file__).parent

@@ -695,11 +695,11 @@ def counted(torch, function, x, **options):
         return kernel(*arrays)
 
     y = recomputed(function, x, **options)
-    jaxgrad.execution.observe(observer)
+    jaxgrad.core.executor.observe(observer)
     try:
         y.sum().backward()
     finally:
-        jaxgrad.execution.unobserve(observer)
+        jaxgrad.core.executor.unobserve(observer)
     return y, x.grad, ran
 
 

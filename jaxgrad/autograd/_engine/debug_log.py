@@ -1,0 +1,28 @@
+"""The log of the nodes that a backward pass runs, PyTorch's `torch.autograd.graph` at DEBUG."""
+
+from __future__ import annotations
+
+import logging
+
+from ...core.aval import aval_of
+
+logger = logging.getLogger("torch.autograd.graph")
+
+
+def is_wanted() -> bool:
+    return logger.isEnabledFor(logging.DEBUG)
+
+
+def tell(node, gradients):
+    """Log that a node is run with these gradients."""
+    # a record of the log must not keep the node
+    logger.debug(f"Executing: {node!r} with grad_outputs: [{','.join(map(_shown, gradients))}]")
+
+
+def _shown(gradient) -> str:
+    """A gradient's dtype and shape as PyTorch logs them: bf16[2, 3]."""
+    if gradient is None:
+        return "None"
+    aval = aval_of(getattr(gradient, "_array", gradient))
+    kind = str(aval.dtype).removeprefix("torch.").replace("complex", "c").replace("float", "f")
+    return f"{kind}{list(aval.shape)}"

@@ -1,0 +1,399 @@
+"""The engine: runs the nodes of a graph, each once, by descending sequence number.
+
+A node's gradients go to nodes recorded before it, whose numbers are lower. So in descending order
+every gradient of a node has arrived when its turn comes, and a heap of the nodes that have received
+one is all the state there is: no recursion, no counting of dependencies. Gradients are arrays, or
+where the pass is itself recorded or has tangents, tensors. A gradient that a user's rule leaves
+undefined is None, and goes on as None.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from heapq import heappop, heappush
+
+import jax
+
+from ...core import executor
+from ...core.aval import IMMEDIATE
+from ...core.strides import is_dense
+from ...storage.alias import assign
+from ...tape import dual, dual_level, mode, node_annotations, traced_hooks
+from ...tape.mode import is_grad_enabled, switch, with_grad
+from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
+from ...tape.record import apply
+from ...tape.tensor import Tensor, leaf_state, wrap
+from . import debug_log, observers, reentrant, run_hooks
+
+# the pass that is under way around this place
+current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
+
+
+class Pass:
+    """One run of the engine, which accumulates into every leaf that it reaches.
+
+    `tensors`: whether gradients travel as tensors; `callbacks`: what is called once it has run;
+    `ending`: what is called at its end, be it by an exception; `is_to_all`: whether neither it nor
+    a pass that it is inside of is one to chosen inputs.
+    """
+
+    is_selective = False  # whether `visit` passes by some of the nodes
+
+    def __init__(self, retain_graph: bool, create_graph: bool):
+        self.retain_graph, self.create_graph = retain_graph, create_graph
+        self.tensors = create_graph or dual_level.is_any_begun()
+        self.logs = debug_log.is_wanted()
+        self.arrived: dict[int, list] = {}
+        self.heap: list[tuple] = []
+        self.callbacks, self.ending = [], []
+        around = current.get()
+        self.depth = 0 if around is None else around.depth + 1
+        self.is_to_all = around is None or around.is_to_all
+        self.watchers = observers.watch(self)
+        # whether a node without hooks is its kernel and nothing else
+        self.is_usual = not (self.tensors or self.logs or self.watchers)
+
+    def run(self, roots, gradients):
+        """Send each gradient to its root, an edge, and run all that follows."""
+        if self.depth % reentrant.DEPTH or not self.depth or executor.is_traced():
+            self.run_here(roots, gradients)
+        else:
+            reentrant.elsewhere(lambda: self.run_here(roots, gradients))
+
+    def run_here(self, roots, gradients):
+        self.roots = roots
+        if traced_hooks.outside.get() is not None:
+            traced_hooks.outside.get().note(roots, self.runs)
+        before, around = switch(with_grad(self.create_graph)), current.set(self)
+        try:
+            for (node, output_nr), gradient in zip(roots, gradients, strict=True):
+                self.arrive(node, output_nr, gradient)
+            heap, arrived, step = self.heap, self.arrived, self.step
+            visit = observers.visit(self) if self.watchers else self.visit
+            usual = self.is_usual and not self.is_selective
+            while heap:
+                node = heappop(heap)[1]
+                if usual and node.extras is None and node.reverse is not None:
+                    step(node, arrived.pop(node.sequence))  # as `visit`, without its call
+                else:
+                    visit(node, arrived.pop(node.sequence))
+            for callback in self.callbacks:
+                callback()
+        finally:
+            current.reset(around)
+            switch(before)
+            while self.ending:
+                self.ending.pop(0)()
+
+    def arrive(self, node, output_nr, gradient):
+        """Add a gradient to those that wait for a node."""
+        sequence = node.sequence
+        waiting = self.arrived.get(sequence)
+        if waiting is None:
+            self.arrived[sequence] = waiting = [None] * node.output_count
+            heappush(self.heap, (-sequence, node))
+        before = waiting[output_nr]
+        if before is not None:
+            total = self.sum(before, gradient, node.outputs()[output_nr])
+            if self.watchers:
+                observers.summed(self, node, before, gradient, total)
+            gradient = total
+        waiting[output_nr] = gradient
+
+    def sum(self, first, second, aval):
+        if second is None:
+            return first
+        return first + second if self.tensors else executor.add(first, second, aval.wide)
+
+    def visit(self, node, gradients):
+        """Do with a node what is to be done once all its gradients have arrived."""
+        if node.extras is None:
+            if type(node) is not AccumulateGrad:
+                self.step(node, gradients)
+            elif not run_hooks.concerns_leaf(self, node.variable, gradients[0]):
+                self.accumulate(node.variable, gradients[0])
+            else:
+                self.visit_leaf(node, run_hooks.at_leaf(self, node.variable, gradients[0]))
+        elif type(node) is AccumulateGrad:
+            self.visit_leaf(node, run_hooks.at_leaf(self, node.variable, gradients[0]))
+        else:
+            self.step(node, run_hooks.at_outputs(self, node, gradients))
+
+    def visit_leaf(self, node, gradient):
+        leaf, (gradient,) = node.variable, run_hooks.before(self, node, [gradient])
+        if self.logs:
+            debug_log.tell(node, [gradient])
+        if gradient is not None:
+            self.accumulate(leaf, gradient)
+            run_hooks.accumulated(leaf)
+        run_hooks.after(self, node, (), [gradient])
+
+    def step(self, node, gradients):
+        """Run a node and send its gradients along its edges."""
+        saved, reverse = node.saved, node.reverse
+        usual = self.is_usual and node.extras is None and reverse is not None
+        if usual and saved is not FREED and gradients[0] is not None:
+            # as `execute`, without its call
+            given = gradients
+            if saved and not self.retain_graph:
+                node.saved = FREED
+            try:
+                if reverse.kernel is None:
+                    executor.prepare(reverse)
+                if not reverse.program.single:
+                    gradients = self.filled(reverse.program, gradients)
+                results = reverse.kernel(*gradients, *saved)
+                if reverse.tells_apart:
+                    results = reverse.reached(given, results)
+            except BaseException:
+                node.saved = saved
+                raise
+        else:
+            results = self.called(node, gradients)
+        edges = node.edges
+        if len(edges) == 1:
+            target, output_nr = edges[0]
+            self.arrive(target, output_nr, results)
+            return
+        for (target, output_nr), gradient in zip(edges, results, strict=True):
+            self.arrive(target, output_nr, gradient)
+
+    def called(self, node, gradients):
+        """What a node gives, with its hooks."""
+        gradients = run_hooks.before(self, node, gradients)
+        if self.logs:
+            debug_log.tell(node, gradients)
+        results = run_hooks.after(self, node, self.execute(node, gradients), gradients)
+        if self.watchers:
+            observers.results(self, node, results)
+        return results
+
+    def execute(self, node, gradients):
+        """The gradients that a node gives: one for each edge, and not in a list where there is one
+        edge.
+        """
+        saved, reverse = node.saved, node.reverse
+        if reverse is None:
+            return node.run(self, gradients)
+        if saved is FREED:
+            raise RuntimeError(SECOND_TIME)
+        if saved and not self.retain_graph:
+            # before it runs: of two threads that come to it, one gets no further
+            node.saved = FREED
+        try:
+            if gradients[0] is None and all(gradient is None for gradient in gradients):
+                return None if len(node.edges) == 1 else [None] * len(node.edges)
+            return self.computed(node, reverse, gradients, saved)
+        except BaseException:
+            node.saved = saved
+            raise
+
+    def computed(self, node, reverse, gradients, saved):
+        if reverse.kernel is None:
+            executor.prepare(reverse)
+        given = gradients
+        if not reverse.program.single:
+            gradients = self.filled(reverse.program, gradients)
+        extras = node.extras
+        if extras is not None and extras.packed:
+            saved = node_annotations.unpacked(node, saved)
+        if self.tensors:
+            results = apply(reverse, [*gradients, *saved_tensors(node, saved)])
+        else:
+            results = reverse.kernel(*gradients, *saved)
+        if extras is not None and node.saved is FREED:
+            extras.packed = None
+        return reverse.reached(given, results) if reverse.tells_apart else results
+
+    def filled(self, program, gradients):
+        """The gradients of the differentiable outputs, zeros for those that did not arrive."""
+        outputs = program.outputs
+        return [
+            self.zeros(outputs[i]) if gradients[i] is None else gradients[i]
+            for i in program.differentiable_outputs
+        ]
+
+    def zeros(self, aval):
+        array = executor.filled(aval, 0)
+        return wrap(array) if self.tensors else array
+
+    def as_tensor(self, gradient) -> Tensor | None:
+        """A gradient as users see it."""
+        if gradient is None or self.tensors:
+            return gradient
+        return wrap(gradient)
+
+    def carried(self, gradient: Tensor | None):
+        """A gradient as the pass carries it."""
+        return gradient if gradient is None or self.tensors else gradient._array
+
+    def accumulate(self, leaf: Tensor, gradient):
+        """Add to the `.grad` of a leaf: in place, or under `create_graph` by a new tensor."""
+        if mode.slot is not None:
+            mode.slot(leaf)
+        _refuse_leak(leaf, gradient)
+        with leaf_lock:
+            before = leaf_state(leaf).grad
+            if before is not None and leaf._leaf.grad_dtype is None:
+                gradient = run_hooks.in_dtype(self, gradient, before.dtype)
+            if before is None or self.create_graph:
+                leaf._leaf.grad = self.total(before, gradient, leaf)
+            else:
+                total = self.sum(self.carried(before), gradient, before._aval)
+                if self.watchers:
+                    observers.summed(self, leaf._leaf.node(), before, gradient, total)
+                assign(before, total if self.tensors else wrap(total, before._aval), False)
+
+    def total(self, before, gradient, tensor) -> Tensor:
+        """A `.grad`, None or a tensor, with a gradient added: a tensor that nobody else has."""
+        if before is not None:
+            if self.tensors:
+                return before + gradient
+            return wrap(executor.add(before._array, gradient, tensor._aval.wide))
+        made, strides = gradient.clone() if self.tensors else wrap(gradient), tensor._aval.strides
+        if strides is not None and is_dense(tensor.shape, strides):
+            dual.show(made, strides)
+        return made
+
+    def will_run(self, node) -> bool:
+        """Whether a gradient is going to arrive at a node, or has."""
+        return node.sequence in self.reachable()
+
+    def runs(self, node) -> bool:
+        """Whether it runs a node that it can reach."""
+        return True
+
+    def reachable(self) -> set[int]:
+        """The numbers of all nodes that the roots lead to."""
+        if not hasattr(self, "_reachable"):
+            self._reachable, stack = set(), [node for node, _ in self.roots]
+            while stack:
+                node = stack.pop()
+                if node.sequence not in self._reachable:
+                    self._reachable.add(node.sequence)
+                    stack.extend([edge[0] for edge in node.edges])
+        return self._reachable
+
+
+class PassTo(Pass):
+    """A run of the nodes that lead to `ends`, edges.
+
+    What arrives there is left in `captured`; with `accumulate` the ends are run as well, and so
+    fill the `.grad` of leaves. `stops`: whether it goes no further than to an end, though others be
+    reached through it: somebody else takes the gradient on from there.
+    """
+
+    is_selective = True
+
+    def __init__(self, retain_graph, create_graph, ends, accumulate=False, stops=False):
+        super().__init__(retain_graph, create_graph)
+        self.accumulates, self.is_to_all, self.stops = accumulate, False, stops
+        self.captured: dict[tuple, object] = {}
+        self.ends: dict[int, list[int]] = {}
+        for node, output_nr in ends:
+            self.ends.setdefault(node.sequence, []).append(output_nr)
+
+    def run(self, roots, gradients):
+        self.needed = leading_to(self.ends, roots, self.stops)
+        if self.accumulates:
+            self.needed |= self.ends.keys()
+        super().run(roots, gradients)
+
+    def visit(self, node, gradients):
+        sequence = node.sequence
+        ends = self.ends.get(sequence, ())
+        if sequence not in self.needed and not ends:
+            return
+        is_leaf = type(node) is AccumulateGrad
+        if is_leaf:
+            gradients = [run_hooks.at_leaf(self, node.variable, gradients[0])]
+        elif node.extras is not None:
+            gradients = run_hooks.at_outputs(self, node, gradients)
+        for output_nr in ends:
+            self.captured[sequence, output_nr] = gradients[output_nr]
+        if sequence in self.needed:
+            self.visit_leaf(node, gradients[0]) if is_leaf else self.step(node, gradients)
+
+    def will_run(self, node):
+        return node.sequence in self.needed or node.sequence in self.ends
+
+    def runs(self, node):
+        return node.sequence in self.needed
+
+
+def leading_to(ends, roots, stops: bool) -> set[int]:
+    """The numbers of the nodes from which an end, given by number, is reached beyond them; through
+    other ends too, unless it `stops` there.
+    """
+    lowest = min(ends)
+    nodes, stack = {}, [node for node, _ in roots]
+    while stack:
+        node = stack.pop()
+        is_over = stops and node.sequence in ends
+        if node.sequence > lowest and node.sequence not in nodes and not is_over:
+            nodes[node.sequence] = node
+            stack.extend([edge[0] for edge in node.edges])
+    needed, reached = set(), set(ends)
+    for sequence in sorted(nodes):
+        if not reached.isdisjoint([edge[0].sequence for edge in nodes[sequence].edges]):
+            needed.add(sequence)
+            reached.add(sequence)
+    return needed
+
+
+def queue_callback(callback):
+    """Call `callback()` at the end of the backward pass that is under way. Raises RuntimeError
+    outside of one.
+    """
+    if current.get() is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    current.get().callbacks.append(callback)
+
+
+def call(node: Node, *gradients: Tensor | None):
+    """What a node gives for gradients of its outputs, for each of its `next_functions`."""
+    run = Pass(retain_graph=True, create_graph=is_grad_enabled())
+    results = run.execute(node, [run.carried(gradient) for gradient in gradients])
+    results = [results] if len(node.edges) == 1 else results
+    found = run_hooks.for_each_input(node, [run.as_tensor(result) for result in results])
+    return found[0] if len(found) == 1 else found
+
+
+Node.__call__ = call
+
+
+def _refuse_leak(leaf, gradient):
+    array = gradient._array if isinstance(gradient, Tensor) else gradient
+    if leaf._aval.mode == IMMEDIATE and isinstance(array, jax.core.Tracer):
+        raise RuntimeError(
+            f"the gradient of a tensor of shape {list(leaf.shape)} was traced, but the tensor was "
+            "not: pass the tensor to the compiled function as an argument instead of reaching it "
+            "from outside, and return its gradient"
+        )
+
+
+def saved_tensors(node, saved) -> list:
+    """A node's saved arrays as tensors with their history.
+
+    What went in has it by the node's edges; what came out, by the node.
+    """
+    reverse, saved = node.reverse, iter(saved)
+    edges = dict(zip(reverse.wanted, node.edges, strict=True))
+    tensors = [_tensor_at(next(saved), edges.get(i)) for i in reverse.saved_inputs]
+    differentiable = reverse.program.differentiable_outputs
+    outputs = [
+        _tensor_at(next(saved), (node, i) if i in differentiable else None)
+        for i in reverse.saved_outputs
+    ]
+    if node.extras is None or node.extras.tangents is None:
+        return tensors + outputs
+    return list(map(dual.restore, tensors + outputs, node.extras.tangents))
+
+
+def _tensor_at(array, edge):
+    """A saved array as a tensor; numbers stay numbers."""
+    if not hasattr(array, "shape"):
+        return array
+    if edge is None:
+        return wrap(array)
+    return wrap(array, None, True, *edge)

@@ -1,0 +1,172 @@
+"""What `backward` and `grad` are called with: checked, and brought into one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...core import executor
+from ...tape.tensor import Tensor, edge_of, wrap
+from ..graph import GradientEdge
+from .torch_function import stands_for_tensor
+
+
+def outputs_of(tensors) -> tuple:
+    """The tensors and edges that gradients start from, as a tuple."""
+    outputs = sequence(tensors)
+    for output in outputs:
+        if not _is_place(output):
+            raise TypeError(
+                f"Expected output to be a torch.Tensor or a GradientEdge, but got {_kind(output)}"
+            )
+    return outputs
+
+
+def inputs_of(inputs, function: str):
+    """The keys of a dict of inputs, or None; and the inputs."""
+    if isinstance(inputs, Mapping) and type(inputs) is not dict:
+        raise TypeError(
+            f"`inputs` argument to `{function}()` must be a dict, not {_kind(inputs)}. "
+            "Other Mapping types are not supported."
+        )
+    names = tuple(inputs) if isinstance(inputs, dict) else None
+    wanted = sequence(inputs if names is None else inputs.values())
+    if not wanted:
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
+    for tensor in wanted:
+        if not _is_place(tensor):
+            raise RuntimeError(
+                f"all inputs have to be Tensors or GradientEdges, but got {_kind(tensor)}"
+            )
+    return names, wanted
+
+
+def _is_place(value) -> bool:
+    return isinstance(value, Tensor | GradientEdge) or stands_for_tensor(value)
+
+
+def sequence(tensors) -> tuple:
+    if _is_place(tensors):
+        return (tensors,)
+    if not hasattr(tensors, "__iter__"):
+        raise TypeError(f"expected a tensor or a sequence of tensors, but got {_kind(tensors)}")
+    return tuple(tensors)
+
+
+def edge(tensor):
+    return tensor[:2] if isinstance(tensor, GradientEdge) else edge_of(tensor)
+
+
+def edges_of_outputs(outputs) -> list:
+    for position, output in enumerate(outputs):
+        if isinstance(output, Tensor) and not output._requires_grad:
+            raise RuntimeError(
+                f"element {position} of tensors does not require grad and does not have a grad_fn: "
+                f"it has shape {list(output.shape)}, and nothing it was computed from requires "
+                "grad, or it was computed under no_grad"
+            )
+    return [edge(output) for output in outputs]
+
+
+def edges_of_inputs(inputs, complaint: str) -> list:
+    """The places where gradients are asked for; `complaint` where one does not require grad."""
+    for tensor in inputs:
+        if isinstance(tensor, Tensor) and not tensor._requires_grad:
+            raise RuntimeError(f"{complaint}: one of `inputs`, of shape {list(tensor.shape)}")
+    return [edge(tensor) for tensor in inputs]
+
+
+def gradients_of(outputs, given) -> list:
+    """A gradient for each output, ones by default, each checked against its output."""
+    pairs = zip(outputs, _given(outputs, given), strict=True)
+    return [_gradient(position, *pair) for position, pair in enumerate(pairs)]
+
+
+def _given(outputs, given) -> tuple:
+    if given is None:
+        return (None,) * len(outputs)
+    if not isinstance(given, Tensor) and not hasattr(given, "__iter__"):
+        given = (given,)
+    given = sequence(given)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    return given
+
+
+def _gradient(position, output, gradient):
+    aval = _aval(output)
+    if gradient is None:
+        return _ones(output, aval)
+    _check(position, aval, gradient)
+    if gradient.shape != aval.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and "
+            f"output[{position}] has a shape of {aval.shape}."
+        )
+    return gradient if gradient.dtype == aval.dtype else gradient.to(aval.dtype)
+
+
+def batches_of(outputs, given) -> list:
+    """For each output a batch of gradients, stacked along the first dimension."""
+    given = _given(outputs, given)
+    batches = [_batch(*item) for item in zip(range(len(given)), outputs, given, strict=True)]
+    sizes = [batch.shape[0] for batch in batches]
+    if len(set(sizes)) != 1:
+        raise ValueError(
+            "is_grads_batched: Expected all tensors to have the same size in the mapped dimension, "
+            f"the first of each of grad_outputs, got sizes {sizes} for the mapped dimension"
+        )
+    return batches
+
+
+def _batch(position, output, batch):
+    aval = _aval(output)
+    if batch is None:
+        raise ValueError(
+            "with is_grads_batched=True each of grad_outputs is a tensor whose first dimension is "
+            f"the batch, but grad_outputs[{position}] is None"
+        )
+    _check(position, aval, batch)
+    if not batch.ndim or batch.shape[1:] != aval.shape:
+        raise RuntimeError(
+            "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as "
+            "the batch dimension. The sizes of the remaining dimensions are expected to match the "
+            f"shape of corresponding output, but a mismatch was detected: grad_output[{position}] "
+            f"has a shape of {batch.shape[1:]} and output[{position}] has a shape of {aval.shape}."
+        )
+    return batch if batch.dtype == aval.dtype else batch.to(aval.dtype)
+
+
+def _check(position, aval, gradient):
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {_kind(gradient)}")
+    if gradient.dtype.is_complex != aval.dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            f"Mismatch in dtype: grad_output[{position}] has a dtype of {gradient.dtype} and "
+            f"output[{position}] has a dtype of {aval.dtype}."
+        )
+
+
+def _ones(output, aval):
+    if isinstance(output, Tensor) and not output._requires_grad:
+        return None  # `edges_of_outputs` says what is wrong
+    if aval.shape.numel() != 1:
+        raise RuntimeError(
+            "grad can be implicitly created only for scalar outputs, not for one of shape "
+            f"{list(aval.shape)}: pass its gradient, or reduce it with sum() or mean() first"
+        )
+    if not aval.dtype.is_floating_point:
+        raise RuntimeError(
+            f"grad can be implicitly created only for real scalar outputs but got {aval.dtype}"
+        )
+    return wrap(executor.filled(aval, 1), aval)
+
+
+def _aval(output):
+    if isinstance(output, GradientEdge):
+        return output.node.outputs()[output.output_nr]
+    return output._aval
+
+
+def _kind(value) -> str:
+    return type(value).__name__

@@ -1,0 +1,150 @@
+"""Where in a backward pass hooks are called, and what they may return.
+
+The order at a node: the hooks of the tensors that came out of it, the `.grad` of those that retain
+theirs, its own pre-hooks, the node, its post-hooks. At a leaf: its hooks, the pre-hooks of its
+node, the accumulation, the leaf's hooks for what was accumulated, the node's post-hooks.
+"""
+
+from __future__ import annotations
+
+from ...tape.hooks import name_of
+from ...tape.node import leaf_lock
+from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state
+
+
+def concerns_leaf(run, leaf: Tensor, gradient) -> bool:
+    """Whether more is to be done at a leaf, whose node has no hooks, than to accumulate."""
+    state = leaf._leaf
+    return (
+        gradient is None
+        or run.logs
+        or not (
+            state is None
+            or (state.hooks is None and state.post_hooks is None and state.grad_dtype is OWN_DTYPE)
+        )
+    )
+
+
+def at_leaf(run, leaf: Tensor, gradient):
+    """A leaf's gradient, of the dtype that the leaf wants, after the leaf's hooks."""
+    state = leaf._leaf
+    if state is None:
+        return gradient
+    if state.grad_dtype is not OWN_DTYPE:
+        gradient = in_dtype(run, gradient, state.grad_dtype)
+    return _through(run, state.hooks, gradient) if state.hooks else gradient
+
+
+def in_dtype(run, gradient, dtype):
+    """A gradient converted to a dtype, unless that is None."""
+    value = run.as_tensor(gradient)
+    if value is None or dtype is None or value.dtype is dtype:
+        return gradient
+    return run.carried(value.to(dtype))
+
+
+def at_outputs(run, node, gradients):
+    """The gradients of a node's outputs after the tensors' hooks; fills retained gradients."""
+    extras = node.extras
+    for output_nr, hooks in (extras.tensor_hooks or {}).items():
+        if gradients[output_nr] is None and not node.tells_none:
+            continue
+        gradients[output_nr] = _through(run, hooks, gradients[output_nr])
+    for output_nr, kept in (extras.retained or {}).items():
+        tensor, gradient = kept(), gradients[output_nr]
+        if tensor is not None and gradient is not None:
+            with leaf_lock:
+                state = leaf_state(tensor)
+                state.grad = run.total(state.grad, gradient, tensor)
+    return gradients
+
+
+def _through(run, hooks, gradient):
+    """A gradient after the hooks of one tensor, which see it one after another."""
+    value = run.as_tensor(gradient)
+    for hook in list(hooks.values()):
+        found = hook(value)
+        if found is not None:
+            _check(hook, value, found)
+            value = found
+    return run.carried(value)
+
+
+def before(run, node, gradients):
+    """What arrived at a node, after its pre-hooks."""
+    hooks = node.extras and node.extras.pre_hooks
+    if not hooks:
+        return gradients
+    values = tuple(map(run.as_tensor, gradients))
+    for hook in list(hooks.values()):
+        values = _replaced(hook, values, hook(values))
+    return list(map(run.carried, values))
+
+
+def after(run, node, results, gradients):
+    """What a node gave, after its post-hooks; `gradients`: what had arrived."""
+    hooks = node.extras and node.extras.post_hooks
+    if not hooks:
+        return results
+    single = len(node.edges) == 1
+    given = list(map(run.as_tensor, [results] if single else results))
+    values, arrived = for_each_input(node, given), tuple(map(run.as_tensor, gradients))
+    for hook in list(hooks.values()):
+        values = _replaced(hook, values, hook(values, arrived))
+    found = [v for v, (to, _) in zip(values, node.next_functions, strict=True) if to is not None]
+    found = list(map(run.carried, found))
+    return found[0] if single else found
+
+
+def for_each_input(node, results) -> tuple:
+    """A node's results, one for each edge, as users see them: None for what needs no gradient."""
+    supply = iter(results)
+    return tuple(next(supply) if to is not None else None for to, _ in node.next_functions)
+
+
+def accumulated(leaf: Tensor):
+    """Call the hooks of a leaf whose `.grad` has just been added to."""
+    for hook in list((leaf._leaf.post_hooks or {}).values()):
+        found = hook(leaf)
+        if found is not None:
+            _check(hook, leaf, found)
+            raise RuntimeError(
+                "Tensor post accumulate grad hooks should return None. "
+                f"'{name_of(hook)}' returned a tensor"
+            )
+
+
+def _replaced(hook, values, found):
+    """The values that a node's hook leaves. Raises TypeError, RuntimeError for what fits not."""
+    if found is None:
+        return values
+    if not isinstance(found, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+    if len(found) != len(values):
+        raise RuntimeError(
+            f"hook '{name_of(hook)}' has returned an incorrect number of values (got {len(found)}, "
+            f"but expected {len(values)})"
+        )
+    for value, given in zip(values, found, strict=True):
+        if given is not None:
+            _check(hook, value, given)
+    return found
+
+
+def _check(hook, value, found):
+    """Raises TypeError or RuntimeError where a hook's gradient cannot take another's place."""
+    if not isinstance(found, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+    if value is None:
+        return
+    if found.dtype is not value.dtype:
+        was, got = value.dtype.scalar_type, found.dtype.scalar_type
+        raise RuntimeError(
+            f"hook '{name_of(hook)}' has changed the type of value (was torch.{was}Tensor got "
+            f"torch.{got}Tensor): a hook gives a gradient of the dtype that it got"
+        )
+    if found.shape != value.shape:
+        raise RuntimeError(
+            f"hook '{name_of(hook)}' has changed the size of value: it got one of shape "
+            f"{list(value.shape)} and gave one of shape {list(found.shape)}"
+        )

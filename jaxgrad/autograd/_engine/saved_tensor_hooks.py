@@ -1,0 +1,228 @@
+"""What nodes have saved: to look at (`node._saved_self`), and to keep elsewhere, by hooks."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from ...core.primitive import Call
+from ...tape import node_annotations, record
+from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
+from ...tape.tensor import Tensor, wrap
+from ..grad_mode import _Mode
+from .graph_task import saved_tensors
+
+
+class SavedTensor:
+    """A tensor that a node has saved, with hooks of its own: `node._raw_saved_self`."""
+
+    def __init__(self, node: ProgramNode, position: int):
+        self.node, self.position = node, position
+
+    def register_hooks(self, pack_hook: Callable, unpack_hook: Callable):
+        """Keep `pack_hook(tensor)` in place of the tensor; `unpack_hook` makes a tensor of it when
+        it is needed.
+
+        Raises RuntimeError where it has hooks already or is freed, TypeError for what cannot be
+        called.
+        """
+        pair = node_annotations.pair(pack_hook, unpack_hook)
+        if self.node.saved is FREED:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. "
+                f"{SECOND_TIME.partition('. ')[2]}"
+            )
+        extras = self.node.extras
+        if extras is not None and self.position in (extras.packed or {}):
+            raise RuntimeError(node_annotations.ONE_PAIR)
+        node_annotations.pack_at(self.node, self.position, pair)
+
+    @property
+    def data(self) -> Tensor:
+        """The values, without a history."""
+        return wrap(node_annotations.saved_of(self.node)[self.position])
+
+
+# attributes of nodes
+
+
+def offer(program):
+    """Give nodes the attributes by which what this program's have saved is looked at."""
+    if isinstance(program, Call):
+        outputs = program.primitive.rule.outputs
+        for name in (*program.primitive.argument_names, *outputs):
+            _offer(name)
+
+
+@functools.cache
+def _offer(name):
+    setattr(ProgramNode, f"_saved_{name}", property(lambda node: _value(node, name)))
+    setattr(ProgramNode, f"_raw_saved_{name}", property(lambda node: _raw(node, name)))
+
+
+def _positions(node, name) -> list[int]:
+    """Where among what a node has saved the arrays of an argument or an output are.
+
+    Raises AttributeError where the operator has none of that name.
+    """
+    call, reverse = node.reverse.program, node.reverse
+    known = isinstance(call, Call) and name in (
+        *call.primitive.argument_names,
+        *call.primitive.rule.outputs,
+    )
+    if not known:
+        raise AttributeError(f"{node.name()} has no attribute '_saved_{name}'")
+    owners = [call.owners[i] for i in reverse.saved_inputs]
+    names = call.primitive.rule.outputs
+    owners += [names[min(i, len(names) - 1)] for i in reverse.saved_outputs]
+    return [i for i, owner in enumerate(owners) if owner == name]
+
+
+def _value(node, name):
+    """What was saved of an argument or an output, with its history; a number as it is."""
+    found, arguments = _positions(node, name), node.reverse.program.primitive.argument_names
+    call = node.reverse.program
+    part = call.structure[arguments.index(name)] if name in arguments else None
+    if not found and name in arguments and name not in call.owners:
+        return part
+    if not found and not _is_read(call, name):
+        raise AttributeError(f"{node.name()} has no attribute '_saved_{name}'")
+    if not found:
+        return None  # no gradient that is wanted reads it
+    tensors = list(map(_itself, saved_tensors(node, node_annotations.saved_of(node))))
+    several = name in arguments and call.is_list(name)
+    return tuple(tensors[i] for i in found) if several else tensors[found[0]]
+
+
+def _is_read(call, name) -> bool:
+    """Whether one of an operator's gradients is computed from an argument or an output."""
+    primitive = call.primitive
+    outputs = primitive.rule.outputs
+    names = {name, "result", f"result{outputs.index(name)}"} if name in outputs else {name}
+    formulas = [formula for _, formula in primitive.rule.gradients]
+    return any(names & getattr(formula, "values", {name}) for formula in formulas)
+
+
+def _itself(tensor):
+    """The leaf that a saved tensor is, if it still holds the value."""
+    node = tensor._node if isinstance(tensor, Tensor) else None
+    is_leaf = type(node) is AccumulateGrad and node.variable._array is tensor._raw
+    return node.variable if is_leaf else tensor
+
+
+def _raw(node, name):
+    found = _positions(node, name)
+    if not found:
+        raise AttributeError(f"{node.name()} has saved nothing of '{name}'")
+    call = node.reverse.program
+    several = name in call.primitive.argument_names and call.is_list(name)
+    made = tuple(SavedTensor(node, i) for i in found)
+    return made if several else made[0]
+
+
+# hooks for all that is saved
+
+
+class saved_tensors_hooks(_Mode):
+    """Put every tensor that is saved within through a pair of hooks.
+
+    `pack_hook(tensor)` is called when one is saved, and what it returns is kept in its place;
+    `unpack_hook` is called with that when the tensor is needed, and must give a tensor of the same
+    values. The tensor comes without a history, and both run with grad mode off. Of several pairs
+    the innermost counts. Raises RuntimeError inside `disable_saved_tensors_hooks`; an unpack hook
+    that gives no tensor is a TypeError when the backward pass comes to it.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> with jaxgrad.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), jaxgrad.tensor):
+    ...     y = x.exp()
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([2.7183, 2.7183])
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
+        self.pair = node_annotations.pair(pack_hook, unpack_hook)
+
+    def clone(self):
+        return type(self)(*self.pair)
+
+    def set(self):
+        if _disabled.get() is not None:
+            raise RuntimeError(_disabled.get())
+        node_annotations.activate()
+        before = node_annotations.packing.get()
+        node_annotations.packing.set(self.pair)
+        return before
+
+    def reset(self, before):
+        node_annotations.packing.set(before)
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep what is saved within in the memory of the host, and bring it back when it is needed.
+
+    On a CPU the tensor is copied. `pin_memory` and `device_type` are kept for PyTorch's code: how
+    memory is moved is XLA's business.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> with jaxgrad.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        self.pin_memory, self.device_type = pin_memory, device_type
+        super().__init__(_to_host, _from_host)
+
+    def clone(self):
+        return type(self)(self.pin_memory, self.device_type)
+
+
+def _to_host(tensor):
+    """The tensor's array on the host, and where it came from."""
+    array = tensor._array
+    if isinstance(array, jax.core.Tracer):
+        return jax.device_put(array, jax.memory.Space.Host), jax.memory.Space.Device
+    with jax.enable_x64(True):
+        host = jax.local_devices(backend="cpu")[0]
+        return jax.device_put(array, host, may_alias=False), array.sharding
+
+
+def _from_host(packed):
+    array, place = packed
+    with jax.enable_x64(True):
+        return wrap(jax.device_put(array, place))
+
+
+_disabled = contextvars.ContextVar("jaxgrad.saved_tensors_hooks_disabled", default=None)
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str):
+    """Refuse saved-tensor hooks within: RuntimeError with this message.
+
+    >>> graph = jaxgrad.autograd.graph
+    >>> with graph.disable_saved_tensors_hooks("not here"):
+    ...     try:
+    ...         graph.save_on_cpu().__enter__()
+    ...     except RuntimeError as error:
+    ...         print(error)
+    not here
+    """
+    if node_annotations.packing.get() is not None:
+        raise RuntimeError(error_message)
+    token = _disabled.set(error_message)
+    try:
+        yield
+    finally:
+        _disabled.reset(token)
+
+
+record.offer = offer

@@ -1,0 +1,320 @@
+"""A Function under JAX's own transformations: the author's rules for `jax.grad`, `jax.jvp`,
+`jax.vmap` and their nestings.
+
+As every operator (`core/primitive.py`), a call is a `jax.custom_jvp` whose tangent map is one
+linear primitive: evaluated, it is the author's `jvp`, transposed, the author's `backward`. Its
+residuals are the inputs and the outputs; `forward` is traced again on them, and what it saves of
+its inputs and outputs is theirs, so that a second derivative goes by the author's rules too.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...core import tangent_map
+from ...core.aval import IMMEDIATE
+from ...core.program import bare, conjugate, is_bare
+from ...storage.alias import assign
+from ...tape.mode import PLAIN, RECORD, Draws, switch
+from ...tape.tensor import Tensor, wrap
+from . import call as function_call
+from . import ctx_attributes, linearity, nested_arrays, user_rules
+from .saved_variables import Saved, SavedOutput
+
+
+class VmapInfo(NamedTuple):
+    """What `vmap` of a Function is told: how large the batch is, and how random numbers differ."""
+
+    batch_size: int
+    randomness: str
+
+
+def concerns(args) -> bool:
+    """Whether a call has JAX arrays among its arguments, or tensors that JAX may differentiate or
+    batch.
+    """
+    for argument in args:
+        if isinstance(argument, Tensor):
+            if argument._aval.mode != IMMEDIATE and not is_bare():
+                return True
+        elif isinstance(argument, jax.Array):
+            return True
+    return False
+
+
+def apply(cls, args):
+    """Call a Function on tensors of tracers, or on JAX arrays: then the results are arrays too."""
+    plain = not any(isinstance(argument, Tensor) for argument in args)
+    given = tuple([wrap(_strong(a)) if isinstance(a, jax.Array) else a for a in args])
+    if any(isinstance(a, Tensor) and isinstance(a._array, jax.core.Tracer) for a in given):
+        output = _traced(cls, given)
+    else:
+        output = function_call.apply(cls, given)
+    if not plain:
+        return output
+    outputs = output if isinstance(output, tuple) else (output,)
+    outputs = tuple([v._array if isinstance(v, Tensor) else v for v in outputs])
+    return outputs if isinstance(output, tuple) else outputs[0]
+
+
+def _traced(cls, given):
+    """A call on tensors, of which JAX has the author's rules."""
+    call = Call(cls, given)
+    arrays = call.function(*call.arrays(given))
+    with call.draws.again():
+        output, ctx = function_call.begin(cls, given)
+    outputs = output if isinstance(output, tuple) else (output,)
+    tensors = [value for value in outputs if isinstance(value, Tensor)]
+    for value, array in zip(tensors, arrays, strict=True):
+        if value._alias is None:
+            value._raw = array
+        else:
+            assign(value, wrap(array, value._aval), False)
+    for saved in ctx._saved:
+        if isinstance(saved, SavedOutput) and saved.packed is None:
+            saved.array = outputs[saved.number]._array
+    return output
+
+
+def _strong(array):
+    """An array of its dtype, where JAX made it of a Python number."""
+    return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
+
+
+class Call:
+    """A Function with all of its arguments but the arrays: a function of arrays.
+
+    The arrays are those of tensors given by position, and after them those in lists, tuples and
+    dicts, which have no gradient. Whenever `forward` runs it draws the same random numbers.
+    """
+
+    def __init__(self, cls, args):
+        self.cls, self.draws = cls, Draws()
+        self.arguments = tuple([None if isinstance(a, Tensor) else a for a in args])
+        self.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
+        self.tensors = tuple([isinstance(a, Tensor) for a in args])
+        self.avals = tuple([args[i]._aval for i in self.positions])
+        self.nested = tuple(nested_arrays.arrays_in(self.arguments))
+        self.differentiable = ()
+
+    def arrays(self, args):
+        """The arrays to call `function` with."""
+        return [*[args[i]._array for i in self.positions], *self.nested]
+
+    def filled(self, arrays) -> list:
+        """The arguments, but for the tensors given by position, with these arrays in them."""
+        return nested_arrays.replaced(list(self.arguments), iter(arrays[len(self.positions) :]))
+
+    def run(self, arrays, mask, results=None):
+        """The outputs of `forward` on these arrays, and its `ctx`.
+
+        mask: which of them have a gradient; results: the arrays that the outputs are known to be.
+        """
+        args, needs = self.filled(arrays), [False] * len(self.arguments)
+        for position, array, needed in zip(self.positions, arrays, mask, strict=False):
+            # JAX differentiates Python's numbers as they are
+            args[position] = wrap(_strong(jnp.asarray(array)), None, needed)
+            needs[position] = needed
+        ctx = self.cls._backward_cls()
+        ctx.needs_input_grad, args = tuple(needs), tuple(args)
+        with self.draws.again():
+            output = function_call.run_forward(self.cls, ctx, args, PLAIN, PLAIN)
+        ctx_attributes.put_aside(ctx)
+        ctx._tensors, ctx._args = self.tensors, args
+        ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
+        outputs = output if isinstance(output, tuple) else (output,)
+        ctx._avals = tuple(v._aval if isinstance(v, Tensor) else None for v in outputs)
+        if results is not None:
+            supply = iter(results)
+            numbers = {id(v): next(supply) for v in outputs if isinstance(v, Tensor)}
+            ctx._saved = tuple(_saved(tensor, numbers) for tensor in ctx.to_save or ())
+            if ctx.saved_for_forward is not None:
+                ctx.saved_for_forward = tuple(
+                    None if t is None else _saved(t, numbers).source for t in ctx.saved_for_forward
+                )
+        return outputs, ctx
+
+    def value(self, *arrays):
+        outputs, ctx = self.run(arrays, [aval.differentiable for aval in self.avals])
+        constant = {id(tensor) for tensor in ctx.non_differentiable or ()}
+        tensors = [value for value in outputs if isinstance(value, Tensor)]
+        self.differentiable = tuple(
+            i
+            for i, value in enumerate(tensors)
+            if id(value) not in constant and value._aval.differentiable
+        )
+        self.outputs = tuple(value._aval.struct for value in tensors)
+        self.numbers = tuple(i for i, value in enumerate(outputs) if isinstance(value, Tensor))
+        return tuple(value._array for value in tensors)
+
+    @functools.cached_property
+    def function(self):
+        """The value with the author's rules, for JAX to differentiate and to batch."""
+        value = self.value
+        if user_rules.has_vmap(self.cls):
+            value = jax.custom_batching.custom_vmap(value)
+            value.def_vmap(self.batched)
+        function = jax.custom_jvp(value)
+        function.defjvp(self.jvp, symbolic_zeros=True)
+        return function
+
+    def batched(self, axis_size, in_batched, *arrays):
+        """The author's `vmap`, as JAX calls it: batches come first."""
+        args, flags = self.filled(arrays), iter(in_batched[len(self.positions) :])
+        dims = [nested_arrays.marked(argument, flags) for argument in self.arguments]
+        for position, array, flag in zip(self.positions, arrays, in_batched, strict=False):
+            args[position], dims[position] = wrap(array), 0 if flag else None
+        found = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
+        outputs, out_dims = user_rules.batched(self.cls, found)
+        pairs = [p for p in zip(outputs, out_dims, strict=True) if isinstance(p[0], Tensor)]
+        moved = [t._array if d is None else jnp.moveaxis(t._array, d, 0) for t, d in pairs]
+        return tuple(moved), tuple(dim is not None for _, dim in pairs)
+
+    def jvp(self, primals, tangents):
+        """The rule JAX calls: outputs, and their tangents as one linear map of those that move."""
+        outputs = self.function(*primals)
+        mask = tuple(
+            aval.differentiable and not isinstance(t, jax.custom_derivatives.SymbolicZero)
+            for aval, t in zip(self.avals, tangents, strict=False)
+        )
+        found = [_zero_tangent(output) for output in outputs]
+        if any(mask) and self.differentiable:
+            moving = [t for t, flag in zip(tangents, mask, strict=False) if flag]
+            results = tangent_map.apply_tangent_map(_Map(self, mask), primals, outputs, moving)
+            for position, tangent in zip(self.differentiable, results, strict=True):
+                found[position] = tangent
+        return outputs, tuple(found)
+
+
+def _saved(tensor, numbers):
+    """An entry of `saved_tensors`: an output is the array that is known to be its own."""
+    if tensor is None:
+        return None
+    array = numbers.get(id(tensor))
+    return Saved(tensor if array is None else wrap(array, tensor._aval))
+
+
+def _zero_tangent(output):
+    if jnp.issubdtype(output.dtype, jnp.inexact):
+        return jnp.zeros_like(output)
+    return np.zeros(output.shape, jax.dtypes.float0)
+
+
+class _Map:
+    """The derivative of a call as a linear map, from tangents of the inputs that `mask` names; see
+    `core/tangent_map.py`.
+    """
+
+    is_reused, takes_none = False, True
+
+    def __init__(self, call: Call, mask):
+        self.call, self.mask = call, mask
+        self.positions, self.numbers = call.differentiable, call.numbers
+        self.outputs = [call.outputs[i] for i in self.positions]
+        self.count = len(mask) + len(call.nested)
+
+    def select(self, primals, outputs):
+        return (*primals, *outputs)
+
+    def context(self, saved):
+        return self.call.run(saved[: self.count], self.mask, saved[self.count :])[1]
+
+    def forward(self, saved, tangents):
+        if not user_rules.has_jvp(self.call.cls):
+            return self.derived(saved, tangents)
+        ctx, supply = self.context(saved), iter(tangents)
+        given = [None] * len(self.call.arguments)
+        for position, flag in zip(self.call.positions, self.mask, strict=True):
+            given[position] = wrap(next(supply)) if flag else None
+        with with_grad():
+            found = user_rules.tangents_of(ctx, given)
+        found = [found[self.numbers[i]] for i in self.positions]
+        return tuple(
+            jnp.zeros(struct.shape, struct.dtype) if tangent is None else tangent._array
+            for tangent, struct in zip(found, self.outputs, strict=True)
+        )
+
+    def derived(self, saved, tangents):
+        """The tangents that `backward` implies: it is linear in its gradients, and transposed.
+
+        Raises NotImplementedError where it is not linear, or not there.
+        """
+        zeros = tuple([jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs])
+        if not user_rules.has_backward(self.call.cls):
+            raise NotImplementedError(user_rules.no_jvp(self.call.cls, "it has no backward"))
+
+        def transpose(*given):
+            return self.transpose(saved, given)
+
+        if not self.is_linear(transpose, zeros):
+            why = "its backward is not linear in the gradients that it is given"
+            raise NotImplementedError(user_rules.no_jvp(self.call.cls, why))
+        return jax.vjp(transpose, *zeros)[1](tuple(tangents))
+
+    def is_linear(self, transpose, zeros) -> bool:
+        def value(*given):
+            with bare():
+                return transpose(*given)
+
+        return linearity.is_linear(value, *zeros)
+
+    def transpose(self, saved, cotangents):
+        if not user_rules.is_once_differentiable(self.call.cls):
+            return self.backward(saved, cotangents)
+        # what was saved must not move; the results are as linear in the gradients as ever
+        still = tuple(map(jax.lax.stop_gradient, saved))
+        return _once(self.call.cls.__name__)(tuple(saved), self.backward(still, cotangents))
+
+    def backward(self, saved, cotangents):
+        ctx = self.context(saved)
+        given = [None] * len(ctx._avals)
+        for position, cotangent in zip(self.positions, cotangents, strict=True):
+            if cotangent is not None:
+                given[self.numbers[position]] = wrap(conjugate(cotangent))
+        with with_grad():
+            results = user_rules.gradients_of(ctx, given)
+        return tuple(
+            jnp.zeros(aval.shape, aval.dtype.numpy) if g is None else conjugate(g._array)
+            for g, aval in zip(results, ctx._inputs, strict=True)
+        )
+
+
+@contextmanager
+def with_grad():
+    """Grad mode on, as in a pass with `create_graph`: JAX may differentiate what a rule gives."""
+    before = switch(RECORD)
+    try:
+        yield
+    finally:
+        switch(before)
+
+
+def _once(name):
+    """The identity of its second argument, which refuses to be differentiated in its first."""
+
+    @jax.custom_jvp
+    def guarded(saved, results):
+        return results
+
+    def refuse(primals, tangents):
+        moving = jax.tree.leaves(tangents[0], is_leaf=_is_symbolic_zero)
+        if not all(map(_is_symbolic_zero, moving)):
+            raise RuntimeError(f"{user_rules.TWICE}: the gradient that {name}Backward gave")
+        return primals[1], jax.tree.map(_instantiated, tangents[1], is_leaf=_is_symbolic_zero)
+
+    guarded.defjvp(refuse, symbolic_zeros=True)
+    return guarded
+
+
+def _is_symbolic_zero(value) -> bool:
+    return isinstance(value, jax.custom_derivatives.SymbolicZero)
+
+
+def _instantiated(tangent):
+    return jnp.zeros(tangent.shape, tangent.dtype) if _is_symbolic_zero(tangent) else tangent

@@ -1,0 +1,153 @@
+"""What a Function's call keeps for its `backward`, and how it is brought back with its history."""
+
+from __future__ import annotations
+
+import functools
+import types
+
+from ...core.view_ops import plain
+from ...tape import node_annotations
+from ...tape.dual import kept, restore
+from ...tape.node import Node
+from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, known_edge_of, wrap
+
+
+class Saved:
+    """A tensor that was saved: an input, or any other with a history of its own.
+
+    `derived`: whether it was computed from the inputs on the way, and so has a history that nobody
+    recorded; `tangents`: those that it had.
+    """
+
+    __slots__ = ("array", "aval", "derived", "edge", "packed", "source", "tangents")
+
+    def __init__(self, tensor: Tensor):
+        self.source, self.packed = current(tensor), None
+        self.array, self.aval = tensor._raw, tensor._aval
+        self.derived = tensor._node is DERIVED
+        self.edge = known_edge_of(tensor) if tensor._tracked else None
+        self.tangents = kept(tensor) if tensor._aval.dual else None
+
+    def pack(self, pair):
+        """Put it through saved-tensor hooks, and keep what they make of it."""
+        self.packed = node_annotations.pack(pair, wrap(self.array, self.aval))
+        self.source = self.array = None
+
+    def register_hooks(self, pack_hook, unpack_hook):
+        """Put it through a pair of hooks of its own. Raises RuntimeError where it has one."""
+        if self.packed is not None:
+            raise RuntimeError(node_annotations.ONE_PAIR)
+        self.pack(node_annotations.pair(pack_hook, unpack_hook))
+
+    def tensor(self, ctx) -> Tensor:
+        """The tensor that was saved: itself if it still holds the value, else another that does."""
+        if self.packed is not None:
+            return self.with_history(self.packed.tensor()._array, ctx)
+        source = current(self.source)
+        same_place = not source._tracked or self.edge == known_edge_of(source)
+        if source._raw is self.array and source._tracked == (self.edge is not None) and same_place:
+            return source
+        return self.with_history(self.array, ctx)
+
+    def with_history(self, array, ctx):
+        place = () if self.edge is None else (True, *self.edge)
+        return restore(wrap(array, plain(self.aval), *place), self.tangents)
+
+
+class SavedOutput(Saved):
+    """An output that was saved. It has the call for its history, which must not hold it."""
+
+    __slots__ = ("number", "tracked")
+
+    def __init__(self, tensor: Tensor, number: int):
+        self.source, self.packed, self.edge, self.derived = None, None, None, False
+        self.array, self.aval = tensor._array, tensor._aval
+        self.number, self.tracked, self.tangents = number, tensor._tracked, None
+
+    def tensor(self, ctx):
+        array = self.array if self.packed is None else self.packed.tensor()._array
+        return self.with_history(array, ctx)
+
+    def with_history(self, array, ctx):
+        place = (True, ctx, self.number) if self.tracked else ()
+        return restore(wrap(array, plain(self.aval), *place), self.tangents)
+
+
+def sever(ctx):
+    """Have the intermediate results that a call keeps as attributes refuse to be differentiated."""
+    for name, tensor in _intermediates(ctx):
+        tensor._node, tensor._tracked = None, True
+        tensor._leaf = _WithoutHistory(ctx.name(), name)
+
+
+def refuse_attributes(ctx):
+    """Raises RuntimeError where a call keeps intermediate results as attributes, whose tangents
+    nobody knows.
+    """
+    for name, _ in _intermediates(ctx):
+        raise RuntimeError(LOST.format(ctx.name(), name, "tangent"))
+
+
+def _intermediates(ctx):
+    return [
+        (name, tensor)
+        for name, value in vars(ctx).items()
+        if name != "saved_for_forward"
+        for tensor in _tensors_in(value)
+        if tensor._node is DERIVED
+    ]
+
+
+def _tensors_in(value):
+    """The tensors that can be reached from a value through containers, objects and functions."""
+    seen, stack = {}, [value]
+    while stack and len(seen) < MOST_OBJECTS:
+        value = stack.pop()
+        if id(value) in seen or isinstance(value, Node | Saved | type | types.ModuleType):
+            continue
+        seen[id(value)] = value  # held, so that no other gets its id
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple | set | frozenset):
+            stack.extend(value)
+        elif isinstance(value, dict):
+            stack.extend(value.values())
+        elif isinstance(value, types.FunctionType):
+            stack.extend(cell.cell_contents for cell in value.__closure__ or () if _is_full(cell))
+        elif isinstance(value, types.MethodType):
+            stack.append(value.__self__)
+        elif isinstance(value, functools.partial):
+            stack.extend((value.func, value.args, value.keywords))
+        elif hasattr(value, "__dict__"):
+            stack.append(vars(value))
+
+
+def _is_full(cell) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+# how far attributes are looked through
+MOST_OBJECTS = 10_000
+
+LOST = (
+    "{} keeps an intermediate result of its forward as ctx.{}, and its {} is not known: the second "
+    "derivative would be wrong. Give it to ctx.save_for_backward instead"
+)
+
+
+class _WithoutHistory(LeafState):
+    """In the place of a leaf's state, of an intermediate result whose history is not known."""
+
+    __slots__ = ("attribute", "owner")
+
+    def __init__(self, owner, attribute):
+        self.owner, self.attribute = owner, attribute
+        self.grad = self.hooks = self.post_hooks = self.tangents = None
+        self.grad_dtype = OWN_DTYPE
+
+    def node(self):
+        raise RuntimeError(LOST.format(self.owner, self.attribute, "history"))

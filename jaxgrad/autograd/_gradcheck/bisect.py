@@ -1,0 +1,123 @@
+"""Which operator of a function it is whose derivative is wrong.
+
+The operators of one more call of the function are observed, and the derivative of each is compared
+with differences by itself.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy
+
+from ...core import executor
+from ...core.aval import IMMEDIATE
+from ...core.program import Program
+from ..function import BackwardCFunction
+from .problem import directions, nodes, product, quotient
+
+DOUBLE = ("float64", "complex128")
+
+
+def culprit(subject, settings, mode) -> str:
+    """A sentence that names what is wrong by itself, empty where nothing is found."""
+    pairs = zip(subject.values(subject.chosen), subject.values(subject.chosen), strict=True)
+    if not all(numpy.array_equal(*pair, equal_nan=True) for pair in pairs):
+        return f"Called twice with the same inputs {subject.name} gives different values."
+    calls = _observed(subject)
+    for program, arrays in calls:
+        if _checkable(program) and _is_wrong(program, arrays, settings, mode):
+            shapes = ", ".join(
+                str(list(array.shape)) for array in arrays if hasattr(array, "shape")
+            )
+            return f"By itself the derivative of {program.name} is wrong, for shapes {shapes}."
+    functions = {node.name() for node in nodes(subject.outputs) if _is_function(node)}
+    if functions:
+        return f"Every operator is right by itself; look at {', '.join(sorted(functions))}."
+    return ""
+
+
+def _observed(subject) -> list:
+    calls = []
+
+    def observer(program, kernel, *arrays):
+        calls.append((program, arrays))
+        return kernel(*arrays)
+
+    executor.observe(observer)
+    try:
+        subject.call(subject.inputs)
+    finally:
+        executor.unobserve(observer)
+    return calls
+
+
+def _is_function(node) -> bool:
+    return isinstance(node, BackwardCFunction)
+
+
+def _checkable(program) -> bool:
+    """Whether a program has a derivative, and all of its numbers are precise enough to check it."""
+    if not isinstance(program, Program) or program.mode != IMMEDIATE:
+        return False
+    moving = [i for i, flag in zip(program.inputs, program.tracked, strict=True) if flag]
+    results = [program.outputs[i] for i in program.differentiable_outputs]
+    wide = all(numpy.dtype(each.dtype.numpy).name in DOUBLE for each in (*moving, *results))
+    return bool(moving) and bool(results) and wide
+
+
+def _is_wrong(program, arrays, settings, mode) -> bool:
+    generator = numpy.random.default_rng(0)
+    wanted = [i for i, flag in enumerate(program.tracked) if flag]
+    along = directions([program.inputs[i] for i in wanted], generator)
+    weights = directions([program.outputs[i] for i in program.differentiable_outputs], generator)
+    slopes = _slopes(program, arrays, wanted, along, settings.eps)
+    numerical = sum(map(product, weights, slopes))
+    derivative = _pulled if mode == "reverse" else _pushed
+    analytical = derivative(program, arrays, wanted, along, weights)
+    return settings.tolerance.excess(numpy.array(analytical), numpy.array(numerical)) > 0
+
+
+def _slopes(program, arrays, wanted, along, eps):
+    values = []
+    for sign in (1, -1):
+        given = list(arrays)
+        for i, direction in zip(wanted, along, strict=True):
+            given[i] = _array(numpy.asarray(given[i]) + sign * eps * direction)
+        values.append(_values(program, given))
+    return [quotient(*pair, 2 * eps) for pair in zip(*values, strict=True)]
+
+
+def _values(program, arrays):
+    results = program.kernel(*arrays)
+    results = [results] if program.single else results
+    return [numpy.asarray(results[i]) for i in program.differentiable_outputs]
+
+
+def _pulled(program, arrays, wanted, along, weights):
+    reverse = executor.prepare(program.reverse(tuple(program.tracked)))
+    results = program.kernel(*arrays)
+    results = [results] if program.single else results
+    saved = [arrays[i] for i in reverse.saved_inputs] + [results[i] for i in reverse.saved_outputs]
+    found = reverse.kernel(*map(_array, weights), *saved)
+    found = [found] if reverse.single else found
+    return sum(product(gradient, v) for gradient, v in zip(found, along, strict=True))
+
+
+def _pushed(program, arrays, wanted, along, weights):
+    def function(*moving):
+        given = list(arrays)
+        for i, array in zip(wanted, moving, strict=True):
+            given[i] = array
+        results = program.function(*given)
+        return [results[i] for i in program.differentiable_outputs]
+
+    with jax.enable_x64(True):
+        moving = [jnp.asarray(arrays[i]) for i in wanted]
+        tangents = jax.jvp(function, moving, list(map(_array, along)))[1]
+    return sum(map(product, weights, tangents))
+
+
+def _array(array):
+    with jax.enable_x64(True):
+        return jnp.asarray(array)

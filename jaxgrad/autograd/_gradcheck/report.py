@@ -1,0 +1,181 @@
+"""What is said of two Jacobians that differ."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy
+
+from .problem import nodes
+
+
+class GradcheckError(RuntimeError):
+    """What `gradcheck` and `gradgradcheck` raise where a derivative is wrong."""
+
+
+@dataclasses.dataclass
+class Tolerance:
+    """How far an analytical number may be from a numerical one: never more for a larger tensor."""
+
+    atol: float
+    rtol: float
+
+    def excess(self, analytical, numerical) -> numpy.ndarray:
+        """By how much each number is too far off: at most 0 where it is not, inf for a nan."""
+        with numpy.errstate(all="ignore"):
+            found = abs(analytical - numerical) - self.allowed(numerical)
+        same = analytical == numerical
+        return numpy.where(same, 0.0, numpy.where(numpy.isnan(found), numpy.inf, found))
+
+    def allowed(self, numerical):
+        return self.atol + self.rtol * abs(numerical)
+
+
+@dataclasses.dataclass
+class Settings:
+    """What is checked, and how strictly.
+
+    `inner`: of what the derivative is checked, where that is itself one: "reverse" or "forward".
+    """
+
+    eps: float
+    tolerance: Tolerance
+    nondet_tol: float
+    undefined: bool
+    dtypes: bool
+    batched: bool
+    batched_forward: bool
+    forward: bool
+    backward: bool
+    fast: bool
+    inner: str = ""
+
+    def error(self, outer: str, said: str) -> GradcheckError:
+        """The error that says which derivative, of which, is wrong."""
+        return GradcheckError(f"{self.label(outer)}{said}")
+
+    def label(self, outer: str) -> str:
+        return f"{outer} over {self.inner}: " if self.inner else ""
+
+
+@dataclasses.dataclass
+class Mismatch:
+    """Where two Jacobians differ most: an element of an input, and of an output.
+
+    `numerical`, `analytical`: the derivatives of all elements of the output by that of the input.
+    """
+
+    excess: float
+    column: int
+    numerical: numpy.ndarray
+    analytical: numpy.ndarray
+    count: int = 1
+
+    @property
+    def row(self) -> int:
+        return int(numpy.argmax(abs(self.analytical - self.numerical)))
+
+
+class Comparison:
+    """The worst mismatch of each Jacobian, found column by column."""
+
+    def __init__(self, tolerance: Tolerance):
+        self.tolerance = tolerance
+        self.found: dict[tuple, Mismatch] = {}
+
+    def column(self, place, index, numerical, analytical):
+        """Compare a column. place: which Jacobian it is of, (mode, part, output, input)."""
+        excess = self.tolerance.excess(analytical, numerical)
+        worst = excess.max(initial=0)
+        if worst <= 0:
+            return
+        before, count = self.found.get(place), int((excess > 0).sum())
+        if before is None or worst > before.excess:
+            self.found[place] = Mismatch(worst, index, numerical, analytical)
+        self.found[place].count = count + (before.count if before else 0)
+
+    def first(self):
+        """The Jacobian to speak of, and its worst mismatch: those of reverse mode come first."""
+        place = min(self.found, key=lambda place: (place[0] == FORWARD, *place[1:]))
+        return place, self.found[place]
+
+
+REVERSE, FORWARD = "reverse", "forward"
+IMAGINARY, REAL_PART, WHOLE = 0, 1, 2
+
+WHAT = {REVERSE: "Jacobian mismatch", FORWARD: "Jacobian computed with forward mode mismatch"}
+PREFIX = {
+    (REVERSE, IMAGINARY): "While considering the imaginary part of complex outputs only, ",
+    (REVERSE, REAL_PART): "While considering the real part of complex outputs only, ",
+    (FORWARD, IMAGINARY): "While considering the imaginary part of complex inputs only, ",
+    (FORWARD, REAL_PART): "While considering the real part of complex inputs only, ",
+}
+
+
+def heading(place) -> str:
+    mode, part, output, position = place
+    prefix = PREFIX.get((mode, part), "")
+    return f"{prefix}{WHAT[mode]} for output {output} with respect to input {position},"
+
+
+def message(subject, place, mismatch: Mismatch, tolerance: Tolerance, blamed: str) -> str:
+    """What is wrong, where, and the two columns."""
+    _, _, output, position = place
+    tensor, result = subject.inputs[position], subject.everything[output]
+    row, column = mismatch.row, mismatch.column
+    pair = mismatch.numerical[row], mismatch.analytical[row]
+    said = [
+        heading(place),
+        f"numerical:{_shown(mismatch.numerical)}",
+        f"analytical:{_shown(mismatch.analytical)}",
+        f"function: {subject.name}",
+        f"recorded as: {recorded_as(result)}",
+        f"at element {_index(result, row)} of the output and {_index(tensor, column)} of the "
+        f"input: numerical {pair[0]:.10g}, analytical {pair[1]:.10g}, of which the difference "
+        f"{abs(pair[1] - pair[0]):.3g} is more than {tolerance.allowed(pair[0]):.3g}",
+        f"Above are the derivatives of all {result.numel()} elements of the output, of shape "
+        f"{list(result.shape)}, by that element of the input, of shape {list(tensor.shape)}; of "
+        f"{tensor.numel() * result.numel()} derivatives {mismatch.count} are wrong.",
+        guess(mismatch.numerical, mismatch.analytical),
+        blamed,
+    ]
+    return "\n".join(filter(None, said))
+
+
+def guess(numerical, analytical) -> str:
+    """What the mistake looks like, where two columns differ in one way throughout."""
+    if not numpy.isfinite(analytical).all() or not numpy.isfinite(numerical).all():
+        return "There is a nan or an inf."
+    if not numpy.any(analytical):
+        return "The analytical derivative is zero."
+    size = abs(numerical) > 1e-3 * abs(numerical).max(initial=0)
+    if not size.any():
+        return "The numerical derivative is zero."
+    conjugates = (numerical.conj(), -numerical.conj())
+    if numpy.iscomplexobj(numerical) and any(_close(analytical, each) for each in conjugates):
+        return "The analytical derivative is conjugated where the numerical one is not."
+    ratios = analytical[size] / numerical[size]
+    ratio = ratios[0]
+    if _close(ratios, ratio) and numpy.allclose(analytical[~size], 0, atol=1e-3):
+        shown = f"{ratio.real:.4g}" if abs(ratio.imag) < 1e-3 * abs(ratio) else f"{ratio:.4g}"
+        return f"The analytical derivative is the numerical one times {shown}."
+    return ""
+
+
+def _close(found, expected) -> bool:
+    return numpy.allclose(found, expected, 1e-3, 1e-5)
+
+
+def recorded_as(tensor, most=6) -> str:
+    """The names of the operators that a tensor comes from, the last one first."""
+    names = dict.fromkeys(node.name() for node in nodes([tensor]))
+    names.pop("AccumulateGrad", None)
+    return ", ".join(list(names)[:most]) or "nothing"
+
+
+def _index(tensor, position) -> tuple:
+    return tuple(int(i) for i in numpy.unravel_index(position, tuple(tensor.shape)))
+
+
+def _shown(column) -> str:
+    return numpy.array2string(column, separator=", ", threshold=20, max_line_width=100)

@@ -1,0 +1,1 @@
+"""Reports on the graph: drawings, explanations, memory, anomalies."""

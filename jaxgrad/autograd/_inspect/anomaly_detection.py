@@ -1,0 +1,369 @@
+"""Anomaly mode at work: what it looks at, and how it tells what it has found."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import linecache
+import re
+import sys
+import warnings
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...core.program import Program, Reverse
+from ...tape.node import FREED
+from .._engine.observers import Watch
+
+TRACEBACK, PARENT = "traceback_", "parent_"  # what PyTorch notes in a node's metadata
+
+
+class Settings(NamedTuple):
+    """Whether anomaly mode is on, and what it looks for."""
+
+    enabled: bool = False
+    check_nan: bool = True
+    check_inf: bool = False
+    check_forward: bool = False
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What of a number is an anomaly."""
+        return ("nan",) * self.check_nan + ("inf",) * self.check_inf
+
+
+class Holder:
+    """Settings that hold somewhere: in all threads, or inside of a `with` block.
+
+    `owner`: the block's context manager; `outer`: the block around it; `live`: whether it has not
+    been left.
+    """
+
+    def __init__(self, owner=None, outer=None):
+        self.owner, self.outer, self.live = owner, outer, True
+        self.settings = Settings()
+
+    def set(self, wanted: Settings):
+        before, self.settings = self.settings, wanted
+        if wanted.enabled and not before.enabled:
+            anomalies.start()
+        elif before.enabled and not wanted.enabled:
+            anomalies.stop()
+
+
+everywhere = Holder()
+_here = contextvars.ContextVar("jaxgrad.anomaly_mode", default=None)
+
+
+def holder() -> Holder:
+    """Where the settings that hold here and now are kept."""
+    found = _here.get()
+    while found is not None and not found.live:
+        found = found.outer
+    return everywhere if found is None else found
+
+
+def settings() -> Settings:
+    """The settings that hold here and now."""
+    return holder().settings
+
+
+def enter(owner, wanted: Settings):
+    """Have settings hold in this context until `leave(owner)`."""
+    made = Holder(owner, _here.get())
+    made.set(wanted)
+    _here.set(made)
+    owner.__dict__.setdefault("entered", []).append(made)
+
+
+def leave(owner):
+    """Have the settings that were entered last by `owner` hold no more."""
+    found = _here.get()
+    while found is not None and not (found.owner is owner and found.live):
+        found = found.outer
+    # a generator may be closed in another context than the one that entered
+    found = owner.entered[-1] if found is None else found
+    owner.entered.remove(found)
+    found.set(Settings())
+    found.live = False
+    current = holder()
+    _here.set(None if current is everywhere else current)
+
+
+class Origin(NamedTuple):
+    """Where in the forward pass the first NaN, or Inf, came up; `past`: before a backward pass that
+    has worked.
+    """
+
+    kind: str
+    operator: str
+    place: str
+    past: bool = False
+
+
+class Visit(NamedTuple):
+    """A node that is being run, what arrived at it, and what it had saved."""
+
+    node: Any
+    gradients: list
+    saved: Any
+
+
+_origins = contextvars.ContextVar("jaxgrad.origins_of_anomalies", default=())
+_visit = contextvars.ContextVar("jaxgrad.visited_node", default=None)
+
+
+class _Anomalies(Watch):
+    def wanted(self):
+        return settings().enabled
+
+    def kernel(self, program, kernel, *arrays):
+        held = settings()
+        if not (held.enabled and held.kinds):
+            return kernel(*arrays)
+        if hasattr(program, "again"):
+            return _compiled(program, kernel, arrays, held)
+        results = kernel(*arrays)
+        if isinstance(program, Program) and not isinstance(program, Reverse):
+            _look(program, arrays, (results,) if program.single else results, held)
+        return results
+
+    def node(self, node):
+        if not self.wanted():
+            return
+        node.metadata[TRACEBACK] = lines_of_caller()
+        visit = _visit.get()
+        if visit is not None:
+            node.metadata[PARENT] = visit.node
+
+    def begin(self, run):
+        if not run.depth:
+            run.callbacks.append(_pass)
+
+    def visit(self, run, proceed, node, gradients):
+        before = _visit.get()
+        _visit.set(Visit(node, gradients, _saved(node)))
+        try:
+            proceed(node, gradients)
+        except Exception as error:
+            _report(node, error)
+            raise
+        finally:
+            _visit.set(before)
+
+    def results(self, run, node, results):
+        kinds = settings().kinds
+        if not kinds:
+            return
+        supply = iter([results] if len(node.edges) == 1 else results)
+        for position, (target, _) in enumerate(node.next_functions):
+            if target is None:
+                continue
+            gradient = next(supply)
+            if run.is_to_all or run.will_run(target):
+                _refuse(kinds, gradient, position, node)
+
+    def sum(self, node, first, second, total):
+        for kind in settings().kinds:
+            if _holds(total, kind) and not _holds(first, kind) and not _holds(second, kind):
+                raise RuntimeError(
+                    f"The sum of gradients that go to '{node.name()}' returned {kind} values, "
+                    f"which none of them holds: inf - inf, say.{_recorded(node)}"
+                )
+
+
+anomalies = _Anomalies()
+
+
+def _saved(node):
+    """What a recorded program has saved, which it frees when it runs."""
+    try:
+        saved = node.saved if node.reverse is not None else ()
+    except (AssertionError, RuntimeError):  # it was written to, as the node itself will tell
+        return ()
+    return () if saved is FREED else saved
+
+
+def _pass():
+    """A backward pass has worked: what comes up from now on belongs to another."""
+    _origins.set(tuple(origin._replace(past=True) for origin in _origins.get()))
+
+
+# ---- what is found
+
+
+def _holds(value, kind) -> bool:
+    """Whether an array, a tensor or a number holds a NaN, or an Inf. Nobody knows of a tracer."""
+    array = getattr(value, "_array", value)
+    if isinstance(array, jax.core.Tracer):
+        return False
+    if isinstance(array, int | float | complex):
+        return bool(_NUMPY[kind](array))
+    if array is None or not jnp.issubdtype(array.dtype, jnp.inexact):
+        return False
+    if _is_at_hand(array):
+        return bool(_NUMPY[kind](np.asarray(array)).any())
+    with jax.enable_x64(True):
+        return bool(_anywhere(kind)(array))
+
+
+def _is_at_hand(array) -> bool:
+    """Whether numpy can read an array where it is, which is five times as fast."""
+    return array.is_fully_addressable and next(iter(array.devices())).platform == "cpu"
+
+
+_NUMPY = {"nan": np.isnan, "inf": np.isinf}
+
+
+@functools.cache
+def _anywhere(kind):
+    test = {"nan": jnp.isnan, "inf": jnp.isinf}[kind]
+    return jax.jit(lambda array: test(array).any())
+
+
+def _look(program, inputs, results, held):
+    """Note the first operator of the forward pass that makes a NaN; raise it, if that is wanted."""
+    known = {origin.kind for origin in _origins.get() if not origin.past}
+    for kind in held.kinds:
+        if kind in known and not held.check_forward:
+            continue
+        found = [i for i, result in enumerate(results) if _holds(result, kind)]
+        if not found or any(_holds(array, kind) for array in inputs):
+            continue
+        origin = Origin(kind, _operator(program), _place(lines_of_caller()))
+        if held.check_forward:
+            raise RuntimeError(
+                f"Function '{origin.operator}' returned {kind} values in its {found[0]}th output, "
+                f"and no input of it holds any. It was called at {origin.place}."
+            )
+        others = [each for each in _origins.get() if each.kind != kind]
+        _origins.set((*others, origin))
+
+
+def _operator(program) -> str:
+    """An operator by the name that it is called by."""
+    primitive = getattr(program, "primitive", None)
+    return program.name if primitive is None else primitive.name.lstrip("_")
+
+
+def _refuse(kinds, gradient, position, node):
+    for kind in kinds:
+        if _holds(gradient, kind):
+            raise RuntimeError(
+                f"Function '{node.name()}' returned {kind} values in its {position}th output."
+                f"{_recorded(node)} {_cause(node, kind)}{_origin(kind)}"
+            )
+
+
+def _recorded(node) -> str:
+    lines = _noted(node, TRACEBACK)
+    place = _place(lines) if lines else _noted(node, "place")
+    return f" It belongs to the call at {place}." if place else ""
+
+
+def _cause(node, kind) -> str:
+    """What is to blame for what a node returned."""
+    visit = _visit.get()
+    for word in dict.fromkeys([kind, "inf"]):
+        arrived, saved = (any(_holds(v, word) for v in vs) for vs in visit[1:])
+        if arrived or saved:
+            what = " and ".join(["what had arrived"] * arrived + ["what it had saved"] * saved)
+            return f"W{what[1:]} held {word}."
+    hook = " or one of its hooks" * bool(node.extras and node.extras.post_hooks)
+    who = "its backward" if node.reverse is None else "its formula"
+    seen = "What had arrived" if node.reverse is None else "What had arrived and what it had saved"
+    how = {"nan": "0 * inf or 0 / 0", "inf": "1 / 0"}[kind]
+    return f"{seen} held neither nan nor inf: {who}{hook} made it, of {how}, say."
+
+
+def _origin(kind) -> str:
+    saved = any(_holds(value, kind) for value in _visit.get().saved)
+    for origin in _origins.get():
+        if origin.kind == kind and (saved or not origin.past):
+            operator, place = origin.operator, origin.place
+            return f" The first {kind} of the forward pass came out of {operator}, at {place}."
+    return ""
+
+
+def _compiled(step, kernel, arrays, held):
+    """Run a compiled function, and where its result holds a NaN, run it again, not compiled."""
+    kept = step.kept(arrays)
+    results = kernel(*arrays)
+    kinds = [kind for kind in held.kinds if any(_holds(result, kind) for result in results)]
+    if not kinds:
+        return results
+    told = f"{step.name}, compiled by jaxgrad.jit, returned {kinds[0]} values"
+    try:
+        again = step.again(kept)
+    except Exception as error:
+        error.add_note(f"{told}, and was run again, operator by operator, to find this.")
+        raise
+    if not any(_holds(array, kind) for array in again for kind in kinds):
+        _warn(
+            f"{told}, and run again, operator by operator, it did not. Has a Python value that it "
+            "reads been changed since it was compiled?"
+        )
+    return results
+
+
+# ---- what is told
+
+
+def lines_of_caller() -> list[str]:
+    """The traceback of the code that called jaxgrad, as PyTorch notes it: outermost call first."""
+    lines, frame = [], sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in ("jaxgrad", "jax"):
+            code, number = frame.f_code, frame.f_lineno
+            source = linecache.getline(code.co_filename, number, frame.f_globals).strip()
+            shown = f"    {source}\n" if source else ""
+            lines.append(f'  File "{code.co_filename}", line {number}, in {code.co_name}\n{shown}')
+        frame = frame.f_back
+    return lines[::-1]
+
+
+_LINE = re.compile(r'  File "(.*)", line (\d+), in .*\n(?:    (.*)\n)?')
+
+
+def _place(lines) -> str:
+    """The last line of a traceback as sentences tell it."""
+    found = _LINE.fullmatch(lines[-1]) if lines else None
+    if found is None:
+        return "an unknown place"
+    file, number, source = found.groups()
+    return f"{file}:{number}" + (f", `{source}`" if source else "")
+
+
+def _noted(node, name):
+    extras = node.extras
+    return None if extras is None else (extras.metadata or {}).get(name)
+
+
+def _report(node, error):
+    """Warn of a node that has failed, and of the calls that led to it."""
+    said, led = f"Error detected in {node.name()}. ", "caused the error"
+    unknown = " Enable detect anomaly during forward pass for more information."
+    while node is not None:
+        lines = _noted(node, TRACEBACK)
+        if lines:
+            said += f"Traceback of forward call that {led}:\n" + "".join(lines)
+        else:
+            said += f"No forward pass information available.{unknown}"
+        try:
+            _warn(said)
+        except UserWarning:  # where warnings are errors, the error itself says it
+            error.add_note(said)
+        node, unknown = _noted(node, PARENT), ""
+        if node is not None:
+            said = f"\n\nPrevious calculation was induced by {node.name()}. "
+            led = "induced the previous calculation"
+
+
+def _warn(message):
+    """Warn at the line that called jaxgrad."""
+    place = _LINE.fullmatch((lines_of_caller() or [""])[-1])
+    file, number = (place[1], int(place[2])) if place else (__file__, 1)
+    warnings.warn_explicit(message, UserWarning, file, number)

@@ -1,0 +1,306 @@
+"""`autograd.graph.explain`: why the gradient of a tensor is None, or zero."""
+
+from __future__ import annotations
+
+import sys
+
+import jax
+import jax.numpy as jnp
+
+from ...tape import untracked_reason
+from ...tape.node import AccumulateGrad
+from ...tape.tensor import INFERENCE_TENSOR, LeafState, Tensor, current, known_edge_of
+from .gradient_probe import ALIVE, CANCELLED, FREED, TRACED, UNDEFINED, UNKNOWN, ZERO, probe
+from .graph_reader import Names, nodes_of, place_of, roots_of, variables_of
+
+# what is the matter, where it is no cause and no finding
+DTYPE, CONSTANT, NOT_A_LEAF, UNUSED, UNREACHED = (
+    "dtype", "constant", "not a leaf", "unused", "unreached",
+)  # fmt: skip
+NAN, FILLED, HOOKS = "nan", "filled", "hooks"
+
+AGAIN = "Run it again under autograd.graph.record_lines() to be told the line"
+
+# what is known of operators whose gradient is zero where what arrived was not
+WHY_ZERO = {
+    "Relu Threshold Hardtanh Relu6 Clamp ClampMin ClampMax Hardsigmoid Elu": (
+        "all of its inputs are where it is flat"
+    ),
+    "Round Floor Ceil Trunc Sign Sgn": "its derivative is zero everywhere",
+    "Mul Mm Addmm Mv Dot Bmm Div": "what it is multiplied by is zero there",
+    "MaskedFill Where Select Slice Index Gather Max Min Maximum Minimum": (
+        "the gradient goes to other elements, or to another input"
+    ),
+    "Exp Sigmoid Tanh Softmax LogSoftmax Softplus NllLoss": (
+        "it is saturated: its derivative is too small for the dtype"
+    ),
+}
+REASONS = {name: reason for names, reason in WHY_ZERO.items() for name in names.split()}
+
+
+class Explanation:
+    """Why a gradient is None or zero; printing it gives sentences.
+
+    kind: the first cause in a word; place: its source line, None where it is not known; sentences.
+    """
+
+    def __init__(self):
+        self.kind: str | None = None
+        self.place: str | None = None
+        self.sentences: list[str] = []
+
+    def say(self, sentence: str, kind: str | None = None, place: str | None = None):
+        self.sentences.append(sentence)
+        if self.kind is None and kind is not None:
+            self.kind, self.place = kind, place
+
+    def __str__(self):
+        return "\n".join(f"{sentence}." for sentence in self.sentences)
+
+    __repr__ = __str__
+
+
+def explain(tensor: Tensor, loss=None) -> Explanation:
+    """Say why the gradient of a tensor is None, or zero, or what it is that a backward pass from
+    `loss` would do.
+
+    loss: the tensor that gradients were or are to be computed of, a GradientEdge, or several. With
+    it the path between the two is looked at: whether there is one, where it was cut off, and which
+    operator makes the gradient zero. For that the path's nodes are run once more, with the
+    `backward` of Functions and without hooks; no `.grad` changes, and nothing is freed. Where
+    something was cut off, the line is known of what was recorded under `record_lines()`.
+
+    The answer prints as sentences, and has `kind`, a word for the cause, and `place`, its line.
+    Raises TypeError for what is no tensor.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> with jaxgrad.no_grad():
+    ...     y = x * 2
+    >>> jaxgrad.autograd.graph.explain(y).kind
+    'constant'
+    >>> print(jaxgrad.autograd.graph.explain(x, (x - 3).relu().sum()))
+    The gradient of x is zero: it is lost in ReluBackward0 (all of its inputs are where it is flat).
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"explain() takes a tensor, but got {type(tensor).__name__}")
+    names = Names(variables_of(sys._getframe(1)))
+    name = names.of_tensor(tensor) or f"the tensor of shape {list(tensor.shape)}"
+    return _Teller(current(tensor), name, loss).tell()
+
+
+class _Teller:
+    """Finds out what to say of a tensor."""
+
+    def __init__(self, tensor, name, loss):
+        self.tensor, self.name, self.loss = tensor, name, loss
+        self.told = Explanation()
+
+    def tell(self) -> Explanation:
+        if not self.tensor._aval.differentiable:
+            what = "only floating point and complex tensors have one"
+            self.told.say(f"{self.name} has no gradient: it is of {self.tensor.dtype}, and {what}")
+            self.tell_causes(untracked_reason.of(self.tensor), DTYPE)
+        elif not self.tensor._tracked:
+            self.tell_constant()
+        elif self.loss is None:
+            self.tell_alone()
+        else:
+            self.tell_with_loss()
+        return self.told
+
+    def tell_constant(self):
+        self.told.say(f"{self.name} does not require grad, so that nothing was recorded of it")
+        found = untracked_reason.of(self.tensor)
+        if self.tensor._node is INFERENCE_TENSOR and not found:
+            self.told.say("It was made in inference mode", untracked_reason.INFERENCE_MODE)
+        self.tell_causes(found, CONSTANT)
+        if not found:
+            self.told.say(
+                "Where it is a leaf, call requires_grad_() before it is used. Where it was "
+                "computed from what requires grad, it was cut off on the way: by detach(), a "
+                "no_grad block, or an operator without a derivative. " + AGAIN
+            )
+
+    def tell_causes(self, found, otherwise):
+        """Why something is not in the graph; `otherwise`: the kind where that is not known."""
+        for cause in found:
+            self.told.say(_sentence(cause), cause.kind, cause.place)
+        self.told.kind = self.told.kind or otherwise
+
+    def tell_alone(self):
+        """Of a tensor that requires grad, without a loss."""
+        if self.tell_grad(_grad_of(self.tensor)):
+            return
+        if self.tensor._node is not None:
+            self.tell_not_a_leaf()
+        elif not _is_used(self.tensor):
+            self.told.say(
+                f"{self.name} has no gradient: nothing that was computed from it is in a graph "
+                "that still exists",
+                UNUSED,
+            )
+        else:
+            self.told.say(
+                f"{self.name} has no gradient: it is in a graph, and no backward() has reached it, "
+                "or its .grad was set to None since",
+                UNREACHED,
+            )
+        self.told.say(f"explain({self.name}, loss) says whether a loss leads to it")
+
+    def tell_grad(self, grad) -> bool:
+        """Of what is in `.grad`; whether there is anything."""
+        if grad is None:
+            return False
+        if isinstance(grad._array, jax.core.Tracer):
+            self.told.say(f"{self.name} has a gradient, whose numbers are not known yet", FILLED)
+            return True
+        with jax.enable_x64(True):
+            is_nan = bool(jnp.isnan(grad._array).any())
+            is_zero = not (grad._array != 0).any()
+        if is_nan:
+            self.told.say(f"The gradient of {self.name} has NaNs: detect_anomaly() finds them", NAN)
+        elif is_zero:
+            more = "; explain it with the loss to be told where" if self.loss is None else ""
+            self.told.say(f"The gradient of {self.name} is zero{more}", ZERO)
+        else:
+            self.told.say(f"{self.name} has a gradient", FILLED)
+        return True
+
+    def tell_not_a_leaf(self):
+        place = place_of(self.tensor._node)
+        self.told.say(
+            f"{self.name} is no leaf: it comes from {_shown(self.tensor._node)}, and .grad is kept "
+            "of leaves. Call retain_grad() on it before the backward pass",
+            NOT_A_LEAF,
+            place,
+        )
+
+    def tell_with_loss(self):
+        losses = self.loss if type(self.loss) in (list, tuple) else [self.loss]
+        constant = [each for each in losses if isinstance(each, Tensor) and not each.requires_grad]
+        if constant:
+            self.told.say("The loss does not require grad: it has no graph to go back through")
+            self.tell_causes(self.those_after(untracked_reason.of(constant[0])), CONSTANT)
+            return
+        roots = roots_of(self.loss)
+        nodes = nodes_of(roots)
+        edge = known_edge_of(self.tensor)
+        if all(node is not edge[0] for node in nodes):
+            self.tell_no_path(nodes)
+            return
+        grad, retains = _grad_of(self.tensor), self.tensor.retains_grad
+        if grad is None and self.tensor._node is not None and not retains:
+            self.tell_not_a_leaf()
+        self.tell_finding(probe(roots, edge), nodes, edge, grad)
+
+    def those_after(self, found):
+        """Of some causes those that come after the tensor, or all where none does."""
+        return [cause for cause in found if cause.follows(self.tensor)] or found
+
+    def tell_no_path(self, nodes):
+        """The loss does not lead to the tensor: why?"""
+        things = [node.variable if type(node) is AccumulateGrad else node for node in nodes]
+        found = untracked_reason.merged([untracked_reason.of(thing) for thing in things])
+        found = [cause for cause in found if cause.follows(self.tensor)]
+        self.told.say(f"The loss does not depend on {self.name}, as far as it was recorded")
+        self.tell_causes(found, UNUSED)
+        if found:
+            return
+        if all(place_of(node) for node in nodes if type(node) is not AccumulateGrad):
+            self.told.say(
+                "Nothing that was computed from it went into the loss, unless through numbers: "
+                "item(), numpy() and the like leave no trace"
+            )
+        else:
+            self.told.say(f"It is not used, or was cut off on the way. {AGAIN}")
+
+    def tell_finding(self, finding, nodes, edge, grad):
+        """Of a tensor that the loss leads to: what became of its gradient."""
+        node, name = finding.node, self.name
+        place = None if node is None else place_of(node)
+        if finding.kind == FREED:
+            self.tell_grad(grad)
+            self.told.say(
+                f"A backward pass has gone from the loss through {_shown(node)}, and freed what it "
+                "had saved: pass retain_graph=True to look again",
+                FREED,
+                place,
+            )
+            if grad is None:
+                self.told.say(
+                    f"It left nothing in {name}.grad: it was autograd.grad(), or one to other "
+                    "inputs, or .grad was set to None since"
+                )
+        elif finding.kind == UNDEFINED:
+            where = f"{_shown(node)} gives None for it"
+            self.told.say(f"The gradient of {name} is undefined: {where}", UNDEFINED, place)
+        elif finding.kind == ZERO:
+            where = "" if node is None else f": it is lost in {_shown(node)}{_reason(node)}"
+            self.told.say(f"The gradient of {name} is zero{where}", ZERO, place)
+        elif finding.kind == CANCELLED:
+            where = f"the gradients of several paths to {_shown(node)} cancel"
+            self.told.say(f"The gradient of {name} is zero: {where}", CANCELLED, place)
+        else:
+            self.tell_alive(finding, nodes, edge, grad)
+
+    def tell_alive(self, finding, nodes, edge, grad):
+        self.tell_grad(grad)
+        if finding.kind == ALIVE and self.told.kind == ZERO:
+            hooked = [_shown(node) for node in nodes if _has_hooks(node)]
+            self.told.kind = HOOKS if hooked else ZERO
+            found = f"hooks of {', '.join(hooked)} may do that" if hooked else "it was set to zero"
+            self.told.say(f"What arrives from the loss is not: {found}")
+        elif finding.kind == ALIVE:
+            self.told.say(f"The loss leads to {self.name}, with a gradient that is not zero")
+            if grad is None:
+                self.told.say("No backward() has reached it yet", UNREACHED)
+        elif finding.kind == TRACED:
+            self.told.say(f"The loss leads to {self.name}; there are no numbers yet", UNREACHED)
+        else:
+            why = f"{_shown(finding.node)} can run once only" if finding.node else finding.error
+            self.told.say(f"The loss leads to {self.name}; its gradient: {why}", UNKNOWN)
+
+
+def _sentence(cause) -> str:
+    what = f"{cause.operator}, at {cause.place},"
+    if cause.kind == untracked_reason.DETACHED:
+        return f"It was detached at {cause.place}: by detach(), .data or Variable()"
+    if cause.kind in (untracked_reason.NO_GRAD, untracked_reason.INFERENCE_MODE):
+        where = "a no_grad block" if cause.kind == untracked_reason.NO_GRAD else "inference mode"
+        return f"{what} ran in {where}, where nothing is recorded"
+    if cause.kind == untracked_reason.CONSTANT_ARGUMENT:
+        return f"{what} has no derivative with respect to the argument that it is"
+    if cause.kind == untracked_reason.MARKED:
+        return f"{what} marks this output as one without a derivative"
+    return f"{what} has no derivative"
+
+
+def _shown(node) -> str:
+    place = place_of(node)
+    name = node.name()
+    if type(node) is AccumulateGrad:
+        name = f"a leaf of shape {list(node.variable.shape)}"
+    return name if place is None else f"{name} at {place}"
+
+
+def _reason(node) -> str:
+    reason = REASONS.get(node.name().partition("Backward")[0])
+    return "" if reason is None else f" ({reason})"
+
+
+def _grad_of(tensor):
+    # as `.grad` is, without its warning
+    return None if tensor._leaf is None else tensor._leaf.grad
+
+
+def _is_used(leaf) -> bool:
+    return type(leaf._leaf) is LeafState and leaf._leaf.node() is not None
+
+
+def _has_hooks(node) -> bool:
+    if type(node) is AccumulateGrad and node.variable._leaf.hooks:
+        return True
+    extras = node.extras
+    return extras is not None and bool(
+        extras.pre_hooks or extras.post_hooks or any((extras.tensor_hooks or {}).values())
+    )

@@ -1,0 +1,238 @@
+"""A recorded graph as drawings, reports and explanations read it: its nodes, what they keep, and
+what their tensors are called. Nothing is changed by it, and nothing computed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from typing import Any, NamedTuple
+
+import jax
+
+from ...core.primitive import Call
+from ...tape.node import FREED, AccumulateGrad, Node, ProgramNode
+from ...tape.tensor import Tensor, current, known_edge_of
+from ...tape.version_counter import CheckedNode
+from .._function.call import CONSUMED, FunctionNode
+
+
+def roots_of(outputs) -> list[tuple[Node, int]]:
+    """The edges that outputs stand for: a tensor, a GradientEdge, a node, or several of them.
+
+    Raises TypeError for what has no graph, RuntimeError for a tensor that does not require grad.
+    """
+    if isinstance(outputs, Node):
+        return [(outputs, 0)]
+    if isinstance(outputs, Tensor):
+        if not outputs.requires_grad:
+            raise RuntimeError(
+                f"nothing was recorded of a tensor of shape {list(outputs.shape)}: it does not "
+                "require grad. autograd.graph.explain(tensor) says why"
+            )
+        return [known_edge_of(current(outputs))]
+    if isinstance(outputs, tuple) and len(outputs) > 1 and isinstance(outputs[0], Node):
+        return [outputs[:2]]
+    if isinstance(outputs, list | tuple) and outputs:
+        return [edge for each in outputs for edge in roots_of(each)]
+    raise TypeError(f"a graph is that of a tensor or of several, not of {type(outputs).__name__}")
+
+
+def nodes_of(roots) -> list[Node]:
+    """All nodes that edges lead to, the latest first: gradients go down the list."""
+    found, stack = {}, [node for node, _ in roots]
+    while stack:
+        node = stack.pop()
+        if node.sequence not in found:
+            found[node.sequence] = node
+            stack.extend([target for target, _ in node.edges])
+    return [found[number] for number in sorted(found, reverse=True)]
+
+
+def place_of(node: Node) -> str | None:
+    """The source line that recorded a node, if it was noted."""
+    metadata = None if node.extras is None else node.extras.metadata
+    return None if metadata is None else metadata.get("place")
+
+
+def short(place: str) -> str:
+    """A source line without its folders."""
+    return os.path.basename(place)
+
+
+def shown_bytes(count: int) -> str:
+    """A number of bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
+
+
+# what nodes keep
+
+
+class Kept(NamedTuple):
+    """An array that a node keeps: whose it is, and itself, a JAX or numpy array or a tracer."""
+
+    owner: str
+    array: Any
+
+    @property
+    def bytes(self) -> int:
+        if isinstance(self.array, jax.Array) and _is_deleted(self.array):
+            return 0
+        return math.prod(self.array.shape) * self.array.dtype.itemsize
+
+    @property
+    def key(self):
+        """The same for two that are one buffer."""
+        array = self.array
+        if isinstance(array, jax.core.Tracer) or not isinstance(array, jax.Array):
+            return id(array)
+        if not self.bytes or not array.is_fully_addressable or len(array.devices()) != 1:
+            return id(array)
+        return str(array.sharding), array.unsafe_buffer_pointer()
+
+    @property
+    def device(self) -> str | None:
+        """Where it is; None while it is being traced, and where there is nothing."""
+        if isinstance(self.array, jax.core.Tracer) or not self.bytes:
+            return None
+        if not isinstance(self.array, jax.Array):
+            return "host"
+        return ", ".join(sorted(map(str, self.array.devices())))
+
+    def __str__(self):
+        return f"{self.owner} {self.array.dtype}{list(self.array.shape)}"
+
+
+def _is_deleted(array) -> bool:
+    return not isinstance(array, jax.core.Tracer) and array.is_deleted()
+
+
+def is_freed(node: Node) -> bool:
+    """Whether what a node had saved is gone."""
+    if isinstance(node, FunctionNode):
+        return node._saved is FREED
+    return isinstance(node, ProgramNode) and _saved(node) is FREED
+
+
+def _saved(node):
+    # whether versions have risen is no question here
+    return node.kept if isinstance(node, CheckedNode) else node.saved
+
+
+def kept_by(node: Node) -> list[Kept]:
+    """The arrays that a node keeps for its backward pass; none once they are freed."""
+    if isinstance(node, FunctionNode):
+        return _kept_by_function(node)
+    if not isinstance(node, ProgramNode) or _saved(node) is FREED:
+        return []
+    packed = (node.extras and node.extras.packed) or {}
+    found = []
+    for position, (owner, saved) in enumerate(zip(_owners(node), _saved(node), strict=True)):
+        found.extend(_arrays(owner, packed[position].value if position in packed else saved))
+    for held in (node.extras and node.extras.tangents) or ():
+        for tangent in held.of.values() if held is not None else ():
+            found.append(Kept("tangent", tangent._raw))
+    return found
+
+
+def _owners(node):
+    """The name of each thing that a node has saved."""
+    call, reverse = node.reverse.program, node.reverse
+    if not isinstance(call, Call):
+        return [f"saved {i}" for i in range(len(_saved(node)))]
+    outputs = call.primitive.rule.outputs
+    results = [outputs[min(i, len(outputs) - 1)] for i in reverse.saved_outputs]
+    return [call.owners[i] for i in reverse.saved_inputs] + results
+
+
+def _kept_by_function(ctx):
+    saved = () if ctx._saved in (FREED, CONSUMED) else ctx._saved
+    again = ctx._again or ()
+    found = []
+    for position, each in enumerate([*saved, *again]):
+        if hasattr(each, "packed"):
+            value = each.array if each.packed is None else each.packed.value
+            found.extend(_arrays(f"saved {position}", value))
+    for name, value in vars(ctx).items():
+        if not name.startswith("_"):
+            found.extend(_arrays(name, value))
+    return found
+
+
+def _arrays(owner, value) -> list[Kept]:
+    leaves = jax.tree_util.tree_leaves(value)
+    return [Kept(owner, each) for each in leaves if hasattr(each, "shape") and each is not FREED]
+
+
+# what tensors are called
+
+# how deep variables are looked into, and at how many values where lists are long
+DEEPEST, MOST_VALUES = 3, 20_000
+
+
+class Names:
+    """The names of leaves and of nodes' outputs.
+
+    `given`: a dict of tensors by name, something with `named_parameters`, or a caller's variables;
+    dicts, lists and such objects among them are looked into.
+    """
+
+    def __init__(self, given):
+        self.leaves, self.outputs, self.looked_at = {}, {}, 0
+        if hasattr(given, "named_parameters"):
+            given = dict(given.named_parameters())
+        for name, value in given.items():
+            self.add(str(name), value, 0)
+
+    def add(self, name, value, depth):
+        if isinstance(value, Tensor):
+            self.add_tensor(name, value)
+        elif depth < DEEPEST:
+            for part, each in _parts(value):
+                self.looked_at += 1
+                if self.looked_at > MOST_VALUES:
+                    return
+                self.add(name + part, each, depth + 1)
+
+    def add_tensor(self, name, tensor):
+        node = tensor.grad_fn
+        if node is None:
+            self.leaves.setdefault(id(tensor), name)
+        else:
+            self.outputs.setdefault((node, tensor.output_nr), name)
+
+    def of(self, node: Node, output_nr: int = 0) -> str | None:
+        if isinstance(node, AccumulateGrad):
+            return self.leaves.get(id(node.variable))
+        return self.outputs.get((node, output_nr))
+
+    def of_tensor(self, tensor: Tensor) -> str | None:
+        if tensor.grad_fn is None:
+            return self.leaves.get(id(tensor))
+        return self.outputs.get((tensor.grad_fn, tensor.output_nr))
+
+
+def _parts(value):
+    """What a value holds that may be tensors, each with what is added to its name."""
+    if isinstance(value, dict):
+        return ((f".{key}", each) for key, each in list(value.items()))
+    if isinstance(value, list | tuple):
+        return ((f"[{position}]", each) for position, each in enumerate(value))
+    if callable(getattr(type(value), "named_parameters", None)):
+        return ((f".{name}", each) for name, each in value.named_parameters())
+    return ()
+
+
+def variables_of(frame) -> dict:
+    """The variables of a caller that may be tensors or hold some."""
+    found = frame.f_locals
+    kept = {name: each for name, each in found.items() if name.isidentifier() and name[0] != "_"}
+    if isinstance(found, dict) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        # before Python 3.13 the frame keeps this copy of its variables, and so what they were
+        found.clear()
+    return kept

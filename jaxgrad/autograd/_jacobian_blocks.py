@@ -1,0 +1,141 @@
+"""How Jacobians are put together: from rows, from a batched pass, from a batch of tangents.
+
+A Jacobian of outputs with respect to inputs is a list for each output of blocks, one for each
+input, of the output's shape followed by the input's.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+
+from .. import autograd, ops
+from ..core import executor
+from ..tape.tensor import Tensor, standing, wrap
+
+# XLA compiles a program of many operands slowly: rows are stacked so many at a time.
+AT_ONCE = 32
+
+
+def zeros_like(tensor: Tensor) -> Tensor:
+    return wrap(executor.filled(tensor._aval, 0))
+
+
+def block_of_zeros(output, tensor) -> Tensor:
+    with jax.enable_x64(True):
+        return wrap(jnp.zeros((*output.shape, *tensor.shape), tensor.dtype.numpy))
+
+
+def one_hot(like: Tensor, index: int) -> Tensor:
+    """A tensor as another, zero but for a one at an index of its elements in a row."""
+    with jax.enable_x64(True):
+        flat = jnp.zeros(like.shape.numel(), like.dtype.numpy)
+        return wrap(flat.at[index].set(1).reshape(like.shape))
+
+
+def basis(tensors) -> list:
+    """All basis vectors of the space of several tensors: for each tensor its part of them, along a
+    new first dimension.
+    """
+    sizes = [tensor.shape.numel() for tensor in tensors]
+    total = sum(sizes)
+    with jax.enable_x64(True):
+        return [
+            wrap(jnp.eye(total, size, -start, each.dtype.numpy).reshape(total, *each.shape))
+            for each, size, start in zip(tensors, sizes, starts(sizes), strict=True)
+        ]
+
+
+def starts(sizes):
+    return list(itertools.accumulate(sizes, initial=0))[:-1]
+
+
+def stacked(rows: list) -> Tensor:
+    """Tensors of one shape along a new first dimension."""
+    groups = [rows[i : i + AT_ONCE] for i in range(0, len(rows), AT_ONCE)]
+    pieces = [ops.stack(group) for group in groups]
+    while len(pieces) > 1:
+        groups = [pieces[i : i + AT_ONCE] for i in range(0, len(pieces), AT_ONCE)]
+        pieces = [ops.cat(group) for group in groups]
+    return pieces[0]
+
+
+def of_rows(output, inputs, rows) -> list:
+    """The blocks of an output, from the gradients of each of its elements, None for zero."""
+    columns = list(zip(*rows, strict=True)) or [(None,)] * len(inputs)
+    return [
+        block_of_zeros(output, tensor)
+        if column[0] is None
+        else stacked(column).reshape(*output.shape, *tensor.shape)
+        for tensor, column in zip(inputs, columns, strict=True)
+    ]
+
+
+def by_one_pass(outputs, inputs, create_graph) -> list:
+    """The blocks of all outputs, by one backward pass that is batched."""
+    moving = [output for output in outputs if output.requires_grad and output.numel()]
+    found = [None] * len(inputs)
+    if moving:
+        found = autograd.grad(
+            moving,
+            inputs,
+            basis(moving),
+            create_graph=create_graph,
+            allow_unused=True,
+            is_grads_batched=True,
+        )
+    blocks, start = [], 0
+    for output in outputs:
+        size = output.numel() if output.requires_grad else 0
+        blocks.append(
+            [
+                _cut(batch if size else None, start, output, tensor)
+                for tensor, batch in zip(inputs, found, strict=True)
+            ]
+        )
+        start += size
+    return blocks
+
+
+def _cut(batch, start, output, tensor):
+    if batch is None:
+        return block_of_zeros(output, tensor)
+    rows = batch.narrow(0, start, output.numel())
+    return rows.reshape(*output.shape, *tensor.shape)
+
+
+def by_forward_mode(function, inputs) -> list:
+    """The blocks of all outputs, by one call on duals, whose tangents are a batch.
+
+    function: from tensors to a tuple of tensors.
+    """
+
+    def along(*directions):
+        with autograd.forward_ad.dual_level():
+            pairs = zip(inputs, map(wrap, directions), strict=True)
+            outputs = function(*[autograd.forward_ad.make_dual(*pair) for pair in pairs])
+            tangents = [autograd.forward_ad.unpack_dual(output).tangent for output in outputs]
+            pairs = zip(outputs, tangents, strict=True)
+            return [zeros_like(o)._array if t is None else _array(t) for o, t in pairs]
+
+    with jax.enable_x64(True):
+        columns = jax.vmap(along, out_axes=-1)(*[each._array for each in basis(inputs)])
+    sizes = [tensor.numel() for tensor in inputs]
+    return [
+        [
+            wrap(_columns(array, start, tensor))
+            for start, tensor in zip(starts(sizes), inputs, strict=True)
+        ]
+        for array in columns
+    ]
+
+
+def _array(tangent):
+    return standing(tangent, "jacobian(strategy='forward-mode') is asked for, of")._array
+
+
+def _columns(array, start, tensor):
+    columns = array[..., start : start + tensor.numel()]
+    return columns.reshape(*array.shape[:-1], *tensor.shape)

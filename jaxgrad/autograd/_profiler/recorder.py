@@ -1,0 +1,342 @@
+"""Recording a profile: what runs in the contexts that entered it, with its times.
+
+A kernel's event lasts until its results are there. JAX would go on at once; here the next operator
+waits, so that each has its own time, and all of them take longer than without a profile.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import sys
+import threading
+import weakref
+from time import perf_counter_ns
+
+import jax
+
+from ...core import executor
+from ...core.program import Program, Reverse
+from ...tape.node import AccumulateGrad
+from .._engine.observers import Watch
+from .events import BACKWARD, USER
+
+_lock = threading.Lock()
+
+# what records in this context: `Recorder`s, and others that have `begin`, `end` and `live`
+_sinks = contextvars.ContextVar("jaxgrad.profiles", default=())
+
+
+def sinks() -> tuple:
+    """What records here and now."""
+    found = _sinks.get()
+    return tuple([sink for sink in found if sink.live]) if found else ()
+
+
+def enter(sink):
+    """Have a sink record in this context, and in those that are begun in it, until `leave`."""
+    with _lock:
+        if not watch.count:
+            jax.monitoring.register_event_duration_secs_listener(_compiling)
+        watch.start()
+    _sinks.set((*sinks(), sink))
+
+
+def leave(sink):
+    sink.live = False
+    _sinks.set(sinks())
+    with _lock:
+        watch.stop()
+        if not watch.count:
+            jax.monitoring.unregister_event_duration_listener(_compiling)
+
+
+class Call:
+    """Something that is about to run.
+
+    `program`, `arrays`: of a kernel, or of the run of a node; `node`: whose run it is; `recorded`:
+    whether it is recorded itself; `note`: what a label says beside its name.
+    """
+
+    __slots__ = ("arrays", "name", "node", "note", "program", "recorded", "scope")
+
+    def __init__(
+        self, name, program=None, arrays=(), scope=0, node=None, recorded=False, note=None
+    ):
+        self.name, self.program, self.arrays, self.scope = name, program, arrays, scope
+        self.node, self.recorded, self.note = node, recorded, note
+
+
+class Event:
+    """What a recorder notes of a call."""
+
+    __slots__ = (
+        *("begun", "call", "device", "dtypes", "ended", "frames", "nbytes", "number", "sequence"),
+        *("shapes", "thread"),
+    )
+
+
+class Recorder:
+    """The events of one profile.
+
+    shapes, stack, memory: whether to note the shapes of inputs, the calls that led to an event, the
+    bytes of its results.
+    """
+
+    def __init__(self, shapes=False, stack=False, memory=False):
+        self.shapes, self.stack, self.memory = shapes, stack, memory
+        self.live = True
+        self.events: list[Event] = []
+        self.freed: list[tuple] = []  # (when, bytes, thread, device)
+        self._threads: dict[int, int] = {}
+        self._open: dict[int, list[Event]] = {}
+        self._last: dict[int, Event] = {}
+        self._arrays: dict[int, weakref.ref] = {}
+        self.begun = perf_counter_ns()
+
+    def thread(self) -> int:
+        """A small number for the thread that runs here."""
+        return self._threads.setdefault(threading.get_ident(), len(self._threads) + 1)
+
+    def begin(self, call: Call) -> Event | None:
+        """Note that a call begins. None where it is part of the one that runs already."""
+        thread = self.thread()
+        around = self._open.setdefault(thread, [])
+        if around and _is_run_of(around[-1].call, call):
+            around[-1].call.program = call.program
+            return None
+        event = Event()
+        event.call, event.thread, event.number = call, thread, len(self.events) + len(around)
+        event.frames = _frames(None if self.stack else 1)
+        is_numbered = call.node is not None and type(call.node) is not AccumulateGrad
+        event.sequence = call.node.sequence if is_numbered else -1
+        event.shapes, event.dtypes = _described(call) if self.shapes else (None, None)
+        event.nbytes, event.device = 0, None
+        around.append(event)
+        event.begun = perf_counter_ns()
+        return event
+
+    def end(self, event: Event | None, arrays):
+        """Note that a call has ended, with these arrays for results."""
+        now, thread = perf_counter_ns(), self.thread()
+        around = self._open[thread]
+        if self.memory and (event or around):
+            self._account(event or around[-1], arrays)
+        if event is None:
+            return
+        event.ended = now
+        around.remove(event)
+        event.call.arrays = event.call.node = None  # they would live as long as the profile
+        self.events.append(event)
+        self._last[thread] = event
+
+    def drop(self, event: Event | None):
+        """Forget a call: it belongs to a trace."""
+        if event is not None:
+            self._open[self.thread()].remove(event)
+
+    def recorded(self, node):
+        """A node has been made: it may be that of the call that ended last."""
+        last = self._last.get(self.thread())
+        if last is not None and last.sequence < 0 and _records(last.call, node):
+            last.sequence = node.sequence
+
+    def compiled(self, name, seconds):
+        """JAX has traced, lowered or compiled something in the thread that runs here."""
+        now, thread = perf_counter_ns(), self.thread()
+        around = self._open.get(thread)
+        earliest = around[-1].begun if around else self.begun
+        event = Event()
+        event.call, event.thread, event.number = Call(name), thread, len(self.events)
+        event.begun, event.ended = max(now - int(seconds * 1e9), earliest), now
+        event.frames = () if around else _frames(1)
+        event.sequence, event.shapes, event.dtypes = -1, None, None
+        event.nbytes, event.device = 0, None
+        self.events.append(event)
+
+    def _account(self, event, arrays):
+        for array in arrays:
+            if id(array) in self._arrays:
+                continue
+            event.nbytes += array.nbytes
+            event.device = next(iter(array.devices())).platform
+            lost = functools.partial(self._lost, id(array), array.nbytes, event.device)
+            self._arrays[id(array)] = weakref.ref(array, lost)
+
+    def _lost(self, key, nbytes, device, _):
+        self._arrays.pop(key, None)
+        if self.live:
+            self.freed.append((perf_counter_ns(), nbytes, self.thread(), device))
+
+    def close(self):
+        self._arrays.clear()
+        self._last.clear()
+
+
+def _is_run_of(around: Call, call: Call) -> bool:
+    """Whether a kernel is what the run of a node consists of, and no operator of its own."""
+    node = around.node
+    return node is not None and node.reverse is call.program is not None and not around.recorded
+
+
+def _records(call: Call, node) -> bool:
+    """Whether a node is one that a call records."""
+    if node.reverse is None:
+        return f"{call.name}Backward" == node.name()
+    return node.reverse.program in (call.program, getattr(call.program, "compact", None))
+
+
+def _described(call: Call):
+    """The shapes and dtypes of a call's inputs; a number has none of either."""
+    arrays = [getattr(value, "_array", value) for value in call.arrays]
+    shapes = [list(getattr(array, "shape", ())) for array in arrays]
+    return shapes, [str(getattr(array, "dtype", "Scalar")) for array in arrays]
+
+
+_NOT_THE_USERS = frozenset(["jaxgrad", "jax", "contextlib", "functools", "threading"])
+
+
+def _frames(count):
+    """The calls that led here from outside of jaxgrad, innermost first: at most `count` of them, as
+    a code object and a line each."""
+    found, frame = [], sys._getframe(2)
+    while frame is not None and len(found) != count:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in _NOT_THE_USERS:
+            found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
+
+
+# ---- what is shown to the sinks
+
+
+class _Profiles(Watch):
+    nearest = True
+
+    def wanted(self):
+        return bool(sinks()) and not executor.is_traced()
+
+    def kernel(self, program, kernel, *arrays):
+        found = sinks()
+        if not found:
+            return kernel(*arrays)
+        inputs = arrays if isinstance(program, Program) else getattr(program, "inputs", ()) or ()
+        call = Call(name_of(program), program, inputs)
+        return run(found, call, kernel, arrays)
+
+    def node(self, node):
+        for sink in sinks():
+            sink.recorded(node)
+
+    def visit(self, run_, proceed, node, gradients):
+        needed = getattr(run_, "needed", None)
+        if needed is not None and node.sequence not in needed:
+            proceed(node, gradients)
+            return
+        name = node.name()
+        if type(node) is AccumulateGrad:
+            name = "torch::autograd::AccumulateGrad"
+        call = Call(name, None, gradients, BACKWARD, node, run_.tensors)
+        run(sinks(), call, proceed, (node, gradients))
+
+
+def run(found, call: Call, function, args):
+    """`function(*args)` as a call that sinks are shown, until its results are there."""
+    begun = [(sink, sink.begin(call)) for sink in found]
+    results, arrays, traced = None, (), False
+    try:
+        results = function(*args)
+        arrays = _arrays(results)
+        traced = any(isinstance(array, jax.core.Tracer) for array in arrays)
+        for array in () if traced else arrays:
+            array.block_until_ready()
+    finally:
+        for sink, event in reversed(begun):
+            sink.drop(event) if traced else sink.end(event, arrays)
+    return results
+
+
+def _arrays(results):
+    """The JAX arrays among what a call returned."""
+    if isinstance(results, jax.Array):
+        return (results,)
+    return [leaf for leaf in jax.tree.leaves(results) if isinstance(leaf, jax.Array)]
+
+
+watch = _Profiles()
+
+_PHASES = {
+    "/jax/core/compile/jaxpr_trace_duration": "jax::trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "jax::lower",
+    "/jax/core/compile/backend_compile_duration": "jax::compile",
+}
+
+
+def _compiling(event, duration, **_):
+    if event in _PHASES:
+        for sink in sinks():
+            sink.compiled(_PHASES[event], duration)
+
+
+def name_of(program) -> str:
+    """A program as PyTorch's profiles name it."""
+    if isinstance(program, Reverse):
+        return program.name
+    primitive = getattr(program, "primitive", None)
+    if primitive is not None:
+        return f"aten::{_PUBLIC.get(primitive.name, primitive.name)}"
+    if isinstance(program, executor.Step):
+        return f"aten::{program.name}" if program.inputs is None else program.name
+    if hasattr(program, "again"):
+        return f"jaxgrad.jit::{program.name}"
+    return _OTHERS.get(program.name, program.name)
+
+
+_PUBLIC = {"_select": "select", "_slice": "slice", "_fill_diagonal": "fill_diagonal_"}
+_OTHERS = {"ToCopy": "aten::_to_copy", "CopySlices": "aten::copy_"}
+
+
+class Annotator:
+    """A sink that names what runs in the traces that JAX itself makes.
+
+    shapes: whether to tell the shapes of inputs.
+    """
+
+    def __init__(self, shapes=False):
+        self.shapes, self.live = shapes, True
+
+    def begin(self, call: Call):
+        told = [call.name]
+        if call.node is not None:
+            told.append(f"stashed seq = {call.node.sequence}")
+        if self.shapes:
+            told.append(f"sizes = {_described(call)[0]}")
+        annotation = jax.profiler.TraceAnnotation(", ".join(told))
+        annotation.__enter__()
+        return annotation
+
+    def end(self, annotation, arrays):
+        annotation.__exit__(None, None, None)
+
+    def drop(self, annotation):
+        annotation.__exit__(None, None, None)
+
+    def recorded(self, node):
+        """Nothing: the range of the call that recorded it has ended."""
+
+    def compiled(self, name, seconds):
+        """Nothing: JAX's traces have it."""
+
+
+class Label:
+    """A call that users name, from `__enter__` to `__exit__`."""
+
+    def __init__(self, name, note):
+        self.call, self.begun = Call(name, scope=USER, note=note), ()
+
+    def __enter__(self):
+        self.begun = [(sink, sink.begin(self.call)) for sink in sinks()]
+
+    def __exit__(self, *exception):
+        for sink, event in reversed(self.begun):
+            sink.end(event, ())

@@ -1,0 +1,1 @@
+"""Functions of state, compiled: what they read, what must hold, what they change."""

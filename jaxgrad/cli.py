@@ -1,0 +1,113 @@
+"""`jaxgrad check FILE...`: says what is wrong with tables of derivatives, without computing
+anything.
+"""
+
+import argparse
+import ast
+import json
+import sys
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+
+from . import ops
+from .core import shape_check
+from .table import TableError, load
+from .table.mistakes import printable
+
+FINE, MISTAKES, UNREADABLE = 0, 1, 2
+
+
+def main(arguments=None):
+    """The command `jaxgrad`; its exit status is 0 if all is fine, 1 for mistakes, 2 for no file."""
+    options = command_line().parse_args(arguments)
+    try:
+        functions, operators = known_names(options.functions)
+    except (OSError, SyntaxError, ValueError) as error:
+        return complain(error)
+    results = [check_file(path, functions, operators) for path in options.files]
+    found = [mistake for _, mistakes in results for mistake in mistakes]
+    if options.json:
+        print(json.dumps([asdict(mistake) for mistake in found], indent=1))
+    for mistake in () if options.json else found:
+        print(mistake)
+    return max(status for status, _ in results)
+
+
+def command_line():
+    parser = argparse.ArgumentParser(prog="jaxgrad", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="find the mistakes of tables of derivatives")
+    check.add_argument("files", nargs="+", metavar="FILE", help="a table, such as derivatives.yaml")
+    check.add_argument("--json", action="store_true", help="print the mistakes as a JSON list")
+    check.add_argument(
+        "--functions",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="a module whose functions the formulas may call; it is read, not run",
+    )
+    return parser
+
+
+def check_file(path, functions, operators):
+    """The exit status for one file, and its mistakes: of the language, or where there are none of
+    shapes.
+    """
+    try:
+        table = load(path, functions, operators)
+        table.check()
+    except TableError as error:
+        return MISTAKES, error.mistakes
+    except OSError as error:
+        return complain(error), ()
+    mistakes = shape_check.mistakes_of(ops.Library(table, {}, ops.library))
+    return (MISTAKES if mistakes else FINE), mistakes
+
+
+def complain(error):
+    name = getattr(error, "filename", None)
+    why = getattr(error, "strerror", None) or error
+    place = f"{printable(str(name))}: " if name else ""
+    print(f"jaxgrad check: {place}{printable(str(why))}", file=sys.stderr)
+    return UNREADABLE
+
+
+def known_names(paths):
+    """What formulas may call: the helpers in rules/ and in `paths`, and jaxgrad's operators."""
+    rules = find_spec("jaxgrad.rules")
+    folders = [Path(folder) for folder in rules.submodule_search_locations] if rules else []
+    files = [Path(path) for path in paths]
+    files += [file for folder in folders for file in sorted(folder.glob("*.py"))]
+    functions = frozenset(name for file in files for name in names_in(file))
+    tables = [folder.parent / "derivatives.yaml" for folder in folders]
+    return functions, frozenset(name for table in tables for name in operators_in(table))
+
+
+def names_in(path):
+    """The names that a module defines at its top."""
+    tree = ast.parse(path.read_bytes(), str(path))
+    found = {name for statement in tree.body for name in bound_by(statement)}
+    return {name for name in found if not name.startswith("__")}
+
+
+def bound_by(statement):
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return [statement.name]
+    if isinstance(statement, ast.ImportFrom):
+        return [alias.asname or alias.name for alias in statement.names]
+    targets = getattr(statement, "targets", [])
+    return [
+        node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)
+    ]
+
+
+def operators_in(path):
+    try:
+        return load(path).operators
+    except (OSError, TableError):
+        return ()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

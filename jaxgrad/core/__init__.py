@@ -1,0 +1,1 @@
+"""What an operator is: its dtypes, abstract values, programs and derivative rules."""

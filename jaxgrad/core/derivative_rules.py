@@ -1,0 +1,342 @@
+"""What the formulas of an entry compute for one call: gradients (`CallReverse`) and tangents
+(`TangentMap`).
+
+Both save only what their formulas read, and end with one shared step that gives each result its
+shape, dtype and realness.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from ..table import Formula, Word
+from .program import Reverse, conform, conjugate, pullback
+from .tangent_map import alike
+
+
+class Metadata:
+    """A tensor of which formulas read only shape and dtype, so that its array is not saved."""
+
+    def __init__(self, aval):
+        self.shape, self.ndim, self.dtype = tuple(aval.shape), aval.ndim, aval.dtype.numpy
+
+
+class _Tensors(tuple):
+    """A list of tensors, or of numbers; in a formula `tensors.shape` is the tuple of the shapes."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self):
+        return tuple(tensor.shape for tensor in self)
+
+
+class Saved:
+    """Which inputs and outputs of a call some formulas read, by position, and how the formulas see
+    them, by name.
+    """
+
+    def __init__(self, call, inputs: set[str], outputs: set[str]):
+        self.call = call
+        self.inputs = tuple(i for i, owner in enumerate(call.owners) if owner in inputs)
+        self.outputs = tuple(i for i, name in enumerate(output_names(call)) if name in outputs)
+
+    def select(self, inputs, outputs) -> tuple:
+        """The arrays to save."""
+        return (*(inputs[i] for i in self.inputs), *(outputs[i] for i in self.outputs))
+
+    def leaves(self, arrays):
+        """All inputs and all outputs: saved arrays where there are, else metadata."""
+        count = len(self.inputs)
+        inputs = _fill(self.call.inputs, self.inputs, arrays[:count])
+        return inputs, _fill(self.call.outputs, self.outputs, arrays[count:])
+
+    def names(self, arrays) -> dict:
+        """The values in scope of a formula: arguments and outputs."""
+        inputs, outputs = self.leaves(arrays)
+        arguments = [
+            _Tensors(a) if isinstance(a, tuple) else a for a in self.call.arguments(inputs)
+        ]
+        scope = dict(zip(self.call.primitive.argument_names, arguments, strict=True))
+        scope["result"] = self.call.result(outputs)
+        scope |= {f"result{i}": output for i, output in enumerate(outputs)}
+        scope |= dict(zip(output_names(self.call), outputs, strict=True))
+        return scope
+
+
+def _fill(avals, positions, arrays):
+    values = [Metadata(aval) if hasattr(aval, "shape") else aval for aval in avals]
+    for position, array in zip(positions, arrays, strict=True):
+        values[position] = array
+    return values
+
+
+def output_names(call) -> tuple[str, ...]:
+    """A name for each output; the tensors of a list are all called by the list's name."""
+    names = call.primitive.rule.outputs
+    return tuple(names) if len(names) == len(call.outputs) else names * len(call.outputs)
+
+
+def where(call, name: str) -> str:
+    """An entry and its key, as errors name them."""
+    rule = call.primitive.rule
+    return f"{rule.schema.full_name} ({rule.path}:{rule.line}), {name}"
+
+
+class CallReverse(Reverse):
+    """The gradient formulas of a call for the inputs that `mask` names."""
+
+    def __init__(self, call, mask):
+        super().__init__(call, mask)
+        self.node_name = call.primitive.rule.node or self.node_name
+        owners = {call.owners[i] for i in self.wanted}
+        gradients = call.primitive.rule.gradients
+        self.formulas = [(names, formula) for names, formula in gradients if owners & set(names)]
+        reads = [_gradient_reads(call, formula) for _, formula in self.formulas]
+        self.saved = Saved(call, set().union(*reads), _outputs_among(call, set().union(*reads)))
+        self.saved_inputs, self.saved_outputs = self.saved.inputs, self.saved.outputs
+
+    @functools.cached_property
+    def shown(self):
+        return self.program.slots
+
+    def function(self, *arrays):
+        call, count = self.program, len(self.program.differentiable_outputs)
+        gradients, saved = arrays[:count], arrays[count:]
+        scope = self.saved.names(saved) | self.gradient_names(gradients)
+        found = {}
+        for names, formula in self.formulas:
+            results = self.evaluate(names, formula, scope, gradients, saved)
+            found |= dict(zip(names, results, strict=True))
+        supply = {name: iter(_as_list(call, name, found[name])) for name in found}
+        results = {i: next(supply[owner]) for i, owner in enumerate(call.owners) if owner in supply}
+        return tuple(
+            conform(results[i], call.inputs[i], where(call, call.owners[i])) for i in self.wanted
+        )
+
+    def gradient_names(self, gradients) -> dict:
+        """`grad`, `grads` and `grad_<output>`."""
+        names = output_names(self.program)
+        scope = {
+            f"grad_{names[i]}": g
+            for i, g in zip(self.program.differentiable_outputs, gradients, strict=True)
+        }
+        return scope | {"grad": gradients[0], "grads": gradients, "retain_variables": True}
+
+    def evaluate(self, names, formula, scope, gradients, saved):
+        """The gradients of the arguments `names`, one each; a list of tensors has a list."""
+        call = self.program
+        mask = tuple(any(call.owners[i] == name for i in self.wanted) for name in names)
+        if isinstance(formula, Formula):
+            results = call.primitive.evaluate_formula(formula, scope | {"grad_input_mask": mask})
+            return results if len(names) > 1 else (results,)
+        if formula.kind == "auto":
+            return self.derive(names, gradients, saved)
+        if formula.kind == "zeros":
+            return [self.zeros(name) for name in names]
+        raise NotImplementedError(
+            f"the derivative for '{call.primitive.name}' with respect to "
+            f"{', '.join(map(repr, names))} "
+            f"is not implemented in reverse mode: {formula.message}"
+        )
+
+    def zeros(self, name):
+        call = self.program
+        owned = [a for a, owner in zip(call.inputs, call.owners, strict=True) if owner == name]
+        found = [jnp.zeros(a.shape, a.dtype.numpy) for a in owned]
+        return found if call.is_list(name) else next(iter(found), None)
+
+    def derive(self, names, gradients, saved):
+        """Gradients that JAX derives from the value function."""
+        call = self.program
+        inputs, _ = self.saved.leaves(saved)
+        wanted = [i for i in self.wanted if call.owners[i] in names]
+        function = replacing(call.plain, inputs, wanted, call.differentiable_outputs)
+        found = dict(
+            zip(wanted, pullback(function, [inputs[i] for i in wanted])(*gradients), strict=True)
+        )
+        by_name = {
+            name: [found.get(i) for i, owner in enumerate(call.owners) if owner == name]
+            for name in names
+        }
+        # an optional tensor that is not given has none
+        return [
+            by_name[name] if call.is_list(name) else next(iter(by_name[name]), None)
+            for name in names
+        ]
+
+
+def _as_list(call, name, gradient):
+    return gradient if call.is_list(name) else [gradient]
+
+
+def replacing(function, inputs, positions, outputs):
+    """`function` of the inputs at `positions` only, giving the outputs at positions `outputs`."""
+
+    def of_some(*values):
+        replaced = list(inputs)
+        for position, value in zip(positions, values, strict=True):
+            replaced[position] = value
+        results = function(*replaced)
+        return tuple(results[i] for i in outputs)
+
+    return of_some
+
+
+def _gradient_reads(call, formula) -> set[str]:
+    if isinstance(formula, Formula):
+        return formula.values
+    return set(call.owners) if formula.kind == "auto" else set()
+
+
+def _outputs_among(call, reads) -> set[str]:
+    names = output_names(call)
+    if "result" in reads:
+        return set(names)
+    return {name for i, name in enumerate(names) if name in reads or f"result{i}" in reads}
+
+
+class TangentMap:
+    """The derivative of a call as a linear map, from tangents of the inputs that `mask` names; see
+    `core/tangent_map.py`.
+    """
+
+    is_reused, takes_none = True, False
+
+    def __init__(self, call, mask):
+        self.call, self.mask = call, mask
+        self.moving = tuple(i for i, flag in enumerate(mask) if flag)
+        self.reverse = call.reverse(mask)
+        inputs, outputs = self.forward_reads()
+        reverse = self.reverse.saved
+        inputs |= {call.owners[i] for i in reverse.inputs}
+        outputs |= {output_names(call)[i] for i in reverse.outputs}
+        self.saved = Saved(call, inputs, outputs)
+        self.select = self.saved.select
+
+    @property
+    def outputs(self):
+        return [self.call.outputs[i].struct for i in self.call.differentiable_outputs]
+
+    def forward_reads(self) -> tuple[set[str], set[str]]:
+        """The arguments and outputs whose values the forward formulas read."""
+        call, inputs, outputs = self.call, set(), set()
+        for formula in self.formulas:
+            if isinstance(formula, Formula):
+                inputs |= {
+                    name.removesuffix("_p") for name in formula.values if name.endswith("_p")
+                }
+                inputs |= formula.values & set(call.owners)
+                outputs |= _outputs_among(call, formula.values)
+            elif formula is not None and formula.kind == "auto_linear":
+                # of what it is linear in, the operator reads the tangents only
+                inputs |= {*call.owners} - {*call.primitive.rule.differentiable_inputs}
+            elif formula is not None and formula.kind == "auto":
+                inputs |= set(call.owners)
+        return inputs, outputs
+
+    @functools.cached_property
+    def formulas(self) -> list[Formula | Word | None]:
+        """The forward formula of each differentiable output, None where it is derived."""
+        names, tangents = output_names(self.call), self.call.primitive.rule.tangents
+        return [tangents.get(names[i]) for i in self.call.differentiable_outputs]
+
+    def forward(self, saved, tangents):
+        call = self.call
+        results = [
+            self.evaluate(position, formula, saved, tangents)
+            for position, formula in enumerate(self.formulas)
+        ]
+        outputs = [call.outputs[i] for i in call.differentiable_outputs]
+        return tuple(
+            conform(result, output, where(call, output_names(call)[i]))
+            for i, (result, output) in enumerate(zip(results, outputs, strict=True))
+        )
+
+    def evaluate(self, position, formula, saved, tangents):
+        """The tangent of the differentiable output at `position`."""
+        if formula is None:
+            return self.derived(saved, tangents)[position]
+        if isinstance(formula, Formula):
+            return self.call.primitive.evaluate_formula(formula, self.names(saved, tangents))
+        if formula.kind == "auto":
+            return self.automatic(saved, tangents)[position]
+        if formula.kind == "auto_linear":
+            return self.linear(saved, tangents)[position]
+        if formula.kind == "auto_element_wise":
+            return self.element_wise(saved, tangents)
+        raise NotImplementedError(
+            f"the derivative for '{self.call.primitive.name}' with respect to "
+            f"{', '.join(repr(self.call.owners[i]) for i in self.moving)} is not implemented in "
+            f"forward mode: {formula.message}"
+        )
+
+    def all_tangents(self, tangents):
+        """A tangent for every input: zeros for one that stands still, None for one that can have
+        none.
+        """
+        call = self.call
+        # integers in a place for floats stand still too
+        can_move = call.primitive.rule.differentiable_inputs
+        pairs = zip(call.inputs, call.owners, strict=True)
+        filled = [
+            jnp.zeros(a.shape, a.dtype.numpy) if owner in can_move else None for a, owner in pairs
+        ]
+        for position, tangent in zip(self.moving, tangents, strict=True):
+            filled[position] = tangent
+        return filled
+
+    def names(self, saved, tangents) -> dict:
+        """The scope of a forward formula: `x_p`, `x_t`, other arguments and outputs."""
+        call = self.call
+        scope = self.saved.names(saved)
+        primals = {f"{name}_p": scope[name] for name in call.owners}
+        moved = call.arguments(self.all_tangents(tangents))
+        found = zip(call.primitive.argument_names, moved, strict=True)
+        return scope | primals | {f"{name}_t": tangent for name, tangent in found}
+
+    def derived(self, saved, tangents):
+        """The forward formula that the reverse formula implies: its transpose, taken by JAX."""
+        inputs, outputs = self.saved.leaves(saved)
+        constants = self.reverse.saved.select(inputs, outputs)
+
+        def transposed(*cotangents):
+            return self.transpose_with(constants, cotangents)
+
+        # linear in the cotangents, so that the derivative is the same everywhere: at zero
+        zeros = [jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs]
+        zeros = alike([*zeros, *tangents])[: len(zeros)]
+        return jax.vjp(transposed, *zeros)[1](tuple(tangents))
+
+    def automatic(self, saved, tangents):
+        inputs, _ = self.saved.leaves(saved)
+        function = replacing(self.call.plain, inputs, self.moving, self.call.differentiable_outputs)
+        return jax.jvp(function, [inputs[i] for i in self.moving], list(tangents))[1]
+
+    def linear(self, saved, tangents):
+        inputs, _ = self.saved.leaves(saved)
+        moved = self.all_tangents(tangents)
+        leaves = [i if t is None else t for i, t in zip(inputs, moved, strict=True)]
+        outputs = self.call.function(*leaves)
+        return [outputs[i] for i in self.call.differentiable_outputs]
+
+    def element_wise(self, saved, tangents):
+        (tangent,) = tangents
+        gradients = (conjugate(tangent),)
+        names = (self.call.owners[self.moving[0]],)
+        formula = self.reverse.formulas[0][1]
+        scope = self.saved.names(saved) | self.reverse.gradient_names(gradients)
+        constants = self.reverse.saved.select(*self.saved.leaves(saved))
+        return conjugate(self.reverse.evaluate(names, formula, scope, gradients, constants)[0])
+
+    def transpose(self, saved, cotangents):
+        """Cotangents of the moving inputs, in JAX's convention, by the reverse formulas."""
+        inputs, outputs = self.saved.leaves(saved)
+        return self.transpose_with(self.reverse.saved.select(inputs, outputs), cotangents)
+
+    def transpose_with(self, constants, cotangents):
+        gradients = self.reverse.function(*map(conjugate, cotangents), *constants)
+        return tuple(conjugate(gradient) for gradient in gradients)

@@ -1,0 +1,167 @@
+"""PyTorch's devices, and JAX's behind them; layouts and memory formats, of which there is one each.
+
+>>> from jaxgrad.core.device import device
+>>> device("cuda:1"), device("cuda", 1).index
+(device(type='cuda', index=1), 1)
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import jax
+
+# PyTorch's name of a kind of device, and those JAX gives its platform
+PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",)}
+_TYPES = {platform: type for type, platforms in PLATFORMS.items() for platform in platforms}
+_TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
+
+
+class device:
+    """Where a tensor is: a type, "cpu", "cuda" (any GPU) or "tpu", and which one of that type.
+
+    Raises RuntimeError for a text that names none of these. Whether the device exists shows at its
+    first use.
+
+    >>> str(jaxgrad.device("cuda", 0)), jaxgrad.device("cpu") == jaxgrad.device("cpu:0")
+    ('cuda:0', False)
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: str | device | int, index: int | None = None):
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int) and not isinstance(type, bool) and index is None:
+            type, index = "cuda", type
+        elif not isinstance(type, str):
+            raise TypeError(
+                "device(): argument 'type' must be str, int or torch.device, "
+                f"not {type.__class__.__name__}"
+            )
+        name, number = _parsed(type)
+        if number is not None and index is not None:
+            raise RuntimeError(
+                "type (string) must not include an index because index was passed explicitly: "
+                f"{type}"
+            )
+        index = number if index is None else index
+        if index is not None and index < 0:
+            raise RuntimeError(f"Device index must not be negative, got {index}")
+        object.__setattr__(self, "type", name)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
+
+    def __eq__(self, other):
+        if not isinstance(other, device):
+            return NotImplemented
+        return (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self):
+        return hash((self.type, self.index))
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self):
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{index})"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _parsed(text):
+    if not text:
+        raise RuntimeError("Device string must not be empty")
+    name = text.partition(":")[0]
+    if name not in PLATFORMS:
+        raise RuntimeError(
+            f"Expected one of {', '.join(PLATFORMS)} device type at start of device string: {text}"
+        )
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise RuntimeError(f"Invalid device string: '{text}'")
+    return name, None if match[2] is None else int(match[2])
+
+
+def as_device(given: str | device | int) -> device:
+    """What a `device` argument means."""
+    return given if type(given) is device else device(given)
+
+
+@functools.cache
+def jax_device(wanted: device) -> jax.Device:
+    """JAX's device of that name. Raises RuntimeError, which names those that exist, where there is
+    none."""
+    found = _devices(wanted.type)
+    index = wanted.index or 0
+    if index < len(found):
+        return found[index]
+    existing = [str(_name(each)) for type in PLATFORMS for each in _devices(type)]
+    cure = "" if found else f"; to have one, install jax with its plugin for {wanted.type}"
+    raise RuntimeError(f"there is no device {wanted}: JAX found {', '.join(existing)}{cure}")
+
+
+def _devices(type):
+    for platform in PLATFORMS[type]:
+        try:
+            return jax.local_devices(backend=platform)
+        except RuntimeError:
+            continue
+    return []
+
+
+def has(type: str) -> bool:
+    """Whether there is a device of a type."""
+    return bool(_devices(type))
+
+
+@functools.cache
+def _name(found: jax.Device) -> device:
+    type = _TYPES.get(found.platform, "cpu")
+    index = _devices(type).index(found)
+    # PyTorch has one CPU, and no number for it
+    return device(type) if type == "cpu" and index == 0 else device(type, index)
+
+
+def default_device() -> device:
+    """Where tensors are made unless asked otherwise: JAX's default device."""
+    chosen = jax.config.jax_default_device
+    return _name(chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0])
+
+
+def device_of(array) -> device:
+    """Where an array is. A tracer is where the compiled program will run, as far as can be told."""
+    if isinstance(array, jax.core.Tracer):
+        return default_device()
+    return _name(min(array.devices(), key=lambda each: each.id))
+
+
+class layout:
+    """How a tensor lies in memory. There is `strided` only."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+
+class memory_format(layout):
+    """The order of dimensions in memory, which is XLA's business here: all are accepted and mean
+    the same."""
+
+
+strided = layout("strided")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")

@@ -1,0 +1,258 @@
+"""PyTorch's dtypes: fifteen objects compared by identity, the default one, and their limits.
+
+>>> from jaxgrad.core import dtypes
+>>> dtypes.float32, dtypes.complex64.to_real(), dtypes.int64.is_floating_point
+(torch.float32, torch.float32, False)
+
+They print as PyTorch's do, since `import jaxgrad as torch` is how they are met. `bool`, `int` and
+`float` are dtypes in this module, as they are in PyTorch's; Python's own are `builtins.float`.
+"""
+
+import builtins
+
+import ml_dtypes
+import numpy
+
+BOOLEAN, INTEGRAL, FLOATING, COMPLEX = range(4)  # the categories of promotion, in rising order
+
+
+class dtype:
+    """The type of a tensor's elements.
+
+    >>> from jaxgrad.core import dtypes
+    >>> dtypes.float16.itemsize, dtypes.float16.is_floating_point, dtypes.float16.numpy
+    (2, True, dtype('float16'))
+    """
+
+    __slots__ = ("_complex", "_real", "category", "itemsize", "name", "numpy", "scalar_type")
+
+    def __new__(cls, *_arguments):
+        raise TypeError("cannot create 'torch.dtype' instances: use one, as torch.float32")
+
+    def __init_subclass__(cls, **_keywords):
+        raise TypeError("type 'torch.dtype' is not an acceptable base type")
+
+    @property
+    def is_floating_point(self):
+        return self.category == FLOATING
+
+    @property
+    def is_complex(self):
+        return self.category == COMPLEX
+
+    @property
+    def is_signed(self):
+        return self.numpy.kind not in "ub"
+
+    def to_real(self):
+        """The dtype of this one's real part; a real dtype is its own."""
+        return self._real
+
+    def to_complex(self):
+        """The dtype of complex numbers whose parts have this dtype."""
+        if self._complex is None:
+            raise RuntimeError(
+                f"Unknown Complex ScalarType for {self.scalar_type}: {self!r} has no complex form"
+            )
+        if self is float16:
+            raise NotImplementedError(
+                "the complex form of torch.float16 is torch.complex32, which XLA lacks: "
+                "convert to torch.float32 first"
+            )
+        return self._complex
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, _memo):
+        return self
+
+
+_FROM_NUMPY: dict = {}
+
+
+def _define(name, scalar_type, category, numpy_type=None):
+    """`scalar_type` is the word that PyTorch's messages use, as in: not implemented for 'Half'."""
+    new = object.__new__(dtype)
+    new.name, new.scalar_type, new.category = name, scalar_type, category
+    new.numpy = numpy.dtype(numpy_type or name)
+    new.itemsize, new._real, new._complex = new.numpy.itemsize, new, None
+    _FROM_NUMPY[new.numpy] = new
+    return new
+
+
+bool = _define("bool", "Bool", BOOLEAN)
+uint8 = _define("uint8", "Byte", INTEGRAL)
+int8 = _define("int8", "Char", INTEGRAL)
+int16 = short = _define("int16", "Short", INTEGRAL)
+int32 = int = _define("int32", "Int", INTEGRAL)
+int64 = long = _define("int64", "Long", INTEGRAL)
+uint16 = _define("uint16", "UInt16", INTEGRAL)
+uint32 = _define("uint32", "UInt32", INTEGRAL)
+uint64 = _define("uint64", "UInt64", INTEGRAL)
+float16 = half = _define("float16", "Half", FLOATING)
+bfloat16 = _define("bfloat16", "BFloat16", FLOATING, ml_dtypes.bfloat16)
+float32 = float = _define("float32", "Float", FLOATING)
+float64 = double = _define("float64", "Double", FLOATING)
+complex64 = cfloat = _define("complex64", "ComplexFloat", COMPLEX)
+complex128 = cdouble = _define("complex128", "ComplexDouble", COMPLEX)
+
+for _real, _complex in (
+    (float16, complex64),
+    (bfloat16, complex64),
+    (float32, complex64),  # after the halves: complex64's parts are float32
+    (float64, complex128),
+):
+    _real._complex = _complex._complex = _complex
+    _complex._real = _real
+
+ALL = tuple(_FROM_NUMPY.values())
+
+_PYTHON_TYPES = {
+    builtins.bool: bool,
+    builtins.int: int64,
+    builtins.float: float64,
+    builtins.complex: complex128,
+}
+
+
+def from_numpy(numpy_dtype) -> dtype:
+    """The dtype of the arrays that have this `numpy.dtype`, JAX's arrays among them."""
+    found = _FROM_NUMPY.get(numpy_dtype)
+    if found is None:
+        names = ", ".join(each.name for each in ALL)
+        raise TypeError(f"can't convert numpy dtype {numpy_dtype!s}: supported types are: {names}")
+    return found
+
+
+def as_dtype(given) -> dtype:
+    """`given` as a dtype: itself, a numpy or JAX dtype, or Python's float, int, bool, complex.
+
+    >>> from jaxgrad.core import dtypes
+    >>> dtypes.as_dtype(numpy.int8), dtypes.as_dtype(type(1.5))
+    (torch.int8, torch.float64)
+    """
+    if type(given) is dtype:
+        return given
+    if isinstance(given, numpy.dtype):
+        return from_numpy(given)
+    # numpy would read None as float64 and text as the type of that name; PyTorch refuses both.
+    if not isinstance(given, type) and not hasattr(given, "dtype"):
+        raise _not_a_dtype(given)
+    return _PYTHON_TYPES.get(given) or from_numpy(_numpy_dtype(given))
+
+
+def _numpy_dtype(scalar_type):
+    try:
+        found = numpy.dtype(scalar_type)
+    except TypeError:
+        raise _not_a_dtype(scalar_type) from None
+    if found.hasobject:
+        raise _not_a_dtype(scalar_type)
+    return found
+
+
+def _not_a_dtype(given):
+    kind = type(given).__name__
+    return TypeError(
+        f"argument 'dtype' must be torch.dtype, not {kind} ({given!r}): as in torch.float32"
+    )
+
+
+_default = float32
+_generation = 0
+
+
+def get_default_dtype() -> dtype:
+    """The dtype of a new tensor of Python floats.
+
+    >>> from jaxgrad.core import dtypes
+    >>> dtypes.get_default_dtype()
+    torch.float32
+    """
+    return _default
+
+
+def set_default_dtype(d, /) -> None:
+    """Make `d` the dtype of new tensors of Python floats; its complex form is for complex numbers.
+
+    >>> from jaxgrad.core import dtypes
+    >>> dtypes.set_default_dtype(dtypes.float64)
+    >>> dtypes.get_default_dtype()
+    torch.float64
+    >>> dtypes.set_default_dtype(dtypes.float32)
+    """
+    global _default, _generation
+    wanted = "only floating-point types are supported as the default type"
+    if type(d) is not dtype:
+        raise TypeError(f"invalid dtype object: {wanted}, and {d!r} is no dtype")
+    if not d.is_floating_point:
+        raise TypeError(f"{wanted}, and {d!r} is none")
+    if d is not _default:
+        _default, _generation = d, _generation + 1
+
+
+def generation() -> builtins.int:
+    """Rises whenever the default dtype changes, for caches of what followed from it."""
+    return _generation
+
+
+_DECIMAL_DIGITS = {float16: 3, bfloat16: 2, float32: 6, float64: 15}
+
+
+class finfo:
+    """The limits of a floating point dtype; of a complex one, those of its parts.
+
+    >>> from jaxgrad.core import dtypes
+    >>> dtypes.finfo(dtypes.float32).eps
+    1.1920928955078125e-07
+    """
+
+    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+
+    def __init__(self, type=None):
+        real = (_default if type is None else as_dtype(type)).to_real()
+        if not real.is_floating_point:
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type, not {real!r}: use torch.iinfo"
+            )
+        limits = ml_dtypes.finfo(real.numpy)
+        self.bits, self.dtype = 8 * real.itemsize, real.name
+        self.min, self.max = builtins.float(limits.min), builtins.float(limits.max)
+        self.eps = builtins.float(limits.eps)
+        self.resolution = 10.0 ** -_DECIMAL_DIGITS[real]
+        self.smallest_normal = self.tiny = builtins.float(limits.smallest_normal)
+
+    def __repr__(self):
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        limits = ", ".join(f"{name}={getattr(self, name):g}" for name in names)
+        return f"finfo({limits}, dtype={self.dtype})"
+
+
+class iinfo:
+    """The limits of an integer dtype.
+
+    >>> from jaxgrad.core import dtypes
+    >>> dtypes.iinfo(dtypes.int8).max
+    127
+    """
+
+    __slots__ = ("bits", "dtype", "max", "min")
+
+    def __init__(self, type):
+        integer = as_dtype(type)
+        if integer is bool:
+            raise TypeError("torch.bool is not supported by torch.iinfo: its values are 0 and 1")
+        if integer.category != INTEGRAL:
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type, not {integer!r}: use torch.finfo"
+            )
+        limits = numpy.iinfo(integer.numpy)
+        self.bits, self.dtype = limits.bits, integer.name
+        self.min, self.max = builtins.int(limits.min), builtins.int(limits.max)
+
+    def __repr__(self):
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

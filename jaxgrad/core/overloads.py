@@ -1,0 +1,208 @@
+"""Arguments to a schema: which overload a call means, with PyTorch's rules and its error for a call
+that none fits.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..table import REQUIRED, Argument, Schema
+from . import dtypes
+
+# PyTorch's functions call `input` what schemas call `self`, and take numpy's names too.
+ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
+
+
+class Mismatch(TypeError):
+    """A call that does not fit a schema, and why."""
+
+
+def _scalar(value, is_tensor):
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, numbers.Number) or (is_tensor(value) and value.ndim == 0):
+        return value
+    raise Mismatch
+
+
+def _integer(value, is_tensor):
+    if isinstance(value, bool | float | complex):
+        raise Mismatch
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError):
+        raise Mismatch from None
+
+
+def _boolean(value, is_tensor):
+    if not isinstance(value, bool | np.bool_):
+        raise Mismatch
+    return bool(value)
+
+
+def _float(value, is_tensor):
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise Mismatch
+    return float(value)
+
+
+def _string(value, is_tensor):
+    if not isinstance(value, str):
+        raise Mismatch
+    return value
+
+
+def _dtype(value, is_tensor):
+    try:
+        return dtypes.as_dtype(value)
+    except (TypeError, RuntimeError):
+        raise Mismatch from None
+
+
+def _tensor(value, is_tensor):
+    if not is_tensor(value):
+        raise Mismatch
+    return value
+
+
+CONVERTERS: dict[str, Callable] = {
+    "Tensor": _tensor,
+    "Scalar": _scalar,
+    "int": _integer,
+    "float": _float,
+    "bool": _boolean,
+    "str": _string,
+    "ScalarType": _dtype,
+}
+
+
+def convert(argument: Argument, value, is_tensor):
+    """The value as the schema's type has it, else Mismatch."""
+    kind = argument.type
+    if value is None:
+        if kind.optional or argument.default is None:
+            return None
+        raise Mismatch
+    convert_item = CONVERTERS.get(kind.base, lambda value, is_tensor: value)
+    if not kind.list:
+        return convert_item(value, is_tensor)
+    if isinstance(value, list | tuple):
+        # a list may have holes, as the indices of x[:, i] have
+        return tuple(None if item is None else convert_item(item, is_tensor) for item in value)
+    if kind.size is not None:
+        return (convert_item(value, is_tensor),) * kind.size
+    raise Mismatch
+
+
+class Signature:
+    """A schema as Python calls it.
+
+    >>> from jaxgrad.table import parse_schema
+    >>> schema = parse_schema("sum.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+    >>> signature = Signature(schema)
+    >>> signature.bind(["x", 0], {}, lambda value: value == "x")
+    ['x', (0,), False]
+    """
+
+    def __init__(self, schema: Schema):
+        self.schema = schema
+        self.arguments = schema.arguments
+        self.positions = {argument.name: i for i, argument in enumerate(schema.arguments)}
+        self.positional = sum(not argument.keyword_only for argument in schema.arguments)
+        last = self.arguments[self.positional - 1].type if self.positional else None
+        self.takes_many = bool(last and last.list and last.base == "int")
+
+    def route(self, args: Sequence, names: Sequence[str]) -> dict[int, int | slice]:
+        """For each argument that a call gives, its place among the positional values followed by
+        those of `names`.
+        """
+        given = self.gather(args)
+        for place, name in enumerate(names, start=len(args)):
+            position = self.position(name)
+            if position in given:
+                raise Mismatch(f"got multiple values for argument '{name}'")
+            given[position] = place
+        return given
+
+    def bind(self, args: Sequence, kwargs: dict[str, Any], is_tensor) -> list:
+        """Arguments in the schema's order, defaults filled in. Raises Mismatch, a TypeError."""
+        values = (*args, *kwargs.values())
+        given = {
+            position: values[place] for position, place in self.route(args, tuple(kwargs)).items()
+        }
+        return [self.take(i, given, is_tensor) for i in range(len(self.arguments))]
+
+    def gather(self, args) -> dict[int, int | slice]:
+        """`view(2, 3)` as `view((2, 3))`: ints that end a call are the list that ends its
+        positional arguments.
+        """
+        start = self.positional - 1
+        many = self.takes_many and len(args) > start and isinstance(args[start], int)
+        # one int is a list already where the schema gives the list a size
+        if many and (len(args) > start + 1 or self.arguments[start].type.size is None):
+            return {**{i: i for i in range(start)}, start: slice(start, len(args))}
+        if len(args) > self.positional:
+            raise Mismatch(
+                f"takes {self.positional} positional arguments but {len(args)} were given"
+            )
+        return {i: i for i in range(len(args))}
+
+    def position(self, name: str) -> int:
+        found = self.positions.get(name, self.positions.get(ALIASES.get(name, "")))
+        if found is None:
+            raise Mismatch(f"got an unexpected keyword argument '{name}'")
+        return found
+
+    def take(self, position, given, is_tensor):
+        argument = self.arguments[position]
+        if position not in given:
+            if argument.default is REQUIRED:
+                raise Mismatch(f"missing argument '{argument.name}'")
+            return argument.default
+        try:
+            return convert(argument, given[position], is_tensor)
+        except Mismatch:
+            raise Mismatch(
+                f"argument '{argument.name}' (position {position + 1}) must be {argument.type}, "
+                f"not {type(given[position]).__name__}"
+            ) from None
+
+
+def describe(value) -> str:
+    """A value's type as an error about a call shows it."""
+    if isinstance(value, list | tuple):
+        items = ", ".join([*map(describe, value[:4]), *(["..."] if len(value) > 4 else [])])
+        return f"{type(value).__name__} of ({items})"
+    return type(value).__name__
+
+
+def resolve(
+    name: str, signatures: Sequence[Signature], args, kwargs, is_tensor
+) -> tuple[int, list]:
+    """The first signature that a call fits: its position, and the bound arguments.
+
+    Raises TypeError: with the reason where there is one signature, else with all of them.
+    """
+    reasons = []
+    for position, signature in enumerate(signatures):
+        try:
+            return position, signature.bind(args, kwargs, is_tensor)
+        except Mismatch as reason:
+            reasons.append(str(reason))
+    if len(reasons) == 1:
+        raise TypeError(f"{name}(): {reasons[0]}; its schema is {signatures[0].schema.text}")
+    got = ", ".join(
+        [*map(describe, args), *(f"{key}={describe(value)}" for key, value in kwargs.items())]
+    )
+    expected = "".join(
+        f"\n * {s.schema.text}: {why}" for s, why in zip(signatures, reasons, strict=True)
+    )
+    raise TypeError(
+        f"{name}() received an invalid combination of arguments - got ({got}), but expected one "
+        f"of:{expected}"
+    )

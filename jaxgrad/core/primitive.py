@@ -1,0 +1,375 @@
+"""An entry of a table as a function on JAX values: value, reverse formula and forward formula under
+every transformation.
+
+A `Primitive` called on JAX values is a `jax.custom_jvp` whose tangent map is one linear primitive
+(`core/tangent_map.py`). Evaluated, that map is the forward formula; transposed, it is the reverse
+formula. A `Call` is a primitive together with all that is fixed about one way of calling it: what
+the tape records and what the executors compile.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+from collections import namedtuple
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..table import Formula, Rule, Word
+from . import aval, view_ops
+from .derivative_rules import CallReverse, TangentMap
+from .overloads import Signature, resolve
+from .program import Program, bare, is_bare
+from .tangent_map import apply_tangent_map
+
+
+class _Slot:
+    """Marks an array in the structure of a call's arguments."""
+
+    def __repr__(self):
+        return "array"
+
+
+ARRAY = _Slot()
+
+
+def is_array(value) -> bool:
+    """Whether a value is data of a call and no part of its structure."""
+    return isinstance(value, jax.Array | np.ndarray)
+
+
+def _is_value(value) -> bool:
+    return is_array(value) or isinstance(value, numbers.Number)
+
+
+def flatten(arguments, is_leaf=is_array):
+    """The structure of bound arguments, hashable, and their arrays in order; lists are looked into
+    one level deep.
+    """
+    leaves, structure = [], []
+    for argument in arguments:
+        if isinstance(argument, list | tuple):
+            leaves.extend(item for item in argument if is_leaf(item))
+            structure.append(tuple(ARRAY if is_leaf(item) else item for item in argument))
+        elif is_leaf(argument):
+            leaves.append(argument)
+            structure.append(ARRAY)
+        else:
+            structure.append(argument)
+    return tuple(structure), leaves
+
+
+def unflatten(structure, leaves):
+    """The arguments of a structure with `leaves` in its slots: the inverse of `flatten`."""
+    supply = iter(leaves)
+    return [
+        tuple(next(supply) if item is ARRAY else item for item in part)
+        if isinstance(part, tuple)
+        else next(supply)
+        if part is ARRAY
+        else part
+        for part in structure
+    ]
+
+
+class Primitive:
+    """One overload of an operator on JAX values.
+
+    `rule`: its entry of the table; `compute`: the value function; `scope`: what its formulas may
+    call, by name.
+    """
+
+    def __init__(self, rule: Rule, compute, scope):
+        self.rule, self.compute, self.scope = rule, compute, scope
+        schema = rule.schema
+        self.name = schema.name
+        self.argument_names = tuple(argument.name for argument in schema.arguments)
+        self.takes_tensor = tuple(argument.type.base == "Tensor" for argument in schema.arguments)
+        self.positional = sum(not argument.keyword_only for argument in schema.arguments)
+        self.keywords = self.argument_names[self.positional :]
+        self.precondition = getattr(compute, "precondition", None)
+        element_wise = Word("auto_element_wise") in rule.tangents.values()
+        self.pointwise = element_wise or self.name in getattr(scope, "pointwise", ())
+        names = [each.name for each in schema.returns]
+        self.pack = namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
+        self.calls: dict[tuple, Call] = {}
+        self.compiled: dict[Formula, Any] = {}
+
+    def evaluate(self, arguments):
+        """The value function on bound arguments, in the order of the schema."""
+        keywords = dict(zip(self.keywords, arguments[self.positional :], strict=True))
+        return self.compute(*arguments[: self.positional], **keywords)
+
+    def __call__(self, arguments):
+        if is_bare():
+            return self.evaluate(arguments)
+        arguments = [
+            _strong(a) if k else a for a, k in zip(arguments, self.takes_tensor, strict=True)
+        ]
+        structure, arrays = flatten(arguments)
+        mode = aval.INLINE if jax.config.jax_enable_x64 else aval.INLINE32
+        call = self.call(structure, tuple(_input_of(array, mode) for array in arrays))
+        return call.result(call.function(*arrays))
+
+    def evaluate_formula(self, formula: Formula, scope):
+        """A formula of this entry with the names it reads taken from `scope`."""
+        function = self.compiled.get(formula)
+        names = tuple(sorted(formula.names))
+        if function is None:
+            function = self.compiled[formula] = formula.compile(names, self.scope)
+        return function(*(scope[name] for name in names))
+
+    def call(self, structure, inputs) -> Call:
+        """The one `Call` of this structure and these inputs."""
+        inputs = tuple(map(view_ops.plain, inputs))
+        key = (*map(_typed, structure), *inputs)
+        found = self.calls.get(key)
+        if found is None:
+            found = self.calls.setdefault(key, Call(self, structure, inputs))
+        return found
+
+    def __repr__(self):
+        return f"<primitive {self.rule.schema.full_name}>"
+
+
+def _typed(part):
+    """A structure's part as a key that tells 1, 1.0 and True apart."""
+    if isinstance(part, tuple):
+        return tuple(map(_typed, part))
+    return part if part is ARRAY or part is None else (type(part), part)
+
+
+def _strong(value):
+    """An array for an argument that takes tensors: a weakly typed one, such as JAX makes of 1.0, is
+    one of its dtype.
+    """
+    if isinstance(value, tuple):
+        return tuple(map(_strong, value))
+    if isinstance(value, numbers.Number):
+        value = jnp.asarray(value)
+    return (
+        jax.lax.convert_element_type(value, value.dtype)
+        if getattr(value, "weak_type", False)
+        else value
+    )
+
+
+def _input_of(array, mode):
+    return aval.scalar_type(array) or aval.make_aval(
+        array.shape, aval.dtypes.from_numpy(array.dtype), mode
+    )
+
+
+class Call(Program):
+    """A primitive, the structure of its arguments, and the abstract values of its arrays."""
+
+    def __init__(self, primitive: Primitive, structure, inputs):
+        self.primitive, self.structure, self.inputs = primitive, structure, inputs
+        self.several_seen = False  # set when the value function has run
+        self.mode = max(
+            (i.mode for i in inputs if isinstance(i, aval.Aval)), default=aval.IMMEDIATE
+        )
+        self.name = _node_name(primitive.name)
+        self.tangent_maps: dict[tuple, TangentMap] = {}
+
+    @functools.cached_property
+    def compact(self) -> Call:
+        """The same call on arrays that show the usual strides, which does the work of this one."""
+        inputs = tuple(map(view_ops.compact, self.inputs))
+        return self if inputs == self.inputs else self.primitive.call(self.structure, inputs)
+
+    @functools.cached_property
+    def outputs(self) -> tuple[aval.Aval, ...]:
+        outputs = self.abstract_outputs() if self.compact is self else self.compact.outputs
+        return view_ops.arranged(self, outputs)
+
+    @functools.cached_property
+    def single(self) -> bool:
+        return len(self.outputs) == 1 and not self.several
+
+    @functools.cached_property
+    def several(self) -> bool:
+        """Whether the value function gives a list or a tuple."""
+        return self.compact.several_seen if self.outputs else True
+
+    @functools.cached_property
+    def owners(self) -> tuple[str, ...]:
+        """The argument that each array belongs to, by name."""
+        counts = (
+            part.count(ARRAY) if isinstance(part, tuple) else int(part is ARRAY)
+            for part in self.structure
+        )
+        names = self.primitive.argument_names
+        return tuple(name for name, count in zip(names, counts, strict=True) for _ in range(count))
+
+    @functools.cached_property
+    def tracked(self) -> tuple[bool, ...]:
+        """For each array whether a gradient of it can be asked for."""
+        constant = self.primitive.rule.non_differentiable
+        return tuple(
+            isinstance(array, aval.Aval) and array.differentiable and owner not in constant
+            for array, owner in zip(self.inputs, self.owners, strict=True)
+        )
+
+    @functools.cached_property
+    def differentiable_outputs(self) -> tuple[int, ...]:
+        flags = self.primitive.rule.output_differentiability
+        outputs = enumerate(self.outputs)
+        # the one flag of a list of tensors holds for every tensor of it
+        return tuple(
+            i for i, output in outputs if output.differentiable and flags[min(i, len(flags) - 1)]
+        )
+
+    @functools.cached_property
+    def slots(self) -> tuple[int | None, ...]:
+        """For each tensor that has a gradient the position of its array, None where there is none.
+
+        Where another overload's node has the same name, PyTorch makes a tensor of a number.
+        """
+        rule, found, position = self.primitive.rule, [], 0
+        overloads = [p.rule for p in self.primitive.scope[rule.schema.name].primitives]
+        names = {name for r in overloads if r.node == rule.node for name in r.differentiable_inputs}
+        for name, part in zip(self.primitive.argument_names, self.structure, strict=True):
+            for item in part if isinstance(part, tuple) else (part,):
+                is_array = item is ARRAY
+                if name in names:
+                    tensor = is_array and isinstance(self.inputs[position], aval.Aval)
+                    found.append(position if tensor else None)
+                position += is_array
+        return tuple(found)
+
+    def arguments(self, leaves):
+        """The bound arguments with `leaves` for arrays."""
+        return unflatten(self.structure, leaves)
+
+    def is_list(self, argument: str) -> bool:
+        """Whether an argument is a list of tensors."""
+        return isinstance(self.structure[self.primitive.argument_names.index(argument)], tuple)
+
+    def plain(self, *arrays) -> tuple:
+        """The value function on the arrays of this call; outputs as a tuple, none with a weak
+        type.
+        """
+        results = self.primitive.evaluate(self.arguments(arrays))
+        self.several_seen = isinstance(results, list | tuple)
+        results = results if self.several_seen else (results,)
+        return tuple(jax.lax.convert_element_type(r, r.dtype) for r in map(jnp.asarray, results))
+
+    def value(self, *arrays):
+        with bare():
+            return self.plain(*arrays)
+
+    @functools.cached_property
+    def function(self):
+        """The value with its rules, for JAX to differentiate."""
+        function = jax.custom_jvp(self.plain)
+        function.defjvp(self.jvp, symbolic_zeros=True)
+        return function
+
+    def jvp(self, primals, tangents):
+        """The rule JAX calls: outputs, and their tangents as one linear map of the tangents that
+        are not zero.
+        """
+        outputs = self.function(*primals)
+        mask = tuple(
+            tracked and not isinstance(tangent, jax.custom_derivatives.SymbolicZero)
+            for tracked, tangent in zip(self.tracked, tangents, strict=True)
+        )
+        output_tangents = [_zero_tangent(output) for output in outputs]
+        if any(mask):
+            moving = [tangent for tangent, flag in zip(tangents, mask, strict=True) if flag]
+            results = apply_tangent_map(self.tangent_map(mask), primals, outputs, moving)
+            for position, tangent in zip(self.differentiable_outputs, results, strict=True):
+                output_tangents[position] = tangent
+        return outputs, tuple(output_tangents)
+
+    def tangent_map(self, mask) -> TangentMap:
+        """The derivative as a linear map of the tangents of the inputs that `mask` names."""
+        found = self.tangent_maps.get(mask)
+        if found is None:
+            found = self.tangent_maps.setdefault(mask, TangentMap(self, mask))
+        return found
+
+    @functools.cached_property
+    def writable(self) -> bool:
+        """Whether a value can be written through the call, which is a view."""
+        return view_ops.is_writable(self)
+
+    @functools.cached_property
+    def reverses(self):
+        return {} if self.compact is self else self.compact.reverses
+
+    def make_reverse(self, mask):
+        return CallReverse(self.compact, mask)
+
+    @property
+    def precondition(self):
+        check = self.primitive.precondition
+        if getattr(check, "of_integers", False) and self.outputs[0].differentiable:
+            return None
+        return check and (lambda *arrays: check(*self.arguments(arrays)))
+
+    def result(self, outputs):
+        """Outputs as the operator returns them: one array, a tuple, or one with names."""
+        return self.primitive.pack(outputs) if self.several else outputs[0]
+
+
+def _zero_tangent(output):
+    if jnp.issubdtype(output.dtype, jnp.inexact):
+        return jnp.zeros_like(output)
+    return np.zeros(output.shape, jax.dtypes.float0)
+
+
+def _node_name(operator: str) -> str:
+    """The name PyTorch gives a node of this operator, less the word Backward: `log_softmax` becomes
+    `LogSoftmax`, and `log1p` `Log1P`.
+    """
+    return "".join(word.title() for word in operator.split("_"))
+
+
+class Overloads:
+    """An operator on JAX values: of its primitives the first whose schema the arguments fit is
+    called.
+
+    `make` gives the primitives; it is asked at the first call.
+    """
+
+    def __init__(self, name: str, make):
+        self.name, self._make = name, make
+
+    @functools.cached_property
+    def primitives(self) -> list[Primitive]:
+        return self._make()
+
+    @functools.cached_property
+    def signatures(self) -> list[Signature]:
+        return [Signature(primitive.rule.schema) for primitive in self.primitives]
+
+    def __call__(self, *args, **kwargs):
+        try:
+            position, bound = resolve(self.name, self.signatures, args, kwargs, is_array)
+        except TypeError:
+            # JAX takes a number for an array, where no schema has a Scalar in its place
+            position, bound = resolve(self.name, self.signatures, args, kwargs, _is_value)
+        return self.primitives[position](bound)
+
+    def __repr__(self):
+        return f"<operator {self.name} on JAX values>"
+
+
+class Operators:
+    """The shipped table's operators by attribute, for value functions and helpers: `op.sum(grad,
+    dim)`.
+    """
+
+    def __init__(self):
+        self.find = None
+
+    def __getattr__(self, name):
+        return self.find(name)
+
+
+op = Operators()

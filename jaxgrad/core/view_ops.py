@@ -1,0 +1,150 @@
+"""Views: calls whose result shares the memory of their first argument.
+
+Arrays never change here, so a view is a copy, and what it shares is bookkeeping: the strides that
+PyTorch code sees, and how a value written through the view changes what it was cut from.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from ..table import NON_DIFFERENTIABLE
+from . import strides as layouts
+from .aval import Aval, strides_of, with_dual, with_strides
+from .program import sum_to_shape
+
+NOT_IN_PLACE = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+    "across two contiguous subspaces). Use .reshape(...) instead."
+)
+
+# these give a copy where no strides fit; a `view` raises
+COPYING = frozenset(["reshape", "reshape_as", "flatten", "ravel"])
+
+
+def compact(given):
+    """The `Aval` of an array that shows the usual strides; what is no `Aval` as it is."""
+    shown = getattr(given, "strides", None)
+    return given if shown is None else with_strides(given, None)
+
+
+def plain(given):
+    """The `Aval` of an array that has no tangents; what is no `Aval` as it is."""
+    return with_dual(given, False) if getattr(given, "dual", False) else given
+
+
+def arranged(call, outputs) -> tuple[Aval, ...]:
+    """The outputs of a call, with the strides that PyTorch's would have."""
+    if is_view(call):
+        several = is_several(call)
+        each = [piece(call, outputs, i)[0] if several else call for i in range(len(outputs))]
+        return tuple(map(with_strides, outputs, [layout(view)[0] for view in each]))
+    if call.compact is call:
+        return outputs
+    strides = [None] * len(outputs)
+    if call.primitive.pointwise:
+        arrays = [i for i in call.inputs if isinstance(i, Aval)]
+        operands = [(i.shape, strides_of(i)) for i in arrays]
+        strides = [layouts.pointwise(output.shape, operands) for output in outputs]
+    return tuple(map(with_strides, outputs, strides))
+
+
+@functools.lru_cache(maxsize=4096)
+def overlaps(shown: Aval) -> bool:
+    """Whether two places of an array share an element, by the strides that it shows."""
+    return shown.strides is not None and layouts.overlaps(shown.shape, shown.strides)
+
+
+def is_view(call) -> bool:
+    """Whether the result shares memory: always for a view operator, save a `reshape` that copies.
+
+    Raises RuntimeError for a `view` that no strides fit.
+    """
+    if not call.primitive.rule.is_view or is_several(call) or layout(call) is not None:
+        return call.primitive.rule.is_view
+    if call.primitive.name in COPYING:
+        return False
+    shape, strides = list(call.inputs[0].shape), list(strides_of(call.inputs[0]))
+    raise RuntimeError(f"{NOT_IN_PLACE} It is a {call.primitive.name} of {shape} with {strides}")
+
+
+def is_detached(call) -> bool:
+    """Whether a view leaves the graph, as `detach` does."""
+    return call.primitive.rule.gradient(call.primitive.argument_names[0]) == NON_DIFFERENTIABLE
+
+
+def is_several(call) -> bool:
+    """Whether the call gives a list of views."""
+    return call.primitive.rule.returns_list
+
+
+def layout(call, numbers=None):
+    """Strides of a view's result, and how many elements it begins behind its source; None where no
+    strides fit. `numbers`: the call's data, if it matters where it begins.
+    """
+    source = call.inputs[0]
+    same = call.primitive.name == "real" and not source.dtype.is_complex
+    function = layouts.VIEWS.get("alias" if same else call.primitive.name)
+    if function is None:  # a view of somebody's own table
+        return layouts.contiguous(call.compact.abstract_outputs()[0].shape), 0
+    leaves = [source, *([0] * (len(call.inputs) - 1) if numbers is None else numbers)]
+    given = [tuple(i.shape) if isinstance(i, Aval) else i for i in call.inputs[1:]]
+    leaves[1:] = [g if isinstance(g, tuple) else n for g, n in zip(given, leaves[1:], strict=True)]
+    return function(source.shape, strides_of(source), *call.arguments(leaves)[1:])
+
+
+# what these take a shape from is no part of the view
+SHAPED = {"view_as": "view", "reshape_as": "reshape", "expand_as": "expand"}
+
+
+def alone(call):
+    """The same view by a call that reads no other tensor."""
+    name = SHAPED.get(call.primitive.name)
+    if name is None:
+        return call
+    primitive = call.primitive.scope[name].primitives[0]
+    size = tuple(call.outputs[0].shape)
+    structure = (call.structure[0], size, False) if name == "expand" else (call.structure[0], size)
+    return primitive.call(structure, call.inputs[:1])
+
+
+def piece(call, outputs, position: int):
+    """One of a call's several results as a view of its own: a call with one result, and the numbers
+    that are its data.
+    """
+    slot, scope = call.structure[0], call.primitive.scope
+    dim = call.structure[call.primitive.argument_names.index("dim")] % call.inputs[0].ndim
+    if outputs[position].ndim < call.inputs[0].ndim:
+        return _call(scope["_select"], (slot, dim, slot), call.inputs[0]), (position,)
+    start = sum(output.shape[dim] for output in outputs[:position])
+    structure = (slot, dim, slot, outputs[position].shape[dim], 1)
+    return _call(scope["_slice"], structure, call.inputs[0]), (start,)
+
+
+def _call(operator, structure, source):
+    return operator.primitives[0].call(structure, (source, int))
+
+
+def written(call, array, value, numbers):
+    """`array` with `value` in the place of what the view `call` shows of it."""
+    rule = call.primitive.rule
+    arguments = call.arguments((array, *numbers))
+    scope = dict(zip(call.primitive.argument_names, arguments, strict=True))
+    formula = rule.write or rule.gradient(call.primitive.argument_names[0])
+    result = call.primitive.evaluate_formula(formula, scope | {"value": value, "grad": value})
+    return sum_to_shape(result, tuple(array.shape))
+
+
+def is_writable(call) -> bool:
+    """Whether a value can be written through a view: the entry says how, or nothing is left out.
+
+    What is expanded is written to by places, so that it need not say.
+    """
+    if call.primitive.rule.write is not None or overlaps(call.outputs[0]):
+        return True
+    return _parts(call.outputs[0]) in (0, _parts(call.inputs[0]))
+
+
+def _parts(shown):
+    """How many real numbers there are."""
+    return shown.shape.numel() * (2 if shown.dtype.is_complex else 1)

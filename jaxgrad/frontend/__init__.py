@@ -1,0 +1,1 @@
+"""How users make, convert, index and print tensors."""

@@ -1,0 +1,335 @@
+"""Tensors of known values: zeros, ones, full, empty, arange, linspace, logspace, eye, and their
+relatives of a given tensor.
+
+Every factory takes the `Options` beside its own arguments.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Unpack
+
+import numpy as np
+
+from ..core import dtypes, promotion, strides
+from ..core.aval import with_strides
+from ..core.device import channels_last, default_device, preserve_format
+from ..core.executor import run
+from ..storage.inplace_check import give
+from ..tape.tensor import Tensor
+from .array_creation import build, finish
+from .factory_options import Options, check_options, dtype_of, number_of, shape_of, size_of
+
+
+def made(name, function, shape, dtype, options, *numbers) -> Tensor:
+    """The tensor that `function(shape, dtype, module, *numbers)` fills, with the rest of a
+    factory's options."""
+    check_options(name, options)
+    array = run(name, build, function, numbers, shape, dtype, options.get("device"))
+    return delivered(name, array, options)
+
+
+def delivered(name: str, array, options: Options) -> Tensor:
+    """The tensor of a new array, in the memory format and the `out` that the options ask for."""
+    result = finish(array, options.get("requires_grad", False))
+    asked, out = options.get("memory_format"), options.get("out")
+    if asked is channels_last:
+        asked = strides.channels_last(result.shape)
+    if isinstance(asked, tuple):
+        result._aval = with_strides(result._aval, asked)
+    return result if out is None else give(name, result, out)
+
+
+def _kind_of(*given) -> dtypes.dtype:
+    """The dtype of new tensors of such numbers."""
+    return promotion.result_type(*given)
+
+
+def _zeros(shape, dtype, module):
+    return module.zeros(shape, dtype)
+
+
+def _ones(shape, dtype, module):
+    return module.ones(shape, dtype)
+
+
+def _full(shape, dtype, module, value):
+    return module.full(shape, value.astype(dtype))
+
+
+def _arange(shape, dtype, module, start, step):
+    wide = isinstance(start, float) or isinstance(step, float)
+    counts = module.arange(*shape, dtype=module.result_type(float) if wide else None)
+    return (counts * step + start).astype(dtype)
+
+
+def _linspace(shape, dtype, module, start, end):
+    (steps,) = shape
+    counts = module.arange(steps)
+    step = (end - start) / max(steps - 1, 1)
+    # from both ends, so that the last is exactly `end`
+    rising, falling = start + step * counts, end - step * (steps - 1 - counts)
+    return module.where(counts < max(steps // 2, 1), rising, falling).astype(dtype)
+
+
+def _logspace(shape, dtype, module, start, end, base):
+    return (base ** _linspace(shape, module.result_type(float), module, start, end)).astype(dtype)
+
+
+def _eye(shape, dtype, module):
+    return module.eye(*shape, dtype=dtype)
+
+
+def zeros(*size, **options: Unpack[Options]) -> Tensor:
+    """A tensor of zeros.
+
+    >>> jaxgrad.zeros(2, 3, dtype=jaxgrad.int64)
+    tensor([[0, 0, 0],
+            [0, 0, 0]])
+    """
+    shape = size_of("zeros", size, options)
+    return made("zeros", _zeros, shape, dtype_of(options, dtypes.get_default_dtype()), options)
+
+
+def ones(*size, **options: Unpack[Options]) -> Tensor:
+    """A tensor of ones.
+
+    >>> jaxgrad.ones(2, requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    """
+    shape = size_of("ones", size, options)
+    return made("ones", _ones, shape, dtype_of(options, dtypes.get_default_dtype()), options)
+
+
+def empty(*size, **options: Unpack[Options]) -> Tensor:
+    """A tensor whose values nobody should rely on. They are zeros: XLA has no memory without
+    values.
+
+    >>> jaxgrad.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
+    shape = size_of("empty", size, options)
+    return made("empty", _zeros, shape, dtype_of(options, dtypes.get_default_dtype()), options)
+
+
+def full(size, fill_value, **options: Unpack[Options]) -> Tensor:
+    """A tensor of one number, whose dtype is the number's unless another is given.
+
+    Raises RuntimeError where the dtype cannot hold the number.
+
+    >>> jaxgrad.full((2,), 1.5), jaxgrad.full((2,), 7)
+    (tensor([1.5000, 1.5000]), tensor([7, 7]))
+    """
+    return _filled("full", shape_of("full", size), fill_value, None, options)
+
+
+def _filled(name, shape, fill_value, default, options):
+    number = number_of(name, "fill_value", fill_value)
+    if default is None:
+        default = dtypes.int64 if type(number) is int else _kind_of(number)
+    dtype = dtype_of(options, default)
+    with np.errstate(over="ignore"):
+        value = np.asarray(promotion.checked_number(number, dtype)).astype(dtype.numpy)
+    return made(name, _full, shape, dtype, options, value)
+
+
+def arange(*bounds, **options) -> Tensor:
+    """`arange(end)`, `arange(start, end)` or `arange(start, end, step)`: numbers from start up to
+    end, less end itself.
+
+    Integers give int64, floats the default dtype. Raises RuntimeError where `step` leads away from
+    `end`.
+
+    >>> jaxgrad.arange(3), jaxgrad.arange(1, 2, 0.5)
+    (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
+    """
+    given = [number_of("arange", name, given) for name, given in _bounds(bounds, options).items()]
+    if any(isinstance(number, complex) for number in given):
+        raise RuntimeError(
+            "value cannot be converted to type double without overflow: arange() takes real numbers"
+        )
+    is_float = any(isinstance(number, float) for number in given)
+    dtype = dtype_of(options, dtypes.get_default_dtype() if is_float else dtypes.int64)
+    _refuse("arange", dtype, (dtypes.BOOLEAN, dtypes.COMPLEX))
+    count = _count(*given, dtype)
+    start, _, step = given if dtype.is_floating_point else map(int, given)
+    return made("arange", _arange, (count,), dtype, options, start, step)
+
+
+def _bounds(bounds, options):
+    """start, end and step by name, given by position or by name."""
+    named = {name: options.pop(name) for name in ("start", "end", "step") if name in options}
+    alone = len(bounds) == 1 and "end" not in named
+    given = dict(zip(("end",) if alone else ("start", "end", "step"), bounds, strict=False)) | named
+    if "end" not in given or len(given) < len(bounds) + len(named):
+        raise TypeError(
+            "arange() received an invalid combination of arguments: "
+            "it takes (end), (start, end) or (start, end, step)"
+        )
+    return {"start": given.get("start", 0), "end": given["end"], "step": given.get("step", 1)}
+
+
+def _count(start, end, step, dtype):
+    """How many steps fit between start and end."""
+    if not all(map(math.isfinite, (start, end))):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if dtype is dtypes.int64:
+        start, end, step = int(start), int(end), int(step)
+    if step == 0 or step != step:
+        raise RuntimeError("step must be nonzero: arange() would never arrive at its end")
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            "upper bound and lower bound inconsistent with step sign: "
+            f"from {start} to {end} by {step}"
+        )
+    if dtype is dtypes.int64:
+        return -((start - end) // step)
+    return math.ceil((end - start) / step)
+
+
+def _refuse(name, dtype, categories):
+    if dtype.category in categories:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'")
+
+
+def linspace(start, end, steps, **options: Unpack[Options]) -> Tensor:
+    """`steps` numbers at equal distances, from start to end, both among them.
+
+    >>> jaxgrad.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    dtype, start, end = _ends("linspace", start, end, options)
+    if not dtype.is_floating_point and not dtype.is_complex:
+        start, end = int(start), int(end)
+    return made("linspace", _linspace, (_steps("linspace", steps),), dtype, options, start, end)
+
+
+def logspace(start, end, steps, base=10.0, **options: Unpack[Options]) -> Tensor:
+    """`steps` numbers at equal ratios, from base**start to base**end, both among them.
+
+    >>> jaxgrad.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    dtype, start, end = _ends("logspace", start, end, options)
+    base = number_of("logspace", "base", base)
+    count = _steps("logspace", steps)
+    return made("logspace", _logspace, (count,), dtype, options, start, end, base)
+
+
+def _ends(name, start, end, options):
+    """The dtype of numbers between two, and the two."""
+    for which in (start, end):
+        if isinstance(which, Tensor) and which.ndim:
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, "
+                f"but got start with {which.ndim} dimension(s)."
+            )
+    start, end = number_of(name, "start", start), number_of(name, "end", end)
+    natural = _kind_of(0.5, start, end)
+    dtype = dtype_of(options, natural)
+    if natural.is_complex and not dtype.is_complex:
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype {natural} can't be safely cast to passed dtype {dtype}"
+        )
+    _refuse(name, dtype, (dtypes.BOOLEAN,))
+    return dtype, start, end
+
+
+def _steps(name, steps):
+    if isinstance(steps, bool) or not hasattr(steps, "__index__"):
+        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+    if steps < 0:
+        raise RuntimeError(f"number of steps must be non-negative, got {steps}")
+    return operator.index(steps)
+
+
+def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
+    """A matrix of n rows and m columns, else n, with ones on its diagonal and zeros elsewhere.
+
+    >>> jaxgrad.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    for name, extent in (("n", n), ("m", n if m is None else m)):
+        if isinstance(extent, bool) or not hasattr(extent, "__index__"):
+            raise TypeError(f"eye(): argument '{name}' must be int, not {type(extent).__name__}")
+        if extent < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {extent}")
+    shape = (operator.index(n), operator.index(n if m is None else m))
+    return made("eye", _eye, shape, dtype_of(options, dtypes.get_default_dtype()), options)
+
+
+def like(name: str, input: Tensor, options: Options) -> Options:
+    """The options of a tensor like another: its dtype and device unless others are asked for."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    if options.get("dtype") is None:
+        options["dtype"] = input.dtype
+    if options.get("device") is None and input.device != default_device():
+        options["device"] = input.device
+    keeps = options.get("memory_format") in (None, preserve_format)
+    if keeps and name.endswith("_like") and input._aval.strides is not None:
+        options["memory_format"] = strides.like(input.shape, input._aval.strides)
+    return options
+
+
+def zeros_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
+    """Zeros in the shape, dtype and device of another tensor.
+
+    >>> jaxgrad.zeros_like(jaxgrad.arange(3))
+    tensor([0, 0, 0])
+    """
+    options = like("zeros_like", input, options)
+    return made("zeros_like", _zeros, input.shape, dtype_of(options, None), options)
+
+
+def ones_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
+    """Ones in the shape, dtype and device of another tensor.
+
+    >>> jaxgrad.ones_like(jaxgrad.arange(3), dtype=jaxgrad.float32)
+    tensor([1., 1., 1.])
+    """
+    options = like("ones_like", input, options)
+    return made("ones_like", _ones, input.shape, dtype_of(options, None), options)
+
+
+def empty_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
+    """As `empty`, in the shape, dtype and device of another tensor."""
+    options = like("empty_like", input, options)
+    return made("empty_like", _zeros, input.shape, dtype_of(options, None), options)
+
+
+def full_like(input: Tensor, fill_value, **options: Unpack[Options]) -> Tensor:
+    """One number in the shape, dtype and device of another tensor.
+
+    >>> jaxgrad.full_like(jaxgrad.zeros(2), 7)
+    tensor([7., 7.])
+    """
+    options = like("full_like", input, options)
+    return _filled("full_like", input.shape, fill_value, input.dtype, options)
+
+
+class Methods:
+    """Factories as methods of `Tensor`: of its dtype and on its device, unless others are asked
+    for."""
+
+    def new_zeros(self, *size, **options: Unpack[Options]) -> Tensor:
+        """Zeros of this tensor's dtype and device."""
+        return zeros(*size, **like("new_zeros", self, options))
+
+    def new_ones(self, *size, **options: Unpack[Options]) -> Tensor:
+        """Ones of this tensor's dtype and device."""
+        return ones(*size, **like("new_ones", self, options))
+
+    def new_empty(self, *size, **options: Unpack[Options]) -> Tensor:
+        """As `empty`, of this tensor's dtype and device."""
+        return empty(*size, **like("new_empty", self, options))
+
+    def new_full(self, size, fill_value, **options: Unpack[Options]) -> Tensor:
+        """One number in a shape, of this tensor's dtype and device.
+
+        >>> jaxgrad.zeros(1).new_full((2,), 3)
+        tensor([3., 3.])
+        """
+        return full(size, fill_value, **like("new_full", self, options))

@@ -1,0 +1,121 @@
+"""What all factories take: their options, and sizes and numbers as they may be given."""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from typing import TypedDict
+
+import numpy as np
+
+from ..core import device as devices
+from ..core import dtypes
+from ..tape.tensor import Tensor, is_moving
+
+
+class Options(TypedDict, total=False):
+    """What every factory takes by keyword; None means the default.
+
+    dtype, device: of the tensor; requires_grad: whether operators on it are recorded, also under
+    `no_grad`; layout: there is one, `strided`; memory_format: the strides to show, a tuple of them
+    included; out: a tensor to put the numbers into; pin_memory: refused, it comes in a later
+    version.
+    """
+
+    dtype: dtypes.dtype | None
+    device: devices.device | str | int | None
+    requires_grad: bool
+    layout: devices.layout | None
+    memory_format: devices.memory_format | tuple[int, ...] | None
+    pin_memory: bool
+    out: Tensor | None
+
+
+_NAMES = frozenset(Options.__annotations__)
+_USUAL = frozenset(("dtype", "device", "requires_grad"))
+
+
+def check_options(name: str, options: Options):
+    """Raises TypeError for an option that no factory has, RuntimeError for one that asks for what
+    is not there yet."""
+    if options.keys() <= _USUAL:
+        return
+    unknown = sorted(options.keys() - _NAMES)
+    if unknown:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{unknown[0]}'")
+    if options.get("pin_memory"):
+        raise RuntimeError(
+            f"{name}(): pin_memory= comes in a later version of jaxgrad; call it without"
+        )
+    out = options.get("out")
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if options.get("layout") not in (None, devices.strided):
+        raise RuntimeError(f"{name}(): layout must be torch.strided, not {options['layout']!r}")
+
+
+def dtype_of(options: Options, default: dtypes.dtype) -> dtypes.dtype:
+    """The dtype that is asked for."""
+    asked, out = options.get("dtype"), options.get("out")
+    if not isinstance(out, Tensor):
+        return default if asked is None else dtypes.as_dtype(asked)
+    if asked is not None and dtypes.as_dtype(asked) is not out.dtype:
+        raise RuntimeError(
+            f"dtype {dtypes.as_dtype(asked).scalar_type} does not match dtype of out tensor "
+            f"({out.dtype.scalar_type}): leave out one of the two"
+        )
+    return out.dtype
+
+
+def size_of(name: str, arguments, options) -> tuple[int, ...]:
+    """The shape of `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`; takes `size` out of the options."""
+    if not arguments:
+        if "size" not in options:
+            raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+        return shape_of(name, options.pop("size"))
+    if isinstance(arguments[0], tuple | list):
+        if len(arguments) > 1:
+            raise TypeError(f"{name}() takes 1 positional argument but {len(arguments)} were given")
+        return shape_of(name, arguments[0])
+    return tuple([_extent(name, extent) for extent in arguments])
+
+
+def shape_of(name: str, size) -> tuple[int, ...]:
+    """`size` as a shape. Raises TypeError where it is no list of ints, RuntimeError where one is
+    negative."""
+    if not isinstance(size, tuple | list):
+        raise _not_a_size(name, size)
+    return tuple([_extent(name, extent) for extent in size])
+
+
+def _extent(name, extent):
+    if isinstance(extent, bool):
+        raise _not_a_size(name, extent)
+    try:
+        extent = operator.index(extent)
+    except TypeError:
+        raise _not_a_size(name, extent) from None
+    if extent < 0:
+        raise RuntimeError(
+            f"{name}: Dimension size must be non-negative. "
+            f"Trying to create tensor with negative dimension {extent}"
+        )
+    return extent
+
+
+def _not_a_size(name, given):
+    return TypeError(f"{name}(): argument 'size' must be tuple of ints, not {type(given).__name__}")
+
+
+def number_of(name: str, argument: str, given) -> numbers.Number:
+    """A number, or that of a tensor without dimensions, as Python's own."""
+    is_constant = isinstance(given, Tensor) and not given.requires_grad and not is_moving(given)
+    if is_constant and not given.ndim:
+        return given.item()
+    if isinstance(given, np.generic):
+        return given.item()
+    if not isinstance(given, numbers.Number):
+        raise TypeError(
+            f"{name}(): argument '{argument}' must be Number, not {type(given).__name__}"
+        )
+    return given

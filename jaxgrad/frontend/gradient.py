@@ -1,0 +1,145 @@
+"""Derivatives of sampled functions, by finite differences."""
+
+from __future__ import annotations
+
+import numbers
+
+from .. import ops
+from ..tape.tensor import Tensor
+
+
+def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The derivatives of a function that is known at points, along each dimension or those of
+    `dim`: by central differences, and at the ends by one-sided ones of order `edge_order`, 1 or 2.
+
+    spacing: how far the points are from one another, a number or one for each dimension; or for
+    each dimension where they lie, a tensor of one dimension. Gives a tensor of the shape of `input`
+    for each dimension. Raises RuntimeError where the lengths do not fit, or a dimension has fewer
+    points than `edge_order` + 1.
+
+    >>> jaxgrad.gradient(jaxgrad.tensor([1.0, 4.0, 9.0, 16.0]))
+    (tensor([3., 4., 6., 7.]),)
+    >>> jaxgrad.gradient(jaxgrad.tensor([1.0, 4.0, 16.0]), spacing=[jaxgrad.tensor([1, 2, 4])])
+    (tensor([3., 4., 6.]),)
+    """
+    if not isinstance(input, Tensor):
+        kind = type(input).__name__
+        raise TypeError(f"gradient(): argument 'input' (position 1) must be Tensor, not {kind}")
+    if edge_order not in (1, 2):
+        raise RuntimeError(
+            f"torch.gradient only supports edge_order=1 and edge_order=2, not {edge_order!r}."
+        )
+    dims = _dims(input, dim)
+    steps = _steps(input, spacing, dims, given=dim is not None)
+    return tuple(_along(input, d, step, edge_order) for d, step in zip(dims, steps, strict=True))
+
+
+def _dims(input, dim) -> list[int]:
+    chosen = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    for each in chosen:
+        if not isinstance(each, int):
+            raise TypeError(f"gradient(): dim must be int or ints, not {type(each).__name__}")
+        if not -input.ndim <= each < input.ndim:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-input.ndim}, "
+                f"{input.ndim - 1}], but got {each})"
+            )
+    dims = [each % input.ndim for each in chosen]
+    for each in dims:
+        if dims.count(each) > 1:
+            raise RuntimeError(f"dim {each} appears multiple times in the list of dims")
+    return dims
+
+
+def _steps(input, spacing, dims, given):
+    """For each dimension the distance of points, or their coordinates."""
+    if spacing is None or _is_number(spacing):
+        return [1 if spacing is None else spacing] * len(dims)
+    if not isinstance(spacing, tuple | list):
+        raise TypeError(
+            "gradient(): spacing is a number, or a list with a number or a tensor of coordinates "
+            f"for each dimension, not {type(spacing).__name__}"
+        )
+    spacing = list(spacing)
+    if len(spacing) != len(dims):
+        expected = (
+            "a scalar or it's spacing and dim arguments to have the same length, but got a spacing "
+            f"argument of length {len(spacing)} and a dim argument of length {len(dims)}."
+            if given
+            else f"a scalar, or a list of length equal to 'self.dim() = {input.ndim}', since dim "
+            f"argument was not given, but got a list of length {len(spacing)}"
+        )
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, {expected}")
+    for step, dim in zip(spacing, dims, strict=True):
+        _check_step(step, dim, input.shape[dim])
+    return spacing
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, numbers.Number) or (isinstance(value, Tensor) and not value.ndim)
+
+
+def _check_step(step, dim, size):
+    if _is_number(step):
+        return
+    if not isinstance(step, Tensor):
+        raise TypeError(
+            f"gradient(): spacing must be numbers or tensors, not {type(step).__name__}"
+        )
+    if step.ndim != 1:
+        raise RuntimeError(
+            "torch.gradient expected each element of spacing to have one dimension, but got an "
+            f"element with {step.ndim} dimensions!"
+        )
+    if step.shape[0] != size:
+        raise RuntimeError(
+            f"torch.gradient got {step.shape[0]} coordinates for dimension {dim}, which has size "
+            f"{size}"
+        )
+
+
+def _along(values, dim, step, edge_order):
+    size = values.shape[dim]
+    if size < edge_order + 1:
+        raise RuntimeError(
+            "torch.gradient expected each dimension size to be at least edge_order+1, which is "
+            f"{edge_order + 1}, but dimension {dim} has size {size}"
+        )
+
+    def part(start, length=1):
+        return values.narrow(dim, start, length)
+
+    if _is_number(step):
+        pieces = _evenly(part, size, step, edge_order)
+    else:
+        steps = (step[1:] - step[:-1]).reshape(-1, *[1] * (values.ndim - 1 - dim))
+        pieces = _unevenly(part, size, steps, dim, edge_order)
+    return ops.cat(pieces, dim)
+
+
+def _evenly(part, size, step, edge_order):
+    inner = (part(2, size - 2) - part(0, size - 2)) / (2 * step)
+    last = size - 1
+    if edge_order == 1:
+        return (part(1) - part(0)) / step, inner, (part(last) - part(last - 1)) / step
+    begin = part(1) * 4 - part(0) * 3 - part(2)
+    end = part(last) * 3 - part(last - 1) * 4 + part(last - 2)
+    return begin / (2 * step), inner, end / (2 * step)
+
+
+def _unevenly(part, size, steps, dim, edge_order):
+    """The derivative of the parabola through three neighbours, at the middle one; at the ends of
+    the line through two, or of that parabola.
+    """
+    count = size - 1
+    slopes = (part(1, count) - part(0, count)) / steps
+    before, after = slopes.narrow(dim, 0, count - 1), slopes.narrow(dim, 1, count - 1)
+    step_before, step_after = steps[:-1], steps[1:]
+    both = step_before + step_after
+    inner = (before * step_after + after * step_before) / both
+    begin, end = slopes.narrow(dim, 0, 1), slopes.narrow(dim, count - 1, 1)
+    if edge_order == 2:
+        bend = (after - before) / both
+        begin = begin - bend.narrow(dim, 0, 1) * steps[:1]
+        end = end + bend.narrow(dim, count - 2, 1) * steps[-1:]
+    return begin, inner, end

@@ -1,0 +1,397 @@
+"""Indexing of tensors, `x[...]`, and their transposes, `x.T`.
+
+As in PyTorch each part of an index becomes an operator.
+Integers become `select`, slices `slice`, None `unsqueeze`; tensors, arrays, lists and booleans
+together one `index`. A boolean mask stands for the places where it is true, so its numbers must be
+known: under a trace it raises. An index tensor that points beyond its dimension raises IndexError
+where its numbers are known; under a trace it reads NaN.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+import warnings
+
+import numpy as np
+
+from .. import ops
+from ..core import dtypes, promotion
+from ..tape.tensor import Tensor, concrete, is_concrete, wrap
+from .array_creation import from_host
+
+# in the first two the place is data of the kernel, so that a loop over places compiles one
+_select, _slice, _unsqueeze, _index = ops._select, ops._slice, ops.unsqueeze, ops.index
+
+INDEX_DTYPES = (dtypes.int64, dtypes.int32)
+MASK_DTYPES = (dtypes.bool, dtypes.uint8)
+MOST_PARTS_OF_A_LIST = 32
+
+NO_MATRIX = (
+    "Tensor.{} is deprecated on a tensor that is no matrix but {}-D: "
+    "call permute with the order that is meant"
+)
+BYTE_MASK = (
+    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+)
+LIST_OF_PARTS = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed "
+    "in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+    "x[torch.tensor(seq)], which "
+    "will result either in an error or a different result"
+)
+
+
+def getitem(tensor: Tensor, index) -> Tensor:
+    """The part of a tensor that an index names, as a copy of its own that knows its gradient.
+
+    >>> x = jaxgrad.arange(6.0).reshape(2, 3)
+    >>> x[1], x[:, 0], x[x > 2]
+    (tensor([3., 4., 5.]), tensor([0., 3.]), tensor([3., 4., 5.]))
+    """
+    kind = type(index)
+    if kind is int:
+        return _at(tensor, 0, index)
+    if kind is slice:
+        return _sliced(tensor, 0, index)
+    return _Walk(tensor, _parts(index)).result()
+
+
+def _parts(index):
+    return tuple(index) if _is_list_of_parts(index) else (index,)
+
+
+def _at(tensor, dim, index):
+    """One place of a dimension."""
+    shape = tensor.shape
+    if dim >= len(shape):
+        raise _too_many(shape)
+    extent = shape[dim]
+    if not -extent <= index < extent:
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {extent}")
+    return _select(tensor, dim, index if index >= 0 else index + extent)
+
+
+def _too_many(shape):
+    if not shape:
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim "
+            "tensor to a number"
+        )
+    return IndexError(f"too many indices for tensor of dimension {len(shape)}")
+
+
+def _sliced(tensor, dim, part):
+    """A slice of a dimension."""
+    shape = tensor.shape
+    if dim >= len(shape):
+        raise _too_many(shape)
+    start, end, step = part.indices(shape[dim])
+    if step < 0:
+        raise ValueError(
+            f"step must be greater than zero, but got {step}: use flip to turn a dimension round"
+        )
+    return _slice(tensor, dim, start, len(range(start, end, step)), step)
+
+
+def _is_list_of_parts(index):
+    """Whether PyTorch takes a list for a tuple: a short one in which there is more than numbers."""
+    if isinstance(index, tuple):
+        return True
+    if not isinstance(index, list) or len(index) >= MOST_PARTS_OF_A_LIST:
+        return False
+    found = any(
+        item is None or isinstance(item, Tensor | list | tuple | slice | type(...))
+        for item in index
+    )
+    if found:
+        warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=4)
+    return found
+
+
+class _Walk:
+    """One walk over the parts of an index.
+
+    `tensor`: the indexed one after the parts so far; `dim`: its dimension that comes next;
+    `indices`: index tensors by dimension; `writes`: whether the result is to be written to.
+    """
+
+    def __init__(self, tensor, parts, writes=False):
+        self.tensor, self.dim, self.indices, self.writes = tensor, 0, {}, writes
+        self.parts = [_known(part) for part in parts]
+        self.hidden = tensor.ndim - sum(map(_consumed, self.parts))
+        if self.hidden < 0:
+            raise _too_many(tensor.shape)
+
+    def result(self) -> Tensor:
+        original, walked = self.tensor, self.walked()
+        if self.indices:
+            return _index(walked, self.index_list())
+        return ops.alias(original) if walked is original else walked
+
+    def walked(self) -> Tensor:
+        """The tensor after all parts but the index tensors."""
+        for part in self.parts:
+            self.take(part)
+        return self.tensor
+
+    def index_list(self):
+        """The index tensors, None for dimensions without one."""
+        return [self.indices.get(dim) for dim in range(max(self.indices) + 1)]
+
+    def take(self, part):
+        if isinstance(part, Tensor | np.ndarray):
+            self.take_array(part)
+        elif part is None:
+            self.insert()
+            self.dim += 1
+        elif part is ...:
+            self.dim += self.hidden
+        elif isinstance(part, slice):
+            if not _is_whole(part, self.tensor.shape[self.dim]):
+                self.tensor = _sliced(self.tensor, self.dim, part)
+            self.dim += 1
+        else:
+            self.tensor = _at(self.tensor, self.dim, part)
+
+    def insert(self):
+        self.tensor = _unsqueeze(self.tensor, self.dim)
+
+    def take_array(self, part):
+        dtype = dtypes.as_dtype(part.dtype)
+        if dtype in MASK_DTYPES:
+            self.take_mask(part, dtype)
+        elif part.ndim or dtype.category != dtypes.INTEGRAL:
+            self.add(part, dtype)
+        elif isinstance(part, np.ndarray) or is_concrete(part):
+            self.tensor = _at(self.tensor, self.dim, int(part.item()))
+        elif self.writes:
+            self.add(part, dtype)
+        else:
+            # a place that is known later only; no index tensor, since it does not join the others
+            self.tensor = _index(self.tensor, [*[None] * self.dim, part])
+
+    def take_mask(self, mask, dtype):
+        """A mask as an index tensor for each of its dimensions; without any it makes one."""
+        if not mask.ndim:
+            self.insert()
+        elif dtype == dtypes.uint8:
+            warnings.warn(BYTE_MASK, UserWarning, stacklevel=5)
+        numbers = (
+            concrete(mask, "indexing with a boolean mask") if isinstance(mask, Tensor) else mask
+        )
+        numbers = np.atleast_1d(np.asarray(numbers))
+        shape = self.tensor.shape
+        for position, extent in enumerate(numbers.shape):
+            if extent != shape[self.dim + position]:
+                raise IndexError(
+                    f"The shape of the mask {list(mask.shape)} at index {position} does not match "
+                    "the shape of the indexed "
+                    f"tensor {list(shape)} at index {self.dim + position}"
+                )
+        for places in np.nonzero(numbers):
+            self.add(places, dtypes.int64)
+
+    def add(self, index, dtype):
+        if dtype not in INDEX_DTYPES:
+            raise IndexError(
+                f"tensors used as indices must be long, int, byte or bool tensors, not {dtype}"
+            )
+        self.indices[self.dim] = index if isinstance(index, Tensor) else wrap(from_host(index))
+        self.dim += 1
+
+
+def _known(part):
+    """A part of an index: None, `...`, a slice, an int, a tensor, or numbers that are known."""
+    if part is None or part is ... or isinstance(part, slice | Tensor):
+        return part
+    if isinstance(part, bool):
+        return np.asarray(part)
+    if isinstance(part, np.ndarray | list | tuple | range):
+        return _known_list(part)
+    if isinstance(part, np.bool_) or not hasattr(part, "__index__"):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+            "valid indices "
+            f"(got {type(part).__name__})"
+        )
+    return operator.index(part)
+
+
+def _known_list(part):
+    if isinstance(part, list | tuple) and any(isinstance(item, Tensor) for item in part):
+        return ops.stack([_as_item(item) for item in part])
+    array = np.array(part)  # a copy, which is nobody else's
+    return array if array.size or isinstance(part, np.ndarray) else array.astype(np.int64)
+
+
+def _as_item(item):
+    return item if isinstance(item, Tensor) else wrap(from_host(np.asarray(item)))
+
+
+def _consumed(part):
+    """How many dimensions of the tensor a part of its index names."""
+    if part is None or part is ...:
+        return 0
+    if isinstance(part, Tensor | np.ndarray) and dtypes.as_dtype(part.dtype) in MASK_DTYPES:
+        return part.ndim
+    return 1
+
+
+def _is_whole(part, extent):
+    """Whether a slice that is not alone is left out, as PyTorch decides it: by what is written."""
+    start, end = 0 if part.start is None else part.start, extent if part.stop is None else part.stop
+    if type(start) is not int or type(end) is not int:
+        return False
+    return start == 0 and end >= extent and part.step in (None, 1)
+
+
+def setitem(tensor: Tensor, index, value):
+    """Write a number or a tensor to the part that an index names; it is broadcast, and converted.
+
+    Raises RuntimeError where the shapes do not fit, TypeError for a value that is neither.
+
+    >>> x = jaxgrad.zeros(2, 3)
+    >>> x[:, 0] = 1
+    >>> x[x == 0] = 2
+    >>> x
+    tensor([[1., 2., 2.],
+            [1., 2., 2.]])
+    """
+    if isinstance(value, np.generic | np.ndarray) and not value.ndim:
+        value = value.item()
+    if not isinstance(value, Tensor | numbers.Number):
+        raise TypeError(
+            f"can't assign a {type(value).__name__} to a torch.{tensor.dtype.scalar_type}Tensor: "
+            "make it a tensor with torch.tensor"
+        )
+    if isinstance(index, Tensor) and index.dtype == dtypes.bool and _is_one(value):
+        _fill_mask(tensor, index, value)
+        return
+    walk = _Walk(tensor, _parts(index), writes=True)
+    target = walk.walked()
+    if walk.indices:
+        if isinstance(value, Tensor):
+            value = _without_leading_ones(value, _indexed_ndim(target, walk))
+        else:
+            value = tensor.new_tensor(value)
+        ops.index_put_(target, walk.index_list(), value)
+    elif isinstance(value, Tensor):
+        value = _without_leading_ones(value, target.ndim)
+        ops.copy_(target, value if value.shape == target.shape else value.expand(target.shape))
+    else:
+        ops.fill_(target, value)
+
+
+def _is_one(value):
+    return not isinstance(value, Tensor) or value.numel() == 1
+
+
+def _fill_mask(tensor, mask, value):
+    """`x[mask] = number`, which needs no numbers of the mask."""
+    if mask.shape != tensor.shape[: mask.ndim]:
+        raise IndexError(
+            f"The shape of the mask {list(mask.shape)} at index 0 does not match the shape of the "
+            f"indexed tensor {list(tensor.shape)} at index 0"
+        )
+    mask = mask.reshape((*mask.shape, *[1] * (tensor.ndim - mask.ndim)))
+    if isinstance(value, Tensor):
+        value = value.reshape(()).to(tensor.dtype)
+    ops.masked_fill_(tensor, mask, value)
+
+
+def _indexed_ndim(target, walk):
+    """How many dimensions what index tensors name has."""
+    call, _ = _index.operator.bind((target, walk.index_list()), {})
+    return call.outputs[0].ndim
+
+
+def _without_leading_ones(value, ndim):
+    extra = value.ndim - ndim
+    if extra > 0 and set(value.shape[:extra]) == {1}:
+        return value.reshape(value.shape[extra:])
+    return value
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False):
+    """The places where a tensor is not zero, a row each; `as_tuple`: an index tensor a dimension.
+
+    The number of them is known only with the numbers: under a trace it raises RuntimeError.
+
+    >>> jaxgrad.nonzero(jaxgrad.tensor([0.0, 2.0, 3.0]))
+    tensor([[1],
+            [2]])
+    """
+    numbers = np.asarray(concrete(input, "nonzero()"))
+    if not as_tuple:
+        return wrap(from_host(np.argwhere(numbers)))
+    return tuple(wrap(from_host(places)) for places in np.nonzero(np.atleast_1d(numbers)))
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where the mask, broadcast with the tensor, is true, in a row.
+
+    Their number is known only with the numbers of the mask: under a trace it raises RuntimeError.
+
+    >>> x = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> jaxgrad.masked_select(x, x > 1)
+    tensor([2., 3., 4.])
+    """
+    if mask.dtype != dtypes.bool:
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask, not {mask.dtype}")
+    shape = promotion.broadcast_shapes("masked_select", input.shape, mask.shape)
+    # by numpy: under a trace of other things an operator would give no numbers
+    known = np.broadcast_to(np.asarray(concrete(mask, "masked_select()")), shape)
+    return getitem(input.expand(shape), known)
+
+
+def _transposed(tensor, name, supported):
+    if not supported:
+        batches = " or batches of matrices" if name.startswith("m") else " (2-D tensors)"
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices{batches}. Got {tensor.ndim}-D tensor."
+        )
+    if not tensor.ndim:
+        warnings.warn(NO_MATRIX.format(name, 0), UserWarning, stacklevel=3)
+    return tensor.transpose(-2, -1) if tensor.ndim else tensor
+
+
+def _conjugate(tensor):
+    return tensor.conj() if tensor.dtype.is_complex else tensor
+
+
+class Methods:
+    """Methods of a tensor that give a part of it, or its transpose; `frontend/methods.py` installs
+    them."""
+
+    __getitem__ = getitem
+    __setitem__ = setitem
+    nonzero = nonzero
+    masked_select = masked_select
+
+    @property
+    def T(self) -> Tensor:
+        """The dimensions in reverse; of a matrix its transpose.
+
+        >>> jaxgrad.zeros(2, 3).T.shape
+        torch.Size([3, 2])
+        """
+        if self.ndim != 2:
+            warnings.warn(NO_MATRIX.format("T", self.ndim), UserWarning, stacklevel=2)
+        return self.permute(tuple(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Tensor:
+        """Each matrix, in the last two dimensions, transposed."""
+        return _transposed(self, "mT", self.ndim != 1)
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+        return _conjugate(_transposed(self, "H", self.ndim in (0, 2)))
+
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate transpose of each matrix, in the last two dimensions."""
+        return _conjugate(_transposed(self, "mH", self.ndim != 1))

@@ -1,0 +1,136 @@
+"""Between jaxgrad and JAX: a function of the one as one of the other."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy as np
+
+from ..core import executor
+from ..core.program import Program
+from ..tape.record import apply
+from ..tape.tensor import Tensor, current, standing, wrap
+from .tensor_data import as_tensor
+
+
+def from_jax(function):
+    """A function of JAX arrays as an operator on tensors, which the tape records as one node.
+
+    It takes and gives tensors and trees of them; what is no array goes to `function` as it is and
+    must be hashable. A call with JAX arrays alone is a call of `function`. Its derivatives are
+    JAX's own, of any order and in both modes, so all that JAX can differentiate (flax and equinox
+    modules, diffrax solvers, kernels with a `custom_vjp`) is part of a graph. It is compiled for
+    each kind of arguments, so it must be pure: what it changes outside is lost. Under
+    `jaxgrad.jit` it is part of the program. `function` computes as JAX does where `from_jax` is
+    called: with 64-bit types off, and no float64 among its arguments, int64 arrives as int32.
+
+    >>> import jax.numpy as jnp
+    >>> hypot = jaxgrad.from_jax(jnp.hypot)
+    >>> x = jaxgrad.tensor([3.0], requires_grad=True)
+    >>> hypot(x, jaxgrad.tensor([4.0])).sum().backward()
+    >>> x.grad
+    tensor([0.6000])
+    """
+
+    wide = jax.config.jax_enable_x64
+
+    @functools.wraps(function, updated=())
+    def operator(*args, **kwargs):
+        leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
+        if not any(map(_is_tensor, leaves)):
+            return function(*args, **kwargs)
+        given = [leaf for leaf in leaves if _is_data(leaf)]
+        given = [_as_tensor(leaf) for leaf in given]
+        program = _program(
+            function,
+            wide,
+            structure,
+            tuple([None if _is_data(leaf) else (leaf,) for leaf in leaves]),
+            tuple([current(tensor)._aval for tensor in given]),
+        )
+        return apply(executor.prepare(program), given)
+
+    return operator
+
+
+class FromJax(Program):
+    """A function of JAX's, for arguments of one kind.
+
+    `constants`: for each leaf of the arguments None, where it is an array, else the leaf in a
+    tuple.
+    """
+
+    def __init__(self, function, wide, structure, constants, inputs):
+        self.is_wide = wide or any(aval.wide and aval.differentiable for aval in inputs)
+        self.called, self.structure, self.constants = function, structure, constants
+        self.inputs, self.mode = inputs, max(aval.mode for aval in inputs)
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self.tree = None
+
+    def function(self, *arrays):
+        supply = iter(arrays if self.is_wide else map(_narrowed, arrays))
+        leaves = [next(supply) if each is None else each[0] for each in self.constants]
+        args, kwargs = jax.tree.unflatten(self.structure, leaves)
+        with jax.enable_x64(self.is_wide):
+            results, self.tree = jax.tree.flatten(self.called(*args, **kwargs))
+            return tuple(map(jax.numpy.asarray, results))
+
+    @functools.cached_property
+    def single(self):
+        return len(self.outputs) == 1 and jax.tree.structure(0) == self.tree
+
+    def result(self, outputs):
+        return jax.tree.unflatten(self.tree, outputs)
+
+
+@functools.lru_cache(maxsize=4096)
+def _program(function, wide, structure, constants, inputs) -> FromJax:
+    return FromJax(function, wide, structure, constants, inputs)
+
+
+def to_jax(function):
+    """A function of tensors as a pure function of JAX arrays, for jax.jit, jax.grad, jax.vmap and
+    shard_map.
+
+    It takes and gives trees with JAX arrays, or numpy's, where `function` takes and gives tensors.
+    JAX differentiates it by the rules of the operators. Tensors that `function` reaches from
+    outside are constants to JAX; to differentiate with respect to them, pass them in.
+
+    >>> import jax
+    >>> square = jaxgrad.to_jax(lambda x: (x * x).sum())
+    >>> jax.grad(square)(jax.numpy.array([1.0, 2.0])).tolist()
+    [2.0, 4.0]
+    """
+
+    @functools.wraps(function, updated=())
+    def pure(*args, **kwargs):
+        args, kwargs = jax.tree.map(_as_tensor, (args, kwargs), is_leaf=_is_tensor)
+        return jax.tree.map(_as_array, function(*args, **kwargs), is_leaf=_is_tensor)
+
+    return pure
+
+
+def _narrowed(array):
+    """An array as JAX has it where its 64-bit types are off."""
+    return array.astype({"int64": "int32", "uint64": "uint32"}.get(array.dtype.name, array.dtype))
+
+
+def _as_tensor(value):
+    if isinstance(value, np.ndarray):
+        return as_tensor(value)
+    return wrap(value) if isinstance(value, jax.Array) else value
+
+
+def _as_array(value):
+    if not isinstance(value, Tensor):
+        return value
+    return standing(value, "jaxgrad.to_jax gives as a JAX array")._array
+
+
+def _is_tensor(value) -> bool:
+    return isinstance(value, Tensor)
+
+
+def _is_data(value) -> bool:
+    return isinstance(value, Tensor | jax.Array | np.ndarray)

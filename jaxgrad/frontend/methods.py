@@ -1,0 +1,379 @@
+"""What a tensor can do: Python's protocols, conversions, and a method for each operator whose first
+argument is `self`.
+"""
+
+from __future__ import annotations
+
+import copy
+import numbers
+import warnings
+
+import jax
+import numpy as np
+
+from .. import ops
+from ..autograd import forward_ad, variable
+from ..core import dtypes
+from ..core.device import default_device
+from ..core.view_ops import plain
+from ..ops import inplace
+from ..tape.mode import is_grad_enabled
+from ..tape.pytree import LOST
+from ..tape.tensor import Tensor, concrete, is_concrete, leaf_state, standing, wrap
+from . import factories, indexing, memory_methods, printing, random, tensor_data, to
+
+CONVERTING = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+
+
+# of the first tensors have the in-place form alone, of the rest nn.functional has it
+NO_METHODS = frozenset(
+    ["copy", "fill", "zero", "elu_", "hardtanh_", "leaky_relu_", "silu_", "threshold_"]
+)
+
+
+def install():
+    """Give `Tensor` the methods of this module and those of the shipped table."""
+    for name in ops.library.methods:
+        if not name.startswith("_") and name not in NO_METHODS and not hasattr(Tensor, name):
+            setattr(Tensor, name, getattr(ops, name))
+    for name in [f"{name}_" for name in (*inplace.NAMES, *ops.library.table.aliases)]:
+        if name not in NO_METHODS and hasattr(ops, name) and not hasattr(Tensor, name):
+            setattr(Tensor, name, getattr(ops, name))
+    rooms = (factories, tensor_data, to, indexing, memory_methods, random, variable)
+    for source in (*(room.Methods for room in rooms), _Methods):
+        for name, member in vars(source).items():
+            if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+                setattr(Tensor, name, member)
+    Tensor.imag = property(ops.imag)
+    for symbol, operator in PROTOCOL.items():
+        setattr(Tensor, f"__{symbol}__", getattr(ops, operator))
+
+
+# Python's protocol by operator of the table; the operators bind as methods
+PROTOCOL = {
+    "add": "add", "radd": "add", "sub": "sub", "rsub": "rsub", "mul": "mul", "rmul": "mul",
+    "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+    "matmul": "matmul", "neg": "neg", "abs": "abs",
+    "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+    "and": "bitwise_and", "rand": "bitwise_and", "or": "bitwise_or", "ror": "bitwise_or",
+    "xor": "bitwise_xor", "rxor": "bitwise_xor", "invert": "bitwise_not",
+    "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "imod": "remainder_",
+    "ifloordiv": "floor_divide_", "ipow": "pow_",
+    "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_",
+}  # fmt: skip
+
+
+class _Methods:
+    """Methods that are no operators; `install` copies them to `Tensor`."""
+
+    __hash__ = object.__hash__
+
+    def size(self, dim: int | None = None):
+        """The shape, or the extent of one dimension.
+
+        >>> jaxgrad.zeros(2, 3).size(), jaxgrad.zeros(2, 3).size(-1)
+        (torch.Size([2, 3]), 3)
+        """
+        return self.shape if dim is None else self.shape[_dimension(dim, self.ndim)]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements.
+
+        >>> jaxgrad.zeros(2, 3).numel()
+        6
+        """
+        return self.shape.numel()
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return self.dtype.itemsize
+
+    itemsize = property(element_size)
+    nbytes = property(lambda self: self.numel() * self.dtype.itemsize)
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    def item(self):
+        """The one element as a Python number. Raises RuntimeError for a tensor of any other size.
+
+        >>> jaxgrad.tensor([1.5]).item()
+        1.5
+        """
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+            )
+        return np.asarray(concrete(self, "item()")).item()
+
+    def tolist(self):
+        """The elements as nested lists of Python numbers, or one number.
+
+        >>> jaxgrad.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        return np.asarray(concrete(self, "tolist()")).tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The elements as a numpy array that is read-only, since tensors may share its memory.
+
+        Raises RuntimeError for a tensor that requires grad, unless `force` or under `no_grad`.
+        """
+        if self._requires_grad and not force and is_grad_enabled():
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
+            )
+        array = np.asarray(concrete(self, "numpy()"))
+        array.flags.writeable = False
+        return array
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **arguments):
+        if self._requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return concrete(self, "__dlpack__()").__dlpack__(**arguments)
+
+    def __dlpack_device__(self):
+        return concrete(self, "__dlpack_device__()").__dlpack_device__()
+
+    def __jax_array__(self):
+        if self._requires_grad:
+            raise TypeError(LOST)
+        return standing(self, "a JAX function was given")._array
+
+    def __bool__(self):
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"Boolean value of Tensor with "
+                f"{'no values' if not self.numel() else 'more than one value'} is ambiguous: "
+                f"its shape is {list(self.shape)}; use any() or all()"
+            )
+        return bool(np.asarray(concrete(self, "bool()")).item())
+
+    def __float__(self):
+        if self._requires_grad:
+            warnings.warn(CONVERTING, UserWarning, stacklevel=2)
+        return float(_real_number(self, "double"))
+
+    def __int__(self):
+        return int(_real_number(self, "int64_t"))
+
+    def __complex__(self):
+        return complex(_one_number(self))
+
+    def __index__(self):
+        if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self):
+        if not self.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    @property
+    def real(self):
+        """The real parts, a view; a real tensor itself."""
+        return ops.real(self) if self.dtype.is_complex else self
+
+    def where(self, condition, other):
+        """This tensor where `condition` holds, `other` elsewhere; see `jaxgrad.where`.
+
+        >>> x = jaxgrad.tensor([-1.0, 2.0])
+        >>> x.where(x > 0, 0.0)
+        tensor([0., 2.])
+        """
+        return ops.where(condition, self, other)
+
+    def __iter__(self):
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __contains__(self, element):
+        if not isinstance(element, Tensor | numbers.Number):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                f"{type(element)}."
+            )
+        return bool((self == element).any())
+
+    def __rtruediv__(self, other):
+        return self.reciprocal() * other
+
+    def __rpow__(self, other):
+        return ops.pow(other, self)
+
+    def __rmatmul__(self, other):
+        return ops.matmul(other, self)
+
+    def __rfloordiv__(self, other):
+        return ops.floor_divide(wrap_number(other, self), self)
+
+    def __rmod__(self, other):
+        return ops.remainder(wrap_number(other, self), self)
+
+    def __repr__(self):
+        if not is_concrete(self):
+            return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
+        name = self.grad_fn.name() if self.grad_fn is not None else None
+        kind = getattr(self._leaf, "kind", None)
+        return ("" if kind is None else kind.heading) + printing.tensor_str(
+            np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self),
+            forward_ad.shown(self),
+        )  # fmt: skip
+
+    def __format__(self, specification):
+        if not self.ndim and (specification or is_concrete(self)):
+            return format(self.item(), specification)  # which raises where there is no number
+        return object.__format__(self, specification)
+
+    def __copy__(self):
+        made = self.detach()
+        made._tracked = self._requires_grad
+        if getattr(self._leaf, "kind", None) is not None:
+            leaf_state(made).kind = self._leaf.kind
+        return made
+
+    def __deepcopy__(self, memo):
+        if self.grad_fn is not None:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment. "
+                "Use tensor.detach().clone(), or clone() to stay in the graph."
+            )
+        made = memo[id(self)] = wrap(self._array, plain(self._aval), self._requires_grad)
+        if self._leaf is not None:
+            state = leaf_state(made)
+            state.grad_dtype = self._leaf.grad_dtype
+            state.kind = getattr(self._leaf, "kind", None)
+            if state.kind is None or state.kind.copies_gradient:
+                state.grad = copy.deepcopy(self._leaf.grad, memo)
+        return made
+
+    def __getstate__(self):
+        raise TypeError(
+            f"a tensor of shape {list(self.shape)} cannot be pickled: loading such a file can run "
+            "any code. Save its numbers, with numpy.savez or as safetensors, and call "
+            "jaxgrad.tensor on what you load"
+        )
+
+
+for _name, _dtype in {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
+    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool,
+    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+}.items():  # fmt: skip
+    setattr(_Methods, _name, lambda self, _dtype=_dtype: self.to(_dtype))
+
+
+def wrap_number(number, like: Tensor) -> Tensor:
+    """A number as a 0-d tensor that promotes with `like` as the number would."""
+    with jax.enable_x64(True):
+        made = wrap(jax.numpy.asarray(number))
+    kind = dtypes.as_dtype(type(number))
+    return made.to(
+        like.dtype if like.dtype.category >= kind.category else dtypes.get_default_dtype()
+    )
+
+
+def _one_number(tensor):
+    if tensor.numel() != 1:
+        raise ValueError(
+            f"only one element tensors can be converted to Python scalars, not one of shape "
+            f"{list(tensor.shape)}"
+        )
+    return tensor.item()
+
+
+def _real_number(tensor, kind):
+    number = _one_number(tensor)
+    if isinstance(number, complex):
+        if number.imag:
+            raise RuntimeError(
+                f"value cannot be converted to type {kind} without overflow: {number}; take .real "
+                f"first"
+            )
+        return number.real
+    return number
+
+
+def _dimension(dim, ndim):
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -ndim <= dim < ndim:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
+            f"{dim})"
+        )
+    return dim
+
+
+def _device_shown(tensor):
+    place = tensor.device
+    return None if place == default_device() else str(place)
+
+
+def _of_tensor(name, input: Tensor) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+    return input
+
+
+def is_tensor(obj) -> bool:
+    """Whether `obj` is a tensor.
+
+    >>> jaxgrad.is_tensor(jaxgrad.ones(2)), jaxgrad.is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether a tensor's dtype is float16, bfloat16, float32 or float64."""
+    return _of_tensor("is_floating_point", input).dtype.is_floating_point
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return _of_tensor("is_inference", input).is_inference()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether a tensor's dtype is complex64 or complex128."""
+    return _of_tensor("is_complex", input).dtype.is_complex
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements of a tensor.
+
+    >>> jaxgrad.numel(jaxgrad.zeros(2, 3))
+    6
+    """
+    return _of_tensor("numel", input).numel()

@@ -1,0 +1,204 @@
+"""Tensors as text, character for character as PyTorch prints them.
+
+An array is cut down to its edges if it is large, each element left becomes a text, all of one
+width, and the texts are laid out in brackets.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy
+
+from ..core import dtypes
+
+
+@dataclass(frozen=True)
+class Options:
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+_PROFILES = {
+    "default": Options(),
+    "short": Options(precision=2, edgeitems=2),
+    "full": Options(threshold=math.inf),
+}
+_options = Options()
+_INDENT = len("tensor(")
+_CUT = " ..."  # stands where elements were left out
+
+
+def set_printoptions(
+    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
+) -> None:
+    """How tensors print: digits, the size from which on only the edges show, and the line's width.
+
+    `profile` is "default", "short" or "full", and what is given beside it comes on top. `sci_mode`
+    None, also where it is left out, lets the values decide.
+
+    >>> from jaxgrad.frontend import printing
+    >>> printing.set_printoptions(profile="short")
+    >>> printing.tensor_str(numpy.array([0.5, 2.25]), dtypes.float32)
+    'tensor([0.50, 2.25])'
+    >>> printing.set_printoptions(profile="default")
+    """
+    global _options
+    if profile is not None and profile not in _PROFILES:
+        raise ValueError(f"set_printoptions: profile is {profile!r}, must be one of {[*_PROFILES]}")
+    counts = {"precision": precision, "threshold": threshold}
+    counts |= {"edgeitems": edgeitems, "linewidth": linewidth}
+    given = {name: value for name, value in counts.items() if value is not None}
+    for name, value in given.items():
+        _check_count(name, value)
+    _options = replace(_PROFILES.get(profile, _options), **given, sci_mode=sci_mode)
+
+
+def _check_count(name, value):
+    if name == "threshold" and value == math.inf:
+        return
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"set_printoptions: {name} is {value!r}, must be an integer of 0 or more")
+
+
+def get_printoptions() -> dict:
+    """The options that `set_printoptions` set."""
+    return dict(vars(_options))
+
+
+def tensor_str(
+    array, dtype, requires_grad=False, grad_fn_name=None, device=None, further=()
+) -> str:
+    """The text of a tensor of these numpy values; `device` is named where it is given. `further`:
+    texts that follow.
+    """
+    shape = array.shape
+    suffixes = []
+    if device is not None:
+        suffixes.append(f"device='{device}'")
+    if (array.size == 0 and array.ndim != 1) or (array.size and _options.edgeitems == 0):
+        suffixes.append(f"size={shape}")
+    if dtype not in _unmarked_dtypes(array.size):
+        suffixes.append(f"dtype={dtype!r}")
+    if grad_fn_name is not None:
+        suffixes.append(f"grad_fn=<{grad_fn_name}>")
+    elif requires_grad:
+        suffixes.append("requires_grad=True")
+    suffixes.extend(further)
+    return _with_suffixes("tensor(" + _body(array, dtype), suffixes)
+
+
+def _unmarked_dtypes(size):
+    """Those that a reader would assume, seeing the values."""
+    default = dtypes.get_default_dtype()
+    if size == 0:
+        return {default}
+    default_complex = dtypes.complex128 if default is dtypes.float64 else dtypes.complex64
+    return {default, default_complex, dtypes.int64, dtypes.bool}
+
+
+def _with_suffixes(text, suffixes):
+    column = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if column + len(suffix) + 2 > _options.linewidth:
+            text, column = f"{text},\n{' ' * _INDENT}{suffix}", _INDENT + len(suffix)
+            continue
+        text, column = f"{text}, {suffix}", column + len(suffix) + 2
+    return text + ")"
+
+
+def _body(array, dtype):
+    if array.size == 0:
+        return "[]"
+    summarized = array.size > _options.threshold
+    if summarized and _options.edgeitems == 0 and array.ndim:
+        return "[...]"
+    shown = _edges(array) if summarized else array
+    texts, width = _element_texts(shown, dtype)
+    texts = numpy.array(texts, dtype=object).reshape(shown.shape)
+    if not array.ndim:
+        return texts.item()
+    cut = [kept < length for kept, length in zip(shown.shape, array.shape, strict=True)]
+    return _brackets(texts, cut, width, _INDENT)
+
+
+def _edges(array):
+    """The first and last items along each long dimension."""
+    count = _options.edgeitems
+    for axis, length in enumerate(array.shape):
+        if length > 2 * count:
+            array = array.take([*range(count), *range(length - count, length)], axis)
+    return array
+
+
+def _brackets(texts, cut, width, indent):
+    """`cut` says of each dimension whether items are missing in its middle."""
+    if texts.ndim == 1:
+        return f"[{_line_by_line(_with_cut(texts.tolist(), cut[0]), width, indent)}]"
+    rows = [_brackets(each, cut[1:], width, indent + 1) for each in texts]
+    rows = _with_cut(rows, cut[0], "...")
+    separator = "," + "\n" * (texts.ndim - 1) + " " * (indent + 1)
+    return f"[{separator.join(rows)}]"
+
+
+def _with_cut(items, is_cut, mark=_CUT):
+    middle = len(items) // 2
+    return [*items[:middle], mark, *items[middle:]] if is_cut else items
+
+
+def _line_by_line(items, width, indent):
+    in_line = max(1, (_options.linewidth - indent) // (width + len(", ")))
+    lines = [", ".join(items[at : at + in_line]) for at in range(0, len(items), in_line)]
+    return (",\n" + " " * (indent + 1)).join(lines)
+
+
+def _element_texts(shown, dtype):
+    """The text of each element, and the width that PyTorch counts for one."""
+    flat = shown.reshape(-1)
+    if dtype.is_complex:
+        return _complex_texts(flat)
+    if dtype.is_floating_point:
+        return _float_texts(flat)
+    texts = [str(value) for value in flat.tolist()]
+    width = max(map(len, texts))
+    return [text.rjust(width) for text in texts], width
+
+
+def _complex_texts(flat):
+    reals, real_width = _float_texts(flat.real)
+    imaginaries, imaginary_width = _float_texts(flat.imag)
+    texts = [
+        real + ("" if imaginary.lstrip().startswith("-") else "+") + imaginary.lstrip() + "j"
+        for real, imaginary in zip(reals, imaginaries, strict=True)
+    ]
+    return texts, real_width + imaginary_width + len("j")
+
+
+def _float_texts(flat):
+    values = flat.astype(numpy.float64)
+    telling = values[numpy.isfinite(values) & (values != 0)]
+    write = _notation(telling)
+    width = max((len(write(value)) for value in telling.tolist()), default=1)
+    return [write(value).rjust(width) for value in values.tolist()], width
+
+
+def _notation(telling) -> Callable[[float], str]:
+    """How to write floats, to judge by those that are neither zero, infinite nor nan."""
+    if telling.size == 0:
+        return _whole
+    sizes = numpy.abs(telling)
+    low, high = sizes.min(), sizes.max()
+    whole = bool((telling == numpy.ceil(telling)).all())
+    scientific = high / low > 1000 or high > 1e8 or (low < 1e-4 and not whole)
+    if _options.sci_mode is not None:
+        scientific = _options.sci_mode
+    if scientific:
+        return f"{{:.{_options.precision}e}}".format
+    return _whole if whole else f"{{:.{_options.precision}f}}".format
+
+
+def _whole(value):
+    return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"

@@ -1,0 +1,372 @@
+"""Random numbers: torch's functions and generators on JAX's counter-based threefry.
+
+A `Generator` is a seed and a count of the draws made. The numbers of a draw depend on the two and
+on nothing else: not on the device, not on what is drawn meanwhile from another generator. They are
+not PyTorch's own numbers.
+
+XLA takes 100 milliseconds to compile a program for one size, so a small draw takes the first
+numbers of one of a few sizes that are compiled once, which are the same as if it had been of its
+own size. A size that is drawn all the time gets its own program.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Unpack
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import ops
+from ..autograd.grad_mode import no_grad
+from ..core import dtypes
+from ..core.executor import run
+from ..storage.inplace_check import permit
+from ..tape.mode import draws
+from ..tape.tensor import Tensor, is_concrete
+from .array_creation import compiled, from_host, is_frequent, on_device
+from .factories import delivered, like
+from .factory_options import Options, check_options, dtype_of, number_of, shape_of, size_of
+from .generator import Generator, default_generator
+from .generator import get_rng_state as get_rng_state
+from .generator import initial_seed as initial_seed
+from .generator import manual_seed as manual_seed
+from .generator import seed as seed
+from .generator import set_rng_state as set_rng_state
+
+_ALGORITHM = "threefry2x32"
+# draws of up to the last of these many numbers are the beginning of one of these
+_SIZES = (256, 1024, 4096, 16384, 65536)
+
+
+class RandomOptions(Options, total=False):
+    """`Options`, and the generator to draw from, the default one unless given."""
+
+    generator: Generator | None
+
+
+def _fold(words):
+    """The key of a draw: the seed's, with the number of the draw folded in."""
+    key = jax.random.wrap_key_data(words[:2], impl=_ALGORITHM)
+    for word in (words[2], words[3]):
+        key = jax.random.fold_in(key, word)
+    return jax.random.key_data(key)
+
+
+def _flat(distribution, count, dtype, key, *numbers):
+    key = jax.random.wrap_key_data(key, impl=_ALGORITHM)
+    return distribution(key, (count,), dtype, *numbers)
+
+
+def _shaped(distribution, shape, dtype, key, *numbers):
+    return _flat(distribution, math.prod(shape), dtype, key, *numbers).reshape(shape)
+
+
+def _draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
+    """An array of this shape and numpy dtype, of a `distribution(key, shape, dtype, *numbers)` that
+    draws one by one."""
+    words, shape = generator.next_key(), tuple(shape)
+    if isinstance(words, jax.core.Tracer):
+        return _shaped(distribution, shape, dtype, _fold(words), *numbers)
+    if draws.get() is None:
+        return _numbers(distribution, shape, dtype, words, device, *numbers)
+    # what draws again what it drew before may do so inside a trace
+    with jax.ensure_compile_time_eval():
+        return _numbers(distribution, shape, dtype, words, device, *numbers)
+
+
+def _numbers(distribution, shape, dtype, words, device, *numbers):
+    count = math.prod(shape)
+    size = next((size for size in _SIZES if count <= size), None)
+    if size is None or is_frequent(distribution, shape, dtype):
+        draw = compiled(_shaped, distribution, shape, dtype)
+        return on_device(draw(compiled(_fold)(words), *numbers), device)
+    with jax.default_device(_host()):
+        flat = compiled(_flat, distribution, size, dtype)(compiled(_fold)(words), *numbers)
+    return from_host(np.asarray(flat)[:count].reshape(shape), device)
+
+
+@functools.cache
+def _host():
+    return jax.local_devices(backend="cpu")[0]
+
+
+def _uniform(key, shape, dtype):
+    return jax.random.uniform(key, shape, dtype)
+
+
+def _normal(key, shape, dtype):
+    # in a half, the few numbers between 0 and 1 would give few and small normal ones
+    return jax.random.normal(key, shape, jnp.promote_types(dtype, jnp.float32)).astype(dtype)
+
+
+def _complex_uniform(key, shape, dtype):
+    parts = _uniform(key, (*shape, 2), jnp.finfo(dtype).dtype)
+    return jax.lax.complex(parts[..., 0], parts[..., 1])
+
+
+def _complex_normal(key, shape, dtype):
+    # the variance of 1 is shared by the two parts
+    parts = _normal(key, (*shape, 2), jnp.finfo(dtype).dtype) * math.sqrt(0.5)
+    return jax.lax.complex(parts[..., 0], parts[..., 1])
+
+
+def _integers(key, shape, dtype, low, high):
+    return jax.random.randint(key, shape, low, high, jnp.int64).astype(dtype)
+
+
+def _bits(key, shape, dtype):
+    return jax.random.bits(key, shape, dtype)
+
+
+def _generator_of(name, options) -> Generator:
+    generator = options.pop("generator", None)
+    if generator is None:
+        return default_generator
+    if not isinstance(generator, Generator):
+        kind = type(generator).__name__
+        raise TypeError(f"{name}(): argument 'generator' must be Generator, not {kind}")
+    return generator
+
+
+def _drawn(name, distribution, shape, dtype, options, *numbers) -> Tensor:
+    """The tensor of a draw, with the rest of a factory's options."""
+    generator = _generator_of(name, options)
+    check_options(name, options)
+    where = generator, options.get("device")
+    array = run(name, _draw, distribution, shape, dtype.numpy, *where, *numbers)
+    return delivered(name, array, options)
+
+
+def _real_or_complex(name, distributions, shape, options, default, kernel) -> Tensor:
+    """A draw of floats or of complex numbers. `kernel`: PyTorch's word for what refuses other
+    dtypes."""
+    dtype = dtype_of(options, default)
+    if not dtype.is_floating_point and not dtype.is_complex:
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{dtype.scalar_type}': "
+            f"{name}() gives floating point or complex numbers"
+        )
+    return _drawn(name, distributions[dtype.is_complex], shape, dtype, options)
+
+
+def _rand(name, shape, options, default=None):
+    default = default or dtypes.get_default_dtype()
+    distributions = (_uniform, _complex_uniform)
+    return _real_or_complex(name, distributions, shape, options, default, "check_uniform_bounds")
+
+
+def _randn(name, shape, options, default=None):
+    default = default or dtypes.get_default_dtype()
+    distributions = (_normal, _complex_normal)
+    return _real_or_complex(name, distributions, shape, options, default, "normal_kernel_cpu")
+
+
+def rand(*size, **options: Unpack[RandomOptions]) -> Tensor:
+    """Numbers drawn evenly from 0 to 1, less 1 itself; of a complex dtype, both parts so.
+
+    >>> jaxgrad.rand(2, 3).shape
+    torch.Size([2, 3])
+    """
+    return _rand("rand", size_of("rand", size, options), options)
+
+
+def randn(*size, **options: Unpack[RandomOptions]) -> Tensor:
+    """Numbers of the normal distribution of mean 0 and variance 1, which a complex number's parts
+    share.
+
+    >>> jaxgrad.randn(2, 3, requires_grad=True).requires_grad
+    True
+    """
+    return _randn("randn", size_of("randn", size, options), options)
+
+
+def rand_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
+    """As `rand`, in the shape, dtype and device of another tensor."""
+    return _rand("rand_like", input.shape, like("rand_like", input, options))
+
+
+def randn_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
+    """As `randn`, in the shape, dtype and device of another tensor."""
+    return _randn("randn_like", input.shape, like("randn_like", input, options))
+
+
+def randint(*bounds, **options) -> Tensor:
+    """`randint(high, size)` or `randint(low, high, size)`: integers drawn evenly from low, else 0,
+    up to high, less high itself.
+
+    Raises RuntimeError where there are none, or the dtype cannot hold them.
+
+    >>> jaxgrad.randint(5, 6, (3,))
+    tensor([5, 5, 5])
+    """
+    bounds = list(bounds)
+    size = bounds.pop() if "size" not in options and bounds else options.pop("size", None)
+    low, high = _bounds("randint", bounds, options)
+    return _randint("randint", low, high, shape_of("randint", size), options, dtypes.int64)
+
+
+def randint_like(input: Tensor, *bounds, **options) -> Tensor:
+    """As `randint`, in the shape, dtype and device of another tensor.
+
+    >>> jaxgrad.randint_like(jaxgrad.zeros(2), 3, 4)
+    tensor([3., 3.])
+    """
+    low, high = _bounds("randint_like", list(bounds), options)
+    return _randint(
+        "randint_like", low, high, input.shape, like("randint_like", input, options), None
+    )
+
+
+def _bounds(name, bounds, options):
+    """low and high, by position or by name."""
+    named = {which: options.pop(which) for which in ("low", "high") if which in options}
+    alone = len(bounds) == 1 and "high" not in named
+    given = dict(zip(("high",) if alone else ("low", "high"), bounds, strict=False)) | named
+    if "high" not in given or len(given) < len(bounds) + len(named):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: "
+            "it takes (high) or (low, high), and the size as a list"
+        )
+    for which, bound in given.items():
+        if isinstance(bound, bool) or not hasattr(bound, "__index__"):
+            raise TypeError(f"{name}(): argument '{which}' must be int, not {type(bound).__name__}")
+    return int(given.get("low", 0)), int(given["high"])
+
+
+def _randint(name, low, high, shape, options, default):
+    dtype = dtype_of(options, default)
+    if dtype.is_complex:
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types, "
+            f"not {dtype}"
+        )
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    if low < -(2**63) or high >= 2**63:
+        raise ValueError(
+            f"Overflow when unpacking long long: {name}() draws from 64 bits, not [{low}, {high})"
+        )
+    for which, bound in (("from", low), ("to - 1", high - 1)):
+        if not _fits(bound, dtype):
+            raise RuntimeError(f"{which} is out of bounds for {dtype}: {bound}")
+    return _drawn(name, _integers, shape, dtype, options, low, high)
+
+
+def _fits(bound, dtype):
+    if dtype.is_floating_point:
+        return abs(bound) <= dtypes.finfo(dtype).max
+    if dtype is dtypes.bool:
+        return bound in (0, 1)
+    return dtypes.iinfo(dtype).min <= bound <= dtypes.iinfo(dtype).max
+
+
+def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
+    """The integers from 0 to n - 1 in an order drawn at random.
+
+    >>> sorted(jaxgrad.randperm(4).tolist())
+    [0, 1, 2, 3]
+    """
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"randperm(): argument 'n' must be int, not {type(n).__name__}")
+    (count,) = shape_of("randperm", (n,))
+    dtype = dtype_of(options, dtypes.int64)
+    if dtype.is_complex or dtype is dtypes.bool:
+        raise NotImplementedError(f"\"randperm\" not implemented for '{dtype.scalar_type}'")
+    if count and not _fits(count - 1, dtype):
+        raise RuntimeError(
+            f"value cannot be converted to type {dtype.name} without overflow: {count - 1}"
+        )
+    generator = _generator_of("randperm", options)
+    check_options("randperm", options)
+    # of 64 random bits each, two are equal once in 2**63 draws of a pair
+    draw = _draw, _bits, (count,), np.dtype(np.uint64), generator, None
+    keys = run("randperm", *draw)
+    if isinstance(keys, jax.core.Tracer):
+        return delivered("randperm", jnp.argsort(keys).astype(dtype.numpy), options)
+    order = np.argsort(np.asarray(keys), kind="stable").astype(dtype.numpy)
+    return delivered("randperm", from_host(order, options.get("device")), options)
+
+
+def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Tensor:
+    """Numbers of normal distributions: of one mean and standard deviation in a size, or of tensors
+    of either.
+
+    No gradient flows to `mean` and `std`; `mean + std * randn_like(std)` has one. Raises
+    RuntimeError for a negative `std`.
+
+    >>> jaxgrad.normal(jaxgrad.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 2.])
+    """
+    tensors = [given for given in (mean, std) if isinstance(given, Tensor)]
+    if not tensors and size is None:
+        raise TypeError(
+            "normal() received an invalid combination of arguments: two numbers need a size"
+        )
+    mean, std = (given.detach() if isinstance(given, Tensor) else given for given in (mean, std))
+    if isinstance(std, Tensor) and is_concrete(std) and bool((std < 0).any()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if not isinstance(std, Tensor) and number_of("normal", "std", std) < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    requires_grad = options.pop("requires_grad", False)
+    if tensors:
+        size = np.broadcast_shapes(*(given.shape for given in tensors))
+        options = like("normal", tensors[0], options)
+    made = _randn("normal", shape_of("normal", size), options) * std + mean
+    return made.requires_grad_(requires_grad)
+
+
+def _filled(name, tensor, generator, draw):
+    """The tensor, overwritten with a draw of its shape and dtype."""
+    permit(name, tensor, tensor.requires_grad)
+    options = like(name, tensor, {"generator": generator})
+    with no_grad():
+        made = draw(tuple(tensor.shape), options)
+    return ops.copy_(tensor, made)
+
+
+class Methods:
+    """Methods of `Tensor` that overwrite it with random numbers; its gradient ends there."""
+
+    def normal_(self, mean=0.0, std=1.0, *, generator=None) -> Tensor:
+        """Numbers of the normal distribution.
+
+        >>> jaxgrad.zeros(3).normal_(1.0, 0.0)
+        tensor([1., 1., 1.])
+        """
+        return _filled(
+            "normal_", self, generator, lambda shape, options: normal(mean, std, shape, **options)
+        )
+
+    def uniform_(self, *bounds, generator=None, **named) -> Tensor:
+        """`uniform_(from, to)`: numbers drawn evenly from the one bound, else 0, to the other, else
+        1. Raises RuntimeError where the second is less than the first.
+        """
+        given = dict(zip(("from", "to"), bounds, strict=False)) | named
+        low, high = given.pop("from", 0.0), given.pop("to", 1.0)
+        if given or len(bounds) > 2:
+            raise TypeError("uniform_() takes two bounds, `from` and `to`, and a generator")
+        if low > high:
+            raise RuntimeError(
+                f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
+            )
+        return _filled(
+            "uniform_",
+            self,
+            generator,
+            lambda shape, options: rand(*shape, **options) * (high - low) + low,
+        )
+
+    def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
+        """1 with probability `p`, a number or a tensor that broadcasts, else 0."""
+        drawn = {"dtype": dtypes.float32}
+        return _filled(
+            "bernoulli_",
+            self,
+            generator,
+            lambda shape, options: rand(*shape, **(options | drawn)) < p,
+        )

@@ -1,0 +1,291 @@
+"""Tensors from data: Python numbers and lists, numpy and JAX arrays, DLPack. The way to other
+dtypes and devices is in `frontend/to.py`.
+
+numpy arrays are copied by numpy before JAX sees them: JAX would read them after the call has
+returned, and keep them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import chain
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core import dtypes, promotion
+from ..tape.tensor import Tensor
+from .array_creation import finish, from_host, is_traced, on_device
+
+_PYTHON = {bool: dtypes.bool, int: dtypes.int64}
+
+COMPLEX_TO_REAL = "Casting complex values to real discards the imaginary part"
+COPY_CONSTRUCT = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+)
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A leaf with the values of `data`: a number, nested lists of numbers, a numpy array, a JAX
+    array, a tensor.
+
+    Without `dtype`, Python's floats give the default dtype, ints int64, and arrays their own.
+    Raises ValueError for lists of unequal lengths, RuntimeError where there is no dtype for the
+    data or the one given cannot hold it.
+
+    >>> jaxgrad.tensor([[1, 2], [3, 4.5]])
+    tensor([[1.0000, 2.0000],
+            [3.0000, 4.5000]])
+    """
+    if pin_memory:
+        raise RuntimeError(
+            "tensor(): pin_memory= comes in a later version of jaxgrad; call it without"
+        )
+    if isinstance(data, Tensor):
+        warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=2)
+    return finish(_array_of(data, _asked(dtype), device), requires_grad)
+
+
+def as_tensor(data, dtype=None, device=None) -> Tensor:
+    """`data` itself where it is a tensor of this dtype and device, converted and in its graph where
+    not; else as `tensor`.
+
+    A numpy array is copied: to write to it later does not change the tensor.
+
+    >>> x = jaxgrad.ones(2)
+    >>> jaxgrad.as_tensor(x) is x
+    True
+    """
+    if isinstance(data, Tensor):
+        return data.to(device=device, dtype=dtype)
+    return finish(_array_of(data, _asked(dtype), device))
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
+    """`obj` as a tensor: `as_tensor` with a choice of copying, and of whether the result requires
+    grad.
+
+    Raises ValueError for `copy=False` where only a copy can be had: of anything but a tensor or a
+    JAX array.
+    """
+    if copy is False and not isinstance(obj, Tensor | jax.Array):
+        raise ValueError(f"can't alias {type(obj).__name__} into a tensor: leave out copy=False")
+    if not isinstance(obj, Tensor):
+        return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
+    found = obj.to(device=device, dtype=dtype, copy=bool(copy))
+    if copy is False and found is not obj:
+        raise ValueError("can't alias tensor with another dtype or device: leave out copy=False")
+    if requires_grad is None or requires_grad == found.requires_grad:
+        return found
+    return found.detach().requires_grad_(requires_grad)
+
+
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A tensor with a private copy of a numpy array's values: the two share no memory, as they do
+    in PyTorch.
+
+    >>> jaxgrad.from_numpy(np.arange(3))
+    tensor([0, 1, 2])
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    return finish(_array_of(ndarray, None, None))
+
+
+def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
+    """A tensor of an array of another library, by the DLPack protocol; a private copy unless
+    `copy=False`.
+
+    With `copy=False` the memory is shared: whoever writes to it changes the tensor. Raises
+    ValueError then where JAX cannot share it, as where it does not begin at a multiple of 64 bytes.
+
+    >>> jaxgrad.from_dlpack(np.ones(2, "float32"))
+    tensor([1., 1.])
+    """
+    if not hasattr(ext_tensor, "__dlpack__"):
+        kind = type(ext_tensor).__name__
+        raise TypeError(f"from_dlpack() takes an object that has __dlpack__, not {kind}")
+    if isinstance(ext_tensor, np.ndarray) and copy is not False:
+        return finish(_array_of(ext_tensor, None, device))
+    with jax.enable_x64(True):
+        array = jax.dlpack.from_dlpack(ext_tensor, copy=False if copy is False else None)
+        if copy is not False:
+            array = jnp.copy(array).block_until_ready()  # before its owner can write to it again
+    return finish(on_device(array, device))
+
+
+def _asked(dtype):
+    return None if dtype is None else dtypes.as_dtype(dtype)
+
+
+def _array_of(data, dtype, device) -> jax.Array:
+    """The values as an array that nobody else can write to."""
+    if isinstance(data, Tensor):
+        data = data._array
+    if isinstance(data, jax.Array):
+        return on_device(_converted(data, dtype), device)
+    if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
+        return from_host(_from_numpy(np.asarray(data), dtype), device)
+    return from_host(_from_python(data, dtype), device)
+
+
+def _converted(array, dtype):
+    """A JAX array of this dtype, if one is given, and of no weak type."""
+    natural = dtypes.from_numpy(array.dtype)
+    if dtype is None or dtype is natural:
+        return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
+    if is_traced():
+        return jax.lax.convert_element_type(array, promotion.available(dtype))
+    with jax.enable_x64(True):
+        return jax.lax.convert_element_type(array, dtype.numpy)
+
+
+def _from_numpy(values, dtype):
+    """A copy of numpy values; C's conversion to another dtype, without a check."""
+    natural = dtypes.from_numpy(values.dtype.newbyteorder("="))
+    dtype = natural if dtype is None else dtype
+    if natural.is_complex and not dtype.is_complex and dtype is not dtypes.bool:
+        warnings.warn(COMPLEX_TO_REAL, UserWarning, stacklevel=4)
+        values = values.real
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.array(values, dtype=dtype.numpy)
+
+
+def _from_python(data, dtype):
+    """The numpy values of a number or of nested sequences."""
+    if isinstance(data, str | bytes):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    shape, leaves = _flatten(data)
+    if isinstance(leaves, np.ndarray):
+        return _from_numpy(leaves, dtype).reshape(shape)
+    kinds = set(map(type, leaves))
+    natural = _common_dtype(kinds, leaves)
+    if not kinds <= {bool, int, float, complex}:
+        leaves = [_number(leaf) for leaf in leaves]
+    values = np.array(leaves, dtype=None if leaves else natural.numpy)
+    if natural.category <= dtypes.INTEGRAL and values.dtype.kind not in "biu":
+        raise ValueError("Overflow when unpacking long long: an integer has more than 64 bits")
+    if dtype is None and values.dtype.kind == "u" and kinds <= {bool, int}:
+        raise ValueError("Overflow when unpacking long long: give dtype=torch.uint64")
+    return _fitted(values, natural if dtype is None else dtype).reshape(shape)
+
+
+def _flatten(data):
+    """The shape of nested sequences, and their elements in order: a list, or an array where only
+    arrays are left."""
+    shape, level = [], [data]
+    while level and _is_sequence(level[0]):
+        if all(isinstance(item, np.ndarray) for item in level):
+            _check_lengths([len(item) for item in level], len(shape))
+            joined = np.stack(level)
+            return (*shape, *joined.shape[1:]), joined
+        for item in level:
+            if not _is_sequence(item):
+                raise TypeError(
+                    f"not a sequence: {type(item).__name__} beside a list at dim {len(shape)}"
+                )
+        lengths = [len(item) for item in level]
+        _check_lengths(lengths, len(shape))
+        shape.append(lengths[0])
+        level = list(chain.from_iterable(level))
+    return tuple(shape), level
+
+
+def _check_lengths(lengths, dimension):
+    for length in lengths:
+        if length != lengths[0]:
+            raise ValueError(
+                f"expected sequence of length {lengths[0]} at dim {dimension} (got {length}): "
+                "the lists of one level must be equally long"
+            )
+
+
+def _is_sequence(item) -> bool:
+    if isinstance(item, np.ndarray):
+        return item.ndim > 0
+    return isinstance(item, list | tuple | range | memoryview | bytearray)
+
+
+def _common_dtype(kinds, leaves):
+    """The dtype of all elements together; of none, the default one."""
+    if not kinds:
+        return dtypes.get_default_dtype()
+    found = [_python_dtype(kind) for kind in kinds if kind in (bool, int, float, complex)]
+    found += {_leaf_dtype(leaf) for leaf in leaves if type(leaf) not in (bool, int, float, complex)}
+    common = found[0]
+    for each in found[1:]:
+        common = promotion.promote_types(common, each)
+    return common
+
+
+def _python_dtype(kind):
+    default = dtypes.get_default_dtype()
+    return _PYTHON.get(kind) or (default if kind is float else default.to_complex())
+
+
+def _leaf_dtype(leaf):
+    if isinstance(leaf, Tensor):
+        return leaf.dtype
+    if isinstance(leaf, np.generic | np.ndarray | jax.Array):
+        return dtypes.from_numpy(leaf.dtype)
+    if isinstance(leaf, str | bytes):
+        raise ValueError(f"too many dimensions '{type(leaf).__name__}'")
+    if isinstance(leaf, list | tuple):
+        raise TypeError(
+            f"'{type(leaf).__name__}' object stands beside numbers: lists must be equally deep"
+        )
+    for kind in (bool, int, float, complex):
+        if isinstance(leaf, kind):
+            return _python_dtype(kind)
+    raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
+
+
+def _number(leaf):
+    """An element as a Python number."""
+    if not hasattr(leaf, "item"):
+        return leaf
+    if isinstance(leaf, Tensor) and leaf.numel() != 1:
+        raise ValueError(
+            "only one element tensors can be converted to Python scalars: "
+            "join tensors with torch.stack"
+        )
+    return leaf.item()
+
+
+def _fitted(values, dtype):
+    """Numbers in a dtype: floats are cut to integers. Raises where they do not fit."""
+    if values.dtype.kind == "c" and not dtype.is_complex:
+        raise TypeError(f"must be real number, not complex: dtype is {dtype}; give the real parts")
+    if dtype.category == dtypes.INTEGRAL and values.size:
+        for extreme in (values.min(), values.max()):
+            _check_fit(extreme.item(), dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.astype(dtype.numpy)
+
+
+def _check_fit(number, dtype):
+    try:
+        promotion.checked_number(number, dtype)
+    except RuntimeError:
+        raise RuntimeError(
+            f"value cannot be converted to type {dtype.name} without overflow: {number!r}"
+        ) from None
+
+
+class Methods:
+    """Methods of `Tensor` that take data."""
+
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False) -> Tensor:
+        """A leaf with the values of `data`, of this tensor's dtype and device unless others are
+        asked for.
+
+        >>> jaxgrad.zeros(1).new_tensor([1, 2])
+        tensor([1., 2.])
+        """
+        if isinstance(data, Tensor):
+            warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=2)
+        dtype = self.dtype if dtype is None else dtype
+        device = self.device if device is None else device
+        return finish(_array_of(data, _asked(dtype), device), requires_grad)

@@ -1,0 +1,368 @@
+"""What belongs to a module: its parameters, buffers and submodules, by attribute."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterator
+
+from ..tape import mode
+from ..tape.tensor import Tensor
+from .parameter import Buffer, Parameter, TransientBuffer, kind_of
+
+VALUE = operator.attrgetter("_changes.value")
+
+
+class Changes:
+    """Tells one state of a module from another, for programs that were traced with it.
+
+    `value`: how often an attribute was changed, other than `training`.
+    """
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self):
+        self.value = 0
+
+    def count(self):
+        self.value += 1
+
+
+def note(module):
+    """Have the program that is being traced around this place serve only while the module is as it
+    is at the end of the trace, and in training as it is now.
+    """
+    scope = mode.scope.get()
+    if scope is not None:
+        scope.objects.depend(module, VALUE)
+        scope.objects.expect(module, "training")
+        if contents(module):
+            scope.objects.depend(module, contents)
+
+
+def contents(module) -> tuple:
+    """What is in the lists and dicts that are attributes of a module and that its `forward` names:
+    numbers and words, and which objects else.
+    """
+    code = getattr(type(module).forward, "__code__", None)
+    if code is None:
+        return ()
+    own = module.__dict__
+    found = ((name, own.get(name)) for name in _names(code))
+    return tuple((name, _told(value)) for name, value in found if type(value) in (list, dict))
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(code) -> tuple[str, ...]:
+    return tuple(name for name in code.co_names if not name.startswith("_"))
+
+
+def _told(value) -> list:
+    if type(value) is dict:
+        value = [each for pair in value.items() for each in pair]
+    return [each if type(each) in _COMPARED else id(each) for each in value]
+
+
+_COMPARED = (bool, int, float, str, type(None))
+
+
+class Members:
+    """The attributes of a module, and those that are its parameters, buffers and submodules."""
+
+    def __init__(self):
+        own = self.__dict__
+        own["training"], own["_changes"] = True, Changes()
+        own["_parameters"], own["_buffers"], own["_modules"] = {}, {}, {}
+        own["_non_persistent_buffers_set"] = set()
+
+    # ---- by attribute
+
+    def __getattr__(self, name: str):
+        for group in ("_parameters", "_buffers", "_modules"):
+            members = self.__dict__.get(group)
+            if members is not None and name in members:
+                if mode.lift is not None:
+                    note(self)
+                return members[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value):
+        own, kind = self.__dict__, _sort(value)
+        taken = _group_of(own, name)
+        group = taken if kind is None else kind
+        if group is None:
+            self._set_plain(name, value)
+        elif "_modules" not in own:
+            raise AttributeError(f"cannot assign {_WORDS[group]} before Module.__init__() call")
+        elif kind is None or _RANK.index(kind) > _RANK.index(taken or kind):
+            self._replace(taken, name, value)
+        else:
+            self._forget(name, kind)
+            self._add(kind, name, value)
+
+    def _set_plain(self, name, value):
+        before = self.__dict__.get(name, self)
+        object.__setattr__(self, name, value)
+        changes, scope = self.__dict__.get("_changes"), mode.scope.get()
+        if name == "training" and scope is not None:
+            scope.objects.settle(self, name)
+        if changes is None or before is value or _is_same_word(before, value):
+            return
+        # what forward sets while it is being traced is no change
+        if name != "training" and (scope is None or isinstance(value, Tensor)):
+            changes.count()
+
+    def _replace(self, group, name, value):
+        """Give a name that is taken by a member a value that is not of its sort."""
+        if value is None or (group == "_buffers" and isinstance(value, Tensor)):
+            self.__dict__[group][name] = value
+            self._changes.count()
+            return
+        if group == "_parameters":
+            raise TypeError(
+                f"cannot assign '{_type_of(value)}' as parameter '{name}' (torch.nn.Parameter or "
+                "None expected)"
+            )
+        if group == "_modules":
+            raise TypeError(
+                f"cannot assign '{_type_of(value)}' as child module '{name}' (torch.nn.Module or "
+                "None expected)"
+            )
+        raise TypeError(
+            f"cannot assign '{_type_of(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor "
+            "or None expected)"
+        )
+
+    def _add(self, group, name, value):
+        if group == "_parameters":
+            self.register_parameter(name, value)
+        elif group == "_buffers":
+            self.register_buffer(name, value, kind_of(value) is not TransientBuffer)
+        else:
+            self._modules[name] = value
+            self._changes.count()
+
+    def _forget(self, name, besides):
+        """Free a name for a member of another sort."""
+        self.__dict__.pop(name, None)
+        for group in _WORDS:
+            if group != besides:
+                self.__dict__[group].pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+
+    def __delattr__(self, name: str):
+        group = _group_of(self.__dict__, name)
+        if group is None:
+            object.__delattr__(self, name)
+        else:
+            del self.__dict__[group][name]
+            self._non_persistent_buffers_set.discard(name)
+        self._changes.count()
+
+    def __dir__(self):
+        members = (*self._parameters, *self._buffers, *self._modules)
+        names = {*object.__dir__(self), *members}
+        return sorted(name for name in names if not name[0].isdigit())
+
+    # ---- by name
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Make `param` a parameter of this name; None keeps the name free for one.
+
+        Raises KeyError for a name that is taken, empty, or has a dot, TypeError for what is no
+        parameter, ValueError for one that was computed.
+
+        >>> module = jaxgrad.nn.Module()
+        >>> module.register_parameter("scale", jaxgrad.nn.Parameter(jaxgrad.ones(1)))
+        >>> module.scale
+        Parameter containing:
+        tensor([1.], requires_grad=True)
+        """
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._check_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{_type_of(param)}' object to parameter '{name}' "
+                "(torch.nn.Parameter or None required)"
+            )
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
+                f"created explicitly: compute '{name}' in forward()."
+            )
+        self._parameters[name] = param
+        self._changes.count()
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Make `tensor` a buffer of this name: state that is no parameter, and is saved if
+        `persistent`. Raises as `register_parameter`.
+
+        >>> module = jaxgrad.nn.Module()
+        >>> module.register_buffer("steps", jaxgrad.zeros(()))
+        >>> [name for name, buffer in module.named_buffers()]
+        ['steps']
+        """
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{_type_of(tensor)}' object to buffer '{name}' (torch Tensor or "
+                "None required)"
+            )
+        self._buffers[name] = tensor
+        self._non_persistent_buffers_set.discard(name)
+        if not persistent:
+            self._non_persistent_buffers_set.add(name)
+        self._changes.count()
+
+    def add_module(self, name: str, module: Members | None) -> None:
+        """Make `module` a submodule of this name. Raises as `register_parameter`.
+
+        >>> module = jaxgrad.nn.Module()
+        >>> module.add_module("head", jaxgrad.nn.Linear(2, 1))
+        >>> module.head
+        Linear(in_features=2, out_features=1, bias=True)
+        """
+        if module is not None and not isinstance(module, Members):
+            raise TypeError(f"{_type_of(module)} is not a Module subclass")
+        self._check_name("module", name, self._modules)
+        self._modules[name] = module
+        self._changes.count()
+
+    def register_module(self, name: str, module: Members | None) -> None:
+        """Another name of `add_module`."""
+        self.add_module(name, module)
+
+    def _check_name(self, what, name, members):
+        if not isinstance(name, str):
+            raise TypeError(f"{what} name should be a string. Got {_type_of(name)}")
+        if hasattr(self, name) and name not in members:
+            raise KeyError(f"attribute '{name}' already exists")
+        if "." in name:
+            raise KeyError(f'{what} name can\'t contain ".", got: {name}')
+        if name == "":
+            raise KeyError(f'{what} name can\'t be empty string ""')
+
+    # ---- all of them
+
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Members]]:
+        """This module and all below it, each with the path of names that leads to it.
+
+        >>> [name for name, _ in jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).named_modules()]
+        ['', '0']
+        """
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        note(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                below = f"{prefix}{'.' if prefix else ''}{name}"
+                yield from module.named_modules(memo, below, remove_duplicate)
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Members]:
+        """This module and all below it."""
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
+
+    def named_children(self) -> Iterator[tuple[str, Members]]:
+        """The modules that are attributes of this one, each once, with their names."""
+        note(self)
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Members]:
+        """The modules that are attributes of this one."""
+        return (module for _, module in self.named_children())
+
+    def _named_members(
+        self, get_members_fn, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ):
+        """What `get_members_fn` lists of each module, each tensor once."""
+        seen = set()
+        inside = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        note(self)
+        for path, module in inside if recurse else [(prefix, self)]:
+            for name, member in get_members_fn(module):
+                if member is None or id(member) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(member))
+                yield f"{path}{'.' if path else ''}{name}", member
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters of this module, and if `recurse` of all below it, with their paths.
+
+        remove_duplicate: one that has several names is listed once.
+
+        >>> [name for name, _ in jaxgrad.nn.Linear(1, 2).named_parameters()]
+        ['weight', 'bias']
+        """
+        return self._named_members(_parameters_of, prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters of this module, and if `recurse` of all below it."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers of this module, and if `recurse` of all below it, with their paths."""
+        return self._named_members(_buffers_of, prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of this module, and if `recurse` of all below it."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+
+def _parameters_of(module):
+    return module._parameters.items()
+
+
+def _buffers_of(module):
+    return module._buffers.items()
+
+
+_WORDS = {"_parameters": "parameters", "_modules": "module", "_buffers": "buffer"}
+
+# a name of one of these cannot be given to one of those after it
+_RANK = tuple(_WORDS)
+
+
+def _sort(value) -> str | None:
+    """Where a value of a class of its own goes."""
+    if isinstance(value, Members):
+        return "_modules"
+    kind = kind_of(value) if type(value) is Tensor else None
+    if kind is None:
+        return None
+    return "_buffers" if issubclass(kind, Buffer) else "_parameters"
+
+
+def _group_of(own, name) -> str | None:
+    """Among which members a name is."""
+    for group in _WORDS:
+        if name in own.get(group, ()):
+            return group
+    return None
+
+
+def _is_same_word(one, other) -> bool:
+    """Whether two values are the same number or string."""
+    alike = type(one) is type(other) and type(one) in (int, float, str)
+    return alike and repr(one) == repr(other)  # 0.0 is not -0.0
+
+
+def _type_of(value) -> str:
+    return value.type() if isinstance(value, Tensor) else type(value).__name__

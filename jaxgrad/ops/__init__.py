@@ -1,0 +1,237 @@
+"""The operators: `jaxgrad.ops.<name>` of the shipped table, `jaxgrad.ops.<namespace>.<name>` of
+tables loaded at run time.
+
+Each is called with tensors, and is then recorded, or with JAX arrays, and is then a JAX function
+with its own derivatives.
+
+>>> import jax
+>>> jax.grad(jaxgrad.ops.abs)(0.0)   # PyTorch's convention; jax.numpy.abs has 1
+Array(0., dtype=float32, weak_type=True)
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import jax
+
+from .. import rules
+from ..core import primitive, shape_check
+from ..core.primitive import Overloads, Primitive
+from ..table import Table, TableError
+from ..table import load as load_table
+from .dispatch import operator
+from .documentation import document
+from .inplace import NAMES as INPLACE
+from .inplace import inplace_operator
+
+_METHOD = re.compile(r"\(Tensor(\([^)]*\))? self\b")
+
+
+class Library:
+    """The operators of one table: its rules as primitives, each made when it is first asked for.
+
+    `functions`: value functions and helpers by name; `parent`: the library whose operators and
+    helpers may be called too; `pointwise`: the operators that treat each place by itself, whose
+    results show the strides of their operands.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        functions: Mapping[str, Callable],
+        parent: Library | None = None,
+        pointwise: frozenset[str] = frozenset(),
+    ):
+        self.table, self.functions, self.parent = table, functions, parent
+        self.pointwise = pointwise
+        self.names = table.operators
+        self._overloads: dict[str, Overloads] = {}
+
+    @property
+    def methods(self) -> list[str]:
+        """The operators that take a tensor called `self` first, and their aliases."""
+        entries, aliases = self.table.entries, self.table.aliases
+        found = [n for n in entries if any(_METHOD.search(e.name.text) for e in entries[n])]
+        return found + [alias for alias, name in aliases.items() if name in found]
+
+    def canonical(self, name: str) -> str:
+        """The operator that `name` means: `abs` for `absolute`, `abs_` for `absolute_`."""
+        aliases, plain = self.table.aliases, name.removesuffix("_")
+        return aliases.get(name) or (f"{aliases[plain]}_" if plain in aliases else name)
+
+    def functional(self, name: str) -> str | None:
+        """The entry that an in-place operator is made of: its own, or that without the underscore;
+        None for a name that is no in-place operator.
+        """
+        if not name.endswith("_") or name in self.names:
+            return name if name.endswith("_") else None
+        base = name[:-1]
+        if self.parent is None and base not in INPLACE:
+            return None
+        return next((each for each in (base, f"_{base}") if each in self.names), None)
+
+    def find(self, name: str) -> Overloads:
+        """The operator of that name on JAX values; its entry is read when it is called. Raises
+        AttributeError.
+        """
+        name = self.table.aliases.get(name, name)
+        found = self._overloads.get(name)
+        if found is None:
+            if name not in self.names:
+                raise AttributeError(f"{self.table.path} has no operator {name!r}")
+            found = self._overloads.setdefault(
+                name, Overloads(name, functools.partial(self.primitives, name))
+            )
+        return found
+
+    def primitives(self, name: str) -> list[Primitive]:
+        """The overloads of an operator. Raises TableError where its entry is wrong."""
+        return [Primitive(rule, self.value_function(rule), self) for rule in self.table.rules(name)]
+
+    def value_function(self, rule):
+        """What computes the value: the entry's `forward`, else the function named for the overload
+        or for the operator.
+        """
+        schema = rule.schema
+        if rule.forward is not None:
+            return rule.forward.compile(tuple(argument.name for argument in schema.arguments), self)
+        names = [schema.name, schema.name[:-1]] if schema.inplace else [schema.name]
+        found = [
+            self.function(f"{name}_{schema.overload}") or self.function(name) for name in names
+        ]
+        return next(filter(None, found), None)
+
+    def function(self, name):
+        """The value function or helper of that name, the library's own before its parent's; None if
+        there is none.
+        """
+        found = self.functions.get(name)
+        return self.parent.function(name) if found is None and self.parent is not None else found
+
+    def __getitem__(self, name):
+        """What a formula means by the name of a function: an operator before a helper, the
+        library's own before its parent's.
+        """
+        if name in ("lax", "jnp"):
+            return jax.lax if name == "lax" else jax.numpy
+        if name in self.names:
+            return self.find(name)
+        if name in self.functions:
+            return self.functions[name]
+        if self.parent is None:
+            raise KeyError(name)
+        return self.parent[name]
+
+
+class Namespace(types.ModuleType):
+    """The operators of a library on tensors, as attributes."""
+
+    def __init__(self, name: str, library: Library):
+        super().__init__(name, f"Operators of {library.table.path}.")
+        self._library = library
+
+    def __getattr__(self, name):
+        library = self._library
+        canonical = library.canonical(name)
+        functional = library.functional(canonical)
+        if name.startswith("__") or (name not in library.names and functional is None):
+            raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
+        if canonical != name:
+            made = getattr(self, canonical)
+        elif functional is None:
+            made = document(operator(name, library.find), library, name)
+        else:
+            made = document(inplace_operator(name, functional, library.find), library, name)
+        setattr(self, name, made)
+        return made
+
+    def __dir__(self):
+        library = self._library
+        written = {f"{name.removeprefix('_')}_" for name in library.names if name[-1] != "_"}
+        inplace = (name for name in written if library.functional(library.canonical(name)))
+        return sorted({*library.names, *inplace})
+
+
+def public_functions(source) -> dict[str, Callable]:
+    """The functions of a module or a dict, by name; those whose name begins with an underscore are
+    left out.
+    """
+    members = source if isinstance(source, Mapping) else vars(source)
+    return {
+        name: member
+        for name, member in members.items()
+        if callable(member) and not name.startswith("_") and not inspect.isclass(member)
+    }
+
+
+def _shipped() -> Library:
+    path = Path(rules.__file__).parents[1] / "derivatives.yaml"
+    functions = {
+        name: f for family in rules.FAMILIES for name, f in public_functions(family).items()
+    }
+    pointwise = [
+        public_functions(family) for family in rules.FAMILIES if hasattr(family, "POINTWISE")
+    ]
+    names = frozenset(name for family in pointwise for name in family)
+    return Library(load_table(path, functions=frozenset(functions)), functions, pointwise=names)
+
+
+def load(path, namespace: str = "my", functions=None) -> Namespace:
+    """Load a table of your own: its operators become `jaxgrad.ops.<namespace>.<name>`.
+
+    path: a file in the format of derivatives.yaml; functions: a module or a dict with the value
+    functions and helpers that its formulas call beside the shipped operators. Raises TableError, a
+    ValueError, that lists every mistake of the file with its line and column; then nothing is
+    changed. ValueError for a namespace that is no identifier or is an operator's name.
+
+    >>> import pathlib, tempfile
+    >>> table = pathlib.Path(tempfile.mkdtemp(), "cube.yaml")
+    >>> _ = table.write_text('''
+    ... - name: cube(Tensor self) -> Tensor
+    ...   forward: self * self * self
+    ...   self: 3 * grad * self * self
+    ... ''')
+    >>> my = jaxgrad.ops.load(table)
+    >>> x = jaxgrad.tensor(2.0, requires_grad=True)
+    >>> jaxgrad.ops.my.cube(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+    if (
+        not namespace.isidentifier()
+        or namespace.startswith("_")
+        or namespace in (*library.names, "load")
+    ):
+        raise ValueError(f"namespace {namespace!r} must be a name that no operator has")
+    own = public_functions(functions or {})
+    known = frozenset(library.names | library.functions.keys())
+    table = load_table(path, functions=frozenset(own) | library.functions.keys(), operators=known)
+    table.check()
+    loaded = Library(table, own, library)
+    mistakes = shape_check.mistakes_of(loaded)
+    if mistakes:
+        raise TableError(mistakes)
+    made = Namespace(f"{__name__}.{namespace}", loaded)
+    setattr(sys.modules[__name__], namespace, made)
+    return made
+
+
+library = _shipped()
+primitive.op.find = library.find
+_operators = Namespace(__name__, library)
+
+
+def __getattr__(name):
+    return getattr(_operators, name)
+
+
+def __dir__():
+    loaded = [name for name, value in globals().items() if isinstance(value, Namespace)]
+    return sorted({*dir(_operators), *loaded, "load"} - {"_operators"})

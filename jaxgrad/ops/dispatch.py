@@ -1,0 +1,265 @@
+"""The one path of every operator on tensors: bind the arguments, find the call, run its kernel,
+record.
+
+All that depends on the arguments' types and not on their numbers is done once and kept in a `Plan`:
+which overload, how dtypes promote, the compiled kernel, what comes out. A later call of the same
+kind finds its plan by the abstract values of the tensors and the values of the rest.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+
+import jax
+import numpy as np
+
+from ..core import executor
+from ..core.overloads import resolve
+from ..core.primitive import ARRAY, Overloads, flatten
+from ..storage import inplace_check
+from ..storage.alias import watch
+from ..tape import dual, mode
+from ..tape.record import apply, finish
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import Tensor, current, is_concrete, is_moving, wrap
+
+# A number is an input of the kernel, so that a new one compiles nothing. These few are part of it:
+# formulas and XLA
+# have shorter forms for them, and they are all that much code uses.
+CONSTANTS = frozenset([-1, 0, 0.5, 1, 2, 3])
+
+
+def operator(name: str, find):
+    """An operator on tensors, and on JAX values where no argument is a tensor; as a method it binds
+    like a function.
+
+    `find` gives the operator on JAX values by name; it is asked at the first call.
+    """
+    made = Operator(name, find)
+    plan_of, general_call = made.plans.get, made.general_call
+
+    def call(*args, **kwargs):
+        # one or two tensors, most calls by far: without a loop
+        count = len(args)
+        if kwargs or count > 2 or mode.lift is not None:
+            return general_call(args, kwargs)
+        first = args[0] if count else None
+        if count == 2:
+            second = args[1]
+            if type(second) is not Tensor or type(first) is not Tensor:
+                return general_call(args, kwargs)
+            alias = first._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(first)
+            alias = second._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(second)
+            plan = plan_of((first._aval, second._aval))
+            if plan is not None:
+                mask = (first._tracked, second._tracked)
+                return finish(plan.call, args, (first._raw, second._raw), mask)
+        elif count and type(first) is Tensor:
+            alias = first._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(first)
+            plan = plan_of((first._aval,))
+            if plan is not None:
+                return finish(plan.call, args, (first._raw,), (first._tracked,))
+        return general_call(args, kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.operator = made
+    return call
+
+
+class Operator:
+    """The plans of an operator, and how a new one is made."""
+
+    def __init__(self, name: str, find):
+        self.name = name
+        self._find = find
+        self.plans: dict[tuple, Plan] = {}
+
+    @functools.cached_property
+    def overloads(self) -> Overloads:
+        return self._find(self.name)
+
+    @functools.cached_property
+    def varying(self) -> frozenset:
+        """Positions and names at which a number is data and no part of the program."""
+        found, fixed = set(), set()
+        for signature in self.overloads.signatures:
+            for position, argument in enumerate(signature.arguments):
+                kind = found if argument.type.base == "Scalar" else fixed
+                if argument.type.base != "Tensor":
+                    kind.update((position, argument.name))
+        return frozenset(found - fixed)
+
+    def general_call(self, args, kwargs):
+        """A call with keywords, lists or numbers, or of a kind that comes for the first time."""
+        if kwargs and kwargs.get("out") is not None:
+            return self.write_into(args, kwargs)
+        call, leaves = self.bind(args, kwargs)
+        return self.overloads(*args, **kwargs) if call is None else apply(call, leaves)
+
+    def write_into(self, args, kwargs):
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out")
+        call, leaves = self.bind(args, kwargs)
+        if call is None:
+            raise TypeError(
+                f"{self.name}(): out= takes a tensor, and one of the inputs must be one"
+            )
+        return inplace_check.write_into(self.name, call, leaves, out)
+
+    def bind(self, args, kwargs):
+        """The call that arguments make, and its leaves; (None, None) where none is a tensor."""
+        key = [self.key_of(position, value) for position, value in enumerate(args)]
+        for name, value in kwargs.items():
+            key.append((name, self.key_of(name, value)))
+        key, values = tuple(key), (*args, *kwargs.values())
+        plan = self.plans.get(key)
+        if plan is None:
+            return self.first_call(key, args, kwargs)
+        return plan.call, [_pick(values, place) for place in plan.places]
+
+    def key_of(self, place, value):
+        """What of an argument a plan depends on."""
+        kind = type(value)
+        if kind is Tensor:
+            return current(value)._aval
+        if kind is float or kind is int:
+            return kind if value not in CONSTANTS and place in self.varying else (kind, value)
+        if isinstance(value, Tensor):
+            return current(value)._aval
+        if kind is Varying and place in self.varying:
+            return value.kind
+        if kind is list or kind is tuple:
+            return tuple(
+                [
+                    current(item)._aval if type(item) is Tensor else self.key_of(None, item)
+                    for item in value
+                ]
+            )
+        return _Unhashable() if kind.__hash__ is None else (kind, value)
+
+    def first_call(self, key, args, kwargs):
+        if not any(map(_holds_tensor, (*args, *kwargs.values()))):
+            return None, None
+        overloads = self.overloads
+        chosen, bound = resolve(self.name, overloads.signatures, args, kwargs, _is_tensor)
+        signature, primitive = overloads.signatures[chosen], overloads.primitives[chosen]
+        kinds = [argument.type.base for argument in signature.arguments]
+        route = signature.route(args, tuple(kwargs))
+        # a default that is a number never varies
+        bound = [
+            _prepare(value, kind) if position in route else value
+            for position, (value, kind) in enumerate(zip(bound, kinds, strict=True))
+        ]
+        structure, leaves = flatten(bound, _is_leaf)
+        leaves = [leaf.value if type(leaf) is _Number else leaf for leaf in leaves]
+        call = primitive.call(structure, tuple([_input(leaf) for leaf in leaves]))
+        places = _places(route, structure)
+        values = (*args, *kwargs.values())
+        call = dual.extended(watch(executor.prepare(call)), leaves)
+        if all(_pick(values, place) is leaf for place, leaf in zip(places, leaves, strict=True)):
+            self.plans[key] = Plan(call, places)
+        return call, leaves
+
+
+class _Unhashable:
+    """A key that is never found again."""
+
+
+class _Number:
+    """A number that is data of a call."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+class Plan:
+    """The call that arguments of one kind make, and where among them its arrays are."""
+
+    __slots__ = ("call", "places")
+
+    def __init__(self, call, places):
+        self.call, self.places = call, places
+
+
+def _pick(values, place):
+    return values[place[0]][place[1]] if isinstance(place, tuple) else values[place]
+
+
+def _places(route, structure):
+    """Where the arrays of a structure come from: a place, or a place and the position in the list
+    there.
+    """
+    places = []
+    for position, part in enumerate(structure):
+        if part is ARRAY:
+            places.append(route[position])
+        elif isinstance(part, tuple):
+            places.extend((route[position], i) for i, item in enumerate(part) if item is ARRAY)
+    return places
+
+
+def _is_tensor(value) -> bool:
+    return isinstance(value, Tensor | jax.Array | np.ndarray)
+
+
+def _is_leaf(value) -> bool:
+    return isinstance(value, Tensor | _Number)
+
+
+def _holds_tensor(value) -> bool:
+    return (
+        any(map(_holds_tensor, value))
+        if isinstance(value, list | tuple)
+        else isinstance(value, Tensor)
+    )
+
+
+def _prepare(value, kind):
+    """A bound argument as a call takes it: arrays as tensors, numbers that vary marked, the rest as
+    it is.
+    """
+    if kind == "Tensor":
+        if isinstance(value, tuple):
+            return tuple(map(_as_tensor, value))
+        return _as_tensor(value)
+    if kind != "Scalar":
+        return value
+    if isinstance(value, Tensor):
+        if value._requires_grad or is_moving(value):
+            what, lost = ("requires grad", "gradient")
+            if not value._requires_grad:
+                what, lost = ("has a tangent of forward mode", "tangent")
+            raise TypeError(
+                f"a number is expected here, not a tensor that {what}: its {lost} would be lost"
+            )
+        if not is_concrete(value):
+            return value
+        value = value._array.item()
+    if type(value) is Varying:
+        return _Number(value)
+    return _Number(value) if isinstance(value, numbers.Number) and value not in CONSTANTS else value
+
+
+def _as_tensor(value):
+    if value is None or isinstance(value, Tensor):
+        return value
+    is_host = isinstance(value, np.ndarray)
+    # JAX would read a numpy array later, when its owner may have written to it
+    value = value.copy() if is_host else value
+    with jax.enable_x64(True):
+        # jnp.asarray compiles for each new shape
+        put = jax.device_put if is_host and not executor.is_traced() else jax.numpy.asarray
+        return wrap(put(value))
+
+
+def _input(leaf):
+    if isinstance(leaf, Tensor):
+        return leaf._aval
+    return leaf.kind if type(leaf) is Varying else type(leaf)

@@ -1,0 +1,114 @@
+"""In-place operators, `x.add_(y)`: the operator itself, and its result given to the tensor.
+
+Each is made from the functional entry of the table, whose formulas are its own; a table may have an
+entry of its own for one, `add_(Tensor(a!) self, ...)`.
+"""
+
+from __future__ import annotations
+
+from ..core import view_ops
+from ..storage.alias import assign
+from ..storage.inplace_check import fits, overwrite, permit, unexpanded
+from ..tape import mode
+from ..tape.mode import RECORD, current_mode
+from ..tape.record import finish
+from ..tape.tensor import Tensor
+from .dispatch import Operator
+
+# the operators of which PyTorch has an in-place form
+NAMES = frozenset([
+    "abs", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr",
+    "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bitwise_and", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clamp",
+    "clamp_max", "clamp_min", "conj_physical", "copy", "copysign", "cos", "cosh", "cumprod",
+    "cumsum", "deg2rad", "digamma", "div", "elu", "eq", "erf", "erfc", "erfinv", "exp", "exp2",
+    "expm1", "fill", "fill_diagonal", "float_power", "floor", "floor_divide", "fmod", "frac", "gcd",
+    "ge", "gt", "hardtanh", "heaviside", "hypot", "i0", "index_add", "index_copy", "index_fill",
+    "index_put", "index_reduce", "lcm", "ldexp", "le", "leaky_relu", "lerp", "lgamma", "log",
+    "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logit", "lt", "masked_fill", "masked_scatter", "mul", "nan_to_num", "ne", "neg",
+    "nextafter", "polygamma", "pow", "put", "reciprocal", "relu", "remainder", "renorm",
+    "round", "rsqrt", "scatter", "scatter_add", "scatter_reduce", "sgn", "sigmoid", "sign",
+    "silu", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "threshold",
+    "tril", "triu", "trunc", "xlogy", "zero",
+])  # fmt: skip
+
+
+# of all elements alike, so that several places may share one
+FILLING = frozenset(["fill_", "zero_"])
+
+
+def inplace_operator(name: str, functional: str, find):
+    """The in-place form of an operator; `find` gives the functional one on JAX values by name."""
+    made = InPlace(name, functional, find)
+    call_of, general_call = made.fitting.get, made.general_call
+
+    def call(*args, **kwargs):
+        if len(args) == 2 and not kwargs and mode.lift is None:
+            target, other = args
+            if type(target) is Tensor and type(other) is Tensor:
+                alias = target._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(target)
+                alias = other._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(other)
+                program = call_of((target._aval, other._aval))
+                if program is not None:
+                    return made.write(program, target, other, args)
+        return general_call(args, kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.operator = made
+    return call
+
+
+class InPlace(Operator):
+    """The plans of an operator that writes to its first argument.
+
+    `fitting`: for two tensors by their abstract values, the calls whose result needs no conversion.
+    """
+
+    def __init__(self, name, functional, find):
+        super().__init__(functional, find)
+        self.written_as = name
+        self.fitting: dict[tuple, object] = {}
+
+    def write(self, program, target, other, args):
+        mask = (target._tracked, other._tracked)
+        if True in mask or target._alias is not None or target._node is not None:
+            permit(self.written_as, target, True in mask)
+        made = finish(program, args, (target._raw, other._raw), mask)
+        follow = current_mode.get() is RECORD
+        assign(target, made, follow)
+        return target
+
+    def general_call(self, args, kwargs):
+        if not args or not isinstance(args[0], Tensor):
+            raise TypeError(
+                f"{self.written_as}() writes to its first argument, which must be Tensor, not "
+                f"{type(args[0]).__name__ if args else 'missing'}"
+            )
+        target = args[0]
+        if self.written_as in FILLING and view_ops.overlaps(target._aval):
+            whole = unexpanded(target)
+            if whole is not None:
+                self.general_call((whole, *args[1:]), kwargs)
+                return target
+        call, leaves = self.bind(args, kwargs)
+        overwrite(self.written_as, call, leaves, target)
+        if (
+            len(leaves) == len(args) == 2
+            and not kwargs
+            and call.only_arrays
+            and leaves[1] is args[1]
+        ):
+            self.remember(call, args)
+        return target
+
+    def remember(self, call, args):
+        """Keep a call of two tensors, of which the first cannot lose its history by it."""
+        target, other = args
+        tracked = call.tracked[0] and call.differentiable_outputs
+        if fits(call, target) and (tracked or not target._aval.differentiable):
+            self.fitting[target._aval, other._aval] = call

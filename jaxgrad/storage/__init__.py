@@ -1,0 +1,1 @@
+"""Memory that tensors share: views, and writes in place."""

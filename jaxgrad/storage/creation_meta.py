@@ -1,0 +1,60 @@
+"""How a view came to be, which decides whether it may be written to, and what its history is after
+a write to its base.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..tape.node import Node
+from ..tape.tensor import OWN_DTYPE, LeafState, Tensor
+
+# How a view came to be, which decides whether grad mode lets it be written to.
+# From NO_GRAD on, what a tracked write to its base would make of its history is not known.
+USUAL, ONE_OF_SEVERAL, NO_GRAD, NO_GRAD_SEVERAL, INFERENCE_MODE = range(5)
+FUNCTION, FUNCTION_SEVERAL = 5, 6
+
+
+def origin_of(tensor: Tensor) -> str:
+    """What a tensor is, in PyTorch's words: an output of a node."""
+    node = tensor._node
+    if not isinstance(node, Node):
+        return "One of several"
+    kind = re.sub(r"Backward\d*$", "", node.name())
+    return f"Output {tensor._nr} of {kind}"
+
+
+class Severed(LeafState):
+    """In the place of a leaf's state, of a view of which nobody can say what its history is."""
+
+    __slots__ = ("made", "origin")
+
+    def __init__(self, tensor: Tensor):
+        self.made, self.origin = tensor._alias.made, origin_of(tensor)
+        self.grad = self.hooks = self.post_hooks = self.tangents = None
+        self.grad_dtype = OWN_DTYPE
+
+    def node(self):
+        if self.made >= FUNCTION:
+            raise RuntimeError(
+                f"{self.origin} is a view and its base or another view of its base has been "
+                f"modified inplace. {IN_FUNCTION}"
+            )
+        raise RuntimeError(
+            f"A view was created in {WHERE[self.made]} mode and its base or another view of its "
+            f"base has been modified inplace with grad mode enabled. {AMBIGUOUS}"
+        )
+
+
+IN_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and "
+    "the autograd logic to handle view+inplace would override the custom backward associated with "
+    "the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+    "this by cloning the output of the custom Function."
+)
+WHERE = {NO_GRAD: "no_grad", NO_GRAD_SEVERAL: "no_grad", INFERENCE_MODE: "inference"}
+AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)

@@ -1,0 +1,263 @@
+"""Giving the result of an operator to a tensor that is there already: `x.add_(y)`, `out=z`.
+
+What PyTorch forbids is refused before anything is computed.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from ..core import executor, promotion, view_ops
+from ..core.aval import Aval, with_shape
+from ..core.primitive import ARRAY
+from ..tape.mode import INFERENCE, RECORD, current_mode
+from ..tape.record import apply
+from ..tape.tensor import INFERENCE_TENSOR, Tensor, current
+from ..tape.version_counter import counter_of
+from .alias import Alias, assign, begin, cut, lock, refuse_leak, root_of, snapshot, take
+from .creation_meta import (
+    AMBIGUOUS,
+    FUNCTION,
+    IN_FUNCTION,
+    INFERENCE_MODE,
+    NO_GRAD,
+    NO_GRAD_SEVERAL,
+    ONE_OF_SEVERAL,
+    WHERE,
+    origin_of,
+)
+
+SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not "
+    "allow the output views to be modified inplace. You should replace the inplace operation by an "
+    "out-of-place one."
+)
+OVERLAPPING = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single "
+    "memory location. Please clone() the tensor before performing the operation."
+)
+RESIZED = (
+    "{}(): An output with one or more elements was resized since it had shape {}, which does not "
+    "match the required output shape {}. Give an empty one, or one of that shape"
+)
+NOT_DIFFERENTIABLE = (
+    "functions with out=... arguments don't support automatic differentiation, but one of the "
+    "arguments requires grad."
+)
+
+
+def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
+    """Run a call and give its one result to a tensor, which is returned."""
+    permit(name, target, any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in leaves))
+    output = call.outputs[0]
+    check_fit(name, output, target)
+    made = apply(call, leaves)
+    forgets = current_mode.get() is RECORD and target._tracked and not made._tracked
+    if output.dtype is not target.dtype or forgets:
+        made = _copied(call, target, made)
+    assign(target, made, current_mode.get() is RECORD)
+    return target
+
+
+def check_fit(name, output: Aval, target: Tensor):
+    """Raises RuntimeError where a result has another shape, or a dtype that the target's cannot
+    hold."""
+    if output.shape != target.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+            f"{list(output.shape)}: {name} never enlarges the tensor it writes to"
+        )
+    if not promotion.can_cast(output.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {output.dtype.scalar_type} can't be cast to the desired output type "
+            f"{target.dtype.scalar_type}: {name} keeps the dtype of the tensor it writes to"
+        )
+
+
+def fits(call, target: Tensor) -> bool:
+    """Whether a call's result is what the target holds, without a conversion."""
+    output = call.outputs[0]
+    return output.shape == target.shape and output.dtype is target.dtype
+
+
+def _copied(call, target, made):
+    """The result in the target's dtype, and in its history, where all of it is overwritten."""
+    copy = call.primitive.scope["copy"].primitives[0]
+    program = copy.call((ARRAY, ARRAY, False), (target._aval, made._aval))
+    return apply(executor.prepare(program), [target, made])
+
+
+def _cast(call, made, dtype):
+    if made.dtype is dtype:
+        return made
+    to = call.primitive.scope["to"].primitives[0]
+    program = to.call((ARRAY, dtype, False, False), (made._aval,))
+    return apply(executor.prepare(program), [made])
+
+
+def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
+    """Raises RuntimeError where the tensor must not be written to.
+
+    tracked: whether the tensor or something that its new value comes from requires grad;
+    overlapping: whether places of it may share an element.
+    """
+    alias = current(target)._alias
+    if target._node is INFERENCE_TENSOR and current_mode.get() < INFERENCE:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
+            f"a clone to get a normal tensor before doing inplace update, here {name}"
+        )
+    is_view = alias is not None and alias.base is not None
+    if is_view:
+        _check_steps(alias.steps)
+    untold = is_view and alias.made >= NO_GRAD
+    if current_mode.get() is RECORD and (tracked or (untold and alias.base.requires_grad)):
+        if is_view:
+            _permit_view(name, target, alias)
+        if target._tracked and target._node is None:
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation. "
+                f"{name} on a leaf of shape {list(target.shape)} goes into no_grad()"
+            )
+    if target._aval.strides is not None and not overlapping and view_ops.overlaps(target._aval):
+        raise RuntimeError(f"{OVERLAPPING} {name} got one of shape {list(target.shape)}")
+
+
+def _check_steps(step):
+    while step is not None:
+        rule = step.call.primitive.rule
+        if not step.call.writable:
+            raise NotImplementedError(
+                f"{rule.schema.full_name} ({rule.path}:{rule.line}) is a view of a part of its "
+                "input: it can be written through only where its entry has `write:`"
+            )
+        step = step.before
+
+
+def unexpanded(target: Tensor) -> Tensor | None:
+    """What an expanded tensor was expanded from: to fill the one is to fill the other.
+
+    None where only a part of it is shown.
+    """
+    alias = current(target)._alias
+    steps = None if alias is None else alias.steps
+    while steps is not None and steps.call.primitive.rule.write is None:
+        steps = steps.before
+        shown = root_of(alias)._aval if steps is None else steps.call.outputs[0]
+        if not view_ops.overlaps(shown):
+            return cut(alias, steps)
+    return None
+
+
+def _permit_view(name, target, alias):
+    if alias.made >= FUNCTION:
+        why = IN_FUNCTION if alias.made == FUNCTION else SEVERAL
+        raise RuntimeError(f"{origin_of(target)} is a view and is being modified inplace. {why}")
+    if alias.made >= NO_GRAD:
+        now = "in normal mode" if alias.made == INFERENCE_MODE else "with grad mode enabled"
+        why = SEVERAL if alias.made == NO_GRAD_SEVERAL else AMBIGUOUS
+        raise RuntimeError(
+            f"A view was created in {WHERE[alias.made]} mode and is being modified inplace {now}. "
+            f"{why}"
+        )
+    if alias.made == ONE_OF_SEVERAL:
+        raise RuntimeError(
+            f"{origin_of(target)} is a view and is being modified inplace. {SEVERAL}"
+        )
+    # as the base was at its last reading: to read it now would bring in what is pending
+    if alias.base._tracked and alias.base._node is None:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. "
+            f"{name} on a view of a leaf of shape {list(alias.base.shape)} goes into no_grad()"
+        )
+
+
+def write_into(name: str, call, leaves, out):
+    """Run a call and give its results to the tensors `out`, which are returned."""
+    targets = list(out) if isinstance(out, tuple | list) else [out]
+    given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    if not all(isinstance(target, Tensor) for target in targets):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in (*given, *targets)):
+        raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
+    outputs = call.outputs
+    if len(outputs) != len(targets):
+        raise TypeError(f"{name}(): out= takes {len(outputs)} tensors, but got {len(targets)}")
+    for output, target in zip(outputs, targets, strict=True):
+        permit(name, target, False)
+        if not promotion.can_cast(output.dtype, target.dtype):
+            check_fit(name, with_shape(output, target.shape), target)
+    made = apply(call, leaves)
+    for result, target in zip([made] if isinstance(made, Tensor) else made, targets, strict=True):
+        give(name, _cast(call, result, target.dtype), target)
+    return out if isinstance(out, Tensor) else call.primitive.pack(targets)
+
+
+def give(name: str, made: Tensor, target: Tensor) -> Tensor:
+    """Put the numbers of one tensor into another, which takes its shape."""
+    permit(name, target, target.requires_grad)
+    if made.shape != target.shape:
+        if target.numel():
+            warnings.warn(RESIZED.format(name, list(target.shape), list(made.shape)), stacklevel=5)
+        move(target, made)
+    assign(target, made, False)
+    return target
+
+
+# tensors that come to show something else
+
+
+def move(target: Tensor, made: Tensor):
+    """Let a tensor show what another shows, in the other's memory; it keeps its own history.
+
+    What it shared memory with stays as it was.
+    """
+    refuse_leak(target, made)
+    with lock:
+        before = _stand_in(target)
+        target._raw, target._aval, target._alias = made._raw, made._aval, made._alias
+        if target._leaf is not None:
+            target._leaf.tangents = None
+        if before is not None:
+            begin(target).before = before
+
+
+def turn(target: Tensor, view_of, follow: bool):
+    """Make a tensor a view of itself, as `t_` does; `view_of` gives the view."""
+    alone = target._alias is None and not target._aval.dual
+    made = view_of(target)
+    shown = made._alias
+    if alone:
+        target._alias = None  # the view shares its memory, and is not kept
+    refuse_leak(target, made)
+    if not alone:
+        target._alias = _turned(target, shown)
+    elif target._leaf is not None:
+        target._leaf.tangents = None
+    target._aval = made._aval
+    take(target, made, follow)
+    counter_of(target).count()
+
+
+def _turned(target, shown):
+    """The alias of a tensor that becomes the view of itself whose alias is `shown`."""
+    if shown.base is not target:
+        alias = Alias(shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.made)
+        alias.tangents = shown.tangents
+        return alias
+    with lock:
+        alias = Alias(shown.storage, shown.place, shown.root, None, shown.steps)
+        alias.before = _stand_in(target)
+    return alias
+
+
+def _stand_in(target):
+    """What takes a tensor's place among those that were cut from it; None where there are none."""
+    alias = current(target)._alias
+    if alias is None or alias.base is not None:
+        return None
+    if alias.root is not None:
+        return alias.before
+    made = snapshot(target)
+    made._alias, made._counter = alias, target._counter
+    return made

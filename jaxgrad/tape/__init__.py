@@ -1,0 +1,1 @@
+"""Tensors, nodes, and what an operator records."""

@@ -1,0 +1,177 @@
+"""Running a program on tensors: its kernel on their arrays, and a node where one requires grad.
+
+Whoever calls this has seen to it that the tensors are current (`storage/alias.py`).
+"""
+
+from __future__ import annotations
+
+import jax
+
+from ..core.aval import IMMEDIATE, traced_aval
+from ..core.program import Program
+from . import mode, node_annotations, untracked_reason, version_counter
+from .mode import INFERENCE, MARK, RECORD, current_mode
+from .node import ProgramNode
+from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, is_moving, wrap
+
+# the program that computes tangents too, where a leaf has some; None until somebody first asks for
+# forward mode (tape/dual.py)
+with_tangents = None
+
+# called with each program whose reverse is asked for first (autograd/_engine/saved_tensor_hooks.py)
+offer = None
+
+_new = object.__new__
+_Tracer = jax.core.Tracer
+_plain = None  # the type of JAX's arrays, once a kernel has made one
+
+
+def _seen(result, aval):
+    """The abstract value of a result: a tracer where a kernel runs under somebody's trace, although
+    its inputs are concrete.
+    """
+    global _plain
+    if not isinstance(result, _Tracer):
+        _plain = type(result)
+    elif aval.mode == IMMEDIATE:
+        return traced_aval(aval, result)
+    return aval
+
+
+def apply(program: Program, leaves: list):
+    """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is
+    on.
+    """
+    if with_tangents is not None:
+        program = with_tangents(program, leaves)
+    if program.only_arrays:
+        arrays = [leaf._array for leaf in leaves]
+        mask = tuple([leaf._tracked for leaf in leaves])
+    else:
+        arrays = [getattr(leaf, "_array", leaf) for leaf in leaves]  # a number may be Varying
+        mask = tuple([isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves])
+    return finish(program, leaves, arrays, mask)
+
+
+def finish(program: Program, leaves, arrays, mask):
+    """`apply`, given the arrays of the leaves and for each leaf whether it requires grad."""
+    results = program.kernel(*arrays)
+    current = current_mode.get()
+    node, requires_grad = None, False
+    if current is RECORD:
+        if True in mask:
+            reverse = program.reverses.get(mask) or _reverse_of(program, mask)
+            if reverse.wanted:
+                node, requires_grad = _record(reverse, leaves, arrays, results), True
+    elif current >= INFERENCE:
+        node = INFERENCE_TENSOR
+    elif current == MARK and _is_derived(program, leaves, mask):
+        node = DERIVED
+    if program.single:
+        # as `_wrap`, without its call
+        aval = program.outputs[0]
+        if type(results) is not _plain:
+            aval = _seen(results, aval)
+        made = _new(Tensor)
+        made._raw = results
+        made._aval = aval
+        made._tracked = requires_grad
+        made._node = node
+        made._nr = 0
+        made._leaf = made._alias = made._counter = None
+        if program.attach is not None:
+            _note_births((made,))
+            program.attach(leaves, (made,))
+        if node_annotations.active:
+            _note(program, leaves, mask, node, (made,))
+        return made
+    several = list(_wrap_all(program, results, requires_grad, node))
+    if program.attach is not None:
+        _note_births(several)
+        program.attach(leaves, several)
+    if node_annotations.active:
+        _note(program, leaves, mask, node, several)
+    return program.result(several)
+
+
+def _record(reverse, leaves, arrays, results) -> ProgramNode:
+    for i in reverse.constants:
+        leaf = leaves[i]
+        if isinstance(leaf, Tensor) and leaf._node is INFERENCE_TENSOR:
+            refuse_inference(reverse.program.name, leaf)
+    # loops and no comprehensions: before Python 3.12 each of those is a call
+    saved, edges, single = [], [], reverse.program.single
+    for i in reverse.saved_inputs:
+        saved.append(arrays[i])
+    for i in reverse.saved_outputs:
+        saved.append(results if single else results[i])
+    for i in reverse.wanted:
+        leaf = leaves[i]
+        node = leaf._node
+        edges.append(edge_of(leaf) if node is None else (node, leaf._nr))
+    count = 1 if single else len(results)
+    if node_annotations.active:
+        return node_annotations.new_node(reverse, saved, edges, count, leaves)
+    return ProgramNode(reverse, saved, edges, count)
+
+
+def _note_births(results):
+    if mode.born is not None:
+        for made in results:
+            mode.born(made)
+
+
+def _note(program, leaves, mask, node, results):
+    _note_births(results)
+    if isinstance(node, version_counter.CheckedNode):
+        node.note_results(results)
+    if node_annotations.lines.get():
+        untracked_reason.note(program, leaves, mask, node, results)
+
+
+def _wrap_all(program, results, requires_grad, node):
+    differentiable = () if node is INFERENCE_TENSOR else program.differentiable_outputs
+    plain = INFERENCE_TENSOR if node is INFERENCE_TENSOR else None
+    for i, (result, aval) in enumerate(zip(results, program.outputs, strict=True)):
+        if i in differentiable:
+            yield _wrap(result, aval, requires_grad, node, i)
+        else:
+            yield _wrap(result, aval, False, plain, 0)
+
+
+def _is_derived(program, leaves, mask) -> bool:
+    """Whether results depend on something that requires grad, by a derivative."""
+    return bool(program.differentiable_outputs) and any(
+        tracked and (required or getattr(leaf, "_node", None) is DERIVED or _is_dual(leaf))
+        for leaf, required, tracked in zip(leaves, mask, program.tracked, strict=True)
+    )
+
+
+def _is_dual(leaf) -> bool:
+    return isinstance(leaf, Tensor) and is_moving(leaf)
+
+
+def _wrap(array, aval, requires_grad, node, output_nr):
+    if type(array) is not _plain:
+        aval = _seen(array, aval)
+    return wrap(array, aval, requires_grad, node, output_nr)
+
+
+def _reverse_of(program: Program, mask):
+    """The reverse program for the inputs that require grad and can have one."""
+    wanted = tuple(flag and tracked for flag, tracked in zip(mask, program.tracked, strict=True))
+    if not program.differentiable_outputs:
+        wanted = (False,) * len(mask)
+    offer(program)
+    reverse = program.reverses[mask] = program.reverse(wanted)
+    return reverse
+
+
+def refuse_inference(name: str, tensor: Tensor):
+    """Raises RuntimeError for an inference tensor, which must not be saved."""
+    if tensor.is_inference():
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+            f"inference mode in computation tracked by autograd: {name} got one of shape "
+            f"{list(tensor.shape)}; use its clone(), made outside of inference mode"
+        )

@@ -1,0 +1,403 @@
+"""The handle: what PyTorch code holds in its hands.
+
+A `Tensor` points to an immutable `jax.Array`. Its methods are in `frontend/methods.py` and made
+from the table; here is what makes it a tensor: its array, its abstract value, and its place in the
+graph.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+
+import jax
+
+from ..core import dtypes
+from ..core.aval import aval_of
+from ..core.device import device_of
+from . import mode
+from .mode import is_inference_mode_enabled
+from .node import AccumulateGrad, Node, leaf_lock, shown
+from .source_location import place_of_caller
+
+# marks, in the place of a node, a tensor made in inference mode
+INFERENCE_TENSOR = object()
+
+# likewise one that a Function's forward computed from something that requires grad
+DERIVED = object()
+
+NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+    "attribute won't be populated "
+    "during autograd.backward(). If you indeed want the .grad field to be populated for a "
+    "non-leaf Tensor, use "
+    ".retain_grad() on the non-leaf Tensor."
+)
+
+LEAVES_ONLY = "you can only change requires_grad flags of leaf variables."
+
+
+class Tensor:
+    """A multi-dimensional array with a gradient. Made by `jaxgrad.tensor` and every operator.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = (
+        "__weakref__",
+        # what it shares with tensors that alias it, and its version: see storage/alias.py
+        "_alias",
+        "_aval",
+        "_counter",
+        "_leaf",
+        # the array, the node and the number of its output, whether it requires grad: while another
+        # alias has been written to they are out of date, and `current` comes before reading them
+        "_node",
+        "_nr",
+        "_raw",
+        "_tracked",
+    )
+
+    # numpy leaves `array * tensor` to the tensor
+    __array_priority__ = 1000
+
+    _array = property(lambda self: current(self)._raw)
+    _grad_fn = property(lambda self: current(self)._node)
+    _output_nr = property(lambda self: current(self)._nr)
+    _requires_grad = property(lambda self: current(self)._tracked)
+
+    @property
+    def shape(self):
+        return self._aval.shape
+
+    @property
+    def dtype(self):
+        return self._aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._aval.shape)
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool):
+        if not isinstance(flag, bool):
+            raise RuntimeError(f"requires_grad must be a bool, not {type(flag).__name__}")
+        if flag and self.grad_fn is not None:
+            raise RuntimeError(f"{LEAVES_ONLY} {self._origin()}, and requires grad by that")
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, requires_grad: bool = True):
+        """Record operators on this leaf from now on, or no longer; returns the tensor itself.
+
+        Raises RuntimeError for a tensor that is not floating point or complex, or that was
+        computed.
+
+        >>> jaxgrad.zeros(2).requires_grad_()
+        tensor([0., 0.], requires_grad=True)
+        """
+        if not isinstance(requires_grad, bool):
+            kind = type(requires_grad).__name__
+            raise TypeError(
+                f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}"
+            )
+        if not requires_grad and self.grad_fn is not None:
+            raise RuntimeError(
+                f"{LEAVES_ONLY} If you want to use a computed variable in a subgraph that doesn't "
+                "require differentiation use var_no_grad = var.detach()."
+            )
+        if requires_grad and not self._aval.differentiable:
+            raise RuntimeError(
+                f"only Tensors of floating point and complex dtype can require gradients, not one "
+                f"of {self.dtype}"
+            )
+        if requires_grad and self._grad_fn is INFERENCE_TENSOR:
+            if not is_inference_mode_enabled():
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                    "allowed: use its clone()"
+                )
+            self._node = None  # from now on a leaf like others
+        if requires_grad and self._node is DERIVED:
+            self._node = None
+        current(self)._tracked = requires_grad
+        return self
+
+    @property
+    def grad_fn(self) -> Node | None:
+        node = self._grad_fn
+        # a leaf's value that was saved has the leaf's own node
+        is_shown = isinstance(node, Node) and type(node) is not AccumulateGrad
+        return shown(node) if is_shown else None
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._grad_fn is INFERENCE_TENSOR
+
+    @property
+    def grad(self) -> Tensor | None:
+        if mode.slot is not None:
+            mode.slot(self)
+        leaf = self._leaf
+        if leaf is not None and leaf.grad is not None:
+            return leaf.grad
+        if self.grad_fn is not None and not self.retains_grad:
+            warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return None
+
+    @grad.setter
+    def grad(self, gradient: Tensor | None):
+        if gradient is not None:
+            self._check_assigned(gradient)
+        if mode.slot is not None:
+            mode.slot(self, True)
+        leaf_state(self).grad = gradient
+
+    @grad.deleter
+    def grad(self):
+        self.grad = None
+
+    def _check_assigned(self, gradient):
+        if not isinstance(gradient, Tensor):
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type "
+                f"{type(gradient).__name__}"
+            )
+        if gradient is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if gradient.shape != self.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(gradient.shape)}' to a tensor of "
+                f"size "
+                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the "
+                f"same size"
+            )
+        wanted = _grad_dtype(self)
+        if wanted not in (None, gradient.dtype):
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{gradient.dtype}' to a tensor with "
+                f"grad_dtype '{wanted}'. Convert the gradient, or set the tensor's grad_dtype: to "
+                "that dtype, or to None for any"
+            )
+
+    @property
+    def grad_dtype(self) -> dtypes.dtype | None:
+        """The dtype of this leaf's `.grad`, to which gradients are converted: the tensor's own
+        unless another was set; None where any may be assigned.
+
+        Raises RuntimeError for a tensor that was computed, for a dtype that cannot hold the
+        gradient, and where there is a `.grad` of another dtype than is set.
+
+        >>> x = jaxgrad.ones(2, dtype=jaxgrad.float16, requires_grad=True)
+        >>> x.grad_dtype = jaxgrad.float32
+        >>> (x * 3).sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
+        """
+        if self.grad_fn is not None:
+            raise RuntimeError(f"grad_dtype can only be accessed on leaf tensors. {self._origin()}")
+        return _grad_dtype(self)
+
+    @grad_dtype.setter
+    def grad_dtype(self, dtype: dtypes.dtype | None):
+        if dtype is not None and not isinstance(dtype, dtypes.dtype):
+            kind = type(dtype).__name__
+            raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {kind}")
+        if self.grad_fn is not None:
+            raise RuntimeError(f"grad_dtype can only be set on leaf tensors. {self._origin()}")
+        if dtype is not None and not _holds(dtype, self.dtype):
+            raise RuntimeError(
+                f"grad_dtype '{dtype}' cannot hold the gradient of a tensor of dtype '{self.dtype}'"
+            )
+        state = leaf_state(self)
+        if state.grad is not None and dtype not in (None, state.grad.dtype):
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{dtype}' because there is already a gradient with "
+                f"dtype '{state.grad.dtype}': set .grad to None first"
+            )
+        state.grad_dtype = dtype
+
+    def _origin(self) -> str:
+        return f"This one, of shape {list(self.shape)}, was computed by {self.grad_fn.name()}"
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on this tensor, which is not a leaf."""
+        node = self.grad_fn
+        return node is not None and node.retained_at(self._output_nr) is self
+
+    def retain_grad(self):
+        """Have `.grad` filled although the tensor is not a leaf. Raises RuntimeError where no
+        gradient is required.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> y.sum().backward()
+        >>> y.grad
+        tensor([1., 1.])
+        """
+        if not self._requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.grad_fn is not None:
+            self._grad_fn.retain(self._output_nr, self)
+
+    @property
+    def device(self):
+        return device_of(self._array)
+
+
+# in the place of a leaf's grad_dtype: that of the leaf
+OWN_DTYPE = object()
+
+
+class LeafState:
+    """What few tensors have: a gradient, the dtype it is to have, a leaf's node, the hooks of a
+    leaf and those for what was accumulated in it, tangents, why it is not in the graph; and of a
+    parameter or buffer of a module the class that it is taken for (nn/parameter.py).
+
+    The leaf holds its node weakly, as the node holds the leaf: whoever has an edge keeps both.
+    """
+
+    __slots__ = ("causes", "grad", "grad_dtype", "hooks", "kind", "node", "post_hooks", "tangents")
+
+    def __init__(self):
+        self.grad = self.hooks = self.post_hooks = self.tangents = self.causes = None
+        self.kind = None
+        self.grad_dtype = OWN_DTYPE
+        self.node = lambda: None
+
+
+def leaf_state(tensor: Tensor) -> LeafState:
+    if tensor._leaf is None:
+        with leaf_lock:
+            tensor._leaf = tensor._leaf or LeafState()
+    return tensor._leaf
+
+
+def _grad_dtype(tensor: Tensor) -> dtypes.dtype | None:
+    asked = OWN_DTYPE if tensor._leaf is None else tensor._leaf.grad_dtype
+    return tensor.dtype if asked is OWN_DTYPE else asked
+
+
+def _holds(dtype, of) -> bool:
+    """Whether a gradient of `dtype` may stand for that of a tensor: real ones not for a complex."""
+    if of.is_complex or dtype.is_complex:
+        return dtype.is_complex
+    return dtype.is_floating_point or dtype is of
+
+
+def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tensor:
+    """A tensor of a JAX array or tracer."""
+    made = _new(Tensor)
+    made._raw = array
+    made._aval = aval_of(array) if aval is None else aval
+    made._tracked = requires_grad
+    made._node = node
+    made._nr = output_nr
+    made._leaf = made._alias = made._counter = None
+    if mode.born is not None:
+        mode.born(made)
+    return made
+
+
+def tangents_of(tensor: Tensor):
+    """What holds the tangents of a tensor, or of what it was cut from; None where nobody does."""
+    alias = tensor._alias
+    if alias is None:
+        return None if tensor._leaf is None else tensor._leaf.tangents
+    if alias.tangents is None and alias.root is not None:
+        return alias.root.tangents
+    return alias.tangents
+
+
+def is_moving(tensor: Tensor) -> bool:
+    """Whether a tensor has a tangent at a level of forward mode that has not ended."""
+    held = tangents_of(tensor) if current(tensor)._aval.dual else None
+    return held is not None and bool(held.of)
+
+
+def standing(tensor: Tensor, what: str) -> Tensor:
+    """The tensor itself. Raises RuntimeError where it has a tangent, which would be lost."""
+    if is_moving(tensor):
+        raise RuntimeError(
+            f"{what} a tensor of shape {list(tensor.shape)} that has a tangent of forward mode, "
+            "which would be lost: call jaxgrad's operators on it, or take the parts that "
+            "forward_ad.unpack_dual gives"
+        )
+    return tensor
+
+
+def current(tensor: Tensor) -> Tensor:
+    """The tensor itself, with the writes to what aliases it brought in, and an input of the trace
+    that has met it.
+    """
+    if mode.lift is not None:
+        mode.lift(tensor)
+    alias = tensor._alias
+    if alias is not None and alias.seen != alias.storage.epoch:
+        alias.refresh(tensor)
+    return tensor
+
+
+_new = object.__new__
+
+
+def edge_of(tensor: Tensor):
+    """Where a tensor's gradient goes: the node that made it, or its own `AccumulateGrad`, and the
+    output's number.
+    """
+    return known_edge_of(current(tensor))
+
+
+def known_edge_of(tensor: Tensor):
+    """`edge_of` a tensor whose place in the graph is known, be its array out of date."""
+    if tensor._node is not None:
+        return tensor._node, tensor._nr
+    state = leaf_state(tensor)
+    node = state.node()
+    if node is None:
+        with leaf_lock:
+            node = state.node()
+            if node is None:
+                node = AccumulateGrad(tensor)
+                state.node = weakref.ref(node)
+    return node, 0
+
+
+def is_concrete(tensor: Tensor) -> bool:
+    """Whether there are numbers: not while the tensor is being traced."""
+    return not isinstance(tensor._array, jax.core.Tracer)
+
+
+def concrete(tensor: Tensor, what: str):
+    """The tensor's array, finished. Raises RuntimeError under a trace, where there are no numbers
+    yet.
+    """
+    if not is_concrete(tensor):
+        scope = mode.scope.get()
+        known = None if scope is None else scope.numbers_of(tensor)
+        if known is not None:
+            return known
+        words = getattr(scope, "words", {}).get(what, "")
+        raise RuntimeError(
+            f"{words}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is "
+            "being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. Return the "
+            "tensor and read it outside, or use jaxgrad.where in place of an if. At "
+            + place_of_caller()
+        )
+    return tensor._array

@@ -1,0 +1,136 @@
+"""Versions: how often a tensor's memory was written to, and the check that PyTorch makes of it.
+
+What a node has saved stays what it was, so a gradient needs no check. Code whose authors rely on
+PyTorch's error can ask for it: then nodes note the versions of what they save, and look again when
+they run.
+"""
+
+from __future__ import annotations
+
+import contextvars
+
+from .node import FREED, Node, ProgramNode
+from .source_location import place_of_caller
+
+# whether nodes note versions and check them, here and now
+strict = contextvars.ContextVar("jaxgrad.strict_versions", default=False)
+
+# the `allow_mutation_on_saved_tensors` that is entered here and now
+mutation = contextvars.ContextVar("jaxgrad.allow_mutation", default=None)
+
+# False until somebody first asks for one of the two: what an operator reads at every call
+watching = False
+
+
+class Counter:
+    """The version of tensors that share memory.
+
+    `places`: the source lines of the writes since a node noted it first; None if none has.
+    """
+
+    __slots__ = ("places", "value")
+
+    def __init__(self):
+        self.value, self.places = 0, None
+
+    def count(self):
+        """Note a write."""
+        self.value += 1
+        if self.places is not None:
+            self.places.append(place_of_caller())
+
+
+def counter_of(tensor) -> Counter:
+    tensor._counter = tensor._counter or Counter()
+    return tensor._counter
+
+
+class Checks:
+    """The versions of what a node has saved, and the refusal where one has risen since."""
+
+    __slots__ = ("inside", "noted", "place")
+
+    def __init__(self):
+        self.inside, self.place = mutation.get(), place_of_caller()
+        self.noted = []
+
+    def note(self, tensor, source, output_nr, position=None):
+        """Note a tensor that was saved; `position`: where among the inputs, None for a result."""
+        counter = counter_of(tensor)
+        counter.places = [] if counter.places is None else counter.places
+        what = (tensor._aval, source, output_nr)
+        self.noted.append((counter, counter.value, len(counter.places), what, position))
+
+    def check(self, name: str):
+        """Raises RuntimeError where a version has risen, AssertionError outside of the
+        `allow_mutation_on_saved_tensors` in which it was noted. `name`: the node's."""
+        if self.inside is not None and mutation.get() is not self.inside:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
+                f"which the graph was originally recorded: {name}, at {self.place}"
+            )
+        if self.inside is not None or not strict.get():
+            return
+        for counter, version, write, what, _ in self.noted:
+            if counter.value != version:
+                raise RuntimeError(self.refusal(name, counter, version, write, *what))
+
+    def refusal(self, name, counter, version, write, aval, source, output_nr):
+        origin = "" if source is None else f", which is output {output_nr} of {source},"
+        return (
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: [torch.{aval.dtype.scalar_type}Tensor {list(aval.shape)}]{origin} is at "
+            f"version {counter.value}; expected version {version} instead. {name} saved it "
+            f"at {self.place}; it was written to at {counter.places[write]}. "
+            "Clone it before one of the two, or leave strict_versions: then the gradient is that "
+            "of the value that was saved"
+        )
+
+
+def source_of(tensor) -> str | None:
+    """The name of the node that a tensor comes from."""
+    return tensor._node.name() if isinstance(tensor._node, Node) else None
+
+
+class CheckedNode(ProgramNode):
+    """A node that checks the versions of what it has saved."""
+
+    __slots__ = ("checks", "kept")
+
+    def __init__(self, reverse, saved, edges, output_count, leaves):
+        self.checks = Checks()
+        super().__init__(reverse, saved, edges, output_count)
+        for position in reverse.saved_inputs:
+            leaf = leaves[position]
+            if hasattr(leaf, "_counter"):
+                self.checks.note(leaf, source_of(leaf), leaf._nr, position)
+
+    def note_results(self, tensors):
+        for position in self.reverse.saved_outputs:
+            self.checks.note(tensors[position], self.name(), position)
+
+    def written(self, made, target):
+        """What it computed is now the value of its first input, whose old one PyTorch keeps."""
+        results = [what for counter, _, _, what, _ in self.checks.noted if counter is made._counter]
+        self.checks.noted = [
+            entry for entry in self.checks.noted if entry[0] is not made._counter and entry[4] != 0
+        ]
+        for _, source, output_nr in results:
+            self.checks.note(target, source, output_nr)
+
+    @property
+    def saved(self):
+        if self.kept is not FREED and len(self.kept):
+            self.checks.check(self.name())
+        return self.kept
+
+    @saved.setter
+    def saved(self, saved):
+        self.kept = saved
+
+
+def new_node(reverse, saved, edges, output_count, leaves) -> ProgramNode:
+    """A node that checks versions, where that is asked for."""
+    if strict.get() or mutation.get() is not None:
+        return CheckedNode(reverse, saved, edges, output_count, leaves)
+    return ProgramNode(reverse, saved, edges, output_count)
