@@ -14,6 +14,7 @@ import contextlib
 import enum
 import importlib
 import inspect
+import math
 import re
 import textwrap
 import types
@@ -68,7 +69,7 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
-from types import TracebackType
+from types import ModuleType, TracebackType
 
 from numpy.typing import NDArray as _NDArray
 
@@ -88,6 +89,10 @@ PARAMETERS = {
     "fill_value": "_Number",
     "parameters": "Iterable[Tensor]",
     "params": "Iterable[Any]",
+    **dict.fromkeys(("size", "kernel_size", "output_size"), "_int | Sequence[_int]"),
+    **dict.fromkeys(("stride", "dilation", "output_padding"), "_int | Sequence[_int]"),
+    "padding": "_int | Sequence[_int] | _str",
+    "lr": "_float | Tensor",
     "size_average": "_bool | None",
     "reduce": "_bool | None",
 }
@@ -101,8 +106,35 @@ RETURNS = {
     )), TRANSFORM),
     **dict.fromkeys(("jaxgrad.from_jax", "jaxgrad.to_jax"), TRANSFORM),
     "jaxgrad.autograd.grad": "tuple[Any, ...]",
-    "jaxgrad.nonzero": "Any",
+    **dict.fromkeys((f"jaxgrad.Tensor.{name}" for name in (
+        "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "double", "float", "half", "int",
+        "long", "short", "where", "__getitem__", "__rfloordiv__", "__rmatmul__", "__rmod__",
+        "__rpow__", "__rtruediv__",
+    )), "Tensor"),
+    "jaxgrad.Tensor.__iter__": "Iterator[Tensor]",
+    "jaxgrad.Tensor.backward": "None",
+    **dict.fromkeys(("jaxgrad.dtype.to_complex", "jaxgrad.dtype.to_real"), "_dtype"),
 }  # fmt: skip
+SPECIAL_RETURNS = {
+    **dict.fromkeys(("__len__", "__int__", "__index__"), "_int"),
+    **dict.fromkeys(("__bool__", "__contains__"), "_bool"),
+    **{"__float__": "_float", "__complex__": "_complex", "__array__": "_NDArray[Any]"},
+}
+BUILT_IN_BASES = {
+    **{types.ModuleType: "ModuleType", tuple: "tuple[Any, ...]"},
+    **{list: "list[Any]", dict: "dict[Any, Any]", ("Size", tuple): "tuple[_int, ...]"},
+}
+
+# Members of a class that its instances get from elsewhere.
+WRITTEN_MEMBERS = {
+    "FunctionCtx": [
+        "@property",
+        "def saved_tensors(self) -> tuple[Tensor, ...]: ...",
+        "needs_input_grad: tuple[_bool, ...]",
+        "def __getattr__(self, name: _str) -> Any: ...",
+        "def __setattr__(self, name: _str, value: Any) -> None: ...",
+    ],
+}
 
 # Declarations that a signature cannot express.
 WRITTEN = {
@@ -211,8 +243,9 @@ class Annotations:
             return "_NDArray[Any]"
         if kind.__module__ == "builtins":
             return self.bare(kind.__name__)
+        known = {"Callable": "[..., Any]", "Mapping": "[Any, Any]"}
         if kind.__module__ == "collections.abc" and kind.__name__ in HEADER:
-            return "Callable[..., Any]" if kind.__name__ == "Callable" else f"{kind.__name__}[Any]"
+            return kind.__name__ + known.get(kind.__name__, "[Any]")
         return "_Number" if kind.__name__ == "Number" else "Any"
 
     def bare(self, name) -> str:
@@ -266,6 +299,11 @@ class Stub:
                 imports.append((self.homes.of(name, value), f"{name} as {name}"))
             else:
                 self.declare(name, value)
+        children = [name for name in MODULES if name.rpartition(".")[0] == self.name]
+        for child in children:
+            last = child.rpartition(".")[2]
+            if inspect.ismodule(getattr(self.module, last, None)):
+                imports.append((self.name, f"{last} as {last}"))
         aliases = [f"_{name} = {name}" for name in LATER] if self.name == "jaxgrad" else []
         used = {"Tensor", "Generator", *LATER} if self.name != "jaxgrad" else set()
         body = "\n".join(self.lines)
@@ -290,19 +328,20 @@ class Stub:
             kind = "Any" if value is None else self.annotations.text(type(value))
             self.lines.append(f"{name}: {kind}")
 
-    def function(self, name, function, path, decorator="", returned=None) -> list[str]:
+    def function(self, name, function, path, decorator="", is_method=False) -> list[str]:
         """The lines of a function, or of a method."""
         signature = signature_of(function)
         if signature is None:
             return [f"{decorator}def {name}(*args: Any, **kwargs: Any) -> Any: ..."]
         parameters = self.parameters(signature)
-        if returned is None:
-            returned = self.returned(function, signature, path)
+        if is_method:
+            parameters[:1] = ["self", *(p for p in parameters[:1] if p.startswith("*"))]
+        returned = self.returned(function, signature, path)
         return [*filter(None, [decorator]), f"def {name}({', '.join(parameters)}) -> {returned}: ..."]
 
     def parameters(self, signature) -> list[str]:
         found, star = [], False
-        given = list(signature.parameters.values())
+        given = [p for p in signature.parameters.values() if not p.name.startswith("_")]
         for position, parameter in enumerate(given):
             if parameter.kind is parameter.KEYWORD_ONLY and not star:
                 found.append("*")
@@ -334,9 +373,9 @@ class Stub:
         if parameter.annotation is not parameter.empty:
             found = self.annotations.text(parameter.annotation)
         elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            return "Any"
+            return PARAMETERS[parameter.name] if parameter.name == "size" else "Any"
         else:
-            found = PARAMETERS.get(parameter.name, "Any")
+            found = PARAMETERS.get(parameter.name) or kind_of_default(parameter.default)
         is_open = parameter.default is None and "None" not in found and found != "Any"
         return f"{found} | None" if is_open else found
 
@@ -345,6 +384,9 @@ class Stub:
             return RETURNS[path]
         if signature.return_annotation is not signature.empty:
             return self.annotations.text(signature.return_annotation)
+        name = path.rpartition(".")[2]
+        if name in SPECIAL_RETURNS:
+            return SPECIAL_RETURNS[name]
         if self.name == "jaxgrad.nn.functional":
             return "Tensor"
         return returned_by_code(function)
@@ -371,9 +413,13 @@ def signature_of(function):
             return None
 
 
+def kind_of_default(default) -> str:
+    """The type of an argument that has no annotation: that of its default."""
+    return f"_{type(default).__name__}" if type(default) in (bool, str) else "Any"
+
+
 def default_of(parameter) -> str:
-    simple = parameter.default is None or type(parameter.default) in (bool, int, str)
-    return repr(parameter.default) if simple else "..."
+    return stub_default(parameter.default)
 
 
 def returned_by_code(function) -> str:
@@ -421,6 +467,9 @@ def operator_lines(name, operator, annotations, as_method=False, inside="") -> l
     lines = list(dict.fromkeys(lines))
     marks = ["@overload\n"] if len(lines) > 1 else [""]
     doc = ops.library.table.doc(operator.operator.name)
+    for schema in schemas if as_method else ():
+        if len(schema.returns) > 1:
+            annotations.imported.add(("jaxgrad.ops", result_of(schema)))
     texts = [f"{marks[0]}def {name}{annotations.of_table(line)}: ..." for line in lines]
     if doc and not as_method:
         texts[0] = texts[0].removesuffix(" ...") + f'\n    """{doc}"""'
@@ -455,7 +504,9 @@ def variants(schema, inplace, as_method) -> list[str]:
 
 
 def stub_default(default) -> str:
-    return repr(default) if default is None or isinstance(default, bool | int | str) else "..."
+    """A default that a reader can use, else `...`."""
+    is_number = type(default) in (bool, int, float) and math.isfinite(default)
+    return repr(default) if default is None or type(default) is str or is_number else "..."
 
 
 def result_of(schema) -> str:
@@ -489,8 +540,8 @@ class ClassStub:
                 continue
             if base in self.stub.homes.classes:
                 yield self.stub.annotations.public(base)
-            elif base.__module__ == "builtins" or issubclass(base, enum.Enum) and base.__module__ == "enum":
-                yield self.stub.annotations.bare(base.__name__)
+            elif base.__module__ in ("builtins", "enum"):
+                yield BUILT_IN_BASES.get((self.name, base), BUILT_IN_BASES.get(base, base.__name__))
             elif base.__module__.startswith("jaxgrad"):
                 self.private.append(base)
                 yield from self.public_bases(base)
@@ -513,10 +564,12 @@ class ClassStub:
     def body(self) -> list[str]:
         found = []
         for name, hint in self.attributes().items():
-            if name not in self.members or not isinstance(self.members[name], property):
-                found.append(f"{name}: {hint}")
+            if name not in self.members:
+                found.append(f"{name}: {PROPERTIES.get((self.name, name), hint)}")
+        special = () if issubclass(self.kind, tuple) else SPECIAL
+        found += WRITTEN_MEMBERS.get(self.name, ())
         for name in sorted(self.members):
-            if (name in SPECIAL or not name.startswith("_")) and name not in self.attributes():
+            if name in special or not name.startswith("_"):
                 found += self.member(name, self.members[name])
         if self.name == "Tensor":
             found += self.protocol()
@@ -540,16 +593,33 @@ class ClassStub:
             mark = f"@{type(value).__name__}"
             return self.stub.function(name, value.__func__, path, mark)
         if hasattr(value, "operator"):
-            return operator_lines(name, value, self.stub.annotations, as_method=True)
+            is_method = not name.startswith("__")
+            lines = operator_lines(name, value, self.stub.annotations, as_method=True)
+            return lines if is_method else []
         if name == "__call__" and "__enter__" in self.members:
             return ["def __call__(self, function: _F) -> _F: ..."]
         if inspect.isfunction(value):
-            return self.stub.function(name, value, path)
-        if type(value).__name__ in ("member_descriptor", "getset_descriptor"):
-            return [f"{name}: Any"]
+            lines = self.stub.function(name, value, path, is_method=True)
+            return [f"{lines[0]}  # type: ignore[override]"] if self.changes(name) else lines
+        if inspect.ismemberdescriptor(value) or inspect.isgetsetdescriptor(value):
+            return [f"{name}: {PROPERTIES.get((self.name, name), 'Any')}"]
         if inspect.isclass(value) or value is None or callable(value):
             return [f"{name}: Any"]
         return [f"{name}: {self.stub.annotations.text(type(value))}"]
+
+    def changes(self, name) -> bool:
+        """Whether a method takes other arguments than that of a public base."""
+        bases = [b for b in self.kind.__mro__[1:] if b in self.stub.homes.classes and hasattr(b, name)]
+        if not bases or name.startswith("__"):
+            return False
+        own, inherited = (
+            list(inspect.signature(getattr(kind, name)).parameters.values())
+            for kind in (self.kind, bases[0])
+        )
+        if any(p.kind is p.VAR_KEYWORD for p in inherited):
+            return False
+        same = [p.name for p in own[: len(inherited)]] == [p.name for p in inherited]
+        return not same or any(p.default is p.empty for p in own[len(inherited) :])
 
     def property(self, name, value) -> list[str]:
         returned = "Any"
@@ -576,17 +646,24 @@ class ClassStub:
             schemas = [rule.schema for rule in ops.library.table.rules(value.operator.name)]
             unary = len([a for a in schemas[0].arguments if a.default is REQUIRED]) == 1
             other = "" if unary else ", other: Tensor | _Number | _NDArray[Any]"
-            found.append(f"def {name}(self{other}) -> Tensor: ...")
+            mark = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+            found.append(f"def {name}(self{other}) -> Tensor: ...{mark}")
         return found
 
 
 # Properties of Tensor that have no annotation in the source.
 PROPERTIES = {
+    ("BackwardCFunction", "saved_tensors"): "tuple[Tensor, ...]",
     ("Tensor", "shape"): "Size",
     ("Tensor", "dtype"): "_dtype",
     ("Tensor", "device"): "_device",
     **{("Tensor", name): "Tensor" for name in ("T", "H", "mT", "mH", "real", "imag", "data")},
     **{("Tensor", name): "_int" for name in ("itemsize", "nbytes")},
+    **{("dtype", name): "_int" for name in ("itemsize", "category")},
+    **{("dtype", f"is_{name}"): "_bool" for name in ("complex", "floating_point", "signed")},
+    **{("finfo", name): "_float" for name in ("eps", "max", "min", "resolution", "tiny")},
+    **{("iinfo", name): "_int" for name in ("bits", "max", "min")},
+    **{("device", "type"): "_str", ("device", "index"): "_int | None", ("dtype", "name"): "_str"},
 }
 
 
