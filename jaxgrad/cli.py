@@ -6,7 +6,6 @@ import argparse
 import ast
 import json
 import sys
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def main(arguments=None):
     results = [check_file(path, functions, operators) for path in options.files]
     found = [mistake for _, mistakes in results for mistake in mistakes]
     if options.json:
-        print(json.dumps([asdict(mistake) for mistake in found], indent=1))
+        print(json.dumps([mistake._asdict() for mistake in found], indent=1))
     for mistake in () if options.json else found:
         print(mistake)
     return max(status for status, _ in results)

@@ -71,6 +71,37 @@ def test_a_table_may_call_shipped_operators_and_its_own(tmp_path):
     assert jax.grad(loaded.doubled)(1.0) == 2
 
 
+def test_comparisons_of_ones_own_need_no_formula(tmp_path):
+    text = "- name: above(Tensor self, Scalar bound) -> Tensor\n  forward: self > bound\n"
+    loaded = ops.load(write(tmp_path, text), namespace="bare")
+    found = loaded.above(torch.tensor([1.0, 3.0], requires_grad=True), 2)
+    assert found.tolist() == [False, True] and not found.requires_grad
+
+
+@pytest.mark.parametrize(
+    "forward", ["self * 2", "(self > 0, self * 2)", "jnp.linalg.cholesky(self.reshape((7, 7)))"]
+)
+def test_an_operator_of_floats_without_a_formula_is_a_mistake(tmp_path, forward):
+    """Its gradient would be lost, or cannot be known to be: no made-up argument has 49 elements."""
+    path = write(tmp_path, f"- name: lost(Tensor self) -> Tensor\n  forward: {forward}\n")
+    with pytest.raises(TableError, match=r":1:9: lost: it has no formula, .*write a gradient"):
+        ops.load(path, namespace="lost")
+
+
+def test_overloads_with_more_tensors_are_tried_first(tmp_path):
+    """A tensor without dimensions stands for a number where no overload takes a tensor."""
+    text = (
+        "- name: plus.Scalar(Tensor self, Scalar other) -> Tensor\n  forward: self + other\n"
+        "  self: grad\n"
+        "- name: plus.Tensor(Tensor self, Tensor other) -> Tensor\n  forward: self + other\n"
+        "  self: grad\n  other: grad\n"
+    )
+    loaded = ops.load(write(tmp_path, text), namespace="plus")
+    x = torch.tensor(2.0, requires_grad=True)
+    assert loaded.plus(x, x).grad_fn.name() == "PlusBackward1"
+    assert loaded.plus(x, 2).grad_fn.name() == "PlusBackward0"
+
+
 def test_mistakes_are_all_reported_and_nothing_is_changed(tmp_path):
     text = (
         "- name: first(Tensor self) -> Tensor\n  forward: self\n  self: grda\n"

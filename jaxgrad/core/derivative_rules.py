@@ -91,7 +91,7 @@ class CallReverse(Reverse):
 
     def __init__(self, call, mask):
         super().__init__(call, mask)
-        self.node_name = call.primitive.rule.node or self.node_name
+        self.node_name = call.primitive.rule.node
         owners = {call.owners[i] for i in self.wanted}
         gradients = call.primitive.rule.gradients
         self.formulas = [(names, formula) for names, formula in gradients if owners & set(names)]

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..table import Formula, Rule, Word
+from ..table import Formula, Rule, Word, camel_case
 from . import aval, view_ops
 from .derivative_rules import CallReverse, TangentMap
 from .overloads import Signature, resolve
@@ -172,7 +172,7 @@ class Call(Program):
         self.mode = max(
             (i.mode for i in inputs if isinstance(i, aval.Aval)), default=aval.IMMEDIATE
         )
-        self.name = _node_name(primitive.name)
+        self.name = camel_case(primitive.name)
         self.tangent_maps: dict[tuple, TangentMap] = {}
 
     @functools.cached_property
@@ -321,13 +321,6 @@ def _zero_tangent(output):
     if jnp.issubdtype(output.dtype, jnp.inexact):
         return jnp.zeros_like(output)
     return np.zeros(output.shape, jax.dtypes.float0)
-
-
-def _node_name(operator: str) -> str:
-    """The name PyTorch gives a node of this operator, less the word Backward: `log_softmax` becomes
-    `LogSoftmax`, and `log1p` `Log1P`.
-    """
-    return "".join(word.title() for word in operator.split("_"))
 
 
 class Overloads:

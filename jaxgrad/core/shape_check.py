@@ -43,9 +43,21 @@ def mistakes_of(library) -> list[Mistake]:
         except NameError:  # a function that this check was not given
             continue
         for primitive in primitives:
-            if primitive.compute is not None:
+            if primitive.compute is not None and primitive.rule.has_no_formulas:
+                found.extend(_missing_formulas(primitive))
+            elif primitive.compute is not None:
                 found.extend(_mistakes_of_entry(primitive))
     return sorted(set(found))
+
+
+def _missing_formulas(primitive: Primitive) -> Iterator[Mistake]:
+    """The mistake of an entry without formulas, unless its outputs are integers or booleans."""
+    rule, calls = primitive.rule, list(_calls(primitive))
+    if not calls or any(output.differentiable for call in calls for output in call.outputs):
+        cause = "it has no formula, and not all its outputs are seen to be integers or booleans"
+        cure = "write a gradient for each Tensor, or `output_differentiability: [False]`"
+        name = rule.schema.full_name
+        yield Mistake(rule.path, *rule.places["name"], name, cause, cure)
 
 
 def _mistakes_of_entry(primitive: Primitive) -> list[Mistake]:
@@ -123,5 +135,6 @@ def _argument(argument, rule, shape, kinds):
         return (tensor, tensor) if kind.list else tensor
     if argument.default is not REQUIRED:
         return argument.default
-    value = NUMBERS.get(kind.base)
+    is_integral = any(dtype.category < dtypes.FLOATING for dtype in kinds)
+    value = 1 if kind.base == "Scalar" and is_integral else NUMBERS.get(kind.base)
     return (value,) * (kind.size or max(len(shape), 1)) if kind.list else value

@@ -92,8 +92,12 @@ class Library:
         return found
 
     def primitives(self, name: str) -> list[Primitive]:
-        """The overloads of an operator. Raises TableError where its entry is wrong."""
-        return [Primitive(rule, self.value_function(rule), self) for rule in self.table.rules(name)]
+        """The overloads of an operator, in the order in which a call tries them: those with more
+        tensors first, since a tensor may stand for a number too. Raises TableError where an entry
+        is wrong.
+        """
+        rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
+        return [Primitive(rule, self.value_function(rule), self) for rule in rules]
 
     def value_function(self, rule):
         """What computes the value: the entry's `forward`, else the function named for the overload

@@ -12,6 +12,7 @@ from .mistakes import Mistake as Mistake
 from .mistakes import TableError as TableError
 from .rule import NON_DIFFERENTIABLE as NON_DIFFERENTIABLE
 from .rule import Rule as Rule
+from .rule import camel_case as camel_case
 from .schema import REQUIRED as REQUIRED
 from .schema import Argument as Argument
 from .schema import Return as Return

@@ -12,7 +12,6 @@ def check(rule, mistake):
     """Tells `mistake(place, cause, cure)` all that is wrong with `rule`."""
     check_inputs(rule, mistake)
     if not rule.differentiable_outputs:
-        check_node(rule, mistake)
         return
     check_number_of_gradients(rule, mistake)
     if not has_wrong_styles(rule, mistake):
@@ -41,12 +40,6 @@ def check_inputs(rule, mistake):
     for name in rule.tensor_arguments:
         if name not in known:
             mistake(rule.places["name"], f"the Tensor {name!r} has no gradient", CHOICES)
-
-
-def check_node(rule, mistake):
-    if rule.node is not None:
-        cause = f"`node: {rule.node}`, and it is never recorded: no output is differentiable"
-        mistake(rule.places["name"], cause, "remove the line")
 
 
 def check_number_of_gradients(rule, mistake):

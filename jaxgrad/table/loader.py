@@ -109,7 +109,8 @@ class Table:
 
         rules = []
         for entry in self.entries[name]:
-            builder = RuleBuilder(entry, self.path, self.functions, self.callable, report)
+            number = sum(rule.is_recorded for rule in rules)
+            builder = RuleBuilder(entry, number, self.path, self.functions, self.callable, report)
             rule = builder.build()
             if rule:
                 check(rule, builder.mistake)

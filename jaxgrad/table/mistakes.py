@@ -1,7 +1,6 @@
 """What can be wrong with a table, and how it is said: path:line:column: entry: cause; cure."""
 
 import difflib
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,8 +15,7 @@ class Problem(NamedTuple):
     cure: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Mistake:
+class Mistake(NamedTuple):
     path: str
     line: int
     column: int

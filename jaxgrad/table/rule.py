@@ -19,7 +19,8 @@ from .reader import Collection, Scalar
 from .schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
-OWN_KEYS = ("doc", "example", "alias", "forward", "write", "node", "output_differentiability")
+FLAGS_KEY = "output_differentiability"
+OWN_KEYS = ("doc", "example", "alias", "forward", "write", "node", FLAGS_KEY)
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )
@@ -36,7 +37,11 @@ BROKEN = Word("broken")  # stands for a formula whose mistakes are reported alre
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One entry. `places`: where the formula of each input and output stands, and the `name`."""
+    """One entry.
+
+    `places`: where the formula of each input and output stands, and the `name`; `node`: the name of
+    its node; `has_no_formulas`: whether the entry says nothing about derivatives.
+    """
 
     schema: Schema
     forward: Formula | None
@@ -48,7 +53,8 @@ class Rule:
     outputs: tuple[str, ...]
     places: dict[str, tuple[int, int]]
     write: Formula | None = None
-    node: str | None = None
+    node: str = ""
+    has_no_formulas: bool = False
 
     @cached_property
     def tensor_arguments(self):
@@ -69,6 +75,11 @@ class Rule:
     def differentiable_outputs(self):
         flags = zip(self.outputs, self.output_differentiability, strict=True)
         return tuple(name for name, flag in flags if flag)
+
+    @cached_property
+    def is_recorded(self):
+        """Whether its calls can have a node: some output depends on some input differentiably."""
+        return bool(self.differentiable_inputs and self.differentiable_outputs)
 
     @property
     def inplace(self):
@@ -99,15 +110,31 @@ def is_integral(name):
     return bool(INTEGRAL.fullmatch(name))
 
 
+def camel_case(operator):
+    """An operator's name as PyTorch writes it in the names of nodes: `Log1P` for `log1p`."""
+    return "".join(word.title() for word in operator.split("_"))
+
+
+def node_name(operator, number):
+    """PyTorch's name for the node of an operator's overload.
+
+    As its code generator (torchgen, `load_derivatives.py`) does: the overloads that have
+    derivatives are numbered in the order of their entries, and `nll_loss_forward` has
+    `NllLossBackward0`.
+    """
+    return f"{camel_case(operator)}Backward".replace("ForwardBackward", "Backward") + str(number)
+
+
 class RuleBuilder:
     """Builds the Rule of one entry.
 
-    `functions` are the names of value functions and helpers, `callables` those and all operators;
-    `report(place, entry, cause, cure)` is told of every mistake.
+    `number`: how many earlier overloads have nodes; `functions`: the names of value functions and
+    helpers; `callables`: those and all operators; `report(place, entry, cause, cure)`: called for
+    each mistake.
     """
 
-    def __init__(self, entry, path, functions, callables, report):
-        self.entry, self.path, self.report = entry, path, report
+    def __init__(self, entry, number, path, functions, callables, report):
+        self.entry, self.number, self.path, self.report = entry, number, path, report
         self.functions, self.callables = functions, callables
         self.title = entry.name.text.partition("(")[0].strip()
         self.found = 0
@@ -128,15 +155,16 @@ class RuleBuilder:
         gradients = self.read_gradients(inputs)
         tangents = self.read_tangents(outputs, gradients)
         write = self.read_write()
-        flags = self.read_flags(inputs)
+        has_no_formulas = not (inputs or outputs or FLAGS_KEY in self.keys or self.schema.inplace)
+        flags = (False,) * len(self.outputs) if has_no_formulas else self.read_flags(inputs)
         if len(flags) != len(self.outputs):
             return None
         if not any(flags):
             gradients = self.without_formulas([*gradients, *tangents.items()])
-        places = self.places({**inputs, **outputs})
+        places, node = self.places({**inputs, **outputs}), self.read_node(any(flags))
         return Rule(
             self.schema, forward, tuple(gradients), tangents, flags,
-            self.path, self.entry.name.line, self.outputs, places, write, self.read_node(),
+            self.path, self.entry.name.line, self.outputs, places, write, node, has_no_formulas,
         )  # fmt: skip
 
     # the schema and its names
@@ -168,7 +196,7 @@ class RuleBuilder:
             for text in (*texts, *self.keys)
             for result, grad in NUMBERED.findall(text)
         ]
-        flags = self.values.get("output_differentiability")
+        flags = self.values.get(FLAGS_KEY)
         return max(1, len(getattr(flags, "items", ())), *(number + 1 for number in numbers))
 
     def check_names(self):
@@ -290,13 +318,20 @@ class RuleBuilder:
         scope = self.scope((*self.schema.names, "value"))
         return self.read_value("write", None, scope, ("write",))
 
-    def read_node(self):
-        """The name of its node where that is not the operator's own, else None."""
-        value = self.values.get("node")
-        name = getattr(value, "text", "")
-        if value is not None and not NODE.fullmatch(name):
-            self.mistake(value.place(), f"{shown(name)} is no name of a node", "NameBackward1, say")
-        return name or None
+    def read_node(self, is_differentiable):
+        """The name of the entry's node: under `node:` where it is not the default."""
+        default = node_name(self.schema.name, self.number)
+        if "node" not in self.values:
+            return default
+        place, name = self.values["node"].place(), getattr(self.values["node"], "text", "")
+        if not NODE.fullmatch(name):
+            self.mistake(place, f"{shown(name)} is no name of a node", "NameBackward1, say")
+        elif not is_differentiable:
+            cause = f"`node: {name}`, and it is never recorded: no output is differentiable"
+            self.mistake(place, cause, "remove the line")
+        elif name == default:
+            self.mistake(place, f"`node: {name}` is the default", "remove the line")
+        return name
 
     def read_gradients(self, keys):
         outputs = self.output_values()
@@ -342,8 +377,8 @@ class RuleBuilder:
 
     def read_flags(self, inputs):
         """Which outputs are differentiable: as in PyTorch the first, if a formula says `grad`."""
-        if "output_differentiability" in self.values:
-            return self.explicit_flags(self.values["output_differentiability"])
+        if FLAGS_KEY in self.values:
+            return self.explicit_flags(self.values[FLAGS_KEY])
         kinds = [r.type.tensor for r in self.schema.returns]
         kinds += [True] * (len(self.outputs) - len(kinds))
         floats = [

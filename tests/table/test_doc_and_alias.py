@@ -4,7 +4,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad import ops
-from jaxgrad.check import main
+from jaxgrad.cli import main
 from jaxgrad.table import TableError, loads
 
 ENTRY = "- name: {}(Tensor self) -> Tensor\n  forward: f(self)\n  self: grad\n"

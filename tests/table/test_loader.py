@@ -18,6 +18,14 @@ HELPERS = words(
 )
 
 
+ONE = "op(Tensor self) -> Tensor"
+TWO = "op(Tensor self) -> (Tensor a, Tensor b)"
+OLD = "op(Tensor self)"
+VIEW = "op(Tensor(a) self) -> Tensor(a)"
+INPLACE = "op_(Tensor(a!) self) -> Tensor(a!)"
+LIST = "op(Tensor self) -> Tensor[]"
+
+
 def sample():
     return load(SAMPLE, HELPERS)
 
@@ -138,6 +146,56 @@ def test_outputs_of_2018_are_as_many_as_are_spoken_of():
     assert loads(text, functions=["f"]).rules("op")[0].outputs == ("result0", "result1", "result2")
 
 
+def overloads(*lines, name="op"):
+    """The rules of overloads of one operator, which differ in the type of a second argument."""
+    types = ("Tensor", "Scalar", "int", "bool", "str")
+    text = "".join(
+        entry(*each, schema=f"{name}.{type_}(Tensor self, {type_} other) -> Tensor")
+        for type_, each in zip(types, lines, strict=False)
+    )
+    return loads(text, functions=["f"]).rules(name)
+
+
+BOTH, SELF = ["self, other: f(grad)"], ["self: grad"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "nodes"),
+    [
+        ("op", [BOTH], ["OpBackward0"]),
+        ("op", [BOTH, SELF, SELF], ["OpBackward0", "OpBackward1", "OpBackward2"]),
+        ("op", [BOTH, ["self: zeros"], SELF], ["OpBackward0", "OpBackward1", "OpBackward2"]),
+        ("op", [BOTH, [], SELF], ["OpBackward0", "OpBackward1", "OpBackward1"]),
+        ("op", [BOTH, ["self: non_differentiable"], SELF], ["OpBackward0", *["OpBackward1"] * 2]),
+        ("op", [BOTH, ["node: OpBackward0", *SELF]], ["OpBackward0", "OpBackward0"]),
+        ("op", [["node: XBackward0", *BOTH], SELF], ["XBackward0", "OpBackward1"]),
+        ("_log_softmax2d", [BOTH], ["LogSoftmax2DBackward0"]),
+        ("nll_loss_forward", [BOTH, SELF], ["NllLossBackward0", "NllLossBackward1"]),
+        ("forward_op", [BOTH], ["ForwardOpBackward0"]),
+    ],
+)
+def test_nodes_are_numbered_as_in_torchgen(name, lines, nodes):
+    """Counted are the overloads before that have derivatives, under whatever name."""
+    assert [rule.node for rule in overloads(*lines, name=name)] == nodes
+
+
+@pytest.mark.parametrize("schema", [ONE, TWO, "op(Tensor self, Tensor[] others)", LIST])
+def test_an_entry_without_formulas_is_not_differentiable(schema):
+    (found,) = loads(entry(schema=schema), functions=["f"]).rules("op")
+    assert found.differentiable_outputs == found.differentiable_inputs == ()
+    assert not found.is_recorded and found.has_no_formulas
+
+
+def test_an_entry_with_a_formula_for_one_tensor_needs_one_for_each():
+    for line in ("self: grad", "self: zeros", "self: non_differentiable", "result: auto"):
+        causes = [mistake.cause for mistake in mistakes(entry(line))]
+        assert "the Tensor 'other' has no gradient" in causes
+
+
+def test_an_in_place_entry_without_formulas_is_a_mistake():
+    assert "the Tensor 'self' has no gradient" in only(entry(schema=INPLACE)).cause
+
+
 def test_only_the_first_output_is_differentiable_where_a_formula_says_grad():
     text = entry("self: f(grad)", schema="op(Tensor self) -> (Tensor a, Tensor b)")
     assert loads(text, functions=["f"]).rules("op")[0].output_differentiability == (True, False)
@@ -158,8 +216,9 @@ def test_broken_entries_do_not_pass_when_read_late():
 
 
 def test_a_structural_mistake_is_raised_at_once_with_all_others():
-    found = mistakes(entry("self: f(grat)", "other: f(grad)") + "- name: op2(Tensor self)\n- 3\n")
-    assert [m.line for m in found] == [3, 5, 5, 6]
+    broken = entry("self: f(grat)", "other: f(grad)")
+    found = mistakes(broken + "- name: op2(Tensor self)\n  result: auto\n- 3\n")
+    assert [m.line for m in found] == [3, 5, 5, 7]
 
 
 def test_all_formulas_of_the_sample_compile():
@@ -225,14 +284,6 @@ def test_known_operators_may_be_called():
 
 # mistakes of one entry
 
-ONE = "op(Tensor self) -> Tensor"
-TWO = "op(Tensor self) -> (Tensor a, Tensor b)"
-OLD = "op(Tensor self)"
-VIEW = "op(Tensor(a) self) -> Tensor(a)"
-INPLACE = "op_(Tensor(a!) self) -> Tensor(a!)"
-LIST = "op(Tensor self) -> Tensor[]"
-
-
 @pytest.mark.parametrize(
     ("schema", "lines", "said"),
     [
@@ -267,6 +318,7 @@ LIST = "op(Tensor self) -> Tensor[]"
         (ONE, ["self: f(grad)", "node: Sum Backward"], "'Sum Backward' is no name of a node"),
         (ONE, ["self: f(grad)", "node: [Sum]"], "'' is no name of a node"),
         (ONE, ["output_differentiability: [False]", "node: Sum"], "it is never recorded"),
+        (ONE, ["self: f(grad)", "node: OpBackward0"], "`node: OpBackward0` is the default; remove"),
         (VIEW, ["self: auto"], "a view without a gradient formula and without `write:`"),
         (
             "op(Tensor(a) self, int value) -> Tensor(a)",
