@@ -8,7 +8,6 @@ needs no module without a stub.
 """
 
 import ast
-import builtins
 import collections.abc
 import contextlib
 import enum
