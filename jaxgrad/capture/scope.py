@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import threading
 import weakref
 
 import jax
@@ -21,7 +20,8 @@ from jax.extend.core import Primitive, set_current_trace, take_current_trace
 
 from ..core.aval import IMMEDIATE, traced_aval, with_dual
 from ..storage.alias import lock as writing
-from ..tape import mode, node_annotations, traced_hooks
+from ..tape import mode, traced_hooks
+from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
 from ..tape.source_location import place_of_caller
 from ..tape.symbolic_number import Varying
@@ -34,9 +34,6 @@ from .object_guards import Objects
 # `jit` turns into an argument. `number`: its position among the inputs.
 captured = Primitive("captured")
 captured.def_abstract_eval(lambda *, number, aval: aval)
-
-_lock = threading.Lock()
-_open = 0
 
 
 class Scope:
@@ -74,7 +71,7 @@ class Scope:
     def open(self):
         """Trace around this place; afterwards every tensor is what it was before."""
         token = mode.scope.set(self)
-        count_open(1)
+        intercept(read=_read, created=_created, grad=_grad)
         try:
             with take_current_trace() as self.trace:
                 pass
@@ -85,7 +82,7 @@ class Scope:
                 take_back()
             raise
         finally:
-            count_open(-1)
+            release("read", "created", "grad")
             mode.scope.reset(token)
             self.restore()
             self.forget()
@@ -302,15 +299,7 @@ def outside():
         mode.scope.reset(token)
 
 
-def count_open(change):
-    global _open
-    with _lock:
-        _open += change
-        mode.lift, mode.born, mode.slot = (_lift, _born, _slot) if _open else (None, None, None)
-        node_annotations.follow()
-
-
-def _lift(tensor: Tensor):
+def _read(tensor: Tensor):
     scope = mode.scope.get()
     if scope is None or (tensor._aval.mode != IMMEDIATE and not scope.is_inner):
         return
@@ -320,13 +309,13 @@ def _lift(tensor: Tensor):
         scope.meet(tensor)
 
 
-def _born(tensor: Tensor):
+def _created(tensor: Tensor):
     scope = mode.scope.get()
     if scope is not None:
         scope.make(tensor)
 
 
-def _slot(tensor: Tensor, written: bool = False):
+def _grad(tensor: Tensor, written: bool = False):
     scope = mode.scope.get()
     if scope is not None:
         scope.slot(tensor, written)

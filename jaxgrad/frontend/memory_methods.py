@@ -14,7 +14,7 @@ from ..core.aval import Size, strides_of
 from ..core.device import channels_last, contiguous_format, preserve_format
 from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
-from ..tape import dual, node_annotations, untracked_reason
+from ..tape import dual, interception, untracked_reason
 from ..tape.mode import RECORD, current_mode
 from ..tape.tensor import Tensor, current, is_moving
 
@@ -228,7 +228,7 @@ class Methods:
         """Make the tensor a leaf that requires no grad. Raises RuntimeError for a view."""
         if self._is_view():
             raise RuntimeError(DETACH_VIEW)
-        if node_annotations.active:
+        if interception.is_noted:
             untracked_reason.note_detached(self, self)
         if is_moving(self):
             move(self, detached(self))  # what was cut from it goes on to move

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
-from ..tape import mode
+from ..tape import interception
 from ..tape.hooks import Hooks, RemovableHandle, register
 from .backward_hooks import BackwardHook
 from .module_members import Changes, Members, note
@@ -57,7 +57,7 @@ class Called(Members):
             self.__dict__[kind] = ModuleHooks(self._changes)
 
     def __call__(self, *args, **kwargs):
-        if mode.lift is not None:
+        if interception.read is not None:
             note(self)
         own = self.__dict__
         if (

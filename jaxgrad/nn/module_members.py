@@ -6,7 +6,7 @@ import functools
 import operator
 from collections.abc import Iterator
 
-from ..tape import mode
+from ..tape import interception, mode
 from ..tape.tensor import Tensor
 from .parameter import Buffer, Parameter, TransientBuffer, kind_of
 
@@ -81,7 +81,7 @@ class Members:
         for group in ("_parameters", "_buffers", "_modules"):
             members = self.__dict__.get(group)
             if members is not None and name in members:
-                if mode.lift is not None:
+                if interception.read is not None:
                     note(self)
                 return members[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

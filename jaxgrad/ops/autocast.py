@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 
 from .. import ops
-from ..capture import scope
 from ..core import dtypes
 from ..core.device import device_of
 from ..tape import mode
+from ..tape.interception import intercept, release
 from ..tape.tensor import Tensor, current
 from .dispatch import Operator
 
@@ -31,10 +30,6 @@ _NAMES = {
     ),
     WIDEST: ("cat", "index_copy", "stack"),
 }  # fmt: skip
-
-_bind, _write_into = Operator.bind, Operator.write_into
-_lock = threading.Lock()
-_open = 0
 
 
 class Cache:
@@ -128,16 +123,9 @@ def widened(*arguments):
 # ---- switching
 
 
-def _bind_converted(self, args, kwargs):
-    policy = policies().get(self)
-    if policy is not None:
-        args, kwargs = converted(policy, args, kwargs)
-    return _bind(self, args, kwargs)
-
-
-def _write_unconverted(self, args, kwargs):
-    with entered(None):
-        return _write_into(self, args, kwargs)
+def _arguments(operator, args, kwargs):
+    policy = policies().get(operator)
+    return (args, kwargs) if policy is None else converted(policy, args, kwargs)
 
 
 def switch(casting):
@@ -146,7 +134,10 @@ def switch(casting):
     before = mode.casting.get()
     mode.casting.set(casting)
     if (before is None) != (casting is None):
-        _watch(1 if before is None else -1)
+        if before is None:
+            intercept(arguments=_arguments)
+        else:
+            release("arguments")
     return before
 
 
@@ -157,12 +148,3 @@ def entered(casting):
         yield
     finally:
         switch(before)
-
-
-def _watch(change):
-    global _open
-    with _lock:
-        _open += change
-        pair = (_bind_converted, _write_unconverted) if _open else (_bind, _write_into)
-        Operator.bind, Operator.write_into = pair
-    scope.count_open(change)

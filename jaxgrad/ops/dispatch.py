@@ -19,7 +19,7 @@ from ..core.overloads import resolve
 from ..core.primitive import ARRAY, Overloads, flatten
 from ..storage import inplace_check
 from ..storage.alias import watch
-from ..tape import dual, mode
+from ..tape import dual, interception
 from ..tape.record import apply, finish
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, is_concrete, is_moving, wrap
@@ -42,7 +42,7 @@ def operator(name: str, find):
     def call(*args, **kwargs):
         # one or two tensors, most calls by far: without a loop
         count = len(args)
-        if kwargs or count > 2 or mode.lift is not None:
+        if kwargs or count > 2 or interception.is_general:
             return general_call(args, kwargs)
         first = args[0] if count else None
         if count == 2:
@@ -100,6 +100,8 @@ class Operator:
         """A call with keywords, lists or numbers, or of a kind that comes for the first time."""
         if kwargs and kwargs.get("out") is not None:
             return self.write_into(args, kwargs)
+        if interception.arguments is not None:
+            args, kwargs = interception.arguments(self, args, kwargs)
         call, leaves = self.bind(args, kwargs)
         return self.overloads(*args, **kwargs) if call is None else apply(call, leaves)
 

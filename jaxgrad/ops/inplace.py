@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..core import view_ops
 from ..storage.alias import assign
 from ..storage.inplace_check import fits, overwrite, permit, unexpanded
-from ..tape import mode
+from ..tape import interception
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
 from ..tape.tensor import Tensor
@@ -44,7 +44,7 @@ def inplace_operator(name: str, functional: str, find):
     call_of, general_call = made.fitting.get, made.general_call
 
     def call(*args, **kwargs):
-        if len(args) == 2 and not kwargs and mode.lift is None:
+        if len(args) == 2 and not kwargs and not interception.is_general:
             target, other = args
             if type(target) is Tensor and type(other) is Tensor:
                 alias = target._alias

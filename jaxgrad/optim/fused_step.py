@@ -24,8 +24,8 @@ from ..core.program import Program
 from ..frontend import factories
 from ..storage.alias import assign
 from ..storage.inplace_check import permit
+from ..tape import interception
 from ..tape import mode as modes
-from ..tape import node_annotations
 from ..tape.mode import switch, with_grad
 from ..tape.record import apply
 from ..tape.symbolic_number import Varying
@@ -343,7 +343,7 @@ def filled(param: Tensor, value) -> Tensor:
 
 def put(target: Tensor, array):
     """Give a tensor another array, in place."""
-    alone = target._alias is None and not target._aval.mode and not node_annotations.active
+    alone = target._alias is None and not target._aval.mode and not interception.is_noted
     if alone and not isinstance(array, jax.core.Tracer):
         target._raw = array
         (target._counter or counter_of(target)).count()

@@ -22,7 +22,7 @@ from ..core import executor, view_ops
 from ..core.aval import IMMEDIATE, traced_aval
 from ..core.copy_slices import Step, Write, chain, in_order, same
 from ..core.program import still
-from ..tape import dual, node_annotations, untracked_reason, version_counter
+from ..tape import dual, interception, node_annotations, untracked_reason, version_counter
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch
 from ..tape.node import Node, ProgramNode
 from ..tape.record import apply
@@ -204,7 +204,7 @@ def detached(tensor: Tensor) -> Tensor:
     if tensor._node is INFERENCE_TENSOR:
         made._node = INFERENCE_TENSOR
     _detach((tensor,), (made,))
-    if node_annotations.active:
+    if interception.is_noted:
         untracked_reason.note_detached(tensor, made)
     return made
 
@@ -229,7 +229,7 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         with lock:
             _assign_alias(target, alias, made, follow)
     counter_of(target).count()
-    if node_annotations.active:
+    if interception.is_noted:
         untracked_reason.note_written(target, made)
     if made._aval.dual or target._aval.dual:
         dual.assign(target, made)

@@ -12,6 +12,7 @@ An operator with tangents is the operator itself, and for each level the program
 from __future__ import annotations
 
 import copy
+import functools
 
 import jax
 
@@ -20,16 +21,17 @@ from ..core.aval import with_dual, with_strides
 from ..core.copy_slices import Write
 from ..core.primitive import Call
 from ..core.program import Program, Reverse
-from . import record
+from . import interception, record
 from .dual_level import Level, Tangents, enabled, in_order, see_below, window
 from .mode import INFERENCE, current_mode
 from .node import ProgramNode
 from .tensor import LeafState, Tensor, current, edge_of, leaf_state, tangents_of, wrap
 
 
+@functools.cache
 def start():
     """Have operators look for tangents from now on."""
-    record.with_tangents = extended
+    interception.intercept(tangents=extended)
 
 
 # what a tensor has

@@ -56,11 +56,8 @@ def switch(wanted: int) -> int:
     return before
 
 
-# The function of state that is being traced around this place (capture/scope.py), and what tells it
-# of each tensor that is read, each that is made, and each whose `.grad` is read or written. They
-# are None while no such function is being traced anywhere, which is all that operators ask.
+# The innermost function that is being captured around this place (capture/scope.py).
 scope = contextvars.ContextVar("jaxgrad.scope", default=None)
-lift = born = slot = None
 
 # To which dtypes autocast converts here and now (ops/autocast.py): pairs of a type of device and a
 # dtype, None where it is off; and the parameters that have been converted since it was entered.

@@ -1,23 +1,20 @@
 """What nodes note beyond what gradients need: the source line that recorded them, the versions of
 what they save, and what saved-tensor hooks make of it.
 
-Nobody pays for it before somebody asks: `active` is all that an operator reads at every call.
+An operator reads `interception.is_noted` at every call, and does the rest only where that holds.
 """
 
 from __future__ import annotations
 
 import contextvars
+import functools
 import threading
 from typing import Any, NamedTuple
 
-from . import mode, version_counter
+from . import interception, mode, version_counter
 from .mode import switch, with_grad
 from .node import FREED, SECOND_TIME, Node, ProgramNode
 from .tensor import Tensor, wrap
-
-# whether new nodes look for what they should note
-active = False
-_asked = False  # whether somebody has asked for something that stays
 
 _lock = threading.Lock()
 
@@ -31,17 +28,10 @@ lines = contextvars.ContextVar("jaxgrad.lines", default=False)
 packing = contextvars.ContextVar("jaxgrad.saved_tensors_hooks", default=None)
 
 
+@functools.cache
 def activate():
-    """Have new nodes look for what they should note."""
-    global _asked
-    _asked = True
-    follow()
-
-
-def follow():
-    """Find out whether somebody asks for anything."""
-    global active
-    active = _asked or bool(observers) or mode.born is not None
+    """Make new nodes note what they are asked for, from now on."""
+    interception.intercept(annotations=True)
 
 
 def observe(observer):
@@ -49,7 +39,7 @@ def observe(observer):
     global observers
     with _lock:
         observers = (*observers, observer)
-        follow()
+    interception.intercept(annotations=True)
 
 
 def unobserve(observer):
@@ -57,7 +47,7 @@ def unobserve(observer):
     global observers
     with _lock:
         observers = tuple(each for each in observers if each != observer)
-        follow()
+    interception.release("annotations")
 
 
 def settings() -> tuple | None:

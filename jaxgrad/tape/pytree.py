@@ -10,7 +10,7 @@ import sys
 import jax
 
 from ..core.aval import aval_of
-from . import mode
+from . import interception
 from .mode import is_grad_enabled
 from .tensor import Tensor, standing
 
@@ -36,8 +36,8 @@ def _unflatten(_, children):
     made._node = made._leaf = made._alias = made._counter = None
     # JAX unflattens with whatever it carries: placeholders, specifications, not arrays alone
     made._aval = aval_of(array) if isinstance(array, jax.Array) else None
-    if mode.born is not None:
-        mode.born(made)
+    if interception.created is not None:
+        interception.created(made)
     return made
 
 

@@ -9,17 +9,10 @@ import jax
 
 from ..core.aval import IMMEDIATE, traced_aval
 from ..core.program import Program
-from . import mode, node_annotations, untracked_reason, version_counter
+from . import interception, node_annotations, untracked_reason, version_counter
 from .mode import INFERENCE, MARK, RECORD, current_mode
 from .node import ProgramNode
 from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, is_moving, wrap
-
-# the program that computes tangents too, where a leaf has some; None until somebody first asks for
-# forward mode (tape/dual.py)
-with_tangents = None
-
-# called with each program whose reverse is asked for first (autograd/_engine/saved_tensor_hooks.py)
-offer = None
 
 _new = object.__new__
 _Tracer = jax.core.Tracer
@@ -42,8 +35,8 @@ def apply(program: Program, leaves: list):
     """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is
     on.
     """
-    if with_tangents is not None:
-        program = with_tangents(program, leaves)
+    if interception.tangents is not None:
+        program = interception.tangents(program, leaves)
     if program.only_arrays:
         arrays = [leaf._array for leaf in leaves]
         mask = tuple([leaf._tracked for leaf in leaves])
@@ -82,14 +75,14 @@ def finish(program: Program, leaves, arrays, mask):
         if program.attach is not None:
             _note_births((made,))
             program.attach(leaves, (made,))
-        if node_annotations.active:
+        if interception.is_noted:
             _note(program, leaves, mask, node, (made,))
         return made
     several = list(_wrap_all(program, results, requires_grad, node))
     if program.attach is not None:
         _note_births(several)
         program.attach(leaves, several)
-    if node_annotations.active:
+    if interception.is_noted:
         _note(program, leaves, mask, node, several)
     return program.result(several)
 
@@ -110,15 +103,15 @@ def _record(reverse, leaves, arrays, results) -> ProgramNode:
         node = leaf._node
         edges.append(edge_of(leaf) if node is None else (node, leaf._nr))
     count = 1 if single else len(results)
-    if node_annotations.active:
+    if interception.is_noted:
         return node_annotations.new_node(reverse, saved, edges, count, leaves)
     return ProgramNode(reverse, saved, edges, count)
 
 
 def _note_births(results):
-    if mode.born is not None:
+    if interception.created is not None:
         for made in results:
-            mode.born(made)
+            interception.created(made)
 
 
 def _note(program, leaves, mask, node, results):
@@ -162,7 +155,7 @@ def _reverse_of(program: Program, mask):
     wanted = tuple(flag and tracked for flag, tracked in zip(mask, program.tracked, strict=True))
     if not program.differentiable_outputs:
         wanted = (False,) * len(mask)
-    offer(program)
+    interception.recording(program)
     reverse = program.reverses[mask] = program.reverse(wanted)
     return reverse
 

@@ -15,7 +15,7 @@ import jax
 from ..core import dtypes
 from ..core.aval import aval_of
 from ..core.device import device_of
-from . import mode
+from . import interception, mode
 from .mode import is_inference_mode_enabled
 from .node import AccumulateGrad, Node, leaf_lock, shown
 from .source_location import place_of_caller
@@ -150,8 +150,8 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
-        if mode.slot is not None:
-            mode.slot(self)
+        if interception.grad is not None:
+            interception.grad(self)
         leaf = self._leaf
         if leaf is not None and leaf.grad is not None:
             return leaf.grad
@@ -163,8 +163,8 @@ class Tensor:
     def grad(self, gradient: Tensor | None):
         if gradient is not None:
             self._check_assigned(gradient)
-        if mode.slot is not None:
-            mode.slot(self, True)
+        if interception.grad is not None:
+            interception.grad(self, True)
         leaf_state(self).grad = gradient
 
     @grad.deleter
@@ -310,8 +310,8 @@ def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tenso
     made._node = node
     made._nr = output_nr
     made._leaf = made._alias = made._counter = None
-    if mode.born is not None:
-        mode.born(made)
+    if interception.created is not None:
+        interception.created(made)
     return made
 
 
@@ -346,8 +346,8 @@ def current(tensor: Tensor) -> Tensor:
     """The tensor itself, with the writes to what aliases it brought in, and an input of the trace
     that has met it.
     """
-    if mode.lift is not None:
-        mode.lift(tensor)
+    if interception.read is not None:
+        interception.read(tensor)
     alias = tensor._alias
     if alias is not None and alias.seen != alias.storage.epoch:
         alias.refresh(tensor)

@@ -19,7 +19,7 @@ import jaxgrad
 from jaxgrad.autograd._engine import observers
 from jaxgrad.autograd._inspect import anomaly_detection
 from jaxgrad.core import executor
-from jaxgrad.tape import node_annotations
+from jaxgrad.tape import interception, node_annotations
 
 NAN = float("nan")
 
@@ -660,7 +660,7 @@ def assert_nobody_looks_on():
 
 
 def test_M01_nothing_is_left_behind():
-    before, x = node_annotations.active, leaf(jaxgrad, 0.0)
+    before, x = interception.is_noted, leaf(jaxgrad, 0.0)
     assert_nobody_looks_on()
     with anomaly(jaxgrad), anomaly(jaxgrad, check_nan=False):
         assert all(p.kernel is not p.unobserved for p in list(executor._prepared))
@@ -668,7 +668,7 @@ def test_M01_nothing_is_left_behind():
     with anomaly(jaxgrad):
         said(root_of_zero, jaxgrad)
     assert_nobody_looks_on()
-    assert node_annotations.active == before
+    assert interception.is_noted == before
     assert (x * 2).grad_fn.metadata == {}
 
 

@@ -20,7 +20,7 @@ import jaxgrad
 from jaxgrad.autograd import profiler
 from jaxgrad.autograd._engine import observers
 from jaxgrad.core import executor
-from jaxgrad.tape import node_annotations
+from jaxgrad.tape import interception, node_annotations
 
 # ---- O01: profile
 
@@ -525,14 +525,14 @@ def test_O01_many_threads_that_profile():
 
 
 def test_O01_nothing_is_left_behind():
-    before = node_annotations.active
+    before = interception.is_noted
     with profiler.profile(profile_memory=True), profiler.emit_nvtx():
         assert executor.observers and observers._started
         square(jaxgrad.ones(2).requires_grad_())
     assert (
         executor.observers == () and node_annotations.observers == () and observers._started == ()
     )
-    assert node_annotations.active == before
+    assert interception.is_noted == before
     assert all(p.kernel is p.unobserved for p in list(executor._prepared))
     assert not jaxgrad.autograd._profiler_enabled()
     made = jaxgrad.ones(3).atan()  # and compiling is not listened to

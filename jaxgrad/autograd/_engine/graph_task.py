@@ -18,7 +18,7 @@ from ...core import executor
 from ...core.aval import IMMEDIATE
 from ...core.strides import is_dense
 from ...storage.alias import assign
-from ...tape import dual, dual_level, mode, node_annotations, traced_hooks
+from ...tape import dual, dual_level, interception, node_annotations, traced_hooks
 from ...tape.mode import is_grad_enabled, switch, with_grad
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
 from ...tape.record import apply
@@ -229,8 +229,8 @@ class Pass:
 
     def accumulate(self, leaf: Tensor, gradient):
         """Add to the `.grad` of a leaf: in place, or under `create_graph` by a new tensor."""
-        if mode.slot is not None:
-            mode.slot(leaf)
+        if interception.grad is not None:
+            interception.grad(leaf)
         _refuse_leak(leaf, gradient)
         with leaf_lock:
             before = leaf_state(leaf).grad

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from ...core.primitive import Call
-from ...tape import node_annotations, record
+from ...tape import interception, node_annotations
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
 from ...tape.tensor import Tensor, wrap
 from ..grad_mode import _Mode
@@ -225,4 +225,4 @@ def disable_saved_tensors_hooks(error_message: str):
         _disabled.reset(token)
 
 
-record.offer = offer
+interception.intercept(recording=offer)

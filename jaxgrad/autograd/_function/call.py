@@ -14,7 +14,13 @@ import jax
 
 from ... import ops
 from ...core import executor
-from ...tape import dual_level, node_annotations, record, untracked_reason, version_counter
+from ...tape import (
+    dual_level,
+    interception,
+    node_annotations,
+    untracked_reason,
+    version_counter,
+)
 from ...tape.mode import INFERENCE, MARK, PLAIN, RECORD, current_mode, is_grad_enabled, off
 from ...tape.node import FREED, SECOND_TIME, Node, next_sequence_number
 from ...tape.record import refuse_inference
@@ -233,7 +239,7 @@ def begin(cls, args):
     recorded = bool(edges)
     if recorded:
         number = next_sequence_number()  # higher than those of the leaves' new nodes
-    moved = () if record.with_tangents is None or now >= INFERENCE else moving(args)
+    moved = () if interception.tangents is None or now >= INFERENCE else moving(args)
     output = forward(cls, ctx, args, recorded or bool(moved), now)
     if not ctx._reserved.isdisjoint(ctx.__dict__):
         put_aside(ctx)
@@ -245,7 +251,7 @@ def begin(cls, args):
             ctx.sequence = number
         if ctx.to_save:
             keep(ctx, output, made, before)
-        if node_annotations.active:
+        if interception.is_noted:
             node_annotations.note(ctx)
             if node_annotations.lines.get():
                 untracked_reason.note_call(ctx, args, made if isinstance(made, tuple) else (made,))
@@ -294,7 +300,7 @@ def run_forward(cls, ctx, args, within, turned_off):
     before, outer, seen = current_mode.get(), off.get(), None
     current_mode.set(within)
     off.set(turned_off)
-    if record.with_tangents is not None and within != RECORD and dual_level.is_any_begun():
+    if interception.tangents is not None and within != RECORD and dual_level.is_any_begun():
         seen = dual_level.hide()  # the tangents are the author's business
     try:
         if cls.setup_context is user_rules.BASE.setup_context:

@@ -6,7 +6,7 @@ import jax
 
 from ...core import executor
 from ...core.program import bare
-from ...tape import dual, record
+from ...tape import dual, interception
 from ...tape.dual_level import enabled, in_order, see_below, window
 from ...tape.mode import PLAIN, RECORD, current_mode, switch
 from ...tape.tensor import Tensor, edge_of, wrap
@@ -27,7 +27,7 @@ def moving(args) -> list:
     """The levels at which arguments have tangents, the outermost first, each with what they have
     there.
     """
-    if record.with_tangents is None or not enabled.get():
+    if interception.tangents is None or not enabled.get():
         return []
     tensors = [a for a in args if isinstance(a, Tensor)]
     return [
