@@ -1,15 +1,15 @@
-"""The type stubs of jaxgrad's public modules: operators from the table, the rest from what the
-modules hold when they are imported.
+"""The type stubs of jaxgrad's public modules: operators from the table, everything else from the
+imported modules.
 
     python tests/stubs.py      writes them (`make stubs`)
 
-A stub stands beside its module. It names only what is public, so that a type checker that reads it
-needs no module without a stub.
+A stub stands beside its module. Stubs import only stubs, so that a type checker reads none of the
+modules that users do not call. What the source annotates is taken from there; the tables below
+hold the types of what it leaves open.
 """
 
 import ast
 import collections.abc
-import contextlib
 import enum
 import importlib
 import inspect
@@ -20,16 +20,13 @@ import types
 import typing
 from pathlib import Path
 
-import numpy
-
 import jaxgrad
 from jaxgrad import ops
-from jaxgrad.ops.documentation import public_name, python_type, takes_out
+from jaxgrad.frontend.methods import PROTOCOL
+from jaxgrad.ops.documentation import public_name, python_type, sentence, takes_out
 from jaxgrad.table import REQUIRED
 
-ROOT = Path(jaxgrad.__file__).parent
-
-# An object is declared in the first of these modules that has it; the others import it from there.
+# An object is declared in the first of these modules that offers it; the others import it.
 MODULES = (
     "jaxgrad.ops",
     "jaxgrad",
@@ -62,121 +59,136 @@ MODULES = (
     "jaxgrad.utils.hooks",
 )
 
+# Names such as `float` and `dtype` are dtypes, methods and properties in some stubs. So types go by
+# names that begin with an underscore; the tables below have them without it.
 HEADER = '''\
 # Made by `make stubs`; do not edit.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 from types import ModuleType, TracebackType
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Number: TypeAlias = _bool | _int | _float | _complex
 '''
+ALIASED = ("dtype", "device", "layout", "memory_format")
+PLAIN = re.compile(rf"\b(bool|complex|float|int|str|Number|NDArray|F|{'|'.join(ALIASED)})\b(?!: [^.])")
 
-# Parameters that have no annotation in the source, by their PyTorch names.
+# ---- types that the source leaves open
+
+# parameters by name
 PARAMETERS = {
     **dict.fromkeys(("input", "target", "input1", "input2", "x1", "x2", "tensor"), "Tensor"),
     **dict.fromkeys(("anchor", "positive", "negative", "query", "key", "value"), "Tensor"),
     **dict.fromkeys(("weight", "bias", "pos_weight", "running_mean", "running_var"), "Tensor"),
     **dict.fromkeys(("func", "function", "closure"), "Callable[..., Any]"),
-    **dict.fromkeys(("dtype",), "_dtype"),
-    "device": "_device | _str | _int | None",
+    **dict.fromkeys(("size", "kernel_size", "output_size"), "int | Sequence[int]"),
+    **dict.fromkeys(("stride", "dilation", "output_padding"), "int | Sequence[int]"),
+    **dict.fromkeys(("size_average", "reduce"), "bool | None"),
+    "padding": "int | Sequence[int] | str",
+    "dtype": "dtype",
+    "device": "device | str | int | None",
     "generator": "Generator | None",
-    "fill_value": "_Number",
+    "fill_value": "Number",
+    "lr": "float | Tensor",
     "parameters": "Iterable[Tensor]",
     "params": "Iterable[Any]",
-    **dict.fromkeys(("size", "kernel_size", "output_size"), "_int | Sequence[_int]"),
-    **dict.fromkeys(("stride", "dilation", "output_padding"), "_int | Sequence[_int]"),
-    "padding": "_int | Sequence[_int] | _str",
-    "lr": "_float | Tensor",
-    "size_average": "_bool | None",
-    "reduce": "_bool | None",
 }
-TRANSFORM = "Callable[..., Any]"
 
-# Results that have no annotation in the source.
+# results by path
+TRANSFORMS = (
+    *("grad", "value_and_grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "vmap"),
+    "functionalize",
+)
+METHODS_THAT_GIVE_TENSORS = (
+    *("bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "double", "float", "half", "int"),
+    *("long", "short", "where", "__getitem__", "__rfloordiv__", "__rmatmul__", "__rmod__"),
+    *("__rpow__", "__rtruediv__"),
+)
 RETURNS = {
-    **dict.fromkeys((f"jaxgrad.func.{name}" for name in (
-        "grad", "value_and_grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "vmap",
-        "functionalize",
-    )), TRANSFORM),
-    **dict.fromkeys(("jaxgrad.from_jax", "jaxgrad.to_jax"), TRANSFORM),
-    "jaxgrad.autograd.grad": "tuple[Any, ...]",
-    **dict.fromkeys((f"jaxgrad.Tensor.{name}" for name in (
-        "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "double", "float", "half", "int",
-        "long", "short", "where", "__getitem__", "__rfloordiv__", "__rmatmul__", "__rmod__",
-        "__rpow__", "__rtruediv__",
-    )), "Tensor"),
+    **{f"jaxgrad.func.{name}": "Callable[..., Any]" for name in TRANSFORMS},
+    **{f"jaxgrad.Tensor.{name}": "Tensor" for name in METHODS_THAT_GIVE_TENSORS},
+    **dict.fromkeys(("jaxgrad.from_jax", "jaxgrad.to_jax"), "Callable[..., Any]"),
+    **dict.fromkeys(("jaxgrad.dtype.to_complex", "jaxgrad.dtype.to_real"), "dtype"),
     "jaxgrad.Tensor.__iter__": "Iterator[Tensor]",
     "jaxgrad.Tensor.backward": "None",
-    **dict.fromkeys(("jaxgrad.dtype.to_complex", "jaxgrad.dtype.to_real"), "_dtype"),
-}  # fmt: skip
-SPECIAL_RETURNS = {
-    **dict.fromkeys(("__len__", "__int__", "__index__"), "_int"),
-    **dict.fromkeys(("__bool__", "__contains__"), "_bool"),
-    **{"__float__": "_float", "__complex__": "_complex", "__array__": "_NDArray[Any]"},
-}
-BUILT_IN_BASES = {
-    **{types.ModuleType: "ModuleType", tuple: "tuple[Any, ...]"},
-    **{list: "list[Any]", dict: "dict[Any, Any]", ("Size", tuple): "tuple[_int, ...]"},
+    "jaxgrad.autograd.grad": "tuple[Any, ...]",
 }
 
-# Members of a class that its instances get from elsewhere.
-WRITTEN_MEMBERS = {
+# Python's own methods, which are declared besides the public ones, and their results
+SPECIAL = {
+    **{"__init__": "None", "__call__": None, "__enter__": None, "__exit__": "None"},
+    **{"__iter__": None, "__next__": None, "__len__": "int", "__contains__": "bool"},
+    **{"__getitem__": None, "__setitem__": "None", "__delitem__": "None", "__getattr__": "Any"},
+    **{"__bool__": "bool", "__int__": "int", "__float__": "float", "__complex__": "complex"},
+    **{"__index__": "int", "__array__": "NDArray[Any]", "__jax_array__": "Any"},
+    **{"__dlpack__": "Any", "__dlpack_device__": "Any", "__reversed__": None},
+    **{"__add__": None, "__iadd__": None, "__or__": None, "__ior__": None, "__ror__": None},
+    **{"__rtruediv__": None, "__rpow__": None, "__rmatmul__": None, "__rfloordiv__": None},
+    "__rmod__": None,
+}
+
+# attributes and properties by class
+ATTRIBUTES = {
+    "BackwardCFunction": {"saved_tensors": "tuple[Tensor, ...]"},
+    "Tensor": {
+        **dict.fromkeys(("T", "H", "mT", "mH", "real", "imag", "data"), "Tensor"),
+        **{"shape": "Size", "dtype": "dtype", "device": "device"},
+        **dict.fromkeys(("itemsize", "nbytes"), "int"),
+    },
+    "device": {"type": "str", "index": "int | None"},
+    "dtype": {
+        **dict.fromkeys(("is_complex", "is_floating_point", "is_signed"), "bool"),
+        **{"itemsize": "int", "category": "int", "name": "str"},
+    },
+    "finfo": dict.fromkeys(("eps", "max", "min", "resolution", "tiny"), "float"),
+    "iinfo": dict.fromkeys(("bits", "max", "min"), "int"),
+}
+
+# what an instance has that its class does not define
+ADDED = {
     "FunctionCtx": [
         "@property",
         "def saved_tensors(self) -> tuple[Tensor, ...]: ...",
-        "needs_input_grad: tuple[_bool, ...]",
-        "def __getattr__(self, name: _str) -> Any: ...",
-        "def __setattr__(self, name: _str, value: Any) -> None: ...",
+        "needs_input_grad: tuple[bool, ...]",
+        "def __getattr__(self, name: str) -> Any: ...",
+        "def __setattr__(self, name: str, value: Any) -> None: ...",
     ],
 }
 
-# Declarations that a signature cannot express.
-WRITTEN = {
-    "jaxgrad.jit": """\
-@overload
-def jit(
-    function: _F,
-    *,
-    donate: _int | _str | Sequence[_int | _str] = "auto",
-    static_argnames: _str | Sequence[_str] = (),
-) -> _F: ...
-@overload
-def jit(
-    function: None = None,
-    *,
-    donate: _int | _str | Sequence[_int | _str] = "auto",
-    static_argnames: _str | Sequence[_str] = (),
-) -> Callable[[_F], _F]: ...
-""",
+BASES = {
+    types.ModuleType: "ModuleType",
+    tuple: "tuple[Any, ...]",
+    list: "list[Any]",
+    dict: "dict[Any, Any]",
 }
 
-SHADOWED = re.compile(r"(?<![\w.])(bool|complex|float|int|str|dtype|device|layout|memory_format)\b")
-LATER = ("dtype", "device", "layout", "memory_format")
-BASES = (Exception, tuple, dict, list, enum.Enum, contextlib.ContextDecorator)
-SPECIAL = {
-    *("__init__", "__call__", "__enter__", "__exit__", "__iter__", "__next__", "__len__"),
-    *("__getitem__", "__setitem__", "__delitem__", "__contains__", "__getattr__", "__reversed__"),
-    *("__bool__", "__int__", "__float__", "__complex__", "__index__", "__array__", "__iadd__"),
-    *("__jax_array__", "__dlpack__", "__dlpack_device__", "__or__", "__ior__", "__ror__"),
-    *("__rtruediv__", "__rpow__", "__rmatmul__", "__rfloordiv__", "__rmod__", "__add__"),
+# what no signature expresses
+OPTIONS_OF_JIT = (
+    'donate: int | str | Sequence[int | str] = "auto", '
+    "static_argnames: str | Sequence[str] = ()"
+)
+DECLARATIONS = {
+    "jaxgrad.jit": [
+        f"@overload\ndef jit(function: F, *, {OPTIONS_OF_JIT}) -> F: ...",
+        f"@overload\ndef jit(function: None = None, *, {OPTIONS_OF_JIT}) "
+        "-> Callable[[F], F]: ...",
+    ],
 }
+
+# ---- names
 
 
 def public_names(module) -> list[str]:
-    """What a module offers: what it defines or re-exports as `x as x`, and what `dir` adds."""
-    if module is jaxgrad:
-        return dir(module)
-    tree = ast.parse(inspect.getsource(module))
-    found = {name for statement in tree.body for name in _defined(statement)}
-    found |= set(dir(module)) - set(vars(module))
-    found |= set(getattr(module, "__all__", ()))
-    if module is ops:
-        found |= set(dir(module))
+    """What a module offers: its definitions, what it imports `as` itself, and what `dir` adds."""
+    found = set(dir(module)) if module in (jaxgrad, ops) else set(dir(module)) - set(vars(module))
+    if module is not jaxgrad:
+        tree = ast.parse(inspect.getsource(module))
+        found |= {name for statement in tree.body for name in _defined(statement)}
+        found |= set(getattr(module, "__all__", ()))
     return sorted(name for name in found if _is_offered(module, name))
 
 
@@ -198,39 +210,44 @@ def _is_offered(module, name):
 
 
 class Homes:
-    """Where each public object is declared."""
+    """The module that declares each public object."""
 
     def __init__(self):
         self.names = {name: public_names(importlib.import_module(name)) for name in MODULES}
-        self.homes: dict[tuple[str, int], str] = {}
+        self.modules: dict[tuple[str, int], str] = {}
         self.classes: dict[type, tuple[str, str]] = {}
         for module, names in self.names.items():
             for name in names:
                 value = getattr(importlib.import_module(module), name)
-                self.homes.setdefault((name, id(value)), module)
+                self.modules.setdefault((name, id(value)), module)
                 if inspect.isclass(value):
                     self.classes.setdefault(value, (module, name))
 
     def of(self, name, value) -> str:
-        return self.homes[name, id(value)]
+        return self.modules[name, id(value)]
 
 
-class Annotations:
-    """Types as a stub spells them; `imported` gathers the classes that other stubs declare."""
+# ---- types
+
+
+class Types:
+    """Types as one stub spells them; `imported` gathers the names that it takes from others."""
 
     def __init__(self, module: str, homes: Homes):
         self.module, self.homes = module, homes
         self.imported: set[tuple[str, str]] = set()
 
     def text(self, kind) -> str:
+        """The spelling of an annotation, `Any` where a stub has none for it."""
+        origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+        if isinstance(kind, types.UnionType) or origin is typing.Union:
+            return " | ".join(dict.fromkeys(map(self.text, arguments)))
+        if origin is typing.Literal:
+            return f"Literal[{', '.join(map(repr, arguments))}]"
+        if origin is not None:
+            return self.generic(origin, arguments)
         if kind is None or kind is type(None):
             return "None"
-        if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
-            return " | ".join(dict.fromkeys(self.text(each) for each in typing.get_args(kind)))
-        if typing.get_origin(kind) is typing.Literal:
-            return f"Literal[{', '.join(map(repr, kind.__args__))}]"
-        if typing.get_origin(kind) is not None:
-            return self.generic(typing.get_origin(kind), typing.get_args(kind))
         if inspect.isclass(kind):
             return self.of_class(kind)
         return "Self" if kind is typing.Self else "Any"
@@ -238,207 +255,152 @@ class Annotations:
     def of_class(self, kind) -> str:
         if kind in self.homes.classes:
             return self.public(kind)
-        if kind is numpy.ndarray:
-            return "_NDArray[Any]"
         if kind.__module__ == "builtins":
-            return self.bare(kind.__name__)
-        known = {"Callable": "[..., Any]", "Mapping": "[Any, Any]"}
-        if kind.__module__ == "collections.abc" and kind.__name__ in HEADER:
-            return kind.__name__ + known.get(kind.__name__, "[Any]")
-        return "_Number" if kind.__name__ == "Number" else "Any"
+            return self.built_in(kind)
+        if kind.__module__ == "collections.abc":
+            return self.generic(kind, (..., typing.Any) if kind is collections.abc.Callable else ())
+        others = {"ndarray": "NDArray[Any]", "Number": "Number"}
+        return self.spelled(others.get(kind.__name__, "Any"))
 
-    def bare(self, name) -> str:
-        generic = {"list": "list[Any]", "tuple": "tuple[Any, ...]", "dict": "dict[Any, Any]"}
-        others = {"set": "set[Any]", "type": "type[Any]", "slice": "Any", "module": "Any"}
-        return (generic | others).get(name) or SHADOWED.sub(r"_\1", name)
+    def built_in(self, kind) -> str:
+        if kind in (slice, types.ModuleType, types.FunctionType):
+            return "Any"
+        if kind in (list, set, frozenset, type, tuple, dict):
+            return self.generic(kind, (typing.Any, ...) if kind is tuple else ())
+        return self.spelled(kind.__name__)
 
     def public(self, kind) -> str:
+        """The name of a public class, imported from the stub that declares it."""
         module, name = self.homes.classes[kind]
-        alias = f"_{name}" if name in LATER else name
+        alias = f"_{name}" if name in ALIASED else name
         if module != self.module:
             self.imported.add((module, name if alias == name else f"{name} as {alias}"))
         return alias
 
     def generic(self, origin, arguments) -> str:
         if origin is collections.abc.Callable:
-            *parameters, result = arguments or (..., typing.Any)
-            inner = parameters[0] if len(parameters) == 1 else ...
-            listed = "..." if inner is ... else f"[{', '.join(map(self.text, inner))}]"
+            *parameters, result = arguments
+            known = isinstance(parameters[0], list)
+            listed = f"[{', '.join(map(self.text, parameters[0]))}]" if known else "..."
             return f"Callable[{listed}, {self.text(result)}]"
-        name = getattr(origin, "__name__", "Any")
-        if origin.__module__ not in ("builtins", "collections.abc") or name not in HEADER + "tuple list dict set frozenset type":
+        if origin.__module__ not in ("builtins", "collections.abc"):
             return "Any"
-        inner = ("..." if each is ... else self.text(each) for each in arguments)
-        return f"{name}[{', '.join(inner)}]"
+        count = 2 if origin in (dict, collections.abc.Mapping) else 1
+        items = arguments or (typing.Any,) * count
+        inner = ("..." if item is ... else self.text(item) for item in items)
+        return f"{origin.__name__}[{', '.join(inner)}]"
 
-    def of_table(self, text: str) -> str:
-        """The type of a schema, as documentation.py spells it."""
-        for name in ("dtype", "memory_format", "layout", "Tensor"):
-            if re.search(rf"\b{name}\b", text):
+    def spelled(self, text: str) -> str:
+        """A declaration or a type that is written with plain names."""
+        for name in ("Generator", "Tensor", *ALIASED):
+            if re.search(rf"\b{name}\b(?!: [^.])", text):
                 self.public(getattr(jaxgrad, name))
-        return SHADOWED.sub(r"_\1", text).replace("Number", "_Number")
+        return PLAIN.sub(r"_\1", text)
 
 
-class Stub:
-    """One module's stub, line by line."""
+# ---- functions
 
-    def __init__(self, module: str, homes: Homes):
-        self.name, self.module, self.homes = module, importlib.import_module(module), homes
-        self.annotations = Annotations(module, homes)
-        self.lines: list[str] = []
 
-    def text(self) -> str:
-        imports = []
-        for name in self.homes.names[self.name]:
-            value = getattr(self.module, name)
-            if inspect.ismodule(value):
-                package, _, last = value.__name__.rpartition(".")
-                imports.append((package, f"{last} as {name}"))
-            elif self.homes.of(name, value) != self.name:
-                imports.append((self.homes.of(name, value), f"{name} as {name}"))
-            else:
-                self.declare(name, value)
-        children = [name for name in MODULES if name.rpartition(".")[0] == self.name]
-        for child in children:
-            last = child.rpartition(".")[2]
-            if inspect.ismodule(getattr(self.module, last, None)):
-                imports.append((self.name, f"{last} as {last}"))
-        aliases = [f"_{name} = {name}" for name in LATER] if self.name == "jaxgrad" else []
-        used = {"Tensor", "Generator", *LATER} if self.name != "jaxgrad" else set()
-        body = "\n".join(self.lines)
-        for name in used:
-            alias = f"_{name}" if name in LATER else name
-            if re.search(rf"\b{alias}\b", body) and not re.search(rf"^class {alias}\b", body, re.M):
-                self.annotations.public(getattr(jaxgrad, name))
-        imports += self.annotations.imported
-        parts = [HEADER, *imported(imports), *aliases, body]
-        return "\n".join(filter(None, parts)) + "\n"
+class Functions:
+    """Functions and methods as one stub declares them."""
 
-    def declare(self, name, value):
-        if f"{self.name}.{name}" in WRITTEN:
-            self.lines.append(WRITTEN[f"{self.name}.{name}"])
-        elif hasattr(value, "operator"):
-            self.lines += operator_lines(name, value, self.annotations)
-        elif inspect.isclass(value):
-            self.lines += ClassStub(name, value, self).text()
-        elif inspect.isroutine(value):
-            self.lines += self.function(name, value, f"{self.name}.{name}")
-        else:
-            kind = "Any" if value is None else self.annotations.text(type(value))
-            self.lines.append(f"{name}: {kind}")
+    def __init__(self, types_: Types):
+        self.types = types_
 
-    def function(self, name, function, path, decorator="", is_method=False) -> list[str]:
-        """The lines of a function, or of a method."""
+    def lines(self, name, function, path, decorators=(), is_method=False) -> list[str]:
         signature = signature_of(function)
-        if signature is None:
-            return [f"{decorator}def {name}(*args: Any, **kwargs: Any) -> Any: ..."]
         parameters = self.parameters(signature)
         if is_method:
             parameters[:1] = ["self", *(p for p in parameters[:1] if p.startswith("*"))]
         returned = self.returned(function, signature, path)
-        return [*filter(None, [decorator]), f"def {name}({', '.join(parameters)}) -> {returned}: ..."]
+        return [*decorators, f"def {name}({', '.join(parameters)}) -> {returned}: ..."]
 
     def parameters(self, signature) -> list[str]:
-        found, star = [], False
         given = [p for p in signature.parameters.values() if not p.name.startswith("_")]
-        for position, parameter in enumerate(given):
-            if parameter.kind is parameter.KEYWORD_ONLY and not star:
-                found.append("*")
-            star = star or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
-            if typing.get_origin(parameter.annotation) is typing.Unpack:
-                found += self.unpacked(parameter, star)
-            else:
-                found.append(self.parameter(parameter, is_first=position == 0))
-            later = given[position + 1 :]
-            if parameter.kind is parameter.POSITIONAL_ONLY and all(
-                p.kind is not p.POSITIONAL_ONLY for p in later
-            ):
-                found.append("/")
+        found = []
+        for kind, prefix, suffix in (
+            (inspect.Parameter.POSITIONAL_ONLY, [], ["/"]),
+            (inspect.Parameter.POSITIONAL_OR_KEYWORD, [], []),
+            (inspect.Parameter.VAR_POSITIONAL, [], []),
+            (inspect.Parameter.KEYWORD_ONLY, ["*"], []),
+            (inspect.Parameter.VAR_KEYWORD, [], []),
+        ):
+            part = [text for p in given if p.kind is kind for text in self.parameter(p)]
+            is_closed = any(text.startswith("*") for text in found)
+            is_unpacked = kind is inspect.Parameter.VAR_KEYWORD and part and part[0][0] != "*"
+            star = prefix or (["*"] if is_unpacked else [])
+            found += [*([] if is_closed else star), *part, *suffix] if part else []
         return found
 
-    def unpacked(self, parameter, star) -> list[str]:
-        hints = typing.get_type_hints(parameter.annotation.__args__[0])
-        options = [f"{name}: {self.annotations.text(kind)} = ..." for name, kind in hints.items()]
-        return options if star else ["*", *options]
-
-    def parameter(self, parameter, is_first) -> str:
-        if is_first and parameter.name in ("self", "cls"):
-            return parameter.name
-        prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
-        text = f"{prefix.get(parameter.kind, '')}{parameter.name}: {self.kind_of(parameter)}"
-        return text if parameter.default is parameter.empty else f"{text} = {default_of(parameter)}"
+    def parameter(self, parameter) -> list[str]:
+        """One parameter, or for `**options: Unpack[Options]` those that the options name."""
+        if typing.get_origin(parameter.annotation) is typing.Unpack:
+            options = typing.get_type_hints(*typing.get_args(parameter.annotation))
+            return [f"{name}: {self.types.text(kind)} = ..." for name, kind in options.items()]
+        if parameter.name in ("self", "cls"):
+            return [parameter.name]
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
+        text = f"{stars.get(parameter.kind, '')}{parameter.name}: {self.kind_of(parameter)}"
+        is_required = parameter.default is parameter.empty
+        return [text if is_required else f"{text} = {default_text(parameter.default)}"]
 
     def kind_of(self, parameter) -> str:
         if parameter.annotation is not parameter.empty:
-            found = self.annotations.text(parameter.annotation)
-        elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            return PARAMETERS[parameter.name] if parameter.name == "size" else "Any"
+            found = self.types.text(parameter.annotation)
+        elif parameter.kind is parameter.VAR_POSITIONAL and parameter.name != "size":
+            found = "Any"
         else:
-            found = PARAMETERS.get(parameter.name) or kind_of_default(parameter.default)
+            plain = type(parameter.default) in (bool, str)
+            otherwise = type(parameter.default).__name__ if plain else "Any"
+            found = self.types.spelled(PARAMETERS.get(parameter.name, otherwise))
         is_open = parameter.default is None and "None" not in found and found != "Any"
         return f"{found} | None" if is_open else found
 
     def returned(self, function, signature, path) -> str:
+        module, _, name = path.rpartition(".")
         if path in RETURNS:
-            return RETURNS[path]
+            return self.types.spelled(RETURNS[path])
         if signature.return_annotation is not signature.empty:
-            return self.annotations.text(signature.return_annotation)
-        name = path.rpartition(".")[2]
-        if name in SPECIAL_RETURNS:
-            return SPECIAL_RETURNS[name]
-        if self.name == "jaxgrad.nn.functional":
-            return "Tensor"
-        return returned_by_code(function)
-
-
-def imported(imports) -> list[str]:
-    """Import statements, one a module."""
-    modules: dict[str, list[str]] = {}
-    for module, name in sorted(set(imports)):
-        modules.setdefault(module, []).append(name)
-    return [
-        f"from {module} import (\n    " + ",\n    ".join(names) + ",\n)"
-        for module, names in modules.items()
-    ]
+            return self.types.text(signature.return_annotation)
+        if module == "jaxgrad.nn.functional":
+            return self.types.spelled("Tensor")
+        return self.types.spelled(SPECIAL.get(name) or returned_by_code(function))
 
 
 def signature_of(function):
+    """A signature, its annotations evaluated as far as they can be."""
     try:
         return inspect.signature(function, eval_str=True)
-    except (NameError, TypeError, ValueError, AttributeError):
-        try:
-            return inspect.signature(function)
-        except ValueError:
-            return None
+    except NameError:
+        return inspect.signature(function)
 
 
-def kind_of_default(default) -> str:
-    """The type of an argument that has no annotation: that of its default."""
-    return f"_{type(default).__name__}" if type(default) in (bool, str) else "Any"
-
-
-def default_of(parameter) -> str:
-    return stub_default(parameter.default)
+def default_text(default) -> str:
+    """A default that a reader can use, else `...`."""
+    is_number = type(default) in (bool, int, float) and math.isfinite(default)
+    return repr(default) if default is None or type(default) is str or is_number else "..."
 
 
 def returned_by_code(function) -> str:
     """`None` where no statement returns a value, `Self` where all return `self`, else `Any`."""
+    tree = tree_of(function)
+    if not isinstance(tree, ast.FunctionDef) or isinstance(tree.body[-1], ast.Raise):
+        return "Any"
+    nodes = list(_own_nodes(tree))
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
+        return "Any"
+    values = [node.value for node in nodes if isinstance(node, ast.Return)]
+    if not any(values):
+        return "None"
+    return "Self" if all(getattr(value, "id", "") == "self" for value in values) else "Any"
+
+
+def tree_of(definition):
+    """The syntax tree of a function or class, None without its source."""
     try:
-        source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
-        tree = ast.parse(source).body[0]
-    except (OSError, TypeError, SyntaxError, IndexError):
-        return "Any"
-    if not isinstance(tree, ast.FunctionDef):
-        return "Any"
-    own = list(_own_nodes(tree))
-    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own):
-        return "Any"
-    values = [node.value for node in own if isinstance(node, ast.Return)]
-    if all(value is None for value in values):
-        raises = isinstance(tree.body[-1], ast.Raise)
-        return "Any" if raises else "None"
-    are_self = all(isinstance(v, ast.Name) and v.id == "self" for v in values)
-    return "Self" if are_self else "Any"
+        return ast.parse(textwrap.dedent(inspect.getsource(definition))).body[0]
+    except (OSError, TypeError, SyntaxError):  # no source, or that of a lambda
+        return None
 
 
 def _own_nodes(function):
@@ -451,252 +413,256 @@ def _own_nodes(function):
             stack.extend(ast.iter_child_nodes(node))
 
 
-# operators
+# ---- operators
 
 
-def operator_lines(name, operator, annotations, as_method=False, inside="") -> list[str]:
-    """The overloads of an operator as a function, or as a method of Tensor."""
+def operator_lines(name, operator, types_: Types) -> list[str]:
+    """The overloads of an operator as a function, after the classes of named results."""
+    schemas = schemas_of(operator)
     inplace = hasattr(operator.operator, "written_as")
-    rules = ops.library.table.rules(operator.operator.name)
-    schemas = [rule.schema for rule in rules]
-    if as_method:
-        first = [schema.arguments[0] for schema in schemas]
-        schemas = [s for s, a in zip(schemas, first, strict=True) if is_tensor_self(a)]
-    lines = [line for schema in schemas for line in variants(schema, inplace, as_method)]
-    lines = list(dict.fromkeys(lines))
-    marks = ["@overload\n"] if len(lines) > 1 else [""]
-    doc = ops.library.table.doc(operator.operator.name)
-    for schema in schemas if as_method else ():
-        if len(schema.returns) > 1:
-            annotations.imported.add(("jaxgrad.ops", result_of(schema)))
-    texts = [f"{marks[0]}def {name}{annotations.of_table(line)}: ..." for line in lines]
-    if doc and not as_method:
-        texts[0] = texts[0].removesuffix(" ...") + f'\n    """{doc}"""'
-    for schema in schemas:
-        if len(schema.returns) > 1 and not as_method:
-            texts.insert(0, result_class(schema))
-    return texts
+    found = [types_.spelled(f"({parameters_of(schema, inplace)})") for schema in schemas]
+    found = [f"{line} -> {result_of(s)}" for line, s in zip(found, schemas, strict=True)]
+    lines = overloads(name, found)
+    doc = sentence(ops.library, operator.operator.name)
+    lines[0] = lines[0].removesuffix(" ...") + f'\n    """{doc}"""'
+    return [*(result_class(s) for s in schemas if len(s.returns) > 1 and not inplace), *lines]
 
 
-def is_tensor_self(argument):
-    return argument.name == "self" and str(argument.type) == "Tensor"
+def method_lines(name, operator, types_: Types) -> list[str]:
+    """The overloads of an operator whose first argument is the tensor `self`."""
+    found = []
+    for schema in schemas_of(operator):
+        first, *others = schema.arguments
+        if first.name != "self" or str(first.type) != "Tensor":
+            continue
+        result = result_of(schema)
+        if result.startswith("_"):
+            types_.imported.add(("jaxgrad.ops", result))
+        inner = ", ".join(["self", *listed(others)])
+        found.append(f"({inner}) -> {result}")
+        if [str(argument.type) for argument in others] == ["int[]"]:
+            found.append(f"(self, *{others[0].name}: int) -> {result}")
+    return overloads(name, map(types_.spelled, found))
 
 
-def variants(schema, inplace, as_method) -> list[str]:
-    """The parameters and the result of a schema; twice where extents may be given one by one."""
-    parameters = ["self"] if as_method else []
-    keyword = False
-    for argument in schema.arguments[as_method:]:
-        if argument.keyword_only and not keyword:
-            parameters.append("*")
-            keyword = True
-        default = "" if argument.default is REQUIRED else f" = {stub_default(argument.default)}"
-        parameters.append(f"{public_name(argument)}: {python_type(argument.type)}{default}")
-    if takes_out(schema) and not inplace and not as_method:
+def overloads(name, signatures) -> list[str]:
+    signatures = list(dict.fromkeys(signatures))
+    mark = "@overload\n" if len(signatures) > 1 else ""
+    return [f"{mark}def {name}{signature}: ..." for signature in signatures]
+
+
+def schemas_of(operator):
+    return [rule.schema for rule in ops.library.table.rules(operator.operator.name)]
+
+
+def parameters_of(schema, inplace) -> str:
+    found = listed(schema.arguments)
+    if takes_out(schema) and not inplace:
         kind = "Tensor" if len(schema.returns) == 1 else "tuple[Tensor, ...]"
-        parameters += [*([] if keyword else ["*"]), f"out: {kind} | None = None"]
-    result = result_of(schema)
-    found = [f"({', '.join(parameters)}) -> {result}"]
-    if as_method and len(schema.arguments) == 2 and str(schema.arguments[1].type) == "int[]":
-        found.append(f"(self, *{schema.arguments[1].name}: int) -> {result}")
+        found += [*([] if "*" in found else ["*"]), f"out: {kind} | None = None"]
+    return ", ".join(found)
+
+
+def listed(arguments) -> list[str]:
+    """Arguments of a schema as parameters of Python."""
+    found = []
+    for argument in arguments:
+        if argument.keyword_only and "*" not in found:
+            found.append("*")
+        is_required = argument.default is REQUIRED
+        default = "" if is_required else f" = {default_text(argument.default)}"
+        found.append(f"{public_name(argument)}: {python_type(argument.type)}{default}")
     return found
 
 
-def stub_default(default) -> str:
-    """A default that a reader can use, else `...`."""
-    is_number = type(default) in (bool, int, float) and math.isfinite(default)
-    return repr(default) if default is None or type(default) is str or is_number else "..."
-
-
 def result_of(schema) -> str:
-    if len(schema.returns) == 1:
-        return "tuple[Tensor, ...]" if schema.returns[0].type.list else "Tensor"
-    return f"_{schema.name}_result"
+    if len(schema.returns) > 1:
+        return f"_{schema.name}_result"
+    return "tuple[Tensor, ...]" if schema.returns[0].type.list else "Tensor"
 
 
 def result_class(schema) -> str:
-    fields = "".join(f"\n    {r.name}: Tensor" for r in schema.returns)
-    return f"class _{schema.name}_result(NamedTuple):{fields}"
+    fields = "".join(f"\n    {each.name}: Tensor" for each in schema.returns)
+    return f"class {result_of(schema)}(NamedTuple):{fields}"
 
 
-# classes
+# ---- classes
 
 
-class ClassStub:
-    """A class, with the members of its private bases."""
+class Class:
+    """A class as one stub declares it, with the members of its private bases."""
 
-    def __init__(self, name, kind, stub):
-        self.name, self.kind, self.stub = name, kind, stub
-        self.members: dict[str, object] = {}
-        self.private = [kind]
+    def __init__(self, module: str, name: str, kind: type, types_: Types):
+        self.path, self.name, self.kind, self.types = f"{module}.{name}", name, kind, types_
+        known = ATTRIBUTES.get(name, {})
+        self.known = {name: types_.spelled(text) for name, text in known.items()}
+        self.parts = [kind]  # the class and its private bases
         self.bases = list(dict.fromkeys(self.public_bases(kind)))
-        for each in reversed(self.private):
-            self.members |= vars(each)
+        self.members = {n: v for part in reversed(self.parts) for n, v in vars(part).items()}
 
     def public_bases(self, kind):
         for base in kind.__bases__:
-            if base is object:
-                continue
-            if base in self.stub.homes.classes:
-                yield self.stub.annotations.public(base)
-            elif base.__module__ in ("builtins", "enum"):
-                yield BUILT_IN_BASES.get((self.name, base), BUILT_IN_BASES.get(base, base.__name__))
+            if base in self.types.homes.classes:
+                yield self.types.public(base)
             elif base.__module__.startswith("jaxgrad"):
-                self.private.append(base)
+                self.parts.append(base)
                 yield from self.public_bases(base)
+            elif base.__module__ in ("builtins", "enum") and base is not object:
+                text = "tuple[int, ...]" if self.name == "Size" else BASES.get(base, base.__name__)
+                yield self.types.spelled(text)
 
-    def text(self) -> list[str]:
-        if issubclass(self.kind, tuple) and hasattr(self.kind, "_fields"):
-            body, bases = self.fields(), ["NamedTuple"]
-        elif issubclass(self.kind, enum.Enum):
-            body, bases = [f"{member.name} = {member.value!r}" for member in self.kind], self.bases
-        else:
-            body, bases = self.body(), self.bases
+    def lines(self) -> list[str]:
+        body, bases = self.body(), self.bases
+        if issubclass(self.kind, enum.Enum):
+            body = [f"{member.name} = {member.value!r}" for member in self.kind]
+        elif hasattr(self.kind, "_fields"):
+            hints = typing.get_type_hints(self.kind)
+            bases = ["NamedTuple"]
+            body = [f"{name}: {self.types.text(hints[name])}" for name in self.kind._fields]
         heading = f"class {self.name}({', '.join(bases)}):" if bases else f"class {self.name}:"
-        lines = textwrap.indent("\n".join(body) or "...", "    ")
-        return [heading, lines]
-
-    def fields(self):
-        hints = typing.get_type_hints(self.kind)
-        return [f"{n}: {self.stub.annotations.text(hints[n])}" for n in self.kind._fields]
+        return [heading, textwrap.indent("\n".join(body) or "...", "    ")]
 
     def body(self) -> list[str]:
-        found = []
-        for name, hint in self.attributes().items():
-            if name not in self.members:
-                found.append(f"{name}: {PROPERTIES.get((self.name, name), hint)}")
+        found = [
+            f"{name}: {self.known.get(name, hint)}"
+            for name, hint in self.attributes().items()
+            if name not in self.members and not name.startswith("_")
+        ]
+        found += map(self.types.spelled, ADDED.get(self.name, ()))
         special = () if issubclass(self.kind, tuple) else SPECIAL
-        found += WRITTEN_MEMBERS.get(self.name, ())
         for name in sorted(self.members):
             if name in special or not name.startswith("_"):
                 found += self.member(name, self.members[name])
-        if self.name == "Tensor":
-            found += self.protocol()
-        return found
+        symbols = PROTOCOL if self.name == "Tensor" else ()
+        return found + [self.types.spelled(protocol_line(symbol)) for symbol in symbols]
 
     def attributes(self) -> dict[str, str]:
-        """Attributes that the code of the class sets, and those that it annotates."""
+        """What the code of the class assigns to `self`, and what the class annotates."""
         found = {}
-        for kind in reversed(self.private):
-            for name in assigned_in(kind):
-                found[name] = "Any"
-            for name, hint in annotations_of(kind).items():
-                found[name] = self.stub.annotations.text(hint)
-        return {name: hint for name, hint in found.items() if not name.startswith("_")}
+        for part in reversed(self.parts):
+            found |= dict.fromkeys(assigned_in(part), "Any")
+            hints = typing.get_type_hints(part)
+            own = vars(part).get("__annotations__", {})
+            found |= {name: self.types.text(hints[name]) for name in own}
+        return found
 
     def member(self, name, value) -> list[str]:
-        path = f"{self.stub.name}.{self.name}.{name}"
+        functions, path = Functions(self.types), f"{self.path}.{name}"
+        if hasattr(value, "operator"):
+            return [] if name.startswith("__") else method_lines(name, value, self.types)
         if isinstance(value, property):
             return self.property(name, value)
         if isinstance(value, staticmethod | classmethod):
-            mark = f"@{type(value).__name__}"
-            return self.stub.function(name, value.__func__, path, mark)
-        if hasattr(value, "operator"):
-            is_method = not name.startswith("__")
-            lines = operator_lines(name, value, self.stub.annotations, as_method=True)
-            return lines if is_method else []
+            return functions.lines(name, value.__func__, path, [f"@{type(value).__name__}"])
         if name == "__call__" and "__enter__" in self.members:
-            return ["def __call__(self, function: _F) -> _F: ..."]
-        if inspect.isfunction(value):
-            lines = self.stub.function(name, value, path, is_method=True)
-            return [f"{lines[0]}  # type: ignore[override]"] if self.changes(name) else lines
-        if inspect.ismemberdescriptor(value) or inspect.isgetsetdescriptor(value):
-            return [f"{name}: {PROPERTIES.get((self.name, name), 'Any')}"]
-        if inspect.isclass(value) or value is None or callable(value):
-            return [f"{name}: Any"]
-        return [f"{name}: {self.stub.annotations.text(type(value))}"]
+            return [self.types.spelled("def __call__(self, function: F) -> F: ...")]
+        if not inspect.isfunction(value):
+            return [f"{name}: {self.known.get(name, self.kind_of(value))}"]
+        lines = functions.lines(name, value, path, is_method=True)
+        return [f"{lines[0]}  # type: ignore[override]"] if self.changes(name) else lines
+
+    def kind_of(self, value) -> str:
+        is_plain = isinstance(value, bool | int | float | str | tuple | dict)
+        return self.types.text(type(value)) if is_plain else "Any"
 
     def changes(self, name) -> bool:
-        """Whether a method takes other arguments than that of a public base."""
-        bases = [b for b in self.kind.__mro__[1:] if b in self.stub.homes.classes and hasattr(b, name)]
-        if not bases or name.startswith("__"):
+        """Whether a method takes other arguments than the one of a public base that it replaces."""
+        public = [base for base in self.kind.__mro__[1:] if base in self.types.homes.classes]
+        replaced = next((getattr(base, name) for base in public if hasattr(base, name)), None)
+        if replaced is None or name.startswith("__"):
             return False
-        own, inherited = (
-            list(inspect.signature(getattr(kind, name)).parameters.values())
-            for kind in (self.kind, bases[0])
-        )
-        if any(p.kind is p.VAR_KEYWORD for p in inherited):
+        own = list(inspect.signature(getattr(self.kind, name)).parameters.values())
+        base = list(inspect.signature(replaced).parameters.values())
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in base):
             return False
-        same = [p.name for p in own[: len(inherited)]] == [p.name for p in inherited]
-        return not same or any(p.default is p.empty for p in own[len(inherited) :])
+        same = [parameter.name for parameter in base] == [p.name for p in own[: len(base)]]
+        return not same or any(p.default is p.empty for p in own[len(base) :])
 
     def property(self, name, value) -> list[str]:
-        returned = "Any"
-        if value.fget is not None and not hasattr(value.fget, "operator"):
-            signature = signature_of(value.fget)
-            if signature is not None and signature.return_annotation is not signature.empty:
-                returned = self.stub.annotations.text(signature.return_annotation)
-        elif value.fget is not None:
-            returned = "Tensor"
-        returned = PROPERTIES.get((self.name, name), returned)
-        lines = ["@property", f"def {name}(self) -> {returned}: ..."]
+        hint = signature_of(value.fget).return_annotation
+        kind = "Any" if hint is inspect.Signature.empty else self.types.text(hint)
+        kind = self.known.get(name, kind)
+        lines = ["@property", f"def {name}(self) -> {kind}: ..."]
         if value.fset is not None:
-            lines += [f"@{name}.setter", f"def {name}(self, value: {returned}) -> None: ..."]
+            lines += [f"@{name}.setter", f"def {name}(self, value: {kind}) -> None: ..."]
         if value.fdel is not None:
             lines += [f"@{name}.deleter", f"def {name}(self) -> None: ..."]
         return lines
 
-    def protocol(self) -> list[str]:
-        """Python's operators on tensors."""
-        found = []
-        for name, value in self.members.items():
-            if not name.startswith("__") or not hasattr(value, "operator"):
-                continue
-            schemas = [rule.schema for rule in ops.library.table.rules(value.operator.name)]
-            unary = len([a for a in schemas[0].arguments if a.default is REQUIRED]) == 1
-            other = "" if unary else ", other: Tensor | _Number | _NDArray[Any]"
-            mark = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
-            found.append(f"def {name}(self{other}) -> Tensor: ...{mark}")
-        return found
 
-
-# Properties of Tensor that have no annotation in the source.
-PROPERTIES = {
-    ("BackwardCFunction", "saved_tensors"): "tuple[Tensor, ...]",
-    ("Tensor", "shape"): "Size",
-    ("Tensor", "dtype"): "_dtype",
-    ("Tensor", "device"): "_device",
-    **{("Tensor", name): "Tensor" for name in ("T", "H", "mT", "mH", "real", "imag", "data")},
-    **{("Tensor", name): "_int" for name in ("itemsize", "nbytes")},
-    **{("dtype", name): "_int" for name in ("itemsize", "category")},
-    **{("dtype", f"is_{name}"): "_bool" for name in ("complex", "floating_point", "signed")},
-    **{("finfo", name): "_float" for name in ("eps", "max", "min", "resolution", "tiny")},
-    **{("iinfo", name): "_int" for name in ("bits", "max", "min")},
-    **{("device", "type"): "_str", ("device", "index"): "_int | None", ("dtype", "name"): "_str"},
-}
-
-
-def annotations_of(kind) -> dict:
-    try:
-        hints = typing.get_type_hints(kind)
-    except NameError:
-        return {}
-    return {name: hints[name] for name in vars(kind).get("__annotations__", {}) if name in hints}
+def protocol_line(symbol) -> str:
+    """One of Python's operators on tensors."""
+    schema = schemas_of(getattr(ops, PROTOCOL[symbol]))[0]
+    is_unary = sum(argument.default is REQUIRED for argument in schema.arguments) == 1
+    other = "" if is_unary else ", other: Tensor | Number | NDArray[Any]"
+    mark = "  # type: ignore[override]" if symbol in ("eq", "ne") else ""
+    return f"def __{symbol}__(self{other}) -> Tensor: ...{mark}"
 
 
 def assigned_in(kind) -> list[str]:
-    """The attributes of `self` that the methods of a class set."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
-    except (OSError, TypeError):
-        return []
-    targets = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    return list(dict.fromkeys(
-        node.attr for node in targets
-        if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-    ))  # fmt: skip
+    """The attributes of `self` that the methods of a class assign."""
+    tree = tree_of(kind)
+    targets = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+    stored = (node for node in targets if isinstance(node.ctx, ast.Store))
+    return [node.attr for node in stored if getattr(node.value, "id", "") == "self"]
 
 
-def path_of(module: str) -> Path:
-    source = Path(importlib.import_module(module).__file__)
-    return source.with_suffix(".pyi")
+# ---- stubs
+
+
+class Stub:
+    """The stub of one module."""
+
+    def __init__(self, module: str, homes: Homes):
+        self.name, self.module, self.homes = module, importlib.import_module(module), homes
+        self.types = Types(module, homes)
+        self.imports = self.types.imported
+
+    def text(self) -> str:
+        body = [line for name in self.homes.names[self.name] for line in self.declaration(name)]
+        self.imports |= {(self.name, f"{child} as {child}") for child in self.children()}
+        is_root = self.name == "jaxgrad"
+        aliases = [f"_{name} = {name}" for name in ALIASED] if is_root else []
+        return "\n".join([HEADER, *import_lines(self.imports), *aliases, *body, ""])
+
+    def children(self):
+        """The public modules inside this one that it holds as attributes."""
+        inner = (m.rpartition(".") for m in MODULES)
+        names = [name for package, _, name in inner if package == self.name]
+        return [name for name in names if inspect.ismodule(getattr(self.module, name, None))]
+
+    def declaration(self, name) -> list[str]:
+        value, path = getattr(self.module, name), f"{self.name}.{name}"
+        if inspect.ismodule(value):
+            package, _, last = value.__name__.rpartition(".")
+            self.imports.add((package, f"{last} as {name}"))
+            return []
+        if self.homes.of(name, value) != self.name:
+            self.imports.add((self.homes.of(name, value), f"{name} as {name}"))
+            return []
+        if path in DECLARATIONS:
+            return list(map(self.types.spelled, DECLARATIONS[path]))
+        if hasattr(value, "operator"):
+            return operator_lines(name, value, self.types)
+        if inspect.isclass(value):
+            return Class(self.name, name, value, self.types).lines()
+        if inspect.isroutine(value):
+            return Functions(self.types).lines(name, value, path)
+        return [f"{name}: {self.types.text(type(value))}"]
+
+
+def import_lines(imports) -> list[str]:
+    modules: dict[str, list[str]] = {}
+    for module, name in sorted(imports):
+        modules.setdefault(module, []).append(f"    {name},\n")
+    return [f"from {module} import (\n{''.join(names)})" for module, names in modules.items()]
 
 
 def stubs() -> dict[Path, str]:
-    """The text of every stub, by its path."""
+    """The text of every stub by its path."""
     homes = Homes()
-    return {path_of(module): Stub(module, homes).text() for module in MODULES}
+    files = {name: Path(importlib.import_module(name).__file__) for name in MODULES}
+    return {path.with_suffix(".pyi"): Stub(name, homes).text() for name, path in files.items()}
 
 
 if __name__ == "__main__":

@@ -37,24 +37,24 @@ _NAMES = {
 _LATER = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
+# operators under their names here, which are made when they are first used
+_OPERATORS = {name: name for name in ("gelu", "linear", "sigmoid", "softplus", "tanh")}
+_OPERATORS["logsigmoid"] = "log_sigmoid"
+
+
 def __getattr__(name):
-    if name not in _LATER:
+    if name in _OPERATORS:
+        found = getattr(ops, _OPERATORS[name])
+    elif name in _LATER:
+        found = getattr(importlib.import_module(f"{__package__}.{_LATER[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__package__}.{_LATER[name]}"), name)
     globals()[name] = found
     return found
 
 
 def __dir__():
-    return sorted({*globals(), *_LATER})
-
-
-sigmoid = ops.sigmoid
-tanh = ops.tanh
-linear = ops.linear
-softplus = ops.softplus
-gelu = ops.gelu
-logsigmoid = ops.log_sigmoid
+    return sorted({*globals(), *_LATER, *_OPERATORS})
 
 
 def _activated(name, inplace, input, *args):

@@ -7,6 +7,7 @@ the operator needs too.
 from __future__ import annotations
 
 import ast
+import re
 import types
 from inspect import Parameter, Signature
 
@@ -63,6 +64,7 @@ class Text(str):
     __repr__ = str.__str__
 
 
+SELF = re.compile(r"\bself\b")
 OPTIONAL = Text("...")  # the default of a parameter that only some overloads have
 
 
@@ -196,6 +198,12 @@ def _default(parameter):
 # docstrings
 
 
+def sentence(library, name: str) -> str:
+    """What an operator computes, in the words of its entry."""
+    found = library.table.doc(name) or f"The operator `{name}` of {library.table.path}."
+    return SELF.sub("input", found)
+
+
 class Docstring:
     """What `help` shows of an operator, or of its in-place form, paragraph by paragraph."""
 
@@ -218,8 +226,7 @@ class Docstring:
         return element_wise or rule.schema.name in self.library.pointwise
 
     def summary(self):
-        table, entry = self.library.table, self.rules[0].schema.name
-        yield table.doc(entry) or f"The operator `{entry}` of {table.path}."
+        yield sentence(self.library, self.rules[0].schema.name)
         if self.inplace:
             yield f"The in-place form of `{self.name[:-1]}`: it writes to its first argument."
         if len(self.signatures) > 1:

@@ -13,6 +13,7 @@ total: Tensor = torch.sum(x, dim=0, keepdim=True) + x.sum(1).unsqueeze(-1) * 2
 values, indices = torch.max(x, dim=1)
 greatest: Tensor = x.max(1).values
 parts: tuple[Tensor, ...] = torch.split(x, 1)
+double: Tensor = torch.sum(x, dim=0, dtype=torch.float64) + x.softmax(0, dtype=torch.float64)
 matrix = x.view(-1, 2) @ x.reshape((2, 2)).t()
 x.detach().mul_(3).clamp_(min=-1, max=1)
 numbers: list[float] = x.tolist()
