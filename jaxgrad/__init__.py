@@ -12,6 +12,8 @@ import importlib.util
 if importlib.util.find_spec("jaxgrad.rules") is None:
     raise ImportError("this checkout of jaxgrad is not installed: run pip install -e . in it")
 
+__version__ = "0.1.0"
+
 from . import autograd as autograd
 from . import func as func
 from . import nn as nn
@@ -136,24 +138,28 @@ _MODULES = ("amp", "autograd", "func", "nn", "ops", "optim", "random", "tracing"
 
 
 def __getattr__(name):
-    """Every operator of the table is a function here, and its in-place form."""
+    """Every operator of the table is a function here, and its in-place form: a name of this module
+    from its first use on.
+    """
     if name in ("amp", "optim", "serialization"):
         return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:
-        return getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
-    if not _is_operator(name):
+        found = getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
+    elif _is_operator(name):
+        found = getattr(ops, name)
+    else:
         raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")
-    return getattr(ops, name)
+    globals()[name] = found
+    return found
 
 
 def __dir__():
-    """What users call: no module of the core, and no operator that torch has in torch.ops alone."""
+    """What users call: no module of the core, and no formula of a gradient."""
     mine = [name for name, value in globals().items() if type(value) is not type(importlib)]
+    offered = {*mine, *filter(_is_operator, dir(ops)), *_MODULES, *_LATER}
     helpers = ("_backward", "_forward")
-    operators = [name for name in dir(ops) if _is_operator(name) and not name.endswith(helpers)]
-    offered = {*mine, *operators, *_MODULES, *_LATER}
-    return sorted(name for name in offered if not name.startswith("_"))
+    return sorted(n for n in offered if not n.startswith("_") and not n.endswith(helpers))
 
 
 def _is_operator(name):
-    return not name.startswith("_") and name.removesuffix("_") in ops.library.names
+    return not name.startswith("_") and ops.library.has(name)

@@ -15,6 +15,7 @@ from ..core.aval import Aval
 from ..core.program import Program, Reverse
 from ..tape.node import ProgramNode
 from ..tape.tensor import wrap
+from ..tape.traversal import nodes_from
 from .graph_input import Input
 
 
@@ -75,32 +76,19 @@ def refuse_graphs_from_outside(scope, live, ends):
     """Raises RuntimeError where a result's history goes on beyond what the function has read, as
     that of gradients of an outer graph does: it would be lost.
     """
-    seen, stack = {node.sequence for node in ends}, [edge[0] for edge, _, _ in live]
-    while stack:
-        node = stack.pop()
-        if node.sequence in seen:
-            continue
-        seen.add(node.sequence)
+    ends = set(ends)
+    for node in nodes_from([edge[0] for edge, _, _ in live], lambda node: node not in ends):
         if scope.is_beyond(node):
             raise RuntimeError(
                 f"{scope.name}: a result has a history in a graph that was recorded outside, by a "
                 f"pass with create_graph that went on to {node.name()}. Compute what is "
                 "differentiated inside of the function, or leave create_graph"
             )
-        stack.extend([edge[0] for edge in node.edges])
 
 
 def is_freed(node) -> bool:
-    """Whether a pass from a node would come to one whose saved values are gone."""
-    seen, stack = set(), [node]
-    while stack:
-        node = stack.pop()
-        if node.sequence not in seen:
-            if node.is_freed:
-                return True
-            seen.add(node.sequence)
-            stack.extend([edge[0] for edge in node.edges])
-    return False
+    """Whether a backward pass from a node would reach a node whose saved values were freed."""
+    return any(each.is_freed for each in nodes_from([node]))
 
 
 class Split:

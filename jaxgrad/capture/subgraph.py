@@ -20,6 +20,7 @@ from ..frontend import tensor_data
 from ..tape import dual_level, mode, record
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, current, wrap
+from ..tape.traversal import nodes_from
 from .graph_input import Input, words_of
 from .partition import part
 from .scope import Scope, captured
@@ -170,14 +171,9 @@ class Traced:
 
 
 def nodes_behind(tensors, begun: int):
-    """The nodes with numbers from `begun` on that tensors come from."""
-    seen, stack = set(), [tensor._node for tensor in tensors if isinstance(tensor._node, Node)]
-    while stack:
-        node = stack.pop()
-        if node.sequence >= begun and node.sequence not in seen:
-            seen.add(node.sequence)
-            stack.extend([edge[0] for edge in node.edges])
-            yield node
+    """The nodes with sequence numbers from `begun` on that tensors were computed by."""
+    roots = [tensor._node for tensor in tensors if isinstance(tensor._node, Node)]
+    return nodes_from(roots, lambda node: node.sequence >= begun)
 
 
 def is_hooked(where) -> bool:

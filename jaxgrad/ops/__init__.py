@@ -77,6 +77,10 @@ class Library:
             return None
         return next((each for each in (base, f"_{base}") if each in self.names), None)
 
+    def has(self, name: str) -> bool:
+        """Whether `name` is an operator, an alias, or the in-place form of one."""
+        return name in self.names or self.functional(self.canonical(name)) is not None
+
     def find(self, name: str) -> Overloads:
         """The operator of that name on JAX values; its entry is read when it is called. Raises
         AttributeError.
@@ -143,24 +147,27 @@ class Namespace(types.ModuleType):
 
     def __getattr__(self, name):
         library = self._library
-        canonical = library.canonical(name)
-        functional = library.functional(canonical)
-        if name.startswith("__") or (name not in library.names and functional is None):
+        if name.startswith("__") or not library.has(name):
             raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
-        if canonical != name:
-            made = getattr(self, canonical)
-        elif functional is None:
-            made = document(operator(name, library.find), library, name)
-        else:
-            made = document(inplace_operator(name, functional, library.find), library, name)
+        canonical = library.canonical(name)
+        made = self._make(name) if canonical == name else getattr(self, canonical)
         setattr(self, name, made)
         return made
 
+    def _make(self, name):
+        library = self._library
+        functional = library.functional(name)
+        if functional is None:
+            made = operator(name, library.find)
+        else:
+            made = inplace_operator(name, functional, library.find)
+        made.__module__ = self.__name__
+        return document(made, library, name)
+
     def __dir__(self):
         library = self._library
-        written = {f"{name.removeprefix('_')}_" for name in library.names if name[-1] != "_"}
-        inplace = (name for name in written if library.functional(library.canonical(name)))
-        return sorted({*library.names, *inplace})
+        inplace = (f"{name.removeprefix('_')}_" for name in library.names)
+        return sorted({*library.names, *filter(library.has, inplace)})
 
 
 def public_functions(source) -> dict[str, Callable]:
@@ -228,12 +235,13 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
 
 
 library = _shipped()
-primitive.op.find = library.find
+primitive.op.install(library.find)
 _operators = Namespace(__name__, library)
 
 
 def __getattr__(name):
-    return getattr(_operators, name)
+    found = globals()[name] = getattr(_operators, name)
+    return found
 
 
 def __dir__():

@@ -88,7 +88,7 @@ def as_method(function):
         function.__code__, function.__globals__, function.__name__, None, function.__closure__
     )
     method.__dict__.update(function.__dict__)
-    method.__doc__ = function.__doc__
+    method.__doc__, method.__module__ = function.__doc__, function.__module__
     _, *others = function.__signature__.parameters.values()
     parameters = [Parameter("self", POSITIONAL), *(p for p in others if p.name != "out")]
     if [p.annotation for p in parameters[1:] if p.kind is POSITIONAL] == ["Sequence[int]"]:

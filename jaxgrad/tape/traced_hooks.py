@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from .hooks import Hooks
 from .node import AccumulateGrad, Extras, Node, next_sequence_number
 from .tensor import LeafState, Tensor, current
+from .traversal import nodes_from
 
 # what the function that is being traced around this place meets from outside
 outside = contextvars.ContextVar("jaxgrad.outside", default=None)
@@ -144,13 +145,7 @@ class Outside:
 
     def note(self, roots, runs):
         """Note what a pass can reach that is not of this trace; `runs(node)`: if it runs it."""
-        seen, stack = set(), [node for node, _ in roots]
-        while stack:
-            node = stack.pop()
-            if node.sequence in seen:
-                continue
-            seen.add(node.sequence)
-            stack.extend([edge[0] for edge in node.edges])
+        for node in nodes_from([node for node, _ in roots]):
             if node.sequence < self.begun and type(node) is not AccumulateGrad:
                 self.met[id(node)] = weakref.ref(node), _numbers_at(node)
                 self.is_run = self.is_run or runs(node)

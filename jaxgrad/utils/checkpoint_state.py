@@ -23,6 +23,7 @@ from ..tape import mode, traced_hooks
 from ..tape.hooks import Hooks, RemovableHandle
 from ..tape.node import AccumulateGrad, Node
 from ..tape.tensor import Tensor, current
+from ..tape.traversal import nodes_from
 
 # how many objects are looked through for tensors
 MOST_OBJECTS = 5_000
@@ -136,17 +137,14 @@ def _is_full(cell) -> bool:
 
 
 def leaves_behind(outputs, begun: int):
-    """The leaves that results come from by way of nodes with numbers from `begun` on."""
-    seen, stack = set(), [each._node for each in outputs if isinstance(each._node, Node)]
-    while stack:
-        node = stack.pop()
-        if node.sequence in seen:
-            continue
-        seen.add(node.sequence)
-        if type(node) is AccumulateGrad:
-            yield node.variable
-        elif node.sequence >= begun:
-            stack.extend([edge[0] for edge in node.edges])
+    """The leaves that results were computed from by nodes with sequence numbers from `begun` on."""
+    roots = [each._node for each in outputs if isinstance(each._node, Node)]
+    nodes = nodes_from(roots, lambda node: node.sequence >= begun or _is_leaf(node))
+    return (node.variable for node in nodes if _is_leaf(node))
+
+
+def _is_leaf(node) -> bool:
+    return type(node) is AccumulateGrad
 
 
 class Held:
