@@ -22,7 +22,7 @@ from pathlib import Path
 
 import jaxgrad
 from jaxgrad import ops
-from jaxgrad.frontend.methods import PROTOCOL
+from jaxgrad.frontend.methods import PROTOCOL, OperatorMethod
 from jaxgrad.ops.documentation import public_name, python_type, sentence, takes_out
 from jaxgrad.table import REQUIRED
 
@@ -75,7 +75,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _Number: TypeAlias = _bool | _int | _float | _complex
 '''
 ALIASED = ("dtype", "device", "layout", "memory_format")
-PLAIN = re.compile(rf"\b(bool|complex|float|int|str|Number|NDArray|F|{'|'.join(ALIASED)})\b(?!: [^.])")
+TYPES = ("bool", "complex", "float", "int", "str", "Number", "NDArray", "F", *ALIASED)
+PLAIN = re.compile(rf"\b({'|'.join(TYPES)})\b(?!: [^.])")  # and no name of a parameter
 
 # ---- types that the source leaves open
 
@@ -548,6 +549,8 @@ class Class:
 
     def member(self, name, value) -> list[str]:
         functions, path = Functions(self.types), f"{self.path}.{name}"
+        if isinstance(value, OperatorMethod):
+            value = getattr(self.kind, name)
         if hasattr(value, "operator"):
             return [] if name.startswith("__") else method_lines(name, value, self.types)
         if isinstance(value, property):

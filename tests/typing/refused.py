@@ -21,5 +21,5 @@ nn.Linear(2)  # mistake
 nn.Lienar(2, 3)  # mistake
 optim.SGD()  # mistake
 torch.autograd.grad()  # mistake
-torch.surroundings  # mistake
+torch.surroundings()  # mistake
 x.requires_grad = "no"  # mistake
