@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import warnings
 
-from ..ops import alias
+from .. import ops
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, edge_of
@@ -337,7 +337,7 @@ class DelayedError(Node):
 
     def output(self, value: Tensor) -> Tensor:
         with no_grad():
-            made = alias(value) if not value.is_leaf else value.detach()
+            made = ops.alias(value) if not value.is_leaf else value.detach()
         if made._aval.differentiable:
             made._node, made._nr, made._tracked = self, len(self.avals), True
             self.avals.append(made._aval)
