@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import warnings
 
+from ..core.tracebacks import api_boundary
 from ..ops import alias
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
@@ -197,6 +198,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         )
 
     @classmethod
+    @api_boundary
     def apply(cls, *args, **kwargs):
         """Call the Function. Its arguments are those of `forward`, by position or by name."""
         args = function_call.bound(cls, args, kwargs)

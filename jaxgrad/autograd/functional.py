@@ -12,6 +12,7 @@ holomorphic function, and forward mode that derivative itself.
 
 from __future__ import annotations
 
+from ..core.tracebacks import api_boundary
 from ..tape.dual import apart
 from . import _jacobian_blocks
 from ._functional_call import (
@@ -32,6 +33,7 @@ __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 FORWARD, REVERSE = "forward-mode", "reverse-mode"
 
 
+@api_boundary
 def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of a vector `v` with its Jacobian.
 
@@ -52,6 +54,7 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         return call.result(found, call.inputs, call.several_inputs)
 
 
+@api_boundary
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of its Jacobian with a vector `v`.
 
@@ -74,6 +77,7 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         return call.result(found, weights, call.several_outputs)
 
 
+@api_boundary
 def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of `func`, and the product of a vector `v` with its Hessian.
 
@@ -91,6 +95,7 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         return _second_order(call, found)
 
 
+@api_boundary
 def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of `func`, and the product of its Hessian with a vector `v`.
 
@@ -114,6 +119,7 @@ def _second_order(call, found):
     return call.result(found, call.inputs, call.several_inputs)
 
 
+@api_boundary
 def jacobian(
     func,
     inputs,
@@ -159,6 +165,7 @@ def jacobian(
         return tuple(found) if call.several_outputs else found[0]
 
 
+@api_boundary
 def hessian(
     func,
     inputs,

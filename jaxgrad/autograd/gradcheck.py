@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy
 
 from .. import autograd, ops
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete, wrap
 from ._function.user_rules import TWICE
 from ._gradcheck import fast_mode as gradcheck_fast
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 
+@api_boundary
 def gradcheck(
     func,
     inputs,
@@ -90,6 +92,7 @@ def gradcheck(
     return _passes([(func, _sequence(inputs), None, settings)], raise_exception)
 
 
+@api_boundary
 def gradgradcheck(
     func,
     inputs,
@@ -193,7 +196,7 @@ def _check_inputs(inputs):
                 "or complex. This check will likely fail if all the inputs are not of double "
                 f"precision floating point or complex: it has dtype {tensor.dtype}.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=users_stacklevel(),
             )
         steps = zip(tensor.stride(), tensor.shape, strict=True)
         if any(step == 0 and extent > 1 for step, extent in steps):

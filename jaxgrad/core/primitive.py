@@ -24,6 +24,7 @@ from .derivative_rules import CallReverse, TangentMap
 from .overloads import Signature, resolve
 from .program import Program, bare, is_bare
 from .tangent_map import apply_tangent_map
+from .tracebacks import hide_frames
 
 
 class _Slot:
@@ -343,11 +344,19 @@ class Overloads:
 
     def __call__(self, *args, **kwargs):
         try:
-            position, bound = resolve(self.name, self.signatures, args, kwargs, is_array)
+            position, bound = self.resolved(args, kwargs)
+            return self.primitives[position](bound)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def resolved(self, args, kwargs):
+        """The position of the overload that fits, and the arguments bound to its schema."""
+        try:
+            return resolve(self.name, self.signatures, args, kwargs, is_array)
         except TypeError:
             # JAX takes a number for an array, where no schema has a Scalar in its place
-            position, bound = resolve(self.name, self.signatures, args, kwargs, _is_value)
-        return self.primitives[position](bound)
+            return resolve(self.name, self.signatures, args, kwargs, _is_value)
 
     def __repr__(self):
         return f"<operator {self.name} on JAX values>"

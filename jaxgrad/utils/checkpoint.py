@@ -19,6 +19,7 @@ from typing import NamedTuple
 import jax
 
 from ..core.dtypes import dtype
+from ..core.tracebacks import api_boundary
 from ..frontend.generator import get_rng_state, set_rng_state
 from ..tape import dual_level
 from ..tape.mode import is_grad_enabled
@@ -139,6 +140,7 @@ UNSAID = (
 )
 
 
+@api_boundary
 def checkpoint(
     function,
     *args,
@@ -231,6 +233,7 @@ def _refuse_options(kwargs, unsupported):
         )
 
 
+@api_boundary
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
     """`functions` called one after another, in as many checkpointed segments, of which the last is
     not checkpointed. Chains of n functions need least memory with about sqrt(n) segments.

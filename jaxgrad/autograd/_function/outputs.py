@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from ... import ops
+from ...core.tracebacks import users_stacklevel
 from ...storage.alias import assign
 from ...storage.creation_meta import FUNCTION, FUNCTION_SEVERAL
 from ...storage.inplace_check import permit
@@ -37,7 +38,7 @@ class Outputs:
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
                 "have been mutated should be passed to ctx.mark_dirty().",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=users_stacklevel(),
             )
         for argument in args:
             is_view = id(argument) in self.dirty and argument._base is not None
