@@ -1,69 +1,78 @@
-# Every target works in a fresh checkout: the first one called makes .venv, the later ones use it.
+# Every target works in a fresh checkout. The first target called makes a virtual environment, and each target
+# installs the extras of pyproject.toml that it needs. `.venv` never holds torch: `.venv-torch` does.
 PYTHON ?= python3
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 python := .venv/bin/python
-pytest := $(python) -m pytest -n auto --dist worksteal
+pytest := -m pytest -n auto --dist worksteal
 
-# An environment that was copied along with its checkout, or has lost its Python, is made anew.
-$(shell test -x $(python) && grep -qsF '$(CURDIR)/.venv' .venv/pyvenv.cfg || rm -f .venv/made)
+# Make an environment anew that was copied along with its checkout, or that lost its Python.
+$(foreach venv,.venv .venv-torch,$(shell test -x $(venv)/bin/python && \
+    grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick lint oracle mutate bench wheel clean
+.PHONY: demo test quick lint record oracle mutate bench rooms wheel clean
+.NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
-demo: .venv/installed  # train a network on handwritten digits, four ways
-	$(python) examples/digits.py $(ARGUMENTS)
+demo: .venv/demo  # train a network on handwritten digits, four ways
+	$(python) docs/examples/digits.py $(ARGUMENTS)
 
-test: .venv/installed  # all tests
-	$(pytest) $(ARGUMENTS)
+test: .venv/test .venv/demo  # all tests; one of them runs the demo
+	$(python) $(pytest) $(ARGUMENTS)
 
-quick: .venv/installed  # the tests that are not marked slow
-	$(pytest) -m "not slow" $(ARGUMENTS)
+quick: .venv/test  # the tests that are not marked slow
+	$(python) $(pytest) -m "not slow" $(ARGUMENTS)
 
-lint: .venv/installed
+lint: .venv/lint
 	$(python) -m ruff check .
 
-oracle: .venv/torch  # compare with the installed PyTorch instead of its recorded answers
-	$(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
+record: .venv-torch/oracle  # record PyTorch's answers for OPERATORS="i0 copysign", or all that are missing
+	.venv-torch/bin/python tests/oracle/record_operators.py $(OPERATORS)
+
+oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorded answers
+	.venv-torch/bin/python $(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
 	    tests/oracle/live_matrix.py tests/oracle/live_forward_ad.py \
 	    tests/oracle/live_functions.py tests/oracle/live_transforms.py \
-	    tests/oracle/live_samples.py $(ARGUMENTS)
+	    tests/oracle/live_samples.py tests/oracle/live_rules.py $(ARGUMENTS)
 
-mutate: .venv/installed  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
+mutate: .venv/test  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))
 
-bench: .venv/installed
-	$(python) benchmarks/run.py $(ARGUMENTS)
+bench: .venv/demo
+	$(python) tests/benchmarks/run.py $(ARGUMENTS)
+
+rooms: .venv/test  # how many files a call visits, and how deep the imports go
+	$(python) tests/benchmarks/rooms.py $(ARGUMENTS)
 
 # From a clean export of HEAD: setuptools would also ship what an earlier build left in build/.
-wheel: .venv/installed  # dist/*.whl
+wheel: .venv/made  # dist/*.whl
 	rm -rf dist/export && mkdir -p dist/export
 	git archive HEAD | tar -x -C dist/export
 	$(python) -m pip wheel --quiet --no-deps --wheel-dir dist dist/export
 	rm -rf dist/export
 
-clean:  # remove all that the other targets made, .venv too
-	rm -rf .venv build dist *.egg-info .hypothesis .pytest_cache .ruff_cache
+clean:  # remove everything that the other targets made, environments included
+	rm -rf .venv .venv-torch build dist *.egg-info .hypothesis .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Prints why a Python cannot be used. It must also parse in the old ones it turns away.
 objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.%d" % sys.version_info[:2]); \
              import importlib.util as found; found.find_spec("ensurepip") or sys.exit("lacks ensurepip")
 
-.venv/made:
+.venv/made .venv-torch/made:
 	@for candidate in '$(PYTHON)' python3.13 python3.12 python3.11; do \
 	    if why=$$("$$candidate" -c '$(objection)' 2>&1); then \
-	        echo "making .venv with $$candidate"; \
-	        "$$candidate" -m venv --clear .venv && touch $@; exit; \
+	        echo "making $(@D) with $$candidate"; \
+	        "$$candidate" -m venv --clear $(@D) && touch $@; exit; \
 	    fi; \
 	    reason=$${reason:-"$$candidate $$(echo "$$why" | tail -n 1)"}; \
 	done; \
 	echo "jaxgrad needs Python 3.11 or later with venv ($$reason):" \
 	     "install python3 and python3-venv, or run make PYTHON=/path/to/python" >&2; exit 1
 
-.venv/installed: .venv/made pyproject.toml
-	$(python) -m pip install --editable '.[test,demo,lint]'
+.venv/demo .venv/test .venv/lint: .venv/made pyproject.toml
+	$(python) -m pip install --editable '.[$(@F)]'
 	@touch $@
 
-.venv/torch: .venv/installed
-	$(python) -m pip install --editable '.[oracle]'
+.venv-torch/oracle: .venv-torch/made pyproject.toml
+	.venv-torch/bin/python -m pip install --editable '.[test,oracle]'
 	@touch $@

@@ -12,6 +12,8 @@ from importlib.util import find_spec
 if find_spec("jaxgrad.rules") is None:
     raise ImportError("this checkout of jaxgrad is not installed: run pip install -e . in it")
 
+__version__ = "0.1.0"
+
 from . import autograd as autograd
 from . import func as func
 from . import nn as nn
@@ -135,12 +137,16 @@ _LATER |= dict.fromkeys(
 
 
 def __getattr__(name):
-    """Every operator of the table is a function here, and its in-place form."""
+    """Every operator of the table is a function here, and its in-place form: a name of this module
+    from its first use on.
+    """
     if name in ("amp", "optim", "serialization"):
         return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:
-        return getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
-    plain = name.removesuffix("_")
-    if name.startswith("_") or plain not in ops.library.names:
+        found = getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
+    elif not name.startswith("_") and ops.library.has(name):
+        found = getattr(ops, name)
+    else:
         raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")
-    return getattr(ops, name)
+    globals()[name] = found
+    return found

@@ -1,7 +1,7 @@
-"""Value functions and formula helpers, one module a family: their functions are in scope of the
-table's formulas.
+"""Value functions of operators and helpers of formulas, one module for each family.
 
-A family imports modules, never functions, so that what it defines is what it offers.
+The formulas of the table may call every public function of these modules. A family imports
+modules, never functions: an imported function would become callable too.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Activations: smooth ones, and straight pieces with PyTorch's slope where they meet."""
+"""Activations: smooth, and piecewise linear with PyTorch's derivative at the kinks; softmax."""
 
 import math
 
@@ -14,12 +14,12 @@ _floating = promotion.without(BOOLEAN, INTEGRAL, COMPLEX)
 _inexact = promotion.without(BOOLEAN, INTEGRAL)
 
 
-def widened(tensor):
-    """Half precision as float32: sums of exponentials are computed in that."""
+def upcast_half(tensor):
+    """A tensor of half precision as float32, in which sums of exponentials are computed."""
     return tensor.astype(jnp.float32) if tensor.dtype.itemsize == 2 else tensor
 
 
-# straight pieces
+# piecewise linear
 
 
 @_real
@@ -67,7 +67,7 @@ def hardtanh_backward(grad_output, self, min_val, max_val):
     return jnp.where((self <= min_val) | (self >= max_val), 0, grad_output)
 
 
-# smooth ones
+# smooth
 
 
 @_inexact
@@ -76,27 +76,31 @@ def silu(self):
 
 
 def silu_backward(grad_output, self):
+    """`grad_output * s * (1 + self * (1 - s))` with `s = sigmoid(self)`."""
     sigmoid = _sigmoid(self)
     return grad_output * jnp.conj(sigmoid * (1 + self * (1 - sigmoid)))
 
 
 def _sigmoid(self):
-    # lax.logistic of complex numbers has no lowering everywhere
+    # not every backend lowers lax.logistic of complex numbers
     return 1 / (1 + jnp.exp(-self)) if jnp.iscomplexobj(self) else lax.logistic(self)
 
 
 @_floating
 def softplus(self, beta, threshold):
+    """`log(1 + exp(beta * self)) / beta`; `self` where `beta * self > threshold`."""
     scaled = self * beta
     return jnp.where(scaled > threshold, self, jnp.logaddexp(scaled, 0) / beta)
 
 
 def softplus_backward(grad_output, self, beta, threshold):
+    """`grad_output * sigmoid(beta * self)`; `grad_output` beyond the threshold."""
     scaled = self * beta
     return jnp.where(scaled > threshold, grad_output, grad_output * lax.logistic(scaled))
 
 
 def softplus_double_backward(grad, self, beta, threshold):
+    """`grad * beta * s * (1 - s)` with `s = sigmoid(beta * self)`; 0 beyond the threshold."""
     scaled = self * beta
     curvature = beta * lax.logistic(scaled) * lax.logistic(-scaled)
     return jnp.where(scaled > threshold, 0, grad * curvature)
@@ -109,7 +113,7 @@ def log_sigmoid(self):
 
 @_floating
 def log_sigmoid_forward(self):
-    # the second output is PyTorch's buffer on the CPU; no formula of ours reads it
+    # the second output is PyTorch's buffer on CPUs, which no formula reads
     return log_sigmoid(self), jnp.exp(-jnp.abs(self))
 
 
@@ -119,23 +123,32 @@ def log_sigmoid_backward(grad_output, self, buffer):
 
 @_floating
 def gelu(self, *, approximate):
+    """`self * Phi(self)`, with the normal distribution function or its approximation by tanh.
+
+    Source: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv 1606.08415.
+    """
     if _by_tanh(approximate):
         return 0.5 * self * (1 + jnp.tanh(_tanh_argument(self)))
     return self * _normal_cdf(self)
 
 
 def gelu_backward(grad_output, self, *, approximate):
-    return grad_output * gelu_slope(self, approximate)
+    return grad_output * _gelu_slope(self, approximate)
 
 
-def gelu_slope(self, approximate):
+def _gelu_slope(self, approximate):
     if not _by_tanh(approximate):
         return _normal_cdf(self) + self * _normal_density(self)
     tanh = jnp.tanh(_tanh_argument(self))
     return 0.5 * (1 + tanh) + 0.5 * self * (1 - tanh * tanh) * _tanh_argument_slope(self)
 
 
-def gelu_curvature(self, approximate):
+def gelu_double_backward(grad, grad_output, self, *, approximate):
+    """The gradient of `self` in `gelu_backward`."""
+    return grad * grad_output * _gelu_curvature(self, approximate)
+
+
+def _gelu_curvature(self, approximate):
     if not _by_tanh(approximate):
         return _normal_density(self) * (2 - self * self)
     tanh, slope = jnp.tanh(_tanh_argument(self)), _tanh_argument_slope(self)
@@ -161,7 +174,7 @@ def _tanh_argument_slope(x):
 
 
 def _normal_cdf(x):
-    # erfc keeps the digits of the left tail, which 1 + erf loses
+    # 1 + erf would lose the digits of the left tail
     return 0.5 * lax.erfc(x * -math.sqrt(0.5))
 
 
@@ -177,6 +190,7 @@ def elu(self, alpha, scale, input_scale):
 
 
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    """The gradient of `elu` from its input, or from its result if `is_result`."""
     if is_result:
         slope = input_scale * (self_or_result + alpha * scale)
     else:
@@ -184,17 +198,17 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
     return jnp.where(self_or_result <= 0, grad_output * slope, grad_output * scale)
 
 
-def elu_curvature(grad, scale, input_scale, is_result, self_or_result):
-    """The gradient of `self_or_result`: `grad` is times `grad_output`, `scale` times `alpha`."""
+def elu_double_backward(grad, grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    """The gradient of `self_or_result` in `elu_backward`."""
     curvature = input_scale
     if not is_result:
         exponential = jnp.exp(_negative(self_or_result) * input_scale)
-        curvature = scale * input_scale * input_scale * exponential
-    return jnp.where(self_or_result < 0, grad * curvature, 0)
+        curvature = alpha * scale * input_scale * input_scale * exponential
+    return jnp.where(self_or_result < 0, grad * grad_output * curvature, 0)
 
 
 def _negative(tensor):
-    """The tensor where it is negative, else 0: its exponential does not overflow."""
+    """`min(tensor, 0)`, whose exponential cannot overflow."""
     return jnp.where(tensor < 0, tensor, 0)
 
 
@@ -229,15 +243,18 @@ def log_softmax_along(self, dim, half_to_float=False):
 
 
 def _shifted(self, dim):
-    """Wide, less the greatest along `dim`, so that no exponential overflows; and `dim` as axes."""
-    wide, axes = widened(self), _axes(self, dim)
+    """`self - max(self)` along `dim`, at least as float32, and `dim` as axes.
+
+    Its exponentials cannot overflow.
+    """
+    wide, axes = upcast_half(self), _axes(self, dim)
     greatest = jnp.expand_dims(lax.reduce_max(wide, axes), axes)
-    # the shift cancels out of the result, and so does its derivative
+    # the shift cancels in the result, and so does its derivative
     return wide - lax.stop_gradient(greatest), axes
 
 
 def _axes(tensor, dim):
-    """`dim` as axes to reduce: none of a tensor without dimensions."""
+    """`dim` as axes to reduce; a tensor without dimensions has none."""
     axis = shape.wrap_dim(dim, tensor.ndim)
     return (axis,) if tensor.ndim else ()
 
@@ -247,35 +264,42 @@ def _softmax_dtype(self, half_to_float):
 
 
 def _gradient_dtype(grad_output, input_dtype):
-    """The input's where `half_to_float` made the output wider, else that of the gradient."""
+    """Half precision for an input of half precision, whose output may be float32; else the dtype
+    of the gradient.
+    """
     return input_dtype.numpy if input_dtype.itemsize == 2 else grad_output.dtype
 
 
-def softmax_gradient(grad_output, output, dim, input_dtype):
-    grad, wide, axes = widened(grad_output), widened(output), _axes(output, dim)
+def softmax_backward(grad_output, output, dim, input_dtype):
+    """`output * (grad_output - sum(grad_output * output))`."""
+    grad, wide, axes = upcast_half(grad_output), upcast_half(output), _axes(output, dim)
     result = wide * (grad - jnp.sum(grad * wide, axes, keepdims=True))
     return result.astype(_gradient_dtype(grad_output, input_dtype))
 
 
-def softmax_double_gradient(grad, grad_output, output, dim):
-    """The gradient of `output` in `softmax_gradient`."""
+def softmax_double_backward(grad, grad_output, dim, output):
+    """The gradient of `output` in `softmax_backward`."""
     axes = _axes(output, dim)
     first = jnp.sum(grad_output * output, axes, keepdims=True)
     second = jnp.sum(grad * output, axes, keepdims=True)
     return grad * (grad_output - first) - grad_output * second
 
 
-def log_softmax_gradient(grad_output, output, dim, input_dtype):
-    grad, wide, axes = widened(grad_output), widened(output), _axes(output, dim)
+def log_softmax_backward(grad_output, output, dim, input_dtype):
+    """`grad_output - exp(output) * sum(grad_output)`."""
+    grad, wide, axes = upcast_half(grad_output), upcast_half(output), _axes(output, dim)
     result = grad - jnp.exp(wide) * jnp.sum(grad, axes, keepdims=True)
     return result.astype(_gradient_dtype(grad_output, input_dtype))
 
 
-def log_softmax_tangent(tangent, output, dim):
-    """Both of `log_softmax` and of its gradient as a function of `grad_output`, transposed."""
+def log_softmax_jvp(tangent, output, dim):
+    """`tangent - sum(tangent * exp(output))`.
+
+    This is the tangent of `log_softmax`, and the transpose of `log_softmax_backward`.
+    """
     return tangent - jnp.sum(tangent * jnp.exp(output), _axes(output, dim), keepdims=True)
 
 
-def log_softmax_double_gradient(grad, grad_output, output, dim):
-    """The gradient of `output` in `log_softmax_gradient`."""
+def log_softmax_double_backward(grad, grad_output, dim, output):
+    """The gradient of `output` in `log_softmax_backward`."""
     return -grad * jnp.exp(output) * jnp.sum(grad_output, _axes(output, dim), keepdims=True)

@@ -1,4 +1,4 @@
-"""Arithmetic and powers."""
+"""Arithmetic and powers of elements."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +7,7 @@ from jax import lax
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.primitive import op
 
-# results show the strides of their operands, as PyTorch's elementwise operators do
+# marks a family of elementwise operators, whose results have the strides of their operands
 POINTWISE = True
 
 _numeric = promotion.without(dtypes.BOOLEAN)
@@ -43,7 +43,7 @@ def _add(self, other):
 
 
 def _times(tensor, scalar):
-    """`tensor * scalar` in the dtype of the tensor; nothing where the scalar is one."""
+    """`tensor * scalar` in the dtype of the tensor."""
     if _is_one(scalar):
         return tensor
     return mul(tensor, promotion.cast(scalar, dtypes.from_numpy(tensor.dtype)))
@@ -105,8 +105,8 @@ def mul(self, other):
     return lax.bitwise_and(self, other) if self.dtype == bool else lax.mul(self, other)
 
 
-def scaled(grad, scalar):
-    """The gradient of `x` in `scalar * x`."""
+def maybe_multiply(grad, scalar):
+    """`grad` times the conjugate of `scalar`: the gradient of `x` in `scalar * x`."""
     return grad if _is_one(scalar) else grad * _conjugate(scalar)
 
 
@@ -168,7 +168,7 @@ def _zero(array):
 
 
 def _floor_quotient(self, other):
-    """The floor of the exact quotient, which the quotient's rounding may have passed."""
+    """The floor of the exact quotient; rounding may lift the computed quotient above it."""
     rest = lax.rem(self, other)
     quotient = lax.div(lax.sub(self, rest), other)
     opposite = (rest != 0) & ((other < 0) != (rest < 0))
@@ -180,7 +180,7 @@ def _floor_quotient(self, other):
 
 
 def _refuse_zero(self, other, *_):
-    """Integers have no infinity."""
+    """Refuse a zero divisor of integers, which have no infinity."""
     if not np.all(other):
         raise RuntimeError(
             "ZeroDivisionError: integers are divided by zero; convert them to floating point, or "
@@ -192,12 +192,13 @@ _refuse_zero.of_integers = True
 div.precondition = floor_divide.precondition = _refuse_zero
 
 
-def div_self_backward(grad, other, rounding_mode):
-    """A rounded quotient is constant wherever it has a derivative."""
+def div_tensor_self_backward(grad, other, rounding_mode):
+    """`grad / conj(other)`; 0 for a rounded quotient, which is piecewise constant."""
     return grad / _conjugate(other) if rounding_mode is None else jnp.zeros_like(grad)
 
 
-def div_other_backward(grad, self, other, rounding_mode):
+def div_tensor_other_backward(grad, self, other, rounding_mode):
+    """`-grad * conj(self / other ** 2)`; 0 for a rounded quotient."""
     if rounding_mode is not None:
         return jnp.zeros_like(grad)
     return -grad * _conjugate(self / other / other)
@@ -262,7 +263,7 @@ def sgn(self):
 
 
 def sgn_backward(grad, self):
-    """The derivative of z / |z|: what of the gradient is at a right angle to z, over |z|."""
+    """The gradient of `z / |z|`: the part of `grad` perpendicular to z, divided by |z|."""
     if not jnp.iscomplexobj(self):
         return jnp.zeros_like(grad)
     size = op.abs(self)
@@ -324,8 +325,8 @@ def square(self):
     return pow(self, 2)
 
 
-def pow_self_backward(grad, self, exponent):
-    """x ** 0 is constant at x = 0 too, where 0 * x ** -1 is not a number."""
+def pow_backward_self(grad, self, exponent):
+    """`grad * exponent * self ** (exponent - 1)`; 0 for the exponent 0, also at `self = 0`."""
     if _is_number(exponent):
         return jnp.zeros_like(grad) if exponent == 0 else grad * _slope(self, exponent)
     self, exponent = promotion.unify(self, exponent)
@@ -337,8 +338,8 @@ def _slope(self, exponent):
     return _conjugate(exponent * op.pow(self, exponent - 1))
 
 
-def pow_exponent_backward(grad, self, exponent, result):
-    """0 ** y does not change with y where it is finite."""
+def pow_backward_exponent(grad, self, exponent, result):
+    """`grad * result * log(self)`; 0 where `self` is 0 and the power is finite."""
     base = promotion.cast(self, dtypes.from_numpy(result.dtype))
     flat = (base == 0) & (jnp.real(exponent) >= 0)
     return jnp.where(flat, 0, grad * _conjugate(result * lax.log(jnp.where(flat, 1, base))))

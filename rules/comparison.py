@@ -1,4 +1,4 @@
-"""Comparisons, logic, bits, and tests of what a number is: results without a derivative."""
+"""Comparisons, logic, bits, and tests for NaN and infinity; their results have no derivative."""
 
 import functools
 
@@ -7,7 +7,7 @@ from jax import lax
 
 from jaxgrad.core import dtypes, promotion
 
-# results show the strides of their operands, as PyTorch's elementwise operators do
+# marks a family of elementwise operators, whose results have the strides of their operands
 POINTWISE = True
 
 

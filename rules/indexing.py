@@ -1,8 +1,8 @@
-"""Operators that read and write elements by index tensors, masks and triangles.
+"""Operators that read and write elements at index tensors, masks and triangles.
 
-An index beyond its dimension raises where the indices are numbers, by the `precondition` of the
-operator. Under a trace there are no numbers: what is read there is then NaN (of integers the
-least), what is written there is dropped.
+The `precondition` of an operator raises for an index out of range. Under a trace indices have no
+values: a read out of range then gives NaN (the least integer for integers), and a write out of
+range is dropped.
 """
 
 import math
@@ -17,11 +17,11 @@ from jaxgrad.core.primitive import op
 
 
 class OutOfBounds(IndexError, RuntimeError):
-    """An index beyond its dimension: PyTorch raises the one or the other, by operator."""
+    """An index out of range: IndexError for some operators of PyTorch, RuntimeError for others."""
 
 
 def check_range(index, dim, extent, negative=False):
-    """Raise for a number of `index` that is no place; those below zero are places if `negative`."""
+    """Raise for an index out of range; `negative` ones count from the end if allowed."""
     numbers = numpy.asarray(index)
     if not numbers.size:
         return
@@ -42,16 +42,16 @@ def _check_index_dtype(name, index):
         )
 
 
-def rank_one(*tensors):
-    """Tensors without dimensions as tensors of one, which the operators of a dimension take."""
+def at_least_1d(*tensors):
+    """The tensors, with one dimension added to those that have none."""
     return [jnp.reshape(tensor, (1,)) if not tensor.ndim else tensor for tensor in tensors]
 
 
-# index tensors, one for each dimension that is not None
+# an index tensor, or None, for each dimension
 
 
 def index(self, indices):
-    """The elements where the index tensors, broadcast together, point; -1 is the last place."""
+    """The elements at the index tensors, which broadcast together; -1 is the last index."""
     places = _places(self, indices)
     sizes = _indexed_shape(self.shape, indices)
     return self.at[places].get(mode="fill") if math.prod(sizes) else jnp.zeros(sizes, self.dtype)
@@ -100,7 +100,7 @@ def index_backward(grad, sizes, indices):
 
 
 def index_put(self, indices, values, accumulate=False):
-    """`self` with `values` where `index` reads; of duplicates the sum if `accumulate`, else any."""
+    """`self` with `values` where `index` reads; `accumulate` adds duplicates, else any one wins."""
     _check_same_dtype("Index put", self, values)
     places = _places(self, indices)
     target = _indexed_shape(self.shape, indices)
@@ -118,7 +118,7 @@ def index_put(self, indices, values, accumulate=False):
 
 
 def _added(target, places, values):
-    """`target` with values added at places, as often as they are named; true and true is true."""
+    """`target` with values added at indices, duplicates included; booleans are combined by "or"."""
     at = target.at[places]
     return at.max(values, mode="drop") if target.dtype == bool else at.add(values, mode="drop")
 
@@ -127,7 +127,10 @@ index_put.precondition = _check_indices
 
 
 def _indexed_shape(sizes, indices):
-    """The shape of what `index` reads: index tensors of adjacent dimensions keep their place."""
+    """The shape of the result of `index`.
+
+    The broadcast indices stand first, or in the place of their dimensions if these are adjacent.
+    """
     given = [dim for dim, each in enumerate(indices) if each is not None]
     if not given:
         return sizes
@@ -149,8 +152,8 @@ def _check_same_dtype(name, self, values):
         )
 
 
-def index_clear(grad, indices):
-    """`grad` with zeros at the places that the index tensors point to."""
+def index_put_zeros(grad, indices):
+    """`grad` with zeros at the index tensors."""
     return op.index_put(grad, indices, jnp.zeros((), grad.dtype), False)
 
 
@@ -160,8 +163,8 @@ def index_clear(grad, indices):
 def index_select(self, dim, index):
     dim = shapes.wrap_dim(dim, self.ndim)
     _check_vector("index_select", self, index)
-    (places,) = rank_one(index)
-    (source,) = rank_one(self)
+    (places,) = at_least_1d(index)
+    (source,) = at_least_1d(self)
     return jnp.reshape(
         jnp.take(source, places, dim, mode="fill"), _selected_shape(self.shape, dim, places)
     )
@@ -196,11 +199,11 @@ def index_select_backward(grad, sizes, dim, index):
 
 
 def index_add(self, dim, index, source, *, alpha=1):
-    """`self` with the slices of `source` added at places of a dimension, as often as named."""
+    """`self` with slices of `source` times `alpha` added at indices of `dim`; duplicates add up."""
     dim = shapes.wrap_dim(dim, self.ndim)
     _check_vector("index_add", self, index)
     _check_same_dtype("index_add", self, source)
-    (places,) = rank_one(index)
+    (places,) = at_least_1d(index)
     expected = _selected_shape(self.shape, dim, places)
     if source.shape != expected:
         raise RuntimeError(
@@ -215,8 +218,8 @@ def index_add(self, dim, index, source, *, alpha=1):
         if isinstance(alpha, int) and alpha == 1
         else source * promotion.cast(alpha, _dtype(self))
     )
-    (target,) = rank_one(self)
-    (moved,) = rank_one(moved)
+    (target,) = at_least_1d(self)
+    (moved,) = at_least_1d(moved)
     return jnp.reshape(_added(target, (*[slice(None)] * dim, places), moved), self.shape)
 
 
@@ -232,26 +235,26 @@ def index_add_backward(grad, dim, index, source_shape, alpha):
 
 
 def gather(self, dim, index, *, sparse_grad=False):
-    """The elements at the places `index` of a dimension; `sparse_grad` is PyTorch's own affair."""
+    """The elements at the indices `index` along `dim`; `sparse_grad` has no effect."""
     dim = _check_gathered("gather", self, dim, index)
     if not index.size:
         return jnp.zeros(index.shape, self.dtype)
-    source, places = rank_one(self, index)
+    source, places = at_least_1d(self, index)
     found = jnp.take_along_axis(_corner(source, places.shape, dim), places, dim, mode="fill")
     return jnp.reshape(found, index.shape)
 
 
-def _corner(tensor, extents, but=None):
-    """The first `extents` of each dimension, of `but` all."""
+def _corner(tensor, extents, whole_dim=None):
+    """The first `extents` elements of each dimension, and all elements along `whole_dim`."""
     wanted = [
-        old if dim == but else new
+        old if dim == whole_dim else new
         for dim, (new, old) in enumerate(zip(extents, tensor.shape, strict=True))
     ]
     return tensor if (*wanted,) == tensor.shape else lax.slice(tensor, [0] * tensor.ndim, wanted)
 
 
 def _check_gathered(name, self, dim, index):
-    """The dimension, where `index` fits the tensor in all others."""
+    """Check that `index` fits the tensor in all other dimensions; the dimension from 0."""
     dim = shapes.wrap_dim(dim, self.ndim)
     _check_index_dtype(name, index)
     if index.size and max(index.ndim, 1) != max(self.ndim, 1):
@@ -283,9 +286,9 @@ def gather_backward(grad, sizes, dim, index):
 
 
 def scatter_add(self, dim, index, src):
-    """`self` with the elements of `src` added at places of a dimension, as often as named."""
+    """`self` with the elements of `src` added at indices along `dim`; duplicates add up."""
     dim, places, source = _scattered("scatter_add", self, dim, index, src)
-    (target,) = rank_one(self)
+    (target,) = at_least_1d(self)
     return (
         jnp.reshape(_added(target, _mesh(places, dim), source), self.shape) if index.size else self
     )
@@ -295,15 +298,14 @@ scatter_add.precondition = _check_gathered_range
 
 
 def scatter(self, dim, index, src):
-    """`self` with the elements of `src`, a tensor or a number, at places of a dimension.
+    """`self` with the elements of `src`, a tensor or a number, at indices along `dim`.
 
-    Of elements that go to one place any one is written, and as in PyTorch each gets that place's
-    gradient.
+    Of duplicates any one is written; as in PyTorch, each gets the gradient at its index.
     """
     if not hasattr(src, "shape") or getattr(src, "weak_type", False):
         src = jnp.broadcast_to(promotion.cast(src, _dtype(self)), index.shape)
     dim, places, source = _scattered("scatter", self, dim, index, src)
-    (target,) = rank_one(self)
+    (target,) = at_least_1d(self)
     return (
         jnp.reshape(target.at[_mesh(places, dim)].set(source, mode="drop"), self.shape)
         if index.size
@@ -315,14 +317,14 @@ scatter.precondition = _check_gathered_range
 
 
 def _scattered(name, self, dim, index, src):
-    """The dimension, the index and the part of `src` that it covers."""
+    """The dimension from 0, the index, and the part of `src` that the index covers."""
     dim = _check_gathered(name, self, dim, index)
     if self.dtype != src.dtype:
         raise RuntimeError(
             f"{name}(): Expected self.dtype to be equal to src.dtype, but they are {_dtype(self)} "
             f"and {_dtype(src)}"
         )
-    places, source = rank_one(index, src)
+    places, source = at_least_1d(index, src)
     if index.size and (
         places.ndim != source.ndim or any(map(int.__gt__, places.shape, source.shape))
     ):
@@ -335,26 +337,26 @@ def _scattered(name, self, dim, index, src):
 
 
 def _mesh(places, dim):
-    """An index for each dimension: `places` for `dim`, their own place for the others."""
+    """An index tensor for each dimension: `places` for `dim`, coordinates for the others."""
     extents = places.shape
     own = [lax.broadcasted_iota(places.dtype, extents, other) for other in range(places.ndim)]
     return (*own[:dim], places, *own[dim + 1 :])
 
 
 def scatter_src_backward(grad, dim, index, sizes):
-    """What each element of `src` was written to; zeros where it was not read."""
+    """`grad` where each element of `src` was written; zeros for elements that `index` left out."""
     if not index.size:
         return jnp.zeros(sizes, grad.dtype)
     found = op.gather(grad, dim, index)
     if not len(sizes):
         return jnp.reshape(found, ())
-    (found,) = rank_one(found)
+    (found,) = at_least_1d(found)
     padding = [(0, extent - read, 0) for extent, read in zip(sizes, found.shape, strict=True)]
     return lax.pad(found, jnp.zeros((), grad.dtype), padding)
 
 
 def take(self, index):
-    """The elements at places of the flattened tensor; negative ones count from the end."""
+    """The elements at indices of the flattened tensor; negative ones count from the end."""
     _check_index_dtype("take", index)
     if not self.size and index.size:
         raise IndexError("take(): tried to take from an empty tensor")
@@ -383,7 +385,7 @@ def take_backward(grad, sizes, index):
 
 
 def take_along_dim(self, indices, dim=None):
-    """`gather` with tensor and indices broadcast together; without `dim` both are flattened."""
+    """`gather` after broadcasting tensor and indices; without `dim` both are flattened."""
     self, indices, dim = _along(self, indices, dim)
     return gather(self, dim, indices)
 
@@ -418,7 +420,7 @@ def take_along_dim_backward(grad, sizes, indices, dim):
 
 
 def masked_fill(self, mask, value):
-    """`value` where the mask is true."""
+    """`self` with `value` where the mask is true."""
     if mask.dtype != bool:
         raise RuntimeError(
             f"masked_fill only supports boolean masks, but got mask with dtype {_dtype(mask)}"

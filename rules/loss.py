@@ -1,6 +1,6 @@
-"""Losses: one for each element or row, then their mean or sum.
+"""Losses of elements or rows, reduced to their mean or sum.
 
-`reduction` is 0 for neither, 1 for the mean, 2 for the sum.
+`reduction` is 0 for no reduction, 1 for the mean, 2 for the sum.
 """
 
 from typing import NamedTuple
@@ -18,20 +18,20 @@ from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 MEAN, SUM = 1, 2
 
 
-def reduced_loss(losses, reduction):
-    """What a loss returns of the losses of the elements."""
+def apply_loss_reduction(losses, reduction):
+    """The mean or the sum of the losses, or the losses themselves."""
     if reduction == MEAN:
         return jnp.mean(losses)
     return jnp.sum(losses) if reduction == SUM else losses
 
 
-def loss_share(gradients, reduction):
-    """Gradients of the elements' losses, each of which counts for its part of their mean."""
+def loss_reduction_backward(gradients, reduction):
+    """The gradients of elementwise losses, divided by their number if the loss is the mean."""
     return gradients * (1 / max(gradients.size, 1)) if reduction == MEAN else gradients
 
 
 def _operands(name, *tensors):
-    """The tensors in their common dtype; RuntimeError where they are of no use to a real loss."""
+    """The tensors in their common dtype. Raises RuntimeError if it is not real floating point."""
     present = promotion.unify(*tensors)
     promotion.refuse(name, present[0], BOOLEAN, INTEGRAL, COMPLEX)
     promotion.broadcast_shapes(name, *(each.shape for each in present if each is not None))
@@ -43,11 +43,11 @@ def _operands(name, *tensors):
 
 def mse_loss(self, target, reduction):
     self, target = _operands("mse_loss", self, target)
-    return reduced_loss(jnp.square(self - target), reduction)
+    return apply_loss_reduction(jnp.square(self - target), reduction)
 
 
 def mse_loss_backward(grad_output, self, target, reduction):
-    return loss_share(2 * (self - target) * grad_output, reduction)
+    return loss_reduction_backward(2 * (self - target) * grad_output, reduction)
 
 
 def l1_loss(self, target, reduction):
@@ -57,7 +57,7 @@ def l1_loss(self, target, reduction):
     losses = jnp.abs(self - target)
     if reduction == MEAN:
         promotion.refuse("mean", losses, INTEGRAL)
-    return reduced_loss(losses, reduction)
+    return apply_loss_reduction(losses, reduction)
 
 
 def smooth_l1_loss(self, target, reduction, beta):
@@ -66,40 +66,41 @@ def smooth_l1_loss(self, target, reduction, beta):
     self, target = _operands("smooth_l1_loss", self, target)
     distance = jnp.abs(self - target)
     if beta == 0:
-        return reduced_loss(distance, reduction)
+        return apply_loss_reduction(distance, reduction)
     near = distance * distance * (0.5 / beta)
-    return reduced_loss(jnp.where(distance < beta, near, distance - 0.5 * beta), reduction)
+    return apply_loss_reduction(jnp.where(distance < beta, near, distance - 0.5 * beta), reduction)
 
 
 def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
     difference = self - target
     near = grad_output * difference / beta if beta else 0
     far = jnp.where(difference < 0, -grad_output, grad_output)
-    # without a parabola PyTorch has -1 where the two are equal, and l1_loss has 0
+    # with beta=0 PyTorch's gradient is -1 where both are equal; 0 is that of l1_loss
     is_near = jnp.abs(difference) < beta if beta else difference == 0
-    return loss_share(jnp.where(is_near, near, far), reduction)
+    return loss_reduction_backward(jnp.where(is_near, near, far), reduction)
 
 
 def kl_div(self, target, reduction, *, log_target):
     self, target = _operands("kl_div", self, target)
     if log_target:
-        return reduced_loss(jnp.exp(target) * (target - self), reduction)
-    return reduced_loss(special.xlogy(target, target) - target * self, reduction)
+        return apply_loss_reduction(jnp.exp(target) * (target - self), reduction)
+    return apply_loss_reduction(special.xlogy(target, target) - target * self, reduction)
 
 
-def kl_div_slope(self, target, log_target):
-    """The derivative of a pair's loss by `target`."""
+def kl_div_target_backward(grad, self, target, reduction, log_target):
+    """The gradient of `target`; NaN at 0, as in PyTorch, although the value there is 0."""
     if log_target:
-        return jnp.exp(target) * (target - self + 1)
-    # a target of 0 has the value 0 and PyTorch's slope, a nan
-    return jnp.where(target == 0, jnp.nan, jnp.log(target) + 1 - self)
+        slope = jnp.exp(target) * (target - self + 1)
+    else:
+        slope = jnp.where(target == 0, jnp.nan, jnp.log(target) + 1 - self)
+    return loss_reduction_backward(grad * slope, reduction)
 
 
 # classes
 
 
 def class_axis(self):
-    """Rows of numbers for each class come one after another, unless there is one row alone."""
+    """The dimension of the classes: the second, or the only one of a single row."""
     return min(self.ndim - 1, 1)
 
 
@@ -116,7 +117,8 @@ def nll_loss_forward(self, target, weight, reduction, ignore_index):
     total = jnp.sum(weights)
     if reduction == MEAN:
         return jnp.sum(losses) / total, total
-    return reduced_loss(losses, reduction), total if reduction == SUM else jnp.zeros_like(total)
+    total = total if reduction == SUM else jnp.zeros_like(total)
+    return apply_loss_reduction(losses, reduction), total
 
 
 def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
@@ -127,27 +129,27 @@ def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index
     return jnp.where(_is_class(self, classes), jnp.expand_dims(gradients, class_axis(self)), 0)
 
 
-def nll_loss_gradient(grad, self, target, weight, reduction, ignore_index):
-    """The gradient of `self`, of which shape and dtype are read and no number."""
+def nll_loss_backward_self(grad, self, target, weight, reduction, ignore_index):
+    """The gradient of `self` in `nll_loss`; it depends on the shape and dtype of `self` only."""
     total = jnp.sum(_class_weights(self, _classes(target, ignore_index), weight))
     return nll_loss_backward(grad, self, target, weight, reduction, ignore_index, total)
 
 
 def _classes(target, ignore_index):
-    """The target as int32: -1 where it is ignored, and more than any class where it is no class."""
+    """The target as int32: -1 where it is ignored, the greatest int32 where it is no class."""
     target = target.astype(jnp.int32) if target.dtype.itemsize < 4 else target
     no_class = jnp.where(target < 0, jnp.iinfo(jnp.int32).max, target)
     return jnp.where(target == ignore_index, -1, no_class).astype(jnp.int32)
 
 
 def _is_class(self, classes):
-    """Of each number of `self` whether it belongs to the class that its row's target is."""
+    """Whether each element of `self` belongs to the target class of its row."""
     axis = class_axis(self)
     return lax.broadcasted_iota(jnp.int32, self.shape, axis) == jnp.expand_dims(classes, axis)
 
 
 def _picked(tensor, classes):
-    """The number of each row's class; a nan where there is no such class."""
+    """The element of each row at its class; NaN where there is no such class."""
     axis = class_axis(tensor)
     indices = jnp.expand_dims(jnp.maximum(classes, 0), axis)
     return jnp.squeeze(jnp.take_along_axis(tensor, indices, axis, mode="fill"), axis)
@@ -160,7 +162,7 @@ def _class_weights(self, classes, weight):
 
 
 def _check_target(name, self, target, weight):
-    """Raises where a target of classes does not fit the numbers of `self`."""
+    """Raise for a target of classes that does not fit the shape of `self`."""
     if not self.ndim:
         raise ValueError(f"Expected 1 or more dimensions (got 0): {name} needs one of classes")
     if not jnp.issubdtype(target.dtype, jnp.integer):
@@ -194,7 +196,7 @@ def _check_weight(self, weight):
 
 
 def _refuse_other_classes(self, target, weight, reduction, ignore_index, *_):
-    """IndexError for a target that is no class of `self`."""
+    """Raise IndexError for a target that is no class of `self`."""
     classes = numpy.asarray(target)
     if not self.ndim or classes.dtype.kind not in "iu":
         return
@@ -213,34 +215,37 @@ def cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoo
     promotion.refuse("cross_entropy", self, BOOLEAN, INTEGRAL, COMPLEX)
     _check_cross_entropy(self, target, weight, ignore_index, label_smoothing)
     axis = class_axis(self)
-    scores = activation.log_softmax_along(activation.widened(self), axis)
+    scores = activation.log_softmax_along(activation.upcast_half(self), axis)
     if not label_smoothing and not _is_floating(target):
         return nll_loss(scores, target, weight, reduction, ignore_index).astype(self.dtype)
-    parts = _Parts.of(scores, target, weight, ignore_index, label_smoothing)
-    losses = parts.keep(-jnp.sum(parts.of_classes * scores, axis, keepdims=True))
+    weights = _Weights.of(scores, target, weight, ignore_index, label_smoothing)
+    losses = weights.keep(-jnp.sum(weights.of_classes * scores, axis, keepdims=True))
     if reduction == MEAN:
-        return (jnp.sum(losses) / parts.total).astype(self.dtype)
-    return reduced_loss(jnp.squeeze(losses, axis), reduction).astype(self.dtype)
+        return (jnp.sum(losses) / weights.total).astype(self.dtype)
+    return apply_loss_reduction(jnp.squeeze(losses, axis), reduction).astype(self.dtype)
 
 
 cross_entropy_loss.precondition = _refuse_other_classes
 
 
-def cross_entropy_slope(grad, self, target, weight, reduction, ignore_index, label_smoothing):
-    """`grad` times the derivative by `self`: probability times a row's part, less a class's."""
+def cross_entropy_loss_backward(
+    grad, self, target, weight, reduction, ignore_index, label_smoothing
+):
+    """`grad * (softmax(self) * row_weight - class_weight)`, with the weights of `_Weights`."""
     axis = class_axis(self)
-    probabilities = activation.softmax_along(activation.widened(self), axis)
-    parts = _Parts.of(probabilities, target, weight, ignore_index, label_smoothing)
-    grad = grad / parts.total if reduction == MEAN else grad
+    probabilities = activation.softmax_along(activation.upcast_half(self), axis)
+    weights = _Weights.of(probabilities, target, weight, ignore_index, label_smoothing)
+    grad = grad / weights.total if reduction == MEAN else grad
     of_rows = grad if reduction else jnp.expand_dims(grad, axis)
-    return parts.keep(of_rows * (probabilities * parts.of_rows - parts.of_classes))
+    return weights.keep(of_rows * (probabilities * weights.of_rows - weights.of_classes))
 
 
-class _Parts(NamedTuple):
-    """Cross entropy: each class counts `-log(probability)` times its part of its row.
+class _Weights(NamedTuple):
+    """The weights of `-log(probability)` in the cross entropy.
 
-    `of_classes`: the parts; `of_rows`: their sums; `total`: what a mean divides by; `ignored`:
-    rows that count nothing, or None.
+    `of_classes`: the weight of each class in each row, with class weights, target and label
+    smoothing; `of_rows`: their sums over classes; `total`: the divisor of the mean; `ignored`: the
+    rows with an ignored target, or None.
     """
 
     of_classes: jax.Array
@@ -273,12 +278,12 @@ class _Parts(NamedTuple):
         return cls(of_classes, jnp.sum(of_classes, axis, keepdims=True), total, None)
 
     def keep(self, numbers):
-        """The numbers, zeros in rows that are ignored."""
+        """The numbers, with zeros in ignored rows."""
         return numbers if self.ignored is None else jnp.where(self.ignored, 0, numbers)
 
 
 def _along_classes(scores, weight):
-    """The classes' weights, ones if there are none, in a shape that broadcasts to the scores'."""
+    """The class weights, or ones, in a shape that broadcasts to that of the scores."""
     axis = class_axis(scores)
     shape = [extent if i == axis else 1 for i, extent in enumerate(scores.shape)]
     if weight is None:
@@ -316,13 +321,13 @@ def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction
     self, target, weight, pos_weight = _operands(name, self, target, weight, pos_weight)
     positive = _positive_weight(target, pos_weight) * activation.log_sigmoid(self)
     losses = (1 - target) * self - positive
-    return reduced_loss(_weighted(losses, weight), reduction)
+    return apply_loss_reduction(_weighted(losses, weight), reduction)
 
 
-def logits_gradient(grad, self, target, weight, pos_weight, reduction):
-    """The gradient of `self` in `binary_cross_entropy_with_logits`."""
+def binary_cross_entropy_with_logits_backward(grad, self, target, weight, pos_weight, reduction):
+    """`grad * weight * (1 - target - positive_weight * sigmoid(-self))`: the gradient of `self`."""
     slope = 1 - target - _positive_weight(target, pos_weight) * lax.logistic(-self)
-    return loss_share(_weighted(grad * slope, weight), reduction)
+    return loss_reduction_backward(_weighted(grad * slope, weight), reduction)
 
 
 def _positive_weight(target, pos_weight):

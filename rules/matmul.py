@@ -1,7 +1,7 @@
 """Products of matrices and vectors.
 
-Of float32 they are taken at the highest precision, as PyTorch does: an accelerator would else round
-the factors to fewer bits.
+Products of float32 use the highest precision, as in PyTorch: by default an accelerator rounds the
+factors to fewer bits.
 """
 
 import math
@@ -16,8 +16,11 @@ from jaxgrad.core import dtypes, promotion
 
 
 def _contract(first, second, contracting, batch=((), ())):
-    """The one product of XLA that all here are made of, which sums over dimensions of both."""
-    short = first.dtype.itemsize <= 2  # XLA multiplies these exactly and adds up in float32
+    """The product of two tensors summed over the dimensions `contracting` of both.
+
+    All products of this module are such products.
+    """
+    short = first.dtype.itemsize <= 2  # XLA multiplies half precision exactly, and adds in float32
     precision = lax.Precision.DEFAULT if short else lax.Precision.HIGHEST
     place = _place(first, second, contracting, batch)
     return lax.dot_general(
@@ -26,8 +29,10 @@ def _contract(first, second, contracting, batch=((), ())):
 
 
 def _place(first, second, contracting, batch):
-    """How a product lies on a mesh of which JAX asks to be told: as its factors do, whole where it
-    sums over what is spread; None on other meshes."""
+    """The sharding of a product on a mesh with explicit axes, else None.
+
+    Each dimension is sharded as in its factor. A sum over a sharded dimension is replicated.
+    """
     shardings = [jax.typeof(each).sharding for each in (first, second)]
     mesh = next((s.mesh for s in shardings if not s.mesh.empty), None)
     if mesh is None or AxisType.Explicit not in mesh.axis_types:
@@ -35,7 +40,7 @@ def _place(first, second, contracting, batch):
     wanted, names = [shardings[0].spec[dim] for dim in batch[0]], set()
     for sharding, summed, taken in zip(shardings, contracting, batch, strict=True):
         wanted += [name for i, name in enumerate(sharding.spec) if i not in (*summed, *taken)]
-    for number, name in enumerate(wanted):  # an axis can spread one dimension only
+    for number, name in enumerate(wanted):  # an axis of the mesh can shard one dimension only
         wanted[number] = None if name in names else name
         names.add(name)
     return NamedSharding(mesh, PartitionSpec(*wanted))
@@ -45,7 +50,7 @@ def _sizes(shape):
     return "x".join(map(str, shape))
 
 
-# what may be multiplied
+# checks of the factors
 
 
 def _check_dtypes(name, *operands):
@@ -69,7 +74,7 @@ def _check_matrices(name, **operands):
 
 
 def _check_product(name, first, second):
-    """Both are shapes of matrices."""
+    """Check two shapes of matrices."""
     if first[1] != second[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({_sizes(first)} and {_sizes(second)}): "
@@ -78,7 +83,7 @@ def _check_product(name, first, second):
 
 
 def _check_mv(name, result, mat, vec):
-    """All are shapes; `result` is that of what the product is added to, if to anything."""
+    """Check shapes; `result` is the shape of the tensor that the product is added to, or ()."""
     if len(mat) != 2 or len(vec) != 1 or len(result) > 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got {len(result)}, {len(mat)}, {len(vec)} "
@@ -92,7 +97,7 @@ def _check_mv(name, result, mat, vec):
 
 
 def _check_vectors(name, first, second):
-    """Both are shapes."""
+    """Check two shapes of vectors."""
     if len(first) != 1 or len(second) != 1:
         raise RuntimeError(
             f"1D tensors expected, but got {len(first)}D and {len(second)}D tensors: {name} got "
@@ -120,7 +125,7 @@ def _check_batches(name, batch1, batch2):
 
 
 def _check_matmul(name, self, other):
-    """Both are shapes."""
+    """Check two shapes."""
     if not self or not other:
         raise RuntimeError(
             f"both arguments to {name} need to be at least 1D, but they are {len(self)}D and "
@@ -182,11 +187,11 @@ def outer(self, vec2):
     return multiply(first[:, None], second)
 
 
-def outer_self(grad, vec2):
+def outer_backward_self(grad, vec2):
     return _contract(*promotion.unify(grad, vec2.conj()), ((1,), (0,)))
 
 
-def outer_vec2(grad, self):
+def outer_backward_vec2(grad, self):
     return _contract(*promotion.unify(grad, self.conj()), ((0,), (0,)))
 
 
@@ -211,35 +216,35 @@ def matmul(self, other):
 
 
 def _lifted(shape, position):
-    """The shape of a matrix: of a vector, with a dimension added at `position`."""
+    """The shape with at least two dimensions; a vector gets one of size 1 at `position`."""
     return shape if len(shape) > 1 else (1, *shape) if position == 0 else (*shape, 1)
 
 
-def matmul_self(grad, shape, other):
-    """The gradient of the first factor, which has that shape."""
+def matmul_backward_self(grad, shape, other):
+    """The gradient `grad @ other.mH` of the first factor, of shape `shape`."""
     first, second = _lifted(shape, 0), jnp.reshape(other.conj(), _lifted(other.shape, 1))
     grad = _as_matrices(grad, first, second.shape)
     return jnp.reshape(_product(grad, second, (-1, -1), first[:-2]), shape)
 
 
-def matmul_other(grad, self, shape):
-    """The gradient of the second factor, which has that shape."""
+def matmul_backward_other(grad, self, shape):
+    """The gradient `self.mH @ grad` of the second factor, of shape `shape`."""
     first, second = jnp.reshape(self.conj(), _lifted(self.shape, 0)), _lifted(shape, 1)
     grad = _as_matrices(grad, first.shape, second)
     return jnp.reshape(_product(first, grad, (-2, -2), second[:-2]), shape)
 
 
 def _as_matrices(grad, first, second):
-    """The gradient of a product with the rows or columns that it lost if a factor was a vector."""
+    """The gradient of a product as matrices; a vector factor counts as a matrix."""
     batch = promotion.broadcast_shapes("matmul", first[:-2], second[:-2])
     return jnp.reshape(grad, (*batch, first[-2], second[-1]))
 
 
 def _product(first, second, summed, batch):
-    """Products of matrices, over batches, summed to batches of shape `batch`.
+    """Products of batches of matrices, summed to batches of shape `batch`.
 
-    `summed`: which dimension of each is summed over, -1 or -2; the other one makes rows or columns.
-    Of a batch with one matrix, or of all of a batch summed, it is one product of two matrices.
+    `summed`: the dimension of each factor, -1 or -2, that the product sums over. A batch times one
+    matrix, or a sum over a whole batch, is computed as one product of two matrices.
     """
     rows, columns = first.shape[-3 - summed[0]], second.shape[-3 - summed[1]]
     if second.ndim == 2 and summed[0] == -1:
@@ -252,12 +257,12 @@ def _product(first, second, summed, batch):
 
 
 def _flat(tensor):
-    """All rows of all matrices of a batch as one matrix."""
+    """The rows of all matrices of a batch as one matrix."""
     return jnp.reshape(tensor, (math.prod(tensor.shape[:-1]), tensor.shape[-1]))
 
 
 def _batched_product(first, second, summed, batch):
-    """As `_product`, less the dimensions of extent 1: none is broadcast in memory."""
+    """As `_product`, without batch dimensions of size 1, so that none is broadcast in memory."""
     operands, places = [first, second], [_wide(first.shape[:-2]), _wide(second.shape[:-2])]
     shared = [place for place in places[0] if place in places[1]]
     kept = [place for place in shared if place in _wide(batch)]
@@ -274,7 +279,7 @@ def _batched_product(first, second, summed, batch):
 
 
 def _wide(batch):
-    """The dimensions of an extent other than 1 by their places from the end: -1, -2, ..."""
+    """The batch dimensions of a size other than 1, counted from the end: -1, -2, ..."""
     return [i - len(batch) for i, extent in enumerate(batch) if extent != 1]
 
 
@@ -300,13 +305,13 @@ def _rows(weight):
     return jnp.reshape(weight, _lifted(weight.shape, 0))
 
 
-def linear_input(grad, shape, weight):
+def linear_backward_input(grad, shape, weight):
     rows = _rows(weight)
     grad = jnp.reshape(grad, (math.prod(shape[:-1]), rows.shape[0]))
     return jnp.reshape(_contract(grad, rows.conj(), ((1,), (0,))), shape)
 
 
-def linear_weight(grad, input, shape):
+def linear_backward_weight(grad, input, shape):
     rows = _flat(input)
     grad = jnp.reshape(grad, (rows.shape[0], math.prod(shape[:-1])))
     return jnp.reshape(_contract(grad, rows.conj(), ((0,), (0,))), shape)
@@ -362,7 +367,7 @@ def addr(self, vec1, vec2, *, beta=1, alpha=1):
 
 
 def _added(name, self, product, beta=1, alpha=1):
-    """`beta * self + alpha * product`; what is multiplied by 0 is dropped, be it nan."""
+    """`beta * self + alpha * product`; a term whose factor is 0 is dropped, NaN included."""
     _check_dtypes(name, self, product)
     shapes.expanded_size(self.shape, product.shape)
     product = _times(product, alpha)
@@ -374,7 +379,7 @@ def _is(scalar, number):
 
 
 def _times(tensor, scalar):
-    """`scalar * tensor` in the dtype of the tensor, even if it is integral; 0 drops the tensor."""
+    """`scalar * tensor` in the dtype of the tensor, also if it is integral; zeros for 0."""
     if _is(scalar, 0):
         return jnp.zeros_like(tensor)
     if _is(scalar, 1):

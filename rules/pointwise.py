@@ -1,4 +1,4 @@
-"""Operators that act on each element by itself, and what their formulas call."""
+"""Elementwise functions: exponential, trigonometric, rounding, bounds, complex numbers, copies."""
 
 import builtins
 import functools
@@ -11,7 +11,7 @@ from jax import lax
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.primitive import op
 
-# results show the strides of their operands, as PyTorch's elementwise operators do
+# marks a family of elementwise operators, whose results have the strides of their operands
 POINTWISE = True
 
 _real = promotion.without(dtypes.COMPLEX)
@@ -27,11 +27,12 @@ conj_physical = conj
 
 
 def with_real(self, value):
-    """`self` with another real part."""
+    """`self` with the real part `value`."""
     return lax.complex(value, lax.imag(self)) if jnp.iscomplexobj(self) else value
 
 
 def with_imag(self, value):
+    """`self` with the imaginary part `value`."""
     return lax.complex(lax.real(self), value)
 
 
@@ -59,7 +60,9 @@ def xlogy(self, other):
 
 
 def xlogy_backward(grad, self, other):
-    """The gradient of x in x log y: log y, save 0 where x log y is 0 by definition."""
+    """`grad * log(other)`; 0 where `self` is 0 and `other <= 0`: there the value is 0 by
+    definition.
+    """
     self, other = promotion.unify_floating(self, other)
     defined = (self == 0) & (other <= 0)
     return jnp.where(defined, 0, grad * lax.log(jnp.where(defined, 1, other)))
@@ -93,7 +96,10 @@ def tanh_backward(grad_output, output):
 
 
 def atan2_backward(grad, self, other):
-    """Gradients of both, zero at the origin; neither square over- or underflows."""
+    """The gradients `grad * other / r ** 2` and `-grad * self / r ** 2`; 0 at the origin.
+
+    Two divisions by `r` neither overflow nor underflow, as `r ** 2` can.
+    """
     origin = (self == 0) & (other == 0)
     x = jnp.where(origin, 1, other)
     radius = op.hypot(self, x)
@@ -144,7 +150,7 @@ def clamp_max(self, max):
 
 
 def clamp_backward(grad, self, lower, upper):
-    """A value at a bound moves with the input."""
+    """`grad` where the input is within the bounds or at one of them, else 0."""
     inside = jnp.ones(grad.shape, bool)
     if lower is not None:
         inside &= self >= lower
@@ -153,13 +159,14 @@ def clamp_backward(grad, self, lower, upper):
     return jnp.where(inside, grad, 0)
 
 
-def clamp_min_backward(grad, self, lower, upper):
-    """The gradient of the lower bound; where the bounds cross the upper one is the result."""
+def clamp_backward_min(grad, self, lower, upper):
+    """`grad` where the lower bound is the result; where the bounds cross it is the upper one."""
     chosen = self < lower
     return jnp.where(chosen if upper is None else chosen & (lower < upper), grad, 0)
 
 
-def clamp_max_backward(grad, self, lower, upper):
+def clamp_backward_max(grad, self, lower, upper):
+    """`grad` where the upper bound is the result."""
     chosen = self > upper
     return jnp.where(chosen if lower is None else chosen | (upper < lower), grad, 0)
 
@@ -180,18 +187,18 @@ fmax = _choice("fmax", jnp.fmax)
 fmin = _choice("fmin", jnp.fmin)
 
 
-def preferred(grad, tie, lost):
-    """The gradient of one of two operands that are compared: half of it on a tie."""
+def halve_ties(grad, tie, lost):
+    """The gradient of an operand of `maximum` or `minimum`: half where `tie`, 0 where `lost`."""
     return jnp.where(lost, 0, jnp.where(tie, grad / 2, grad))
 
 
-def prefers_greater(self, other):
-    """Where `fmax` takes `self`."""
+def fmax_selects_self(self, other):
+    """Where `fmax` returns `self`."""
     return (self >= other) | jnp.isnan(other)
 
 
-def prefers_less(self, other):
-    """Where `fmin` takes `self`."""
+def fmin_selects_self(self, other):
+    """Where `fmin` returns `self`."""
     return (self <= other) | jnp.isnan(other)
 
 
@@ -239,8 +246,8 @@ def nan_to_num(self, nan=None, posinf=None, neginf=None):
     return jnp.where(jnp.isnan(self), 0 if nan is None else nan, finite).astype(self.dtype)
 
 
-def finite_only(grad, self):
-    """The gradient where the input is finite; of a complex one part by part."""
+def nan_to_num_backward(grad, self):
+    """`grad` where the input is finite, else 0; for complex numbers separately for each part."""
     if not jnp.iscomplexobj(self):
         return jnp.where(jnp.isfinite(self), grad, 0)
     parts = (jnp.where(jnp.isfinite(part(self)), part(grad), 0) for part in (jnp.real, jnp.imag))
@@ -268,7 +275,7 @@ def _check_same_dtype(self, name, operand):
 
 @promotion.common
 def _lerp(self, end, weight):
-    """From the nearer end, so that both ends are exact."""
+    """Computed from the nearer end, so that both ends are exact."""
     difference = end - self
     near_end = lax.abs(weight) >= 0.5
     return jnp.where(near_end, end - difference * (1 - weight), self + weight * difference)
@@ -303,7 +310,7 @@ def imag_backward(grad):
 
 
 def view_as_real(self):
-    """Real and imaginary parts, side by side in a last dimension."""
+    """Real and imaginary part in a new last dimension of size 2."""
     if not jnp.iscomplexobj(self):
         raise RuntimeError(
             "view_as_real is only supported for complex tensors, but got one of dtype "
@@ -338,7 +345,7 @@ def angle(self):
 
 
 def angle_backward(grad, self):
-    """At a right angle to z, by 1 / |z|; zero at zero and for real numbers."""
+    """`grad * i / conj(z)`; 0 at 0 and for real numbers."""
     if not jnp.iscomplexobj(self):
         return jnp.zeros_like(grad)
     safe = jnp.where(self == 0, 1, self)

@@ -1,7 +1,7 @@
-"""Operators that reduce dimensions: sums, extrema, products, statistics, counts; and running sums.
+"""Reductions over dimensions: sums, extrema, products, statistics, counts; running sums.
 
-`dim` is None, an int or a tuple of ints; None and () mean all dimensions, except to `any` and
-`all`, for which () means none.
+`dim` is None, an int or a tuple of ints. None and () mean all dimensions; only for `any` and `all`
+() means none.
 """
 
 import math
@@ -16,40 +16,44 @@ from jaxgrad.core import dtypes, promotion
 
 
 def _dims(dim, ndim):
-    """The dimensions to reduce, as numbers from 0; a tensor without any has none to reduce."""
+    """The dimensions to reduce, counted from 0; a tensor without dimensions has none."""
     dims = shapes.wrap_dims((dim,) if isinstance(dim, int) else dim or (), ndim)
     return tuple(dims or range(ndim)) if ndim else ()
 
 
-def reduced_count(shape, dim=None):
-    """How many elements go into each element of the result."""
+def _reduced_count(shape, dim=None):
+    """The number of elements that are reduced to one."""
     return math.prod(shape[i] for i in _dims(dim, len(shape)))
 
 
 def _reduced(reduce, self, dim, keepdim):
-    """`reduce` over `dim`; with `keepdim` these dimensions stay, with extent 1."""
+    """Reduce over `dim`; `keepdim` keeps these dimensions with size 1."""
     dims = _dims(dim, self.ndim)
     result = reduce(self, dims)
     return lax.expand_dims(result, dims) if keepdim else result
 
 
-def _kept(reduced, shape, dim=None, keepdim=False):
-    """What a reduction gave, with the dimensions that it has when they are kept."""
+def _restore_reduced_dims(reduced, shape, dim=None, keepdim=False):
+    """The result of a reduction with its reduced dimensions restored, with size 1."""
     if keepdim:
         return reduced
     return lax.expand_dims(reduced, _dims(dim, len(shape)))
 
 
-def spread(grad, shape, dim=None, keepdim=False):
-    """`grad` of the result repeated for every element that went into it."""
-    return jnp.broadcast_to(_kept(grad, shape, dim, keepdim), shape)
+def sum_backward(grad, shape, dim=None, keepdim=False):
+    """`grad` broadcast to the shape of the input of the reduction."""
+    return jnp.broadcast_to(_restore_reduced_dims(grad, shape, dim, keepdim), shape)
+
+
+def mean_backward(grad, shape, dim=None, keepdim=False):
+    return sum_backward(grad / _reduced_count(shape, dim), shape, dim, keepdim)
 
 
 # dtypes
 
 
 def _converted(self, dtype):
-    """`self` in the dtype that was asked for; of complex numbers the real part if that is real."""
+    """`self` converted to `dtype`; complex numbers lose their imaginary part if it is real."""
     if dtype is None:
         return self
     if jnp.iscomplexobj(self) and not dtype.is_complex and dtype is not dtypes.bool:
@@ -58,14 +62,14 @@ def _converted(self, dtype):
 
 
 def _summable(self, dtype):
-    """`self` in `dtype`; without one, integers and booleans are counted in int64."""
+    """`self` converted to `dtype`; without one, integers and booleans become int64."""
     given = dtypes.from_numpy(self.dtype)
     integral = dtype is None and given.category <= dtypes.INTEGRAL
     return _converted(self, dtypes.int64 if integral else dtype)
 
 
 def _in_single(function, self):
-    """`function` of `self`, computed in float32 where the dtype is a shorter float."""
+    """`function` of `self`, computed in float32 for half precision."""
     if self.dtype.itemsize > 2 or not jnp.issubdtype(self.dtype, jnp.floating):
         return function(self)
     return function(self.astype(jnp.float32)).astype(self.dtype)
@@ -90,7 +94,7 @@ def sum(self, dim=None, keepdim=False, *, dtype=None):
 
 def mean(self, dim=None, keepdim=False, *, dtype=None):
     _check_mean(self, dtype)
-    count = reduced_count(self.shape, dim)
+    count = _reduced_count(self.shape, dim)
 
     def average(numbers):
         total = _reduced(lax.reduce_sum, numbers, dim, keepdim)
@@ -134,7 +138,7 @@ def all(self, dim=None, keepdim=False):
 
 
 def _truth(reduce, self, dim, keepdim):
-    """bool, and uint8 for uint8."""
+    """Reduce the truth of the elements; the result is uint8 for uint8, else bool."""
     true = promotion.cast(self, dtypes.bool)
     found = true if dim == () else _reduced(reduce, true, dim, keepdim)
     return found.astype(jnp.uint8) if self.dtype == jnp.uint8 else found
@@ -143,7 +147,7 @@ def _truth(reduce, self, dim, keepdim):
 # extrema
 
 
-def _checkreduced_count(name, self, dim):
+def _check_reduced_dims(name, self, dim):
     if dim in (None, ()) and self.size == 0:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
@@ -159,7 +163,7 @@ def _checkreduced_count(name, self, dim):
 
 def _extremum(name, reduce, self, dim=None, keepdim=False):
     _refuse_complex(name, self)
-    _checkreduced_count(name, self, dim)
+    _check_reduced_dims(name, self, dim)
     return _reduced(reduce, self, dim, keepdim)
 
 
@@ -190,7 +194,7 @@ def min_dim(self, dim, keepdim=False):
 
 
 def _position(find, self, dim, keepdim):
-    """Where along `dim` the extremum is first; a nan is greater and less than everything."""
+    """The index of the first extremum along `dim`; a NaN is an extremum."""
     index_dtype = promotion.available(dtypes.int64)
     if not self.ndim:
         return jnp.zeros((), index_dtype)
@@ -210,7 +214,7 @@ def _argument(name, find, self, dim, keepdim):
     if dim is not None:
         return _position(find, self, dim, keepdim)
     position = _position(find, self.ravel(), 0, False)
-    return _kept(position, self.shape) if keepdim else position
+    return _restore_reduced_dims(position, self.shape) if keepdim else position
 
 
 def _check_argument(name, self, dim):
@@ -223,26 +227,26 @@ def _check_argument(name, self, dim):
             f"shape is {list(self.shape)}"
         )
     if dim is not None:
-        _checkreduced_count(name, self, dim)
+        _check_reduced_dims(name, self, dim)
 
 
-def evenly(grad, self, result, dim=None, keepdim=False):
-    """`grad` of an extremum in equal shares for all elements that are as great, counted exactly."""
-    extremum = _kept(result, self.shape, dim, keepdim)
+def evenly_distribute_backward(grad, self, result, dim=None, keepdim=False):
+    """`grad` divided equally among the elements that equal the extremum `result`."""
+    extremum = _restore_reduced_dims(result, self.shape, dim, keepdim)
     chosen = (self == extremum) | (jnp.isnan(self) & jnp.isnan(extremum))
     count = jnp.sum(chosen, axis=_dims(dim, self.ndim), keepdims=True, dtype=jnp.int32)
     count = count.astype(jnp.promote_types(self.dtype, jnp.float32))
-    return jnp.where(chosen, _kept(grad, self.shape, dim, keepdim) / count, 0)
+    return jnp.where(chosen, _restore_reduced_dims(grad, self.shape, dim, keepdim) / count, 0)
 
 
-def at_index(grad, indices, shape, dim, keepdim):
+def value_selecting_reduction_backward(grad, dim, indices, shape, keepdim):
     """`grad` for the elements at `indices` along `dim`, 0 for the others."""
     if not shape:
         return grad
     (dim,) = _dims(dim, len(shape))
     positions = lax.broadcasted_iota(indices.dtype, shape, dim)
-    chosen = positions == _kept(indices, shape, dim, keepdim)
-    return jnp.where(chosen, _kept(grad, shape, dim, keepdim), 0)
+    chosen = positions == _restore_reduced_dims(indices, shape, dim, keepdim)
+    return jnp.where(chosen, _restore_reduced_dims(grad, shape, dim, keepdim), 0)
 
 
 # logarithm of a sum of exponentials
@@ -261,9 +265,10 @@ def _logsumexp(numbers, dim, keepdim):
     return jnp.log(total) + (shift if keepdim else jnp.reshape(shift, total.shape))
 
 
-def share(self, result, dim, keepdim):
-    """The part that each element has in the sum of exponentials, whose logarithm is `result`."""
-    return jnp.exp(self - _kept(result, self.shape, dim, keepdim))
+def logsumexp_backward(grad, self, result, dim, keepdim):
+    """`grad * exp(self - result)`: the softmax, which does not overflow."""
+    softmax = jnp.exp(self - _restore_reduced_dims(result, self.shape, dim, keepdim))
+    return sum_backward(grad, self.shape, dim, keepdim) * jnp.conj(softmax)
 
 
 # products
@@ -280,22 +285,26 @@ def prod_dim_int(self, dim, keepdim=False, *, dtype=None):
     return _in_single(lambda x: _reduced(lax.reduce_prod, x, dim, keepdim), numbers)
 
 
-def others(self, dtype, dim=None):
-    """For each element the product of all others, without a division, so that zeros do no harm."""
-    numbers = self.astype(dtype)
-    if dim is None or not self.ndim:
-        return jnp.reshape(_others(numbers.ravel(), 0), self.shape)
-    return _others(numbers, shapes.wrap_dim(dim, self.ndim))
+def prod_backward(grad, self, dtype, dim=None, keepdim=False):
+    """`grad` times the product of the other elements, without a division, so zeros are exact."""
+    factors = jnp.conj(_products_of_others(self.astype(dtype), dim))
+    return sum_backward(grad, self.shape, dim, keepdim) * factors
 
 
-def _others(numbers, dim):
+def _products_of_others(numbers, dim):
+    if dim is None or not numbers.ndim:
+        return jnp.reshape(_products_along(numbers.ravel(), 0), numbers.shape)
+    return _products_along(numbers, shapes.wrap_dim(dim, numbers.ndim))
+
+
+def _products_along(numbers, dim):
     before = lax.cumprod(_shifted(numbers, dim, 1), dim)
     after = lax.cumprod(_shifted(numbers, dim, -1), dim, reverse=True)
     return before * after
 
 
 def _shifted(numbers, dim, by):
-    """`numbers` moved along `dim` by 1 or -1, with a one at the end that became free."""
+    """`numbers` shifted along `dim` by 1 or -1, with a 1 at the free end."""
     padding = [(0, 0, 0)] * numbers.ndim
     padding[dim] = (by, -by, 0)
     return lax.pad(numbers, jnp.ones((), numbers.dtype), padding)
@@ -312,7 +321,7 @@ def variance(self, dim=None, correction=1, keepdim=False):
     return _in_single(lambda x: _variance(x, dim, correction, keepdim), self)
 
 
-def deviation(self, dim=None, correction=1, keepdim=False):
+def standard_deviation(self, dim=None, correction=1, keepdim=False):
     return jnp.sqrt(variance(self, dim, correction, keepdim))
 
 
@@ -327,27 +336,27 @@ def _check_variance(self):
 def _variance(numbers, dim, correction, keepdim):
     centred = numbers - mean(numbers, dim, True)
     total = _reduced(lax.reduce_sum, centred * centred, dim, keepdim)
-    return total / _freedom(numbers, dim, correction)
+    return total / _degrees_of_freedom(numbers, dim, correction)
 
 
-def _freedom(numbers, dim, correction):
-    """What the sum of squares is divided by: as an array, since it may be 0."""
+def _degrees_of_freedom(numbers, dim, correction):
+    """The divisor of the sum of squares, `max(count - correction, 0)`.
+
+    It is an array, since Python raises for a division by 0.
+    """
     correction = 1 if correction is None else correction
-    count = reduced_count(numbers.shape, dim)
+    count = _reduced_count(numbers.shape, dim)
     return jnp.maximum(jnp.asarray(count - correction, numbers.real.dtype), 0)
 
 
-def variance_slope(self, dim=None, correction=1):
-    """The gradient of the variance."""
-    return (self - mean(self, dim, True)) * (2 / _freedom(self, dim, correction))
-
-
-def over_deviation(grad, result):
-    """`grad` of a square root, `result`, for what is under it; 0 where that is 0."""
-    is_zero = result == 0
-    return jnp.where(is_zero, 0, grad / jnp.where(is_zero, 1, 2 * result))
+def var_backward(grad, self, dim, correction, keepdim=False):
+    """`grad * 2 * (self - mean) / (count - correction)`."""
+    slope = (self - mean(self, dim, True)) * (2 / _degrees_of_freedom(self, dim, correction))
+    return sum_backward(grad, self.shape, dim, keepdim) * slope
 
 
 def std_backward(grad, self, result, dim, correction, keepdim=False):
-    slope = variance_slope(self, dim, correction)
-    return spread(over_deviation(grad, result), self.shape, dim, keepdim) * slope
+    """`var_backward` of `grad / (2 * result)`, which is 0 where the deviation `result` is 0."""
+    is_zero = result == 0
+    grad = jnp.where(is_zero, 0, grad / jnp.where(is_zero, 1, 2 * result))
+    return var_backward(grad, self, dim, correction, keepdim)

@@ -1,4 +1,4 @@
-"""Operators that rearrange elements: shapes, dimensions, joining and splitting."""
+"""Operators that rearrange elements: reshaping, permuting, joining, splitting, repeating."""
 
 import math
 import operator
@@ -11,7 +11,7 @@ from jaxgrad.core.primitive import op
 
 
 def wrap_dim(dim, ndim):
-    """A dimension as a number from 0; one of a tensor without dimensions may be called 0 or -1."""
+    """A dimension counted from 0; a tensor without dimensions has the dimensions 0 and -1."""
     count = max(ndim, 1)
     if not -count <= dim < count:
         raise IndexError(
@@ -22,7 +22,7 @@ def wrap_dim(dim, ndim):
 
 
 def wrap_dims(dims, ndim):
-    """`wrap_dim` of each, all different."""
+    """`wrap_dim` of each dimension. Raises RuntimeError for duplicates."""
     found = [wrap_dim(dim, ndim) for dim in dims]
     for position, dim in enumerate(found):
         if dim in found[:position]:
@@ -31,11 +31,11 @@ def wrap_dims(dims, ndim):
 
 
 def view(self, size):
-    return jnp.reshape(self, inferred_size(size, self.size))
+    return jnp.reshape(self, infer_size(size, self.size))
 
 
-def inferred_size(size, count):
-    """`size` with the number in place of -1 that makes it hold `count` elements."""
+def infer_size(size, count):
+    """`size` with -1 replaced, so that it has `count` elements."""
     for position, extent in enumerate(size):
         if extent < -1:
             raise RuntimeError(
@@ -78,7 +78,7 @@ def unflatten(self, dim, sizes):
     dim = wrap_dim(dim, self.ndim)
     extent = self.shape[dim]
     try:
-        inferred = inferred_size(sizes, extent)
+        inferred = infer_size(sizes, extent)
     except RuntimeError as error:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} "
@@ -89,7 +89,7 @@ def unflatten(self, dim, sizes):
 
 
 def squeeze(self, dim=None):
-    """Without `dim`, or of those of `dim`, the dimensions of extent 1."""
+    """`self` without dimensions of size 1; only those among `dim` if it is given."""
     dims = (
         range(self.ndim)
         if dim is None
@@ -103,12 +103,12 @@ def unsqueeze(self, dim):
 
 
 def expand(self, size, *, implicit=False):
-    """Broadcast to `size`, in which -1 keeps an extent; `implicit` is PyTorch's own affair."""
+    """`self` broadcast to `size`, where -1 keeps a size; `implicit` has no effect."""
     return jnp.broadcast_to(self, expanded_size(self.shape, size))
 
 
 def expanded_size(shape, size):
-    """`size` with extents of `shape` in place of -1."""
+    """`size` with -1 replaced by the sizes of `shape`."""
     extra = len(size) - len(shape)
     if extra < 0:
         raise RuntimeError(
@@ -164,7 +164,7 @@ def permutation(dims, ndim):
     return found
 
 
-def permute_backward(grad, dims):
+def permute_backwards(grad, dims):
     order = permutation(dims, grad.ndim)
     return jnp.transpose(grad, sorted(range(grad.ndim), key=order.__getitem__))
 
@@ -252,7 +252,7 @@ def cat(tensors, dim=0):
 
 
 def _is_skipped(shape, shapes):
-    """Whether `cat` leaves a tensor out: an empty vector goes with any other shape."""
+    """Whether `cat` skips a tensor: it accepts empty vectors among tensors of other shapes."""
     return shape == (0,) and any(other != (0,) for other in shapes)
 
 
@@ -272,8 +272,8 @@ def _check_extents(tensors, dim):
                 )
 
 
-def cat_backward(grad, shapes, dim):
-    """The piece of `grad` that each tensor of a `cat` became."""
+def cat_tensors_backward(grad, shapes, dim):
+    """The piece of `grad` for each tensor of a `cat`."""
     dim = wrap_dim(dim, grad.ndim)
     extents = [0 if _is_skipped(shape, shapes) else shape[dim] for shape in shapes]
     pieces = _pieces(grad, extents, dim)
@@ -317,7 +317,7 @@ def vstack_backward(grad, shapes):
 
 
 def _stacked_backward(grad, widened, shapes, dim):
-    pieces = cat_backward(grad, widened, dim)
+    pieces = cat_tensors_backward(grad, widened, dim)
     return [jnp.reshape(piece, shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
 
@@ -360,7 +360,7 @@ def split_with_sizes(self, split_sizes, dim=0):
 
 
 def _pieces(self, extents, dim):
-    """Consecutive pieces of these extents along a dimension."""
+    """Consecutive pieces of these sizes along a dimension."""
     found, start = [], 0
     for extent in extents:
         found.append(lax.slice_in_dim(self, start, start + extent, axis=dim))
@@ -407,7 +407,7 @@ def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
 
 
 def with_diagonal(tensor, diagonal, offset, dim1, dim2):
-    """`tensor` with `diagonal` in the place of its own."""
+    """`tensor` with `diagonal` written on its diagonal."""
     dims = _two_dims(dim1, dim2, tensor.ndim)
     along = jnp.arange(diagonal.shape[-1])
     rows, columns = along + max(-offset, 0), along + max(offset, 0)
@@ -460,7 +460,7 @@ def tile(self, dims):
 
 
 def repeat_backward(grad, shape, repeats):
-    """The sum of the copies, each of which is a slice of `grad`."""
+    """The sum of the copies, which are slices of `grad`."""
     ndim = grad.ndim
     repeats = (1,) * (ndim - len(repeats)) + tuple(repeats)
     shape = (1,) * (ndim - len(shape)) + tuple(shape)

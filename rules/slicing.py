@@ -1,4 +1,4 @@
-"""Operators that read and write one place or a slice of a dimension."""
+"""Operators that read and write one index or a slice of a dimension."""
 
 import jax.numpy as jnp
 from jax import lax
@@ -7,7 +7,7 @@ from jaxgrad.rules import shape as shapes
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.primitive import op
 
-# one place of a dimension
+# one index of a dimension
 
 
 def select(self, dim, index):
@@ -16,7 +16,7 @@ def select(self, dim, index):
 
 
 def _place(sizes, dim, index):
-    """The dimension and the index in it, both from 0."""
+    """The dimension and the index, both counted from 0."""
     if not len(sizes):
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = shapes.wrap_dim(dim, len(sizes))
@@ -29,13 +29,13 @@ def _place(sizes, dim, index):
 
 
 def select_backward(grad_output, input_sizes, dim, index):
-    """Zeros of shape `input_sizes` with `grad_output` at one place of a dimension."""
+    """Zeros of shape `input_sizes` with `grad_output` at one index of a dimension."""
     dim, index = _place(input_sizes, dim, index)
     return _placed(lax.expand_dims(grad_output, [dim]), input_sizes, dim, index, 1)
 
 
 def _placed(piece, sizes, dim, start, step):
-    """Zeros with `piece` at every `step`th place of a dimension from `start` on."""
+    """Zeros with `piece` at every `step`th index of a dimension from `start` on."""
     stretch = max((piece.shape[dim] - 1) * step + 1, 0)
     padding = [(0, 0, 0)] * len(sizes)
     padding[dim] = (start, sizes[dim] - start - stretch, step - 1)
@@ -50,7 +50,7 @@ def select_scatter(self, src, dim, index):
     )
 
 
-def zeros_of_select(tensor, dim, index):
+def zeros_like_select(tensor, dim, index):
     return jnp.zeros_like(select(tensor, dim, index))
 
 
@@ -66,7 +66,7 @@ def check_source(got, expected):
 
 
 def _bounds(sizes, dim, start, end, step):
-    """The dimension, and first place, end and step of a slice of it, as Python has them."""
+    """The dimension, start, end and step of a slice, normalized as Python does."""
     if not len(sizes):
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
@@ -105,7 +105,7 @@ def slice_scatter(self, src, dim=0, start=None, end=None, step=1):
     return self.at[places].set(promotion.cast(src, dtypes.from_numpy(self.dtype)))
 
 
-def zeros_of_slice(tensor, dim, start, end, step):
+def zeros_like_slice(tensor, dim, start, end, step):
     return jnp.zeros_like(slice(tensor, dim, start, end, step))
 
 
@@ -139,7 +139,7 @@ def narrow_backward(grad, sizes, dim, start):
     return op.slice_backward(grad, sizes, dim, start, start + grad.shape[dim], 1)
 
 
-# the same where the place is data, unless a trace knows it; the callers check that it exists
+# the same with an index that is data, or an int known to a trace; callers check its range
 
 
 def dynamic_select(self, dim, index):

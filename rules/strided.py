@@ -1,4 +1,4 @@
-"""Views by steps through the elements in a row: windows of a dimension, and any strides at all."""
+"""Views by strides: windows of a dimension, and `as_strided`."""
 
 import math
 
@@ -14,9 +14,9 @@ from jaxgrad.core.primitive import op
 
 
 def unfold(self, dimension, size, step):
-    """All windows of `size` places that begin `step` apart; a window is the last dimension."""
+    """All windows of `size` elements, `step` apart; the last dimension runs through a window."""
     dim, count = _windows(self.shape, dimension, size, step)
-    (source,) = indexing.rank_one(self)
+    (source,) = indexing.at_least_1d(self)
     if size <= step:
         steps = _resized(source, dim, count * step)
         split = (*source.shape[:dim], count, step, *source.shape[dim + 1 :])
@@ -27,7 +27,7 @@ def unfold(self, dimension, size, step):
 
 
 def _windows(sizes, dimension, size, step):
-    """The dimension from 0, and how many windows of it there are."""
+    """The dimension counted from 0, and the number of windows."""
     dim = shapes.wrap_dim(dimension, len(sizes))
     extent = sizes[dim] if len(sizes) else 1
     if size < 0:
@@ -43,12 +43,12 @@ def _windows(sizes, dimension, size, step):
 
 
 def _unfolded(sizes, dim, count, size):
-    """The shape of the windows of a tensor; one without dimensions has one window."""
+    """The shape of the windows of a tensor; a tensor without dimensions has one window."""
     return (*sizes[:dim], count, *sizes[dim + 1 :], size) if len(sizes) else (size,)
 
 
 def _resized(tensor, dim, extent):
-    """`tensor` with zeros after a dimension, or without its end, so that it has that extent."""
+    """`tensor` padded with zeros or truncated at the end of a dimension to the size `extent`."""
     padding = [(0, 0, 0)] * tensor.ndim
     padding[dim] = (0, extent - tensor.shape[dim], 0)
     return lax.pad(tensor, jnp.zeros((), tensor.dtype), padding)
@@ -59,7 +59,7 @@ def _window_places(count, size, step):
 
 
 def unfold_backward(grad_in, input_sizes, dim, size, step):
-    """The sum of the windows, each at its place in zeros of shape `input_sizes`."""
+    """Zeros of shape `input_sizes` with each window added at its place."""
     dim, count = _windows(input_sizes, dim, size, step)
     sizes = tuple(input_sizes) or (1,)
     windows = _apart(grad_in, sizes, dim, count, size)
@@ -74,17 +74,17 @@ def unfold_backward(grad_in, input_sizes, dim, size, step):
 
 
 def _apart(windows, sizes, dim, count, size):
-    """Windows with the places of each in the dimension after their own."""
+    """Windows with their elements in the dimension after that of the windows."""
     return jnp.moveaxis(jnp.reshape(windows, _unfolded(sizes, dim, count, size)), -1, dim + 1)
 
 
 def unfold_scatter(self, src, dimension, size, step):
-    """`self` with `src` in the place of its windows; where these overlap the last one counts."""
+    """`self` with `src` written to its windows; where they overlap, the last window wins."""
     dim, count = _windows(self.shape, dimension, size, step)
     slicing.check_source(src.shape, _unfolded(self.shape, dim, count, size))
     if not src.size:
         return self
-    (target,) = indexing.rank_one(self)
+    (target,) = indexing.at_least_1d(self)
     windows = _apart(src, target.shape, dim, count, size)
     row = jnp.reshape(windows, (*target.shape[:dim], count * size, *target.shape[dim + 1 :]))
     along = jnp.arange(target.shape[dim])
@@ -99,7 +99,7 @@ def unfold_scatter(self, src, dimension, size, step):
 
 
 def as_strided(self, size, stride, storage_offset=None):
-    """The elements that strides reach from an offset on; those of `self` lie row by row."""
+    """The elements at strides from an offset in the row-major elements of `self`."""
     offset = _checked_offset(self.size, self.dtype.itemsize, size, stride, storage_offset)
     flat, count = jnp.ravel(self), math.prod(size)
     if not count:
@@ -110,7 +110,7 @@ def as_strided(self, size, stride, storage_offset=None):
 
 
 def _checked_offset(count, itemsize, size, stride, storage_offset):
-    """The offset, where all places are among `count` elements."""
+    """The offset, after a check that all positions are within `count` elements."""
     offset = 0 if storage_offset is None else storage_offset
     if len(size) != len(stride):
         raise RuntimeError(
@@ -170,7 +170,7 @@ def as_strided_backward(grad, sizes, size, stride, storage_offset):
 
 
 def as_strided_scatter(self, src, size, stride, storage_offset=None):
-    """`self` with `src` where `as_strided` reads; of elements at one place any one is written."""
+    """`self` with `src` where `as_strided` reads; of elements for one position any one wins."""
     offset = _checked_offset(self.size, self.dtype.itemsize, size, stride, storage_offset)
     slicing.check_source(src.shape, tuple(size))
     src, flat = pointwise.to(src, dtypes.from_numpy(self.dtype)), jnp.ravel(self)
@@ -184,6 +184,6 @@ def as_strided_scatter(self, src, size, stride, storage_offset=None):
     return jnp.reshape(written, self.shape)
 
 
-def as_strided_clear(grad, size, stride, storage_offset):
+def as_strided_scatter_backward(grad, size, stride, storage_offset):
     """`grad` with zeros where `as_strided` reads."""
     return op.as_strided_scatter(grad, jnp.zeros(size, grad.dtype), size, stride, storage_offset)

@@ -1,8 +1,8 @@
-"""Operators that give `self` as it is once something was written to it: everywhere, at places that
-an index or a mask names, on a diagonal.
+"""Operators that return a copy of `self` with new values: everywhere, at indices, where a mask is
+true, on a diagonal.
 
-PyTorch's in-place operators are these, with the result in the place of `self`. An index out of
-range raises, or is dropped under a trace, as `indexing` tells.
+PyTorch's in-place operators assign this copy to `self`. An index out of range raises, or is dropped
+under a trace, as in `indexing`.
 """
 
 import functools
@@ -24,7 +24,7 @@ def _dtype(tensor):
 
 
 def _is_tensor(value):
-    """Whether a value is no number; those under a trace are of weak type."""
+    """Whether a value is a tensor; under a trace a number is a value of weak type."""
     return hasattr(value, "shape") and not getattr(value, "weak_type", False)
 
 
@@ -38,7 +38,7 @@ def _check_long(name, index):
 
 
 def copy(self, src, non_blocking=False):
-    """`src` in the shape and dtype of `self`; `non_blocking` is PyTorch's own affair."""
+    """`src` in the shape and dtype of `self`; `non_blocking` has no effect."""
     together = promotion.broadcast_shapes("copy", self.shape, src.shape)
     if together != self.shape:
         raise RuntimeError(
@@ -49,7 +49,7 @@ def copy(self, src, non_blocking=False):
 
 
 def fill(self, value):
-    """A number, or a tensor without dimensions, in the shape and dtype of `self`."""
+    """The shape and dtype of `self`, filled with a number or a tensor without dimensions."""
     if getattr(value, "ndim", 0):
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} "
@@ -76,20 +76,19 @@ def zero(self):
     return jnp.zeros_like(self)
 
 
-# at places of a dimension
+# at indices of a dimension
 
 
 def index_copy(self, dim, index, source):
-    """`self` with the slices of `source` at places of a dimension.
+    """`self` with slices of `source` at indices of `dim`.
 
-    Of slices that go to one place any one is written, and as in PyTorch each gets that place's
-    gradient.
+    Of duplicates any one is written; as in PyTorch, each gets the gradient at its index.
     """
     dim = shapes.wrap_dim(dim, self.ndim)
     _check_copied(self, dim, index, source)
     if not source.size:
         return self
-    target, places, slices = indexing.rank_one(self, index, source)
+    target, places, slices = indexing.at_least_1d(self, index, source)
     written = target.at[(*[slice(None)] * dim, places)].set(slices, mode="drop")
     return jnp.reshape(written, self.shape)
 
@@ -116,7 +115,7 @@ def _check_copied(self, dim, index, source):
 
 
 def _check_slices(sizes, dim, count, source_sizes):
-    """Whether slices of a source fit those of a tensor, and are as many as the indices."""
+    """Check that the slices of a source fit those of a tensor, and match the number of indices."""
     source_dim = dim if len(source_sizes) else 0
     of_self, of_source = (
         (*shape[:at], *shape[at + 1 :]) for shape, at in ((sizes, dim), (source_sizes, source_dim))
@@ -144,13 +143,13 @@ index_copy.precondition = _check_copied_range
 
 
 def index_copy_backward(grad, dim, index, sizes):
-    (source,) = indexing.rank_one(grad)
+    (source,) = indexing.at_least_1d(grad)
     return jnp.reshape(op.index_select(source, dim, index), sizes)
 
 
 def index_fill(self, dim, index, value):
-    """`self` with one value at places of a dimension; -1 is the last."""
-    named = _named(self.shape, dim, index)
+    """`self` with one value at indices of `dim`; -1 is the last."""
+    named = _is_indexed(self.shape, dim, index)
     if getattr(value, "ndim", 0):
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
@@ -164,8 +163,8 @@ def index_fill(self, dim, index, value):
     return jnp.where(named, promotion.cast(value, _dtype(self)), self)
 
 
-def _named(sizes, dim, index):
-    """Whether an index names a place, along a dimension of a tensor of shape `sizes`."""
+def _is_indexed(sizes, dim, index):
+    """A mask of the indexed positions along a dimension, which broadcasts to the shape `sizes`."""
     dim = shapes.wrap_dim(dim, len(sizes))
     if _dtype(index) not in (dtypes.int32, dtypes.int64):
         raise IndexError(f"index_fill_(): Expected dtype int64 for index, not {_dtype(index)}")
@@ -188,16 +187,16 @@ index_fill.precondition = _check_filled_range
 
 
 def index_fill_backward(grad, dim, index):
-    """The gradient at the places that were filled; one that is named twice is filled once."""
-    return jnp.where(_named(grad.shape, dim, index), grad, jnp.zeros((), grad.dtype))
+    """`grad` at the filled positions, else 0; duplicate indices count once."""
+    return jnp.where(_is_indexed(grad.shape, dim, index), grad, jnp.zeros((), grad.dtype))
 
 
-# at places of the flattened tensor
+# at indices of the flattened tensor
 
 
 def put(self, index, source, accumulate=False):
-    """`self` with the elements of `source` where `take` reads; of duplicates the sum if
-    `accumulate`, else any.
+    """`self` with the elements of `source` where `take` reads; `accumulate` adds duplicates, else
+    any one wins.
     """
     _check_put(self, index, source)
     places, values = (jnp.ravel(index),), jnp.ravel(source)
@@ -234,7 +233,7 @@ def _check_put_range(self, index, source, accumulate):
 put.precondition = _check_put_range
 
 
-def put_clear(grad, index):
+def put_zeros(grad, index):
     """`grad` with zeros where `put` writes."""
     return op.put(grad, index, jnp.zeros(index.shape, grad.dtype))
 
@@ -243,7 +242,7 @@ def put_clear(grad, index):
 
 
 def masked_scatter(self, mask, source):
-    """`self` with the elements of `source`, in order, where the mask is true."""
+    """`self` with consecutive elements of `source` where the mask is true."""
     self, mask = _masked(self, mask, source)
     if not source.size or not mask.size:
         return self
@@ -252,7 +251,7 @@ def masked_scatter(self, mask, source):
 
 
 def _masked(self, mask, source):
-    """Tensor and mask, broadcast together."""
+    """Tensor and mask, broadcast to a common shape."""
     if mask.dtype != bool:
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
@@ -268,7 +267,7 @@ def _masked(self, mask, source):
 
 
 def _ranks(mask):
-    """How many true elements a flattened mask has before each."""
+    """The position of each true element of a flattened mask among the true elements."""
     return jnp.cumsum(jnp.ravel(mask)) - 1
 
 
@@ -286,7 +285,7 @@ masked_scatter.precondition = _check_source_size
 
 
 def masked_scatter_backward(grad, mask, sizes):
-    """What each element of the source became, in order; zeros for those left over."""
+    """`grad` where the mask is true, in the order of `source`; zeros for unused elements."""
     count = math.prod(sizes)
     if not count:
         return jnp.zeros(sizes, grad.dtype)
@@ -304,15 +303,16 @@ def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
     return shapes.with_diagonal(self, pointwise.to(src, _dtype(self)), offset, dim1, dim2)
 
 
-def diagonal_clear(grad, offset, dim1, dim2):
+def diagonal_scatter_backward(grad, offset, dim1, dim2):
     """`grad` with zeros on a diagonal."""
     zeros = jnp.zeros_like(shapes.diagonal(grad, offset, dim1, dim2))
     return op.diagonal_scatter(grad, zeros, offset, dim1, dim2)
 
 
 def fill_main_diagonal(self, fill_value, wrap=False):
-    """`self` with a number where all indices are equal; of a matrix with more rows than columns a
-    new diagonal begins below each that ended, one row apart, if `wrap`.
+    """`self` with a number on the main diagonal.
+
+    If `wrap`, the diagonal of a tall matrix starts again one row below its end.
     """
     if self.ndim < 2:
         raise RuntimeError(

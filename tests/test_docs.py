@@ -1,5 +1,5 @@
-"""The blocks of the documentation run, in order, each page in a namespace of its own; so do the
-examples of public docstrings.
+"""The blocks of every page run, in order, each page in its own namespace. Links lead to files.
+The examples of public docstrings run too.
 """
 
 import doctest
@@ -12,7 +12,13 @@ import pytest
 
 import jaxgrad
 
-PAGES = pathlib.Path(__file__).parents[1] / "docs"
+CHECKOUT = pathlib.Path(__file__).parents[1]
+PAGES = sorted(
+    str(path.relative_to(CHECKOUT))
+    for pattern in ("*.md", "docs/**/*.md", "tests/**/*.md")
+    for path in CHECKOUT.glob(pattern)
+)
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)")
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # what an example may use without importing it
 KNOWN = {"jaxgrad": jaxgrad, "F": jaxgrad.nn.functional}
@@ -27,15 +33,21 @@ MODULES = [
 
 
 @pytest.mark.checkout
-@pytest.mark.parametrize(
-    "page", ["architecture", "adding_an_operator", "conventions", "looking_at_graphs"]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_page_runs(page):
-    path = PAGES / f"{page}.md"
+    path = CHECKOUT / page
     text, namespace = path.read_text(), {}
     for block in BLOCK.finditer(text):
         line = text[: block.start(1)].count("\n")
         exec(compile("\n" * line + block[1], str(path), "exec"), namespace)
+
+
+@pytest.mark.checkout
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files(page):
+    path = CHECKOUT / page
+    links = LINK.findall(BLOCK.sub("", path.read_text()))
+    assert [link for link in links if not (path.parent / link).exists()] == []
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-DEMO = pathlib.Path(__file__).parents[1] / "examples" / "digits.py"
+DEMO = pathlib.Path(__file__).parents[1] / "docs" / "examples" / "digits.py"
 
 
 @pytest.mark.slow

@@ -1,10 +1,14 @@
 """What `import jaxgrad` does, and does not do, to the process that says it."""
 
+import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import jaxgrad
 
@@ -48,3 +52,14 @@ def test_an_uninstalled_checkout_says_how_to_install_it(tmp_path):
     assert child.returncode == 1
     expected = "ImportError: this checkout of jaxgrad is not installed: run pip install -e . in it"
     assert child.stderr.splitlines()[-1] == expected
+
+
+def test_version_is_the_installed_distributions():
+    assert jaxgrad.__version__ == importlib.metadata.version("jaxgrad")
+
+
+@pytest.mark.checkout
+def test_version_is_the_newest_in_the_changelog():
+    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## (?!Unreleased)(\S+) - \d{4}-\d\d-\d\d$", text, re.MULTILINE)
+    assert newest[1] == jaxgrad.__version__

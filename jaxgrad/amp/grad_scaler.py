@@ -313,9 +313,9 @@ def _first(optimizer, tensor: Tensor):
     """What a tensor was before the step that has made it part of the state; None where that cannot
     be told."""
     scope = mode.scope.get()
-    place = None if scope is None else scope.places.get(id(tensor))
-    if place is not None:
-        return place.array
+    captured = None if scope is None else scope.captured.get(id(tensor))
+    if captured is not None:
+        return captured.tracer
     has_zeros = isinstance(optimizer, SGD) and scope is not None
     if has_zeros and not any(group["dampening"] for group in optimizer.param_groups):
         return jax.numpy.zeros_like(tensor._array)  # as good as no momentum

@@ -29,6 +29,7 @@ from ._engine.root_arguments import (
     edges_of_outputs,
     gradients_of,
     inputs_of,
+    is_overridden,
     outputs_of,
 )
 from ._engine.saved_tensor_hooks import SavedTensor as SavedTensor
@@ -131,8 +132,8 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
         )
     outputs = outputs_of(tensors)
     wanted = None if inputs is None else inputs_of(inputs, "backward")[1]
-    relevant = (*outputs, *(wanted or ()))
-    if any(map(torch_function.stands_for_tensor, relevant)):
+    relevant = outputs if wanted is None else (*outputs, *wanted)
+    if is_overridden(relevant):
         options = {
             "grad_tensors": grad_tensors,
             "retain_graph": retain_graph,
@@ -198,7 +199,7 @@ def grad(
         "is_grads_batched": is_grads_batched,
         "materialize_grads": materialize_grads,
     }
-    if any(map(torch_function.stands_for_tensor, (*outputs, *wanted))):
+    if is_overridden((*outputs, *wanted)):
         results = torch_function.handle(grad, (*outputs, *wanted), (outputs, wanted), options)
     else:
         results = _grad(outputs, wanted, **options)
@@ -309,7 +310,7 @@ class _Methods:
         tensor(6.)
         """
         try:
-            if torch_function.stands_for_tensor(self):
+            if is_overridden((self,)):
                 options = {
                     "gradient": gradient,
                     "retain_graph": retain_graph,

@@ -1,7 +1,7 @@
-"""How Jacobians are put together: from rows, from a batched pass, from a batch of tangents.
+"""The blocks of a Jacobian, from rows, from one batched backward pass, or from batched tangents.
 
-A Jacobian of outputs with respect to inputs is a list for each output of blocks, one for each
-input, of the output's shape followed by the input's.
+A Jacobian is a list with an entry for each output, which is a list of blocks, one for each input,
+of the shape of the output followed by that of the input.
 """
 
 from __future__ import annotations
@@ -14,30 +14,34 @@ import jax.numpy as jnp
 from .. import autograd, ops
 from ..core import executor
 from ..tape.tensor import Tensor, standing, wrap
+from . import forward_ad
 
-# XLA compiles a program of many operands slowly: rows are stacked so many at a time.
+# Rows are stacked this many at a time, because XLA compiles programs of many operands slowly.
 AT_ONCE = 32
 
 
 def zeros_like(tensor: Tensor) -> Tensor:
+    """Zeros of the shape and dtype of a tensor."""
     return wrap(executor.filled(tensor._aval, 0))
 
 
 def block_of_zeros(output, tensor) -> Tensor:
+    """A block of zeros."""
     with jax.enable_x64(True):
         return wrap(jnp.zeros((*output.shape, *tensor.shape), tensor.dtype.numpy))
 
 
 def one_hot(like: Tensor, index: int) -> Tensor:
-    """A tensor as another, zero but for a one at an index of its elements in a row."""
+    """A tensor of zeros with a one at a flat index."""
     with jax.enable_x64(True):
         flat = jnp.zeros(like.shape.numel(), like.dtype.numpy)
         return wrap(flat.at[index].set(1).reshape(like.shape))
 
 
 def basis(tensors) -> list:
-    """All basis vectors of the space of several tensors: for each tensor its part of them, along a
-    new first dimension.
+    """The basis vectors of the product of the spaces of several tensors.
+
+    Returns for each tensor its components of all basis vectors, along a new first dimension.
     """
     sizes = [tensor.shape.numel() for tensor in tensors]
     total = sum(sizes)
@@ -49,11 +53,12 @@ def basis(tensors) -> list:
 
 
 def starts(sizes):
+    """The position at which each of several parts begins."""
     return list(itertools.accumulate(sizes, initial=0))[:-1]
 
 
 def stacked(rows: list) -> Tensor:
-    """Tensors of one shape along a new first dimension."""
+    """Tensors of one shape, along a new first dimension."""
     groups = [rows[i : i + AT_ONCE] for i in range(0, len(rows), AT_ONCE)]
     pieces = [ops.stack(group) for group in groups]
     while len(pieces) > 1:
@@ -63,7 +68,7 @@ def stacked(rows: list) -> Tensor:
 
 
 def of_rows(output, inputs, rows) -> list:
-    """The blocks of an output, from the gradients of each of its elements, None for zero."""
+    """The blocks of an output, from the gradients of each of its elements; None counts as zero."""
     columns = list(zip(*rows, strict=True)) or [(None,)] * len(inputs)
     return [
         block_of_zeros(output, tensor)
@@ -74,7 +79,7 @@ def of_rows(output, inputs, rows) -> list:
 
 
 def by_one_pass(outputs, inputs, create_graph) -> list:
-    """The blocks of all outputs, by one backward pass that is batched."""
+    """The blocks of all outputs, from one batched backward pass."""
     moving = [output for output in outputs if output.requires_grad and output.numel()]
     found = [None] * len(inputs)
     if moving:
@@ -107,16 +112,16 @@ def _cut(batch, start, output, tensor):
 
 
 def by_forward_mode(function, inputs) -> list:
-    """The blocks of all outputs, by one call on duals, whose tangents are a batch.
+    """The blocks of all outputs, from one call of a function with a batch of tangents.
 
     function: from tensors to a tuple of tensors.
     """
 
     def along(*directions):
-        with autograd.forward_ad.dual_level():
+        with forward_ad.dual_level():
             pairs = zip(inputs, map(wrap, directions), strict=True)
-            outputs = function(*[autograd.forward_ad.make_dual(*pair) for pair in pairs])
-            tangents = [autograd.forward_ad.unpack_dual(output).tangent for output in outputs]
+            outputs = function(*[forward_ad.make_dual(*pair) for pair in pairs])
+            tangents = [forward_ad.unpack_dual(output).tangent for output in outputs]
             pairs = zip(outputs, tangents, strict=True)
             return [zeros_like(o)._array if t is None else _array(t) for o, t in pairs]
 

@@ -1,4 +1,4 @@
-"""Names that PyTorch's module has from its native part, and code asks for."""
+"""Names of torch.autograd that come from PyTorch's native part and that programs use."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from ..tape.node import next_sequence_number
 from ._engine.graph_task import current
 from ._engine.saved_tensor_hooks import saved_tensors_hooks
 
-# the pairs of hooks that were pushed, here and now, the last one at the end
+# the pushed hooks of this context, innermost last
 _pushed = contextvars.ContextVar("jaxgrad.pushed_hooks", default=())
 
 
 def _is_checkpoint_valid() -> bool:
-    """Whether no pass around this place is one to chosen inputs, by `grad` or `inputs=`: what is
-    recomputed under such a one would lose the gradients of all else.
+    """Whether no backward pass to chosen inputs, by `grad` or `inputs=`, runs around this call.
+
+    A checkpoint that is recomputed in such a pass would lose the gradients of all other leaves.
 
     >>> jaxgrad.autograd._is_checkpoint_valid()
     True
@@ -24,27 +25,27 @@ def _is_checkpoint_valid() -> bool:
 
 
 def _get_sequence_nr() -> int:
-    """The number that the next node of the graph gets.
+    """The sequence number that the next node gets.
 
     >>> number = jaxgrad.autograd._get_sequence_nr()
     >>> (jaxgrad.ones(2, requires_grad=True) * 2).grad_fn._sequence_nr() >= number
     True
     """
-    # a count shows where it is, without moving on, in its text alone: count(3)
+    # Only the repr of a count, "count(3)", shows its position without advancing it.
     return int(repr(next_sequence_number.__self__)[len("count(") : -1])
 
 
 def _register_py_tensor_class_for_device(device, cls):
-    """Kept for PyTorch's code, and without effect: tensors are of one class on every device.
+    """Kept for PyTorch's code, without effect: all devices have the same class of tensors.
 
-    Raises RuntimeError where `cls` is no class.
+    Raises RuntimeError if `cls` is not a class.
     """
     if not isinstance(cls, type):
-        raise RuntimeError(f"cls isn't a typeinfo object: a class is wanted, not {cls!r}")
+        raise RuntimeError(f"cls isn't a typeinfo object: expected a class, but got {cls!r}")
 
 
 def _push_saved_tensors_default_hooks(pack_hook, unpack_hook):
-    """Begin what `graph.saved_tensors_hooks` is for a block, until it is popped.
+    """Apply `graph.saved_tensors_hooks(pack_hook, unpack_hook)` until it is popped.
 
     >>> jaxgrad.autograd._push_saved_tensors_default_hooks(lambda x: x.numpy(), jaxgrad.tensor)
     >>> y = jaxgrad.ones(2, requires_grad=True).exp()
@@ -56,9 +57,9 @@ def _push_saved_tensors_default_hooks(pack_hook, unpack_hook):
 
 
 def _pop_saved_tensors_default_hooks():
-    """End what was pushed last. Raises RuntimeError where nothing was."""
+    """Remove the hooks that were pushed last. Raises RuntimeError if there are none."""
     if not _pushed.get():
-        raise RuntimeError("no saved-tensor hooks were pushed that could be popped")
+        raise RuntimeError("no saved-tensor hooks to pop: none were pushed")
     *before, hooks = _pushed.get()
     hooks.__exit__(None, None, None)
     _pushed.set(tuple(before))

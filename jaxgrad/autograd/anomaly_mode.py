@@ -1,24 +1,23 @@
-"""Anomaly mode: an error of a backward pass, or a NaN in it, is traced back to the line of the
-forward pass that it belongs to.
+"""Anomaly mode: trace an error or a NaN in a backward pass to its line in the forward pass.
 
-As a `with` block the mode holds in the thread or asyncio task that entered it; what a function sets
-outside of every block holds in all threads, as it does in PyTorch.
+In a `with` block the mode applies to the thread or asyncio task that entered it. What a function
+sets outside of every block applies to all threads, as in PyTorch.
 """
 
 from __future__ import annotations
 
 import warnings
 
-from ._inspect.anomaly_detection import Settings, enter, holder, leave, settings
+from ._inspect.anomaly_detection import AnomalySettings, enter, holder, leave, settings
 from .grad_mode import _Mode
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
 class _Anomaly(_Mode):
-    """Settings that hold inside of a `with` block, or of a function that is decorated."""
+    """Settings for a `with` block or a decorated function."""
 
-    settings: Settings
+    settings: AnomalySettings
 
     def __enter__(self):
         enter(self, self.settings)
@@ -33,23 +32,27 @@ class _Anomaly(_Mode):
 
 
 class detect_anomaly(_Anomaly):
-    """Inside, what goes wrong in a backward pass is told together with the call that it is of.
+    """Report errors and NaN of a backward pass together with the forward call that they belong to.
 
-    An error that a node, a hook or a Function raises is preceded by a UserWarning with the
-    traceback of the call that recorded the node, and with those of the calls before it where the
-    node was recorded by a backward pass itself. With `check_nan`, a node that returns NaN raises
-    RuntimeError, which names its operator, the line that called it, and what of its inputs held
-    NaN or Inf; so does a sum of gradients that makes one.
+    If a node, a hook or a Function raises an error, a UserWarning shows the stack of the call that
+    recorded the node, and the stacks of earlier calls if a backward pass recorded it. With
+    `check_nan`, a node that returns NaN raises RuntimeError; the message names the operator, its
+    line, and which of its inputs contained NaN or Inf. A sum of gradients that becomes NaN raises
+    too.
 
-    Beyond PyTorch: the error says which operator of the forward pass first made a NaN of none. With
-    `check_forward` that operator itself raises RuntimeError. With `check_inf` all of this holds for
-    Inf as well. A function compiled by `jaxgrad.jit` whose result holds one is run again, operator
-    by operator, on the same arguments, so that the error is found inside of it; what it does
-    besides computing is then done twice. A NaN inside of it that its result does not show is not
-    looked for.
+    Beyond PyTorch, the message names the first operator of the forward pass that made a NaN. If the
+    result of a function compiled by `jaxgrad.jit` contains a NaN, the function runs again on the
+    same arguments, operator by operator, so its side effects happen twice. A NaN inside of it that
+    does not reach its result is not found.
 
-    It holds in this thread or asyncio task. It costs a few times what the operators themselves
-    cost. As a decorator it works too.
+    The mode applies to this thread or asyncio task; operators then take a few times as long. It
+    also works as a decorator.
+
+    check_nan: search for NaN in gradients.
+    check_inf: search for Inf as well.
+    check_forward: raise RuntimeError in the forward pass already.
+
+    Raises TypeError for an option that is not a bool.
 
     >>> import warnings
     >>> warnings.simplefilter("ignore")
@@ -74,9 +77,12 @@ class detect_anomaly(_Anomaly):
 
 
 class set_detect_anomaly(_Anomaly):
-    """Switch anomaly mode on or off: from this call on, or as a context manager until its end.
+    """Switch anomaly mode on or off, from this call on or for a `with` block.
 
-    For the options see `detect_anomaly`. Raises TypeError for a `mode` that is no bool.
+    mode: whether it is on.
+    check_nan, check_inf, check_forward: as for `detect_anomaly`.
+
+    Raises TypeError for an argument that is not a bool.
 
     >>> with jaxgrad.autograd.set_detect_anomaly(True, check_nan=False):
     ...     jaxgrad.is_anomaly_enabled(), jaxgrad.is_anomaly_check_nan_enabled()
@@ -100,16 +106,17 @@ class set_detect_anomaly(_Anomaly):
         return super().__call__(function)
 
     def undo(self):
-        """Take back what the call has set: it holds in a block or a function only."""
+        """Revert what the constructor has set: the mode applies to the block or function only."""
         if self.place is not None:
             self.place.set(self.before)
             self.place = None
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
-    """Switch anomaly mode on or off, and its search for NaN.
+    """Switch anomaly mode, and its search for NaN, on or off.
 
-    Outside of `detect_anomaly` it holds in all threads. Raises TypeError for what is no bool.
+    Outside of `detect_anomaly` it applies to all threads. Raises TypeError for an argument that is
+    not a bool.
 
     >>> jaxgrad.set_anomaly_enabled(True)
     >>> jaxgrad.is_anomaly_enabled()
@@ -120,7 +127,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode holds, here and now.
+    """Whether anomaly mode is on in this context.
 
     >>> jaxgrad.is_anomaly_enabled()
     False
@@ -129,7 +136,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode, where it holds, looks for NaN.
+    """Whether anomaly mode, if it is on, searches for NaN in this context.
 
     >>> jaxgrad.is_anomaly_check_nan_enabled()
     True
@@ -137,7 +144,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return settings().check_nan
 
 
-def _checked(name, enabled, *checks) -> Settings:
+def _checked(name, enabled, *checks) -> AnomalySettings:
     names = ("enabled", "check_nan", "check_inf", "check_forward")
     for position, (argument, value) in enumerate(zip(names, (enabled, *checks), strict=True), 1):
         if not isinstance(value, bool):
@@ -145,4 +152,4 @@ def _checked(name, enabled, *checks) -> Settings:
                 f"{name}(): argument '{argument}' (position {position}) must be bool, not "
                 f"{type(value).__name__}"
             )
-    return Settings(enabled, *checks)
+    return AnomalySettings(enabled, *checks)

@@ -1,5 +1,11 @@
 """Forward mode, as torch.autograd.forward_ad: tensors with tangents.
 
+Tangents pass through `no_grad`, which affects reverse mode only; `detach` and `inference_mode` drop
+them. Levels can be nested, which PyTorch refuses, for derivatives of higher order. A level belongs
+to the thread or asyncio task that entered it, and to contexts copied from there. Tensors carry
+their tangents into other threads, and operators there compute with them. In PyTorch all threads
+share one level.
+
 >>> import jaxgrad.autograd.forward_ad as fwAD
 >>> with fwAD.dual_level():
 ...     x = fwAD.make_dual(jaxgrad.tensor(3.0), jaxgrad.tensor(1.0))
@@ -42,14 +48,25 @@ NO_LEVEL = (
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A tensor's value, and its tangent, which is None where it stands still."""
+    """A tensor without its tangent, and the tangent, None if there is none.
+
+    primal: the value.
+    tangent: a tensor of the shape and dtype of `primal`, or None.
+    """
 
     primal: Tensor
     tangent: Tensor | None
 
 
 def enter_dual_level() -> int:
-    """Begin a derivative; gives the number of its level, for `exit_dual_level`."""
+    """Begin a level of forward mode; returns its number, for `exit_dual_level`.
+
+    >>> import jaxgrad.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> fwAD.unpack_dual(fwAD.make_dual(jaxgrad.ones(2), jaxgrad.zeros(2))).tangent
+    tensor([0., 0.])
+    >>> fwAD.exit_dual_level(level=level)
+    """
     dual.start()
     here = entered.get()
     entered.set((*here, Level()))
@@ -57,9 +74,10 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None):
-    """End the derivative that was begun last. Its tangents are gone.
+    """End the innermost level; its tangents are dropped.
 
-    Raises RuntimeError for the level of another, and where there is none.
+    level: the number of the innermost level, which is the default. Raises RuntimeError for another
+        number, and outside of any level.
     """
     here = entered.get()
     level = len(here) - 1 if level is None else level
@@ -77,17 +95,17 @@ def exit_dual_level(*, level: int | None = None):
 
 
 def _leave(here, number):
-    """End a level, and those that were entered inside of it."""
+    """End a level and the levels inside of it."""
     entered.set(here[:number])
     for level in here[number:]:
         level.end()
 
 
 class dual_level(_Mode):
-    """A context, or a decorator, in which tensors may have tangents. Gives the number of the level.
+    """A context, or a decorator, for a level of forward mode; yields its number.
 
-    Raises RuntimeError at its end where a level that was entered inside is still there, unless an
-    exception is under way: then it ends both.
+    Its end raises RuntimeError if an inner level was not exited. If an exception is propagating, it
+    ends both instead.
     """
 
     def __init__(self):
@@ -100,7 +118,7 @@ class dual_level(_Mode):
 
     def __exit__(self, kind, *exception):
         here = entered.get()
-        # one object may be entered several times, and in several places at once
+        # One object may be entered several times, and in several contexts at once.
         mine = next((each for each in reversed(self.begun) if each in here), self.begun[-1])
         self.begun.remove(mine)
         if mine not in here:
@@ -113,23 +131,26 @@ class dual_level(_Mode):
 
 @api_boundary
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of a tensor that has a tangent, of the same shape.
+    """A view of a tensor with a tangent.
 
-    level: that of the tangent, the innermost by default. The tangent may require grad: what is
-    computed from it is recorded. It is converted to the tensor's dtype, and is never written to: in
-    place, a dual gets another. What is written to the tensor later changes the dual's value, and
-    not its tangent. In inference mode there are no tangents.
+    tensor: a floating point or complex tensor of any shape.
+    tangent: a tensor of the same shape, which is cast to the dtype of `tensor`. It may require
+        grad: operators on the tangent are recorded. In-place operators on the dual give it a new
+        tangent and do not write to this one. A later write to `tensor` changes the value of the
+        dual but not its tangent.
+    level: the number of the level, by default the innermost.
 
-    Raises RuntimeError outside of a level, for a tangent of another shape, a complex one of a real
-    tensor, or one that has a tangent itself, and for a tensor that has one, at this level;
-    ValueError for tensors that are neither floating point nor complex.
+    In inference mode the result has no tangent. Raises RuntimeError outside of a level, for a
+    tangent of another shape, for a complex tangent of a real tensor, and if the tensor or the
+    tangent has a tangent at this level; ValueError for tensors of other dtypes; TypeError for
+    objects that are not tensors.
     """
     here = entered.get()
     number = len(here) - 1 if level is None else level
     if number < 0:
         raise RuntimeError(NO_LEVEL)
     if number >= len(here):
-        why = f"{number} is not among the {len(here)} that are entered"
+        why = f"level {number} is not one of the {len(here)} entered levels"
         raise RuntimeError(f"Invalid level given to _make_dual: {why}. {NO_LEVEL}")
     if here[number].ended:
         raise RuntimeError(f"{NO_LEVEL} Level {number} was exited in the context that entered it")
@@ -163,21 +184,21 @@ def _check(tensor, tangent):
         )
     if tangent.dtype.is_complex and not tensor.dtype.is_complex:
         raise RuntimeError(
-            f"a tensor of {tensor.dtype} cannot have a tangent of {tangent.dtype}, which is complex"
+            f"a real tensor of {tensor.dtype} cannot have a complex tangent of {tangent.dtype}"
         )
 
 
 def _shown_again(tensor):
-    """A view of all of a tensor, whose tangents are its own: as yet it has none."""
+    """A view of a whole tensor that has tangents of its own, none so far."""
     made = ops.alias(tensor)
     dual.own(made)
     return made
 
 
 def _joined(tensor, level, tangent):
-    """A view of a tensor with a tangent at a level at which neither of the two has one.
+    """A view of a tensor with a tangent at a level at which neither has one.
 
-    What both have at inner levels becomes the value and the tangent of a tangent there.
+    The tangents of both at inner levels become the value and the tangent of a dual there.
     """
     made, inner = _shown_again(tensor), {}
     for other in dual.levels_of(tensor):
@@ -204,9 +225,12 @@ def _zeros(tensor):
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """A view of a tensor without its tangent at a level, and that tangent.
 
-    The tangent is None where the tensor does not depend on what was made dual, in inference mode,
-    and outside of any level. Raises TypeError for what is no tensor, RuntimeError for a level that
-    is not entered.
+    tensor: a tensor of any shape and dtype.
+    level: the number of the level, by default the innermost.
+
+    Returns an UnpackedDualTensor. Its tangent is None if the tensor does not depend on a dual, in
+    inference mode, and outside of any level. Raises TypeError for an object that is not a tensor,
+    RuntimeError for a level that is not entered.
 
     >>> import jaxgrad.autograd.forward_ad as fwAD
     >>> with fwAD.dual_level():
@@ -222,8 +246,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     number = len(here) - 1 if level is None else level
     if number >= max(len(here), 1):
         raise RuntimeError(
-            f"Invalid level given to _fw_primal: unpack_dual(level={level}) where {len(here)} are "
-            "entered"
+            f"Invalid level given to _fw_primal: unpack_dual(level={level}) with {len(here)} "
+            "levels entered"
         )
     if not here or number < 0 or is_inference_mode_enabled() or not enabled.get():
         return UnpackedDualTensor(tensor, None)
@@ -252,7 +276,7 @@ def _split(tensor, level):
 
 
 def shown(tensor: Tensor) -> list[str]:
-    """What a tensor prints of its tangents, level by level."""
+    """The tangents in the printed form of a tensor, one text for each level."""
     here = entered.get()
     if not tensor._aval.dual or is_inference_mode_enabled() or not enabled.get():
         return []
@@ -262,7 +286,7 @@ def shown(tensor: Tensor) -> list[str]:
 
 
 class _set_fwd_grad_enabled(_Setting):
-    """Whether operators compute tangents."""
+    """Choose whether operators compute tangents, from the call on or for a `with` block."""
 
     def set(self):
         before = enabled.get()

@@ -1,7 +1,8 @@
 """`Function`: operators whose derivative their author writes, as torch.autograd.function.
 
-What a call does is in `function_call.py`, what JAX's own transformations make of it in
-`function_jax.py`. Here is what authors see: the class, and `ctx`, which is the call's node.
+`_function/call.py` runs a call on the tape, `_function/jax_rules.py` a call under JAX's
+transformations. This module has what authors see: the class, and `ctx`, which is the node of the
+call.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, edge_of
 from ._function import call as function_call
 from ._function import jax_rules, user_rules
-from ._function.outputs import permit_dirty
 from .grad_mode import no_grad
 
 
 class FunctionCtx:
-    """What `forward`, `backward` and `jvp` of a Function share: `ctx`."""
+    """The `ctx` that `forward`, `backward` and `jvp` of a Function share."""
 
     def save_for_backward(self, *tensors: Tensor | None):
-        """Keep tensors for `backward`, which finds them in `ctx.saved_tensors`.
+        """Save tensors for `backward`, which reads them from `ctx.saved_tensors`.
 
-        Inputs and outputs keep their history there, so that the gradient can be differentiated. So
-        does an intermediate result: where a second derivative is asked for, it is computed again
-        from the inputs. Raises TypeError for anything but tensors and None.
+        tensors: tensors of any shape and dtype, or None.
+        Inputs and outputs keep their history, so gradients computed from them can be
+        differentiated. An intermediate result gets its history when a second derivative needs it:
+        `forward` then runs again. Raises TypeError for any other object: keep those as attributes
+        of `ctx`.
         """
         for position, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
@@ -39,7 +41,11 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None):
-        """Keep tensors for `jvp`, which finds them in `ctx.saved_tensors`."""
+        """Save tensors for `jvp`, which reads them from `ctx.saved_tensors`.
+
+        tensors: tensors of any shape and dtype, or None. Raises AssertionError for any other
+            object.
+        """
         for tensor in tensors:
             assert tensor is None or isinstance(tensor, Tensor), (
                 "save_for_forward expects all arguments to be tensors; you should save non-tensors "
@@ -48,18 +54,25 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Tensor):
-        """Tell which inputs `forward` writes to in place: they must be among its outputs."""
+        """Declare the inputs that `forward` writes to in place; `forward` must return them.
+
+        args: input tensors. Raises RuntimeError for an object that is not a tensor, and for a leaf
+            that requires grad.
+        """
         for tensor in args:
             if not isinstance(tensor, Tensor):
                 raise RuntimeError(
                     "mark_dirty can only accept variables, but argument is of type "
                     f"{type(tensor).__name__}"
                 )
-        permit_dirty(self, args)
+        function_call.permit_dirty(self, args)
         self.dirty_tensors = args
 
     def mark_non_differentiable(self, *args: Tensor):
-        """Tell which outputs have no gradient. `backward` gets zeros for them."""
+        """Declare the outputs that have no gradient; `backward` gets zeros for them.
+
+        args: output tensors. Raises RuntimeError for an object that is not a tensor.
+        """
         for tensor in args:
             if not isinstance(tensor, Tensor):
                 raise RuntimeError(
@@ -69,8 +82,9 @@ class FunctionCtx:
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool):
-        """Whether gradients and tangents that are not there come as zeros, as by default, or as
-        None.
+        """Choose whether missing gradients and tangents are zeros, the default, or None.
+
+        Raises TypeError if `value` is not a bool.
         """
         if not isinstance(value, bool):
             raise TypeError(
@@ -79,7 +93,7 @@ class FunctionCtx:
         self.materialize_grads = value
 
     def mark_shared_storage(self, *pairs):
-        """Does nothing: tensors that share memory are always known."""
+        """Deprecated, without effect: tensors that share memory are always known."""
         warnings.warn(
             "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically "
             "tracked. Note that calls to `set_()` are not tracked",
@@ -89,25 +103,26 @@ class FunctionCtx:
 
 
 class BackwardCFunction(function_call.FunctionNode, FunctionCtx):
-    """The node of a Function's call; each Function has its own subclass. Code does not use it
-    directly.
+    """The base class of the nodes of Functions; each Function has its own subclass.
+
+    Do not use it directly.
     """
 
     def apply(self, *grads):
-        """The Function's `backward` of these gradients, as the engine calls it."""
+        """Call the Function's `backward` on gradients, a tensor or None for each output."""
         return user_rules.user_backward(self._forward_cls)(self, *grads)
 
     def apply_boxed(self, grads: list):
-        """As `apply`, with a list of gradients, which `backward` may empty."""
+        """Call the Function's `backward` on one list of gradients, which it may empty."""
         return user_rules.user_backward(self._forward_cls)(self, grads)
 
     def apply_jvp(self, *tangents):
-        """The Function's `jvp` of these tangents."""
+        """Call the Function's `jvp` on tangents, a tensor or None for each argument."""
         return self._forward_cls.jvp(self, *tangents)
 
 
 class FunctionMeta(type):
-    """Gives each Function the class of its nodes."""
+    """The metaclass of Functions: it makes the class of the Function's nodes."""
 
     def __init__(cls, name, bases, attributes):
         super().__init__(name, bases, attributes)
@@ -115,16 +130,14 @@ class FunctionMeta(type):
         cls._backward_cls = type(f"{name}Backward", (BackwardCFunction,), members)
 
 
-class Function(FunctionCtx, metaclass=FunctionMeta):
-    """An operator with a derivative of its own.
+class Function(FunctionCtx, user_rules.Rules, metaclass=FunctionMeta):
+    """An operator whose derivative its author writes.
 
-    A subclass has static methods. `forward(ctx, *args)` computes, or `forward(*args)` with
-    `setup_context(ctx, inputs, output)`, which keeps what is needed. `backward(ctx, *grads)` gives
-    a gradient for each argument, None where there is none to be had. `jvp(ctx, *tangents)` gives
-    the tangents of the outputs; without it they are those that `backward` implies, by transposing
-    it. `vmap(info, in_dims, *args)` gives outputs and their batch dimensions; without it the code
-    of `forward` is batched. Called by `apply`, with tensors or with JAX arrays, it works eagerly,
-    under `jaxgrad.jit`, and under JAX's own transformations.
+    A subclass overrides static methods: `forward`, with `setup_context` if `forward` does not take
+    `ctx`; `backward` for reverse mode; `jvp` for forward mode; `vmap` for batches. Without `jvp`
+    the tangents are the transpose of `backward`. Without `vmap` the code of `forward` is batched.
+    Call it by `apply`, on tensors or on JAX arrays: eagerly, under `jaxgrad.jit`, and under JAX's
+    transformations.
 
     >>> class Cube(jaxgrad.autograd.Function):
     ...     @staticmethod
@@ -142,11 +155,11 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     tensor(12.)
     """
 
-    # whether `saved_tensors` may be read only once, and is freed by it
+    # whether the first read of `saved_tensors` frees them
     clear_saved_tensors_on_access = False
-    # whether `backward` takes its gradients as one list, which it may empty
+    # whether `backward` takes one list of gradients, which it may empty
     boxed_grads_call = False
-    # whether `forward` and `backward` are batched as they are; they are, where there is no `vmap`
+    # kept for PyTorch's code: without `vmap`, `forward` and `backward` are always batched
     generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
@@ -164,53 +177,33 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             f"new-style autograd function with static forward method: {type(self).__name__}.apply"
         )
 
-    @staticmethod
-    def forward(*args, **kwargs):
-        raise NotImplementedError(
-            "You must implement the forward function for custom autograd.Function."
-        )
-
-    @staticmethod
-    def setup_context(ctx, inputs: tuple, output):
-        raise NotImplementedError("setup_context is not implemented.")
-
-    @staticmethod
-    def backward(ctx, *grad_outputs):
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it with backward mode AD."
-        )
-
-    vjp = backward
-
-    @staticmethod
-    def jvp(ctx, *grad_inputs):
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with "
-            "forward mode AD."
-        )
-
-    @staticmethod
-    def vmap(info, in_dims, *args):
-        raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
-            "set generate_vmap_rule=True."
-        )
-
     @classmethod
     @api_boundary
     def apply(cls, *args, **kwargs):
-        """Call the Function. Its arguments are those of `forward`, by position or by name."""
+        """Call the Function.
+
+        args, kwargs: the arguments of `forward`, without `ctx`.
+        Returns what `forward` returned. Tensors in it have this call as their `grad_fn` if an
+        argument requires grad. JAX arrays as arguments give JAX arrays.
+
+        >>> class Double(jaxgrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> Double.apply(jaxgrad.ones(2, requires_grad=True))
+        tensor([2., 2.], grad_fn=<DoubleBackward>)
+        """
         args = function_call.bound(cls, args, kwargs)
         call = jax_rules.apply if jax_rules.concerns(args) else function_call.apply
         return call(cls, args)
 
 
-user_rules.BASE = Function
-
-
 class InplaceFunction(Function):
-    """Kept for old code: a Function that notes whether it works in place."""
+    """Kept for old code: a Function with an attribute `inplace`."""
 
     def __init__(self, inplace: bool = False):
         super().__init__()
@@ -218,7 +211,7 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """Kept for old code, which names it; a Function's `apply` is what runs."""
+    """Kept for old code that names it; `apply` runs it as any Function."""
 
     def forward_extended(self, *input):
         raise NotImplementedError(f"{type(self).__name__} has no forward_extended")
@@ -228,8 +221,25 @@ class NestedIOFunction(Function):
 
 
 def once_differentiable(fn):
-    """Decorates a `backward` that cannot be differentiated: it runs under `no_grad`, and to
-    differentiate what it gave raises RuntimeError.
+    """Decorate a `backward` that cannot be differentiated.
+
+    fn: `backward(ctx, *grads)`. It runs under `no_grad`. Differentiating its results raises
+        RuntimeError.
+
+    >>> class Cube(jaxgrad.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x**3
+    ...
+    ...     @staticmethod
+    ...     @jaxgrad.autograd.function.once_differentiable
+    ...     def backward(ctx, grad):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 3 * x**2 * grad
+    >>> x = jaxgrad.tensor(2.0, requires_grad=True)
+    >>> jaxgrad.autograd.grad(Cube.apply(x), x)
+    (tensor(12.),)
     """
 
     @functools.wraps(fn)
@@ -252,7 +262,7 @@ def once_differentiable(fn):
 
 
 class DelayedError(Node):
-    """The node of a gradient that must not be differentiated."""
+    """The node of a gradient that cannot be differentiated: running it raises RuntimeError."""
 
     __slots__ = ("avals", "edges", "extras", "output_count", "sequence", "what")
 

@@ -1,51 +1,58 @@
-"""Jacobians, Hessians and products with them, of a function at a point.
+"""Jacobians, Hessians, and their products with vectors, as torch.autograd.functional.
 
-As torch.autograd.functional: `inputs` is a tensor or a tuple of tensors, and so is what `func`
-returns; results are nested in the same way. `func` is called under enable_grad on tensors of its
-own, so no leaf's `.grad` is touched. Without `create_graph` results are detached; with it they can
-be differentiated, with respect to the inputs too. Where an output does not depend on an input the
-result is zero, with `strict` a RuntimeError. What is neither a tensor nor a tuple is a TypeError.
+In all functions `inputs` is a tensor or a tuple of tensors of any shape, and `func` returns a
+tensor or a tuple of tensors; results are nested in the same way. Another object raises TypeError.
+`func` runs under `enable_grad` on new tensors, so no `.grad` changes. If an output does not depend
+on an input, the result is zero, or with `strict` a RuntimeError. Results are detached; with
+`create_graph` they can be differentiated, with respect to the inputs too.
 
-For complex tensors reverse mode gives PyTorch's gradients, the conjugate of the derivative of a
-holomorphic function, and forward mode that derivative itself.
+For complex tensors reverse mode gives PyTorch's gradients, which for a holomorphic function are the
+conjugate of the derivative; forward mode gives the derivative.
 """
 
 from __future__ import annotations
 
+from .. import autograd, ops
 from ..core.tracebacks import api_boundary
 from ..tape.dual import apart
+from ..tape.mode import transforms
+from ..tape.tensor import Tensor, is_concrete
 from . import _jacobian_blocks
-from ._functional_call import (
-    JACOBIAN,
-    OUTPUT,
-    RESULT,
-    Call,
-    gradients,
-    need_graph,
-    need_second_order,
-    single,
-    tuple_of,
-)
+from ._inspect.dependence import depends
+from ._jacobian_blocks import zeros_like
 from .grad_mode import enable_grad
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 
 FORWARD, REVERSE = "forward-mode", "reverse-mode"
+RESULT = "outputs of the user-provided function"
+OUTPUT = "The output of the user-provided function"
+JACOBIAN = "The jacobian of the user-provided function"
+IN_A_TRANSFORM = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed: {} would lose the "
+    "gradient that the transform computes"
+)
+NOT_STRICT = "This is not allowed in strict mode"
 
 
 @api_boundary
 def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The outputs of `func`, and the product of a vector `v` with its Jacobian.
+    """The outputs of `func`, and the product of a vector with its Jacobian, v^T J.
 
-    v: a tensor for each output, of its shape; None where the only output has one element. The
-    product has a tensor for each input. Raises RuntimeError for a `v` of another size.
+    v: a tensor for each output, of its shape and dtype; may be None for a single output of one
+        element.
+    create_graph, strict: see the module.
+
+    Returns `(outputs, product)`, the product with a tensor for each input. Raises RuntimeError for
+    a `v` of another size.
 
     >>> x = jaxgrad.tensor([1.0, 2.0])
     >>> jaxgrad.autograd.functional.vjp(lambda x: x * x, x, jaxgrad.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        call = Call("vjp", inputs, create_graph, strict)
+        call = Evaluation("vjp", inputs, create_graph, strict)
         call.run(func)
         vector = call.vector_for_outputs(v)
         found = gradients(call.outputs, call.inputs, vector, create_graph)
@@ -56,19 +63,25 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 @api_boundary
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The outputs of `func`, and the product of its Jacobian with a vector `v`.
+    """The outputs of `func`, and the product of its Jacobian with a vector, J v.
 
-    v: a tensor for each input, of its shape; None where the only input has one element. The product
-    has a tensor for each output. It is the derivative of a product with the transposed Jacobian:
-    `func` needs no forward mode, but its backward must be differentiable. Where there is one,
-    `forward_ad` does less work. Raises RuntimeError for a `v` of another size.
+    The product is the derivative of u^T J with respect to u (the "double backward trick"), so
+    `func` needs no forward mode, but its backward must be differentiable. `forward_ad` takes less
+    work if all operators support it.
+
+    v: a tensor for each input, of its shape and dtype; may be None for a single input of one
+        element.
+    create_graph, strict: see the module.
+
+    Returns `(outputs, product)`, the product with a tensor for each output. Raises RuntimeError for
+    a `v` of another size.
 
     >>> x = jaxgrad.tensor([1.0, 2.0])
     >>> jaxgrad.autograd.functional.jvp(lambda x: x * x, x, jaxgrad.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        call = Call("jvp", inputs, create_graph, strict)
+        call = Evaluation("jvp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
         call.run(func)
         weights, back = call.transposed(call.outputs, call.inputs, OUTPUT)
@@ -79,17 +92,22 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 @api_boundary
 def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The value of `func`, and the product of a vector `v` with its Hessian.
+    """The value of `func`, and the product of a vector with its Hessian, v^T H.
 
-    func: returns one tensor of one element; v: a tensor for each input, of its shape; None where
-    the only input has one element. Raises RuntimeError for a `v` of another size.
+    func: returns a tensor of one element.
+    v: a tensor for each input, of its shape and dtype; may be None for a single input of one
+        element.
+    create_graph, strict: see the module.
+
+    Returns `(value, product)`, the product with a tensor for each input. Raises RuntimeError for a
+    `v` of another size.
 
     >>> x = jaxgrad.tensor([1.0, 2.0])
     >>> jaxgrad.autograd.functional.vhp(lambda x: (x**3).sum(), x, jaxgrad.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
     with enable_grad():
-        call = Call("vhp", inputs, create_graph, strict)
+        call = Evaluation("vhp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
         found = gradients(call.gradient(func), call.inputs, vector, create_graph)
         return _second_order(call, found)
@@ -97,16 +115,17 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 @api_boundary
 def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The value of `func`, and the product of its Hessian with a vector `v`.
+    """The value of `func`, and the product of its Hessian with a vector, H v.
 
-    As `vhp`, which is faster: where second derivatives are continuous the two are the same.
+    If the second derivatives are continuous, the Hessian is symmetric, and `vhp` gives the same in
+    less time. Arguments, results and errors are those of `vhp`.
 
     >>> x = jaxgrad.tensor([1.0, 2.0])
     >>> jaxgrad.autograd.functional.hvp(lambda x: (x**3).sum(), x, jaxgrad.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
     with enable_grad():
-        call = Call("hvp", inputs, create_graph, strict)
+        call = Evaluation("hvp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
         weights, back = call.transposed(call.gradient(func), call.inputs, JACOBIAN)
         found = gradients(back, weights, vector, create_graph)
@@ -128,15 +147,20 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = REVERSE,
 ):
-    """The Jacobian of `func`: of each output with respect to each input, of the output's shape
-    followed by the input's.
+    """The Jacobian of `func`.
 
-    A tensor where both are tensors, a tuple where one is a tuple, else a tuple for each output. In
-    reverse mode there is one backward pass for each element of the outputs, or with `vectorize` one
-    for all, under `jax.vmap`; in forward mode, which needs `vectorize`, one call of `func` for all
-    elements of the inputs. Raises AssertionError for another `strategy`, NotImplementedError for
-    forward mode without `vectorize` or with `create_graph`, and RuntimeError for `strict` with
-    either of the two.
+    Each block has the shape of an output followed by that of an input. Reverse mode runs a backward
+    pass for each element of the outputs, or with `vectorize` one pass under `jax.vmap`. Forward
+    mode calls `func` once, with a batch of tangents.
+
+    create_graph, strict: see the module.
+    vectorize: compute all rows, or columns, at once.
+    strategy: "reverse-mode" or "forward-mode".
+
+    Returns a tensor if there is one output and one input, both not in tuples, else a tuple, or a
+    tuple of tuples with one for each output. Raises AssertionError for another `strategy`;
+    NotImplementedError for forward mode without `vectorize` or with `create_graph`; RuntimeError
+    for `strict` with forward mode or with `vectorize`.
 
     >>> jaxgrad.autograd.functional.jacobian(lambda x: x * x, jaxgrad.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -149,10 +173,10 @@ def jacobian(
     if strict and vectorize:
         raise RuntimeError(
             "jacobian: `strict=True` and `vectorized=True` are not supported together: a batched "
-            "pass does not tell what depends on what. Set `vectorize=False`."
+            "pass cannot tell which outputs depend on which inputs. Set `vectorize=False`."
         )
     with enable_grad():
-        call = Call("jacobian", inputs, create_graph, strict)
+        call = Evaluation("jacobian", inputs, create_graph, strict)
         call.run(func)
         if vectorize:
             blocks = _jacobian_blocks.by_one_pass(call.outputs, call.inputs, create_graph)
@@ -174,11 +198,15 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = REVERSE,
 ):
-    """The Hessian of `func`, which returns one tensor of one element: for each two inputs the
-    second derivatives, of the shape of the one followed by that of the other.
+    """The Hessian of `func`, which returns a tensor of one element.
 
-    The Jacobian of the gradient: the gradient in reverse mode, its Jacobian as `vectorize` and
-    `outer_jacobian_strategy` say, with the errors of `jacobian`.
+    Each block has the shape of one input followed by that of another. It is the Jacobian of the
+    gradient; the gradient is computed in reverse mode.
+
+    create_graph, strict, vectorize: as for `jacobian`.
+    outer_jacobian_strategy: the `strategy` for the Jacobian of the gradient.
+
+    Raises what `jacobian` raises.
 
     >>> jaxgrad.autograd.functional.hessian(lambda x: (x**3).sum(), jaxgrad.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
@@ -244,3 +272,220 @@ def _check_forward(create_graph, strict, vectorize):
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
             "only implemented for `vectorize=True`."
         )
+
+
+# the call of `func`: its arguments, its outputs, and what they must be
+
+
+class Evaluation:
+    """A call of `func`, with checks of its arguments and results."""
+
+    def __init__(self, name, inputs, create_graph, strict):
+        self.name, self.create_graph, self.strict = name, create_graph, strict
+        self.several_inputs, given = tuple_of(inputs, "inputs", name)
+        if transforms.get() and not create_graph and any(each.requires_grad for each in given):
+            cure = f"{name} without create_graph=True"
+            raise RuntimeError(IN_A_TRANSFORM.format(cure))
+        self.inputs = [_own(each, create_graph) for each in given]
+        self.weights = ()
+
+    def run(self, func):
+        """Call `func`."""
+        self.several_outputs, self.outputs = tuple_of(func(*self.inputs), RESULT, self.name)
+        if self.strict:
+            need_graph(self.outputs)
+
+    def vector_for_inputs(self, v):
+        """The user's `v` for the inputs; `[None]`, which stands for ones, if `v` is None."""
+        if v is None:
+            need_one_element(self.inputs, "input to the user-provided function is")
+        return self.vector(v, self.inputs, self.several_inputs)
+
+    def vector_for_outputs(self, v):
+        """The user's `v` for the outputs; `[None]`, which stands for ones, if `v` is None."""
+        if v is None:
+            need_one_element(self.outputs, "user-provided function returns")
+        return self.vector(v, self.outputs, self.several_outputs)
+
+    def vector(self, v, like, several):
+        if v is None:
+            return [None]
+        entries = tuple_of(v, "v", self.name)[1]
+        if len(entries) != len(like):
+            wanted = f"v is a tuple of invalid length: should be {len(like)} but got {len(entries)}"
+            alone = len(like) == 1 and not several
+            raise RuntimeError("The given v should contain a single Tensor." if alone else wanted)
+        for position, (entry, each) in enumerate(zip(entries, like, strict=True)):
+            if entry.shape != each.shape:
+                raise RuntimeError(
+                    f"{f'Entry {position} in ' if several else ''}v has invalid size: should be "
+                    f"{each.shape} but got {entry.shape}."
+                )
+        return [each if self.create_graph else apart(each) for each in entries]
+
+    def gradient(self, func):
+        """The recorded gradient of a function of one element."""
+        self.run(func)
+        output = single(self.several_outputs, self.outputs, self.name)
+        found = gradients([output.reshape(())], self.inputs, [None], True)
+        self.need(found, OUTPUT)
+        if self.strict:
+            need_second_order(found)
+        pairs = zip(found, self.inputs, strict=True)
+        return [zeros_like(other) if each is None else each for each, other in pairs]
+
+    def transposed(self, outputs, inputs, subject):
+        """Weights of the outputs, and the gradients of the inputs as a recorded function of them.
+
+        The gradients are linear in the weights, so their derivative with respect to the weights is
+        the Jacobian.
+        """
+        self.weights = [zeros_like(each).requires_grad_() for each in outputs]
+        back = gradients(outputs, inputs, self.weights, True)
+        self.need(back, subject)
+        if any(each is not None and not each.requires_grad for each in back):
+            self.refuse_detached(outputs, inputs, back)
+        return self.weights, back
+
+    def refuse_detached(self, outputs, inputs, back):
+        """Raise RuntimeError for gradients that ignore the weights, unless they are zero."""
+        ones = [zeros_like(each) + 1 for each in outputs]
+        found = gradients(outputs, inputs, ones, False, True)
+        for position, (each, other) in enumerate(zip(back, found, strict=True)):
+            if each is None or each.requires_grad:
+                continue
+            if self.strict:
+                raise RuntimeError(
+                    f"The gradient with respect to input {position} is independent of the inputs "
+                    f"of the user-provided function. {NOT_STRICT}."
+                )
+            if not is_concrete(other) or other.ne(0).any().item():
+                raise RuntimeError(
+                    f"{self.name}: the gradient with respect to input {position} was not recorded: "
+                    "a backward in the user-provided function detaches its results. If the "
+                    "function has a jvp, use autograd.forward_ad."
+                )
+
+    def rows(self, position):
+        """Yield the rows of the Jacobian of an output, each from a backward pass."""
+        output = self.outputs[position]
+        if output.dtype.is_complex:
+            raise RuntimeError(
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{output.dtype}: output {position} of the function. Use `vectorize=True`, for the "
+                "gradients of the real part, or torch.view_as_real in the function."
+            )
+        for index in range(output.numel() if output.requires_grad else 0):
+            one = _jacobian_blocks.one_hot(output, index)
+            found = gradients([output], self.inputs, [one], self.create_graph, True)
+            self.need(found, f"Output {position} of the user-provided function")
+            self.need_graph(found, "The jacobian")
+            yield found
+
+    def need(self, found, subject):
+        """With `strict`, raise RuntimeError for an input without derivative."""
+        for position, each in enumerate(found):
+            if self.strict and each is None:
+                raise RuntimeError(f"{subject} is independent of input {position}. {NOT_STRICT}.")
+
+    def need_graph(self, found, subject):
+        """With `strict` and `create_graph`, raise RuntimeError for a constant derivative."""
+        for position, each in enumerate(found):
+            if self.strict and self.create_graph and not depends(each, self.weights):
+                raise RuntimeError(
+                    f"{subject} of the user-provided function is independent of input {position}. "
+                    f"{NOT_STRICT} when create_graph=True."
+                )
+
+    def result(self, found, like, several):
+        """The outputs and the derivatives as the user gets them, with zeros for None."""
+        pairs = zip(found, like, strict=True)
+        found = [zeros_like(other) if each is None else each for each, other in pairs]
+        return self.nested(self.outputs, self.several_outputs), self.nested(found, several)
+
+    def nested(self, tensors, several):
+        """Tensors as the user gets them: detached unless `create_graph`; a tuple if `several`."""
+        given = tensors if self.create_graph else [apart(each, True) for each in tensors]
+        return tuple(given) if several else given[0]
+
+
+def tuple_of(value, what, name):
+    """Whether a value is a tuple, and its tensors as a tuple.
+
+    Raises TypeError for a value that is neither a tensor nor a tuple of tensors.
+    """
+    several = isinstance(value, tuple)
+    wrong = f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the"
+    if not several and not isinstance(value, Tensor):
+        raise TypeError(f"{wrong} given {what} has type {type(value)}.")
+    for position, each in enumerate(value if several else ()):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"{wrong} value at index {position} has type {type(each)}.")
+    return several, value if several else (value,)
+
+
+def _own(tensor, create_graph):
+    """A new tensor to call `func` with: a view if it must be differentiable, else a leaf."""
+    if create_graph and tensor.requires_grad:
+        return ops.alias(tensor)
+    return apart(tensor).requires_grad_()
+
+
+def gradients(outputs, inputs, vectors, create_graph, retain_graph=None):
+    """The gradients of outputs; None for an input that they do not depend on."""
+    pairs = [
+        pair
+        for pair in zip(outputs, vectors, strict=True)
+        if pair[0] is not None and pair[0].requires_grad
+    ]
+    if not pairs:
+        return [None] * len(inputs)
+    outputs, vectors = zip(*pairs, strict=True)
+    return autograd.grad(outputs, inputs, vectors, retain_graph, create_graph, allow_unused=True)
+
+
+def single(several, outputs, name):
+    """The only output of a function of one element. Raises RuntimeError for other results."""
+    if several:
+        raise RuntimeError(
+            f"The function given to {name} should return a single Tensor, not a tuple of "
+            f"{len(outputs)}"
+        )
+    if outputs[0].numel() != 1:
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {name} should contain a single element, "
+            f"but its shape is {list(outputs[0].shape)}: reduce it with sum() or mean()"
+        )
+    return outputs[0]
+
+
+def need_one_element(tensors, where):
+    """Raise RuntimeError unless there is one tensor, of one element."""
+    if len(tensors) != 1 or tensors[0].numel() != 1:
+        shapes = ", ".join(str(list(each.shape)) for each in tensors)
+        raise RuntimeError(
+            f"The vector v can only be None if the {where} a single Tensor with a single element, "
+            f"not of shape {shapes}."
+        )
+
+
+def need_graph(outputs):
+    """Raise RuntimeError for an output that does not require grad."""
+    for position, output in enumerate(outputs):
+        if not output.requires_grad:
+            raise RuntimeError(
+                f"Output {position} of the user-provided function does not require gradients. The "
+                "outputs must be computed in a differentiable manner from the input when running "
+                "in strict mode."
+            )
+
+
+def need_second_order(gradient):
+    """Raise RuntimeError for a gradient that does not depend on the inputs."""
+    for position, each in enumerate(gradient):
+        if not depends(each):
+            raise RuntimeError(
+                "While computing the hessian, found that the jacobian of the user-provided "
+                f"function with respect to input {position} is independent of the input. "
+                f"{NOT_STRICT}, which requires that the gradient depends on every input."
+            )

@@ -1,8 +1,8 @@
-"""Whether operators are recorded: no_grad, enable_grad, set_grad_enabled, inference_mode.
+"""Modes of recording: no_grad, enable_grad, set_grad_enabled, inference_mode.
 
-What an object found when it was entered is kept on a stack that belongs to the current thread or
-asyncio task: one object may be entered twice, and in several places at once. (PyTorch 2.13 leaves
-gradients off after the former.)
+Each thread and asyncio task has its own stack of entered modes with the values that they replaced.
+So one object may be entered twice, and in several places at once. (PyTorch 2.13 leaves grad mode
+off after an object was entered twice.)
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from ..tape import version_counter
 from ..tape.mode import INFERENCE, RECORD, switch, with_grad
 from ..tape.tensor import Tensor
 
-# In this context: the object that was entered last, what it found, and the same of the one before.
+# The stack of this context as a linked list: (entered object, value before, rest of the stack).
 _entered = contextvars.ContextVar("jaxgrad.entered_modes", default=None)
 
 
 class _Mode:
-    """A context manager, and a decorator of functions, generators and coroutines."""
+    """A context manager that also decorates functions, generators and coroutines."""
 
     def set(self):
-        """Set the mode; gives what it was."""
+        """Set the mode; returns the value before."""
         raise NotImplementedError(f"{type(self).__name__}.set")
 
     def reset(self, before):
+        """Restore the value before."""
         switch(before)
 
     def clone(self):
-        """A fresh one of the same settings, for each call of a decorated function."""
+        """A new object with the same settings, for each call of a decorated function."""
         return type(self)()
 
     def __enter__(self):
@@ -43,7 +44,7 @@ class _Mode:
             passed.append(entry[:2])
             entry = entry[2]
         if entry is None:
-            return  # it was entered in another context, whose business it is
+            return  # it was entered in another context, which will exit it
         self.reset(entry[1])
         rest = entry[2]
         for later in reversed(passed):
@@ -120,7 +121,7 @@ class _Mode:
         return generate
 
     def _received(self, item, generator):
-        """Yield an item outside of the mode; how to resume the generator, and with what."""
+        """Yield an item outside of the mode; returns how to resume the generator, and with what."""
         try:
             return generator.send, (yield item)
         except GeneratorExit:
@@ -132,7 +133,7 @@ class _Mode:
 
 
 class _WithoutParentheses(_Mode):
-    """`@no_grad` as well as `@no_grad()`."""
+    """A mode that decorates as `@no_grad` and as `@no_grad()`."""
 
     def __new__(cls, function=None):
         made = super().__new__(cls)
@@ -140,9 +141,9 @@ class _WithoutParentheses(_Mode):
 
 
 class no_grad(_WithoutParentheses):
-    """Operators within are not recorded: their results do not require grad.
+    """Do not record operators: their results do not require grad.
 
-    Factories still heed `requires_grad=True`.
+    It is a context manager and a decorator. Factories still obey `requires_grad=True`.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.no_grad():
@@ -155,7 +156,9 @@ class no_grad(_WithoutParentheses):
 
 
 class enable_grad(_WithoutParentheses):
-    """Operators within are recorded again, inside a `no_grad`.
+    """Record operators again inside of `no_grad`.
+
+    It is a context manager and a decorator.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.no_grad(), jaxgrad.enable_grad():
@@ -168,7 +171,7 @@ class enable_grad(_WithoutParentheses):
 
 
 class _Setting(_Mode):
-    """A mode that holds from where it is made on, and as a context manager until its end."""
+    """A mode that applies from its construction on, or as a context manager until its end."""
 
     def __init__(self, mode: bool):
         if not isinstance(mode, bool):
@@ -187,7 +190,7 @@ class _Setting(_Mode):
     def __enter__(self):
         super().__enter__()
         if self._found:
-            # the first time, what to go back to is what the constructor found
+            # The first exit restores the value from before the constructor.
             _entered.set((self, *self._found, _entered.get()[2]))
             self._found = ()
 
@@ -202,9 +205,9 @@ class _Setting(_Mode):
 
 
 class set_grad_enabled(_Setting):
-    """Record operators or not, by a flag: from the call on, and as a context manager until its end.
+    """Choose whether operators are recorded, from the call on or for a `with` block.
 
-    Raises TypeError for a mode that is not a bool.
+    mode: whether they are recorded. Raises TypeError if it is not a bool.
 
     >>> with jaxgrad.set_grad_enabled(False):
     ...     jaxgrad.is_grad_enabled()
@@ -216,9 +219,12 @@ class set_grad_enabled(_Setting):
 
 
 class inference_mode(_Mode):
-    """Like `no_grad`, and results are inference tensors, which recorded operators must not save.
+    """Do not record operators, and make their results inference tensors.
 
-    `inference_mode(False)` inside one switches back. Decorates with and without parentheses.
+    An inference tensor has no version, and a recorded operator cannot save it. It is a context
+    manager and a decorator, with and without parentheses.
+
+    mode: False switches back inside of an `inference_mode()`.
 
     >>> with jaxgrad.inference_mode():
     ...     jaxgrad.ones(2).is_inference()
@@ -243,7 +249,7 @@ class inference_mode(_Mode):
 
 
 class _Kept(_Setting):
-    """A setting that is remembered, here and now, for whoever asks: `kept` is where."""
+    """A setting without effect, which remembers its value."""
 
     kept: contextvars.ContextVar
 
@@ -257,9 +263,11 @@ class _Kept(_Setting):
 
 
 class set_multithreading_enabled(_Kept):
-    """Whether a backward pass may use other threads: kept for PyTorch's code.
+    """Kept for PyTorch's code: whether a backward pass may use other threads.
 
-    A backward pass of ours always runs in the thread that calls it.
+    A backward pass of jaxgrad runs in the thread that calls it.
+
+    mode: the value to remember. Raises TypeError if it is not a bool.
 
     >>> with jaxgrad.autograd.set_multithreading_enabled(False):
     ...     jaxgrad.autograd.is_multithreading_enabled()
@@ -270,14 +278,20 @@ class set_multithreading_enabled(_Kept):
 
 
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` was set to."""
+    """The value of `set_multithreading_enabled`, True by default.
+
+    >>> jaxgrad.autograd.is_multithreading_enabled()
+    True
+    """
     return set_multithreading_enabled.kept.get()
 
 
 class enforce_grad_layout_policy(_Kept):
-    """Whether a leaf's `.grad` must have the strides of the leaf: kept for PyTorch's code.
+    """Kept for PyTorch's code: whether the `.grad` of a leaf must have the leaf's strides.
 
-    It always has those of a dense leaf, and is contiguous otherwise; XLA lays it out as it likes.
+    It always has the strides of a dense leaf, and is contiguous for other leaves.
+
+    enable: the value to remember. Raises TypeError if it is not a bool.
 
     >>> x = jaxgrad.ones(2, 3).t().requires_grad_()
     >>> with jaxgrad.autograd.enforce_grad_layout_policy(False):
@@ -293,8 +307,11 @@ class enforce_grad_layout_policy(_Kept):
 
 
 class _force_original_view_tracking(_Kept):
-    """Whether a view that was written to is always cut anew by the calls that it came from: kept
-    for PyTorch's code. Ours always is.
+    """Kept for PyTorch's code: whether views are regenerated by their original calls.
+
+    jaxgrad always regenerates them so.
+
+    mode: the value to remember. Raises TypeError if it is not a bool.
 
     >>> with jaxgrad.autograd._force_original_view_tracking(True):
     ...     jaxgrad.autograd.is_view_replay_enabled()
@@ -305,14 +322,19 @@ class _force_original_view_tracking(_Kept):
 
 
 def is_view_replay_enabled() -> bool:
-    """What `_force_original_view_tracking` was set to."""
+    """The value of `_force_original_view_tracking`, False by default.
+
+    >>> jaxgrad.autograd.is_view_replay_enabled()
+    False
+    """
     return _force_original_view_tracking.kept.get()
 
 
 class _unsafe_preserve_version_counter(_Mode):
-    """Hide writes to these tensors, made within, from their versions.
+    """Hide in-place writes in a `with` block from the versions of tensors.
 
-    tensors: a tensor or a tuple of them. Raises AssertionError for anything else.
+    tensors: a tensor or a tuple of tensors. Raises AssertionError for another object, TypeError for
+        other objects in the tuple.
 
     >>> x = jaxgrad.zeros(2)
     >>> with jaxgrad.autograd._unsafe_preserve_version_counter(x):

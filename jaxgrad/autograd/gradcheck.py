@@ -1,8 +1,7 @@
-"""Gradients against finite differences, as torch.autograd.gradcheck.
+"""Gradients compared with finite differences, as torch.autograd.gradcheck.
 
-How they are compared is in `gradcheck_jacobian.py` and `gradcheck_fast.py`, what else must hold in
-`gradcheck_laws.py`. Random directions come from generators of fixed seed: a check that passed
-passes again.
+`_gradcheck/jacobian.py` compares the Jacobians, `_gradcheck/properties.py` checks other properties.
+Random directions come from generators with fixed seeds, so a check that passed passes again.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ import numpy
 from .. import autograd, ops
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete, wrap
+from . import forward_ad
 from ._function.user_rules import TWICE
-from ._gradcheck import fast_mode as gradcheck_fast
-from ._gradcheck import properties, rule_dtypes, slow_mode
+from ._gradcheck import jacobian, properties
 from ._gradcheck.legacy import get_analytical_jacobian as get_analytical_jacobian
 from ._gradcheck.legacy import get_numerical_jacobian as get_numerical_jacobian
 from ._gradcheck.legacy import (
     get_numerical_jacobian_wrt_specific_input as get_numerical_jacobian_wrt_specific_input,
 )
-from ._gradcheck.problem import Subject, directions, name_of, tensors_of
+from ._gradcheck.problem import Problem, directions, name_of, tensors_of
+from ._gradcheck.report import CheckSettings, Tolerance
 from ._gradcheck.report import GradcheckError as GradcheckError
-from ._gradcheck.report import Settings, Tolerance
 from .grad_mode import enable_grad
 
 __all__ = [
@@ -59,20 +58,28 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Whether the gradients of `func` are those that finite differences give; a GradcheckError
-    where they are not, or False where not `raise_exception`.
+    """Compare the gradients of `func` with central differences.
 
-    func: from tensors to a tensor or a tuple of tensors; inputs: a tensor or a sequence, of which
-    those are moved that require grad, in place and by `eps`. They should have double precision. A
-    derivative may be `atol + rtol * |numerical|` from the numerical one, whatever the tensors'
-    size. Of complex tensors both parts are moved and weighed, each alone.
+    A derivative `a` agrees with the numerical one `n` if `|a - n| <= atol + rtol * |n|`, for
+    tensors of any size. The real and the imaginary part of complex tensors are moved, and weighted,
+    separately.
 
-    check_forward_ad: also tangents, and that both modes are one map, <u, J v> = <J^T u, v>;
-    check_batched_grad, check_batched_forward_grad: that under `jax.vmap` both are the same;
-    check_undefined_grad: that what has no gradient, or no tangent, counts as zeros; nondet_tol: how
-    far two backward passes may differ; check_grad_dtypes: that gradients have the dtype of their
-    inputs; fast_mode: random projections of the Jacobian, by a few evaluations; masked: kept for
-    PyTorch's code, as no tensor is sparse. Raises ValueError where no input requires grad.
+    func: a function of tensors that returns a tensor or a tuple of tensors.
+    inputs: a tensor or a sequence of arguments. The tensors that require grad are moved in place by
+        `eps`; they should have dtype float64 or complex128.
+    raise_exception: raise GradcheckError for a mismatch; else return False.
+    nondet_tol: the largest difference allowed between two backward passes.
+    check_undefined_grad: check that a missing gradient or tangent counts as zeros.
+    check_grad_dtypes: check that the rules of Functions return the dtypes of their inputs.
+    check_batched_grad, check_batched_forward_grad: check gradients, and tangents, under `jax.vmap`.
+    check_forward_ad: check forward mode as well, and that both modes are one map: <u, J v> = <J^T
+        u, v>.
+    check_backward_ad: check reverse mode.
+    fast_mode: compare random projections of the Jacobian, which takes few evaluations.
+    masked: kept for PyTorch's code; there are no sparse tensors.
+
+    Returns True if all checks pass. Raises ValueError if no input requires grad, AssertionError for
+    options that exclude each other.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64, requires_grad=True)
     >>> jaxgrad.autograd.gradcheck(jaxgrad.sin, x, check_forward_ad=True)
@@ -88,7 +95,7 @@ def gradcheck(
     )
     laws = check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad
     modes = check_forward_ad, check_backward_ad, fast_mode
-    settings = Settings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes)
+    settings = CheckSettings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes)
     return _passes([(func, _sequence(inputs), None, settings)], raise_exception)
 
 
@@ -113,14 +120,21 @@ def gradgradcheck(
     masked: bool = False,
     check_nested: bool = False,
 ) -> bool:
-    """Whether the second derivatives of `func` are right: `gradcheck` of its gradient, as a
-    function of `inputs` and `grad_outputs`.
+    """Check second derivatives: `gradcheck` of the gradient of `func`.
 
-    grad_outputs: a tensor for each output that requires grad, random by default, with
-    `gen_non_contig_grad_outputs` not contiguous; check_rev_over_rev, check_fwd_over_rev: the
-    gradient's derivatives by reverse and by forward mode. With `check_nested`, which PyTorch does
-    not have, all four nestings: the derivatives of the tangent of `func` too, by both modes. For
-    the others see `gradcheck`.
+    The gradient is a function of `inputs` and `grad_outputs`. Options that are not listed are those
+    of `gradcheck`.
+
+    func, inputs: as for `gradcheck`.
+    grad_outputs: a tensor or a sequence, one for each output that requires grad, of its shape and
+        dtype; random by default.
+    gen_non_contig_grad_outputs: make random `grad_outputs` that are not contiguous.
+    check_rev_over_rev, check_fwd_over_rev: check the derivatives of the gradient by reverse mode,
+        and by forward mode.
+    check_nested: check all four nestings of the modes, the derivatives of the tangent included.
+        PyTorch does not have this option.
+
+    Returns True if all checks pass. Raises what `gradcheck` raises.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64, requires_grad=True)
     >>> jaxgrad.autograd.gradgradcheck(jaxgrad.sin, x, check_nested=True)
@@ -134,7 +148,7 @@ def gradgradcheck(
     )
     laws = check_undefined_grad, check_grad_dtypes, check_batched_grad, False
     modes = check_fwd_over_rev or check_nested, over_reverse, fast_mode
-    settings = Settings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes, inner="reverse")
+    settings = CheckSettings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes, inner="reverse")
     inputs = _sequence(inputs)
     _moving(inputs)
     checks = _second_order(func, inputs, grad_outputs, gen_non_contig_grad_outputs, settings)
@@ -142,10 +156,10 @@ def gradgradcheck(
 
 
 def _second_order(func, inputs, grad_outputs, non_contiguous, settings) -> list:
-    """What there is to check of second derivatives: the gradient, and then the tangent."""
+    """The checks for second derivatives: of the gradient, then of the tangent."""
     name = name_of(func)
     with enable_grad():
-        outputs = Subject(func, inputs).outputs
+        outputs = Problem(func, inputs).outputs
     if not outputs:
         return [(func, inputs, name, settings)]
     gradients = _grad_outputs(outputs, grad_outputs, non_contiguous)
@@ -173,7 +187,7 @@ def _sequence(inputs) -> tuple:
 
 
 def _moving(inputs) -> list:
-    """The inputs that require grad, with their positions."""
+    """The inputs that require grad, with their positions. Raises ValueError if there is none."""
     moving = [
         (i, each)
         for i, each in enumerate(inputs)
@@ -213,7 +227,7 @@ def _passes(checks, raise_exception) -> bool:
         _check_inputs(inputs)
         try:
             with enable_grad():
-                _check(Subject(func, inputs, name), settings)
+                _check(Problem(func, inputs, name), settings)
         except GradcheckError:
             if raise_exception:
                 raise
@@ -227,14 +241,14 @@ def _passes(checks, raise_exception) -> bool:
     return True
 
 
-def _check(subject, settings):
-    """Everything that `settings` asks for. Raises GradcheckError."""
+def _check(problem, settings):
+    """Run all checks that `settings` selects. Raises GradcheckError."""
     laws = properties
-    if not subject.outputs:
-        laws.without_outputs(subject, settings)
+    if not problem.outputs:
+        laws.without_outputs(problem, settings)
         return
-    mode = gradcheck_fast if settings.fast else slow_mode
-    mode.check(subject, settings)
+    compare = jacobian.check_projections if settings.fast else jacobian.check_elements
+    compare(problem, settings)
     checks = (
         (settings.forward and settings.backward, laws.adjoint),
         (settings.batched_forward, laws.batched_tangents),
@@ -242,11 +256,11 @@ def _check(subject, settings):
         (settings.backward, laws.zero_gradients),
         (settings.backward and settings.undefined, laws.undefined_gradients),
         (settings.forward and settings.undefined, laws.undefined_tangents),
-        (settings.dtypes, rule_dtypes.check),
+        (settings.dtypes, laws.rule_dtypes),
     )
     for wanted, law in checks:
         if wanted:
-            law(subject, settings)
+            law(problem, settings)
 
 
 def _grad_outputs(outputs, given, non_contiguous) -> tuple:
@@ -270,7 +284,7 @@ def _leaf(array, non_contiguous=False) -> Tensor:
 
 
 def _gradient_of(func, count):
-    """The gradient of a function, as a function of its inputs and its outputs' gradients."""
+    """The gradient of a function, as a function of its inputs and the gradients of its outputs."""
 
     def gradient(*args):
         inputs, given = args[:count], args[count:]
@@ -286,7 +300,7 @@ def _tangent_of(func, count):
     """The tangent of a function, as a function of its inputs and their tangents."""
 
     def tangent(*args):
-        forward_ad, given, tangents = autograd.forward_ad, list(args[:count]), iter(args[count:])
+        given, tangents = list(args[:count]), iter(args[count:])
         with forward_ad.dual_level():
             for position, each in enumerate(given):
                 if isinstance(each, Tensor) and each.requires_grad:

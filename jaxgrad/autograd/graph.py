@@ -1,4 +1,4 @@
-"""The recorded graph as torch.autograd.graph shows it: nodes and edges."""
+"""The recorded graph, as torch.autograd.graph: nodes, edges, and settings of what nodes keep."""
 
 from __future__ import annotations
 
@@ -40,7 +40,12 @@ __all__ = [
 
 
 class GradientEdge(NamedTuple):
-    """A place that gradients arrive at; `backward` and `grad` take it in place of a tensor."""
+    """An output of a node, to which gradients go; `backward` and `grad` accept it as a tensor.
+
+    node: the node.
+    output_nr: the number of its output.
+    ownership_token: kept for PyTorch's code; None.
+    """
 
     node: Any
     output_nr: int
@@ -48,9 +53,9 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge that the gradient of a tensor arrives at.
+    """The edge along which the gradient of a tensor arrives.
 
-    Raises RuntimeError for a tensor that does not require grad.
+    tensor: a tensor of any shape that requires grad. Raises RuntimeError for one that does not.
 
     >>> x = jaxgrad.tensor(2.0, requires_grad=True)
     >>> edge = jaxgrad.autograd.graph.get_gradient_edge(x)
@@ -67,11 +72,13 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 class strict_versions(_Setting):
-    """Raise PyTorch's error where a value that a backward pass needs was overwritten.
+    """Raise PyTorch's error if a value that a backward pass needs was overwritten.
 
-    Without it the gradient is that of the value that was saved, and no error is needed. It works as
-    `set_grad_enabled` does: from the call on, and as a context manager until its end. What counts
-    is that it holds both where an operator is recorded and where the backward pass runs.
+    Without this setting the gradient is that of the saved value, and no error is necessary. As with
+    `set_grad_enabled`, it applies from the call on, or to a `with` block. It must be on both where
+    an operator is recorded and where the backward pass runs.
+
+    mode: whether it is on. Raises TypeError if it is not a bool.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.autograd.graph.strict_versions():
@@ -100,10 +107,12 @@ class strict_versions(_Setting):
 
 
 class record_lines(_Setting):
-    """Note the source line of every operator that is recorded, and of what is not, why.
+    """Note the source line of every recorded operator, and the reason for every unrecorded one.
 
-    A node has its line as `node.metadata["place"]`; `draw`, `memory_report` and `explain` show it.
-    It works as `set_grad_enabled` does: from the call on, and as a context manager until its end.
+    A node then has its line in `node.metadata["place"]`; `draw`, `memory_report` and `explain` show
+    it. As with `set_grad_enabled`, it applies from the call on, or to a `with` block.
+
+    mode: whether it is on. Raises TypeError if it is not a bool.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.autograd.graph.record_lines():
@@ -127,10 +136,10 @@ class record_lines(_Setting):
 
 @contextmanager
 def allow_mutation_on_saved_tensors():
-    """Kept for PyTorch's code: a saved value is never overwritten here.
+    """Kept for PyTorch's code: saved values are never overwritten in jaxgrad.
 
-    PyTorch's rules for it hold. Raises RuntimeError for one inside another, and the backward pass
-    of what was recorded inside raises AssertionError outside.
+    PyTorch's restrictions apply. Raises RuntimeError inside of another such block. A backward pass
+    outside of the block through operators recorded inside of it raises AssertionError.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.autograd.graph.allow_mutation_on_saved_tensors():
@@ -152,9 +161,15 @@ def allow_mutation_on_saved_tensors():
 
 
 def region_activation_memory_budget(budget: float):
-    """What a compiler of PyTorch's may keep; nothing here is compiled by it.
+    """Raise RuntimeError: the option belongs to PyTorch's compiler.
 
-    Raises TypeError for what is no float, ValueError beyond 0 and 1, and else RuntimeError.
+    budget: a number. Raises TypeError if it is not, ValueError if it is not between 0 and 1.
+
+    >>> try:
+    ...     jaxgrad.autograd.graph.region_activation_memory_budget(2.0)
+    ... except ValueError as error:
+    ...     print(error)
+    torch.autograd.graph.region_activation_memory_budget: must be in [0, 1], got 2.0
     """
     where = "torch.autograd.graph.region_activation_memory_budget"
     if isinstance(budget, bool) or not isinstance(budget, int | float):
@@ -168,15 +183,18 @@ def region_activation_memory_budget(budget: float):
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool):
-    """Kept for PyTorch's code: XLA has no streams that a program could mix up."""
+    """Kept for PyTorch's code, without effect: XLA has no streams that a program could mix up."""
 
 
 def set_override_stale_capture_stream(enabled: bool):
-    """Kept for PyTorch's code: XLA has no streams that a program could mix up."""
+    """Kept for PyTorch's code, without effect: XLA has no streams that a program could mix up."""
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]):
-    """Raise the version of a tensor, or of each of several, as if it had been written to.
+    """Raise the version of a tensor, or of several, as an in-place write does.
+
+    tensor: a tensor or an iterable of tensors. Inference tensors have no version and are skipped.
+        Raises TypeError for another object.
 
     >>> x = jaxgrad.ones(2)
     >>> jaxgrad.autograd.graph.increment_version(x)
@@ -192,7 +210,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]):
             version_counter.counter_of(each).count()
 
 
-# what is looked at now and then, and is no part of `import jaxgrad`
+# imported at their first use, to keep `import jaxgrad` fast
 _LATER = {
     "draw": "_inspect.draw",
     "explain": "_inspect.explain",

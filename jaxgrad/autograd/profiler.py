@@ -1,9 +1,9 @@
-"""Profiles: how long each operator, each node of a backward pass and each label took.
+"""Profiles: the time of each operator, each node of a backward pass, and each labelled block.
 
-JAX runs kernels behind Python's back. While a profile records, each operator waits for its results,
-so that its time is its own; the whole takes longer than without. The first call of an operator
-compiles it: what JAX traces, lowers and compiles are events of their own, inside of the operator's.
-A function that `jaxgrad.jit` has compiled is one event.
+JAX runs kernels asynchronously. While a profile records, each operator waits for its results, so
+that its event has its own time; the whole takes longer. The first call of an operator compiles it:
+JAX's tracing, lowering and compilation are events inside of the operator's. A function compiled by
+`jaxgrad.jit` is one event.
 """
 
 from __future__ import annotations
@@ -48,20 +48,23 @@ _OTHER_DEVICES = ("xpu", "mtia", "hpu")
 
 
 class profile:
-    """Record what runs inside of a `with` block, in this thread and the passes that it begins.
+    """Record what runs in a `with` block, in this thread and in backward passes that it starts.
 
-    enabled: False for a block without effect; use_device: "cuda" or "tpu" to count the time of
-    operators as the device's; record_shapes: note the shapes of inputs; with_flops: and how many
-    floating point operations XLA counts; profile_memory: note the bytes of results, and when they
-    are freed; with_stack: note the calls that led to each event; acc_events: keep what was recorded
-    before when it is entered again; jax_trace: a directory for a trace of JAX's own, in which
-    operators and labels have their names. The rest is PyTorch's and without effect.
+    An operator and the run of the node that it recorded have the same `sequence_nr`, and count for
+    the same line in `key_averages(by_line=True)`. Profiles can be nested; each records.
 
-    The backward pass of an operator has the operator's `sequence_nr`, and counts for its line in
-    `key_averages(by_line=True)`.
+    enabled: False for a block without effect.
+    use_device: "cuda" or "tpu" to count the time of operators as time of the device.
+    record_shapes: record the shapes of inputs.
+    with_flops: record the floating point operations that XLA counts.
+    profile_memory: record the bytes of results, and when they are freed.
+    with_stack: record the calls that led to each event.
+    acc_events: keep earlier events if the profile is entered again.
+    jax_trace: a directory for a trace of jax.profiler, with the names of operators and labels.
+    Other arguments are PyTorch's, without effect.
 
-    Raises RuntimeError when it is entered twice, AssertionError where results are asked for before
-    the block has ended. A profile inside of another records too, and so does the other.
+    Raises RuntimeError if the block is entered twice, AssertionError if results are read before its
+    end.
 
     >>> x = jaxgrad.ones(4, 4, requires_grad=True)
     >>> with jaxgrad.autograd.profiler.profile() as prof:
@@ -111,10 +114,11 @@ class profile:
         self.post_processing_timeout_s = post_processing_timeout_s
 
     def create_trace_id(self) -> str:
-        """A name for a recording."""
+        """A new name for a recording."""
         return (self.custom_trace_id_callback or self.default_trace_id)()
 
     def default_trace_id(self) -> str:
+        """A random name for a recording: 32 hexadecimal digits."""
         return f"{uuid.uuid4().int:032X}"
 
     def __enter__(self):
@@ -152,16 +156,20 @@ class profile:
         return False
 
     def toggle_collection_dynamic(self, enabled: bool, activities=()):
-        """Stop recording, and go on with it. `activities` is PyTorch's: all of them are meant."""
+        """Stop or resume recording.
+
+        enabled: whether to record from now on.
+        activities: kept for PyTorch's code; the call applies to all activities.
+        """
         if self._recorder is not None:
             self._recorder.live = bool(enabled)
 
     @property
     def function_events(self) -> EventList:
-        """All events. Raises AssertionError before the block has ended."""
+        """All events, as an EventList. Raises AssertionError before the block has ended."""
         if self._function_events is None:
             raise AssertionError(
-                "Expected profiling results, and there are none: "
+                "Expected profiling results, but there are none: "
                 + (
                     "the profile is recorded until its with block ends"
                     if self.enabled
@@ -200,7 +208,7 @@ class profile:
         group_by_overload_name=False,
         by_line=False,
     ) -> EventList:
-        """The sums of the events of each name, or of each line, see EventList.key_averages.
+        """The sums of the events of each name, or of each source line, see EventList.key_averages.
 
         >>> x = jaxgrad.ones(4, requires_grad=True)
         >>> with jaxgrad.autograd.profiler.profile() as prof:
@@ -212,26 +220,31 @@ class profile:
         return self.function_events.key_averages(*grouping, by_line)
 
     def total_average(self):
-        """All events summed up."""
+        """The sum of all events."""
         return self.function_events.total_average()
 
     @property
     def self_cpu_time_total(self):
-        """The time of all events, in microseconds, none counted twice."""
+        """The total time of all events, in microseconds; none counts twice."""
         return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(self, path, metadata=None, use_python_export=False):
-        """Write the events to a file that chrome://tracing and ui.perfetto.dev show, with an arrow
-        from each operator to the run of the node that it recorded.
+        """Write the events to a file for chrome://tracing or ui.perfetto.dev.
 
-        metadata: more entries of the file.
+        It has an arrow from each operator to the run of the node that it recorded.
+        path: the file.
+        metadata: a dict of further entries of the file.
+        use_python_export: kept for PyTorch's code.
         """
         write_trace(
             path, self.function_events, metadata={"trace_id": self.trace_id} | (metadata or {})
         )
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total"):
-        """Write the stack of each event with a number of its, see EventList.export_stacks."""
+        """Write the stack of each event with a metric, see EventList.export_stacks.
+
+        Raises AssertionError for a profile without `with_stack=True`.
+        """
         found = self.function_events
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
@@ -239,7 +252,7 @@ class profile:
 
 
 def _device(use_cuda, use_device, use_cpu, use_kineto):
-    """The device whose time is wanted, None where there is none."""
+    """The device whose time counts; None for the CPU."""
     if use_cuda:
         warnings.warn(
             "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` "
@@ -277,7 +290,7 @@ def _available(name):
 
 
 def kineto_available() -> bool:
-    """False: there is no Kineto, PyTorch's library for devices; jax.profiler takes its place.
+    """False: PyTorch's library Kineto is not used; jax.profiler takes its place.
 
     >>> jaxgrad.autograd.kineto_available()
     False
@@ -286,7 +299,7 @@ def kineto_available() -> bool:
 
 
 def _profiler_enabled() -> bool:
-    """Whether a profile records here and now.
+    """Whether a profile records in this context.
 
     >>> with jaxgrad.autograd.profiler.profile():
     ...     jaxgrad.autograd._profiler_enabled()
@@ -296,8 +309,9 @@ def _profiler_enabled() -> bool:
 
 
 class KinetoStepTracker:
-    """Counts the steps of a training loop, which several may report: each has its own count, and
-    the largest of them is the step.
+    """Counts the steps of a training loop, reported by several requesters.
+
+    Each requester has its own count; the largest count is the current step.
 
     >>> KinetoStepTracker = jaxgrad.autograd.profiler.KinetoStepTracker
     >>> before = KinetoStepTracker.current_step()
@@ -312,17 +326,17 @@ class KinetoStepTracker:
 
     @classmethod
     def init_step_count(cls, requester: str):
-        """Have someone who reports begin at the step that it is."""
+        """Set the count of a requester to the current step."""
         cls._step_dict[requester] = cls._current_step
 
     @classmethod
     def erase_step_count(cls, requester: str) -> bool:
-        """Forget someone who reports; gives whether there was such a one."""
+        """Remove a requester; returns whether it had a count."""
         return cls._step_dict.pop(requester, None) is not None
 
     @classmethod
     def increment_step(cls, requester: str) -> int:
-        """Count a step of someone who reports; gives the step that it is."""
+        """Add a step to the count of a requester; returns the current step."""
         if requester not in cls._step_dict:
             cls.init_step_count(requester)
         cls._step_dict[requester] += 1
@@ -338,5 +352,5 @@ class KinetoStepTracker:
 
     @classmethod
     def current_step(cls) -> int:
-        """The step that it is."""
+        """The current step."""
         return cls._current_step

@@ -1,4 +1,4 @@
-"""Lists of events: tables, sums, files."""
+"""Lists of events: tables, sums and files of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import bisect
 from collections import defaultdict
 from typing import Any
 
-from ._profiler.by_source_line import by_lines
 from ._profiler.chrome_trace import write_stacks, write_trace
 from ._profiler.events import DeviceType as DeviceType
 from ._profiler.events import FormattedTimesMixin as FormattedTimesMixin
@@ -14,6 +13,7 @@ from ._profiler.events import FunctionEvent as FunctionEvent
 from ._profiler.events import FunctionEventAvg as FunctionEventAvg
 from ._profiler.events import Interval as Interval
 from ._profiler.events import Kernel as Kernel
+from ._profiler.events import by_lines
 from ._profiler.table import table
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class EventList(list):
-    """Events, or sums of events, and what can be made of them."""
+    """A list of events, or of sums of events."""
 
     def __init__(self, *args, use_device=None, profile_memory=False, with_flops=False):
         super().__init__(*args)
@@ -44,7 +44,7 @@ class EventList(list):
         )
 
     def _build_tree(self):
-        """Find out which events are inside of which."""
+        """Find for each event the event that it is directly inside of."""
         threads = defaultdict(list)
         for event in self:
             if event.is_timed:
@@ -65,7 +65,7 @@ class EventList(list):
 
     @property
     def self_cpu_time_total(self):
-        """The time of all events, in microseconds, none counted twice."""
+        """The total time of all events, in microseconds; none counts twice."""
         return sum(event.self_cpu_time_total for event in self)
 
     def table(
@@ -79,13 +79,17 @@ class EventList(list):
         top_level_events_only=False,
         time_unit=None,
     ) -> str:
-        """The events as a table, one a line.
+        """The events as a text table, with a line for each.
 
-        sort_by: the name of a number that they have, `self_cpu_time_total` say, the largest first;
-        row_limit: how many at most, -1 for all; the widths: None for as wide as need be; header: a
-        title; top_level_events_only: leave out what is inside of other events; time_unit: "s", "ms"
-        or "us", by default what suits each number. Raises AttributeError for a `sort_by` that
-        events do not have.
+        sort_by: the name of a metric, such as "self_cpu_time_total"; the largest comes first.
+        row_limit: the largest number of rows, -1 for all.
+        max_src_column_width, max_name_column_width, max_shapes_column_width: the largest widths,
+            None for no limit.
+        header: a title.
+        top_level_events_only: leave out events that are inside of others.
+        time_unit: "s", "ms" or "us"; by default the one that fits each number.
+
+        Raises AttributeError for a `sort_by` that events do not have.
         """
         events = list(self)
         if sort_by is not None:
@@ -96,17 +100,19 @@ class EventList(list):
         return table(events, *shown, *widths, header, top_level_events_only, time_unit)
 
     def export_chrome_trace(self, path):
-        """Write the events to a file that chrome://tracing and ui.perfetto.dev show."""
+        """Write the events to a file for chrome://tracing or ui.perfetto.dev."""
         write_trace(path, self)
 
     def supported_export_stacks_metrics(self) -> list[str]:
-        """The words that `export_stacks` knows."""
+        """The metrics that `export_stacks` accepts."""
         kinds = ("cpu", "cuda", "xpu", "privateuse1")
         return [f"self_{kind}_time_total" for kind in kinds]
 
     def export_stacks(self, path: str, metric: str):
-        """Write a line for each event that has a stack: the calls that led to it, and a number of
-        its, as flame graphs are made of. Raises ValueError for a metric that is not supported.
+        """Write a line for each event that has a stack: its calls and a metric, for flame graphs.
+
+        path: the file.
+        metric: one of `supported_export_stacks_metrics()`. Raises ValueError for another one.
         """
         if metric not in self.supported_export_stacks_metrics():
             supported = self.supported_export_stacks_metrics()
@@ -120,11 +126,15 @@ class EventList(list):
         group_by_overload_name=False,
         by_line=False,
     ) -> EventList:
-        """The sums of the events of each name, and with options of each name and shapes of inputs,
-        name and so many calls of the stack, name and overload.
+        """The sums of the events of each name.
 
-        by_line: of each line of the profiled code instead, whatever was called there. What a
-        backward pass runs counts for the line of the operator that recorded it.
+        group_by_input_shapes: distinguish the shapes of inputs.
+        group_by_stack_n: distinguish this many calls of the stack.
+        group_by_overload_name: distinguish overloads.
+        by_line: sum by source line instead of by name. The run of a node counts for the line of the
+            operator that recorded it.
+
+        Returns an EventList of FunctionEventAvg. Raises AssertionError before `_build_tree`.
         """
         if not self._tree_built:
             raise AssertionError("Expected tree to be built before calling key_averages")
@@ -144,7 +154,7 @@ class EventList(list):
         return self._like(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """All events summed up."""
+        """The sum of all events, as a FunctionEventAvg."""
         total = FunctionEventAvg()
         for event in self:
             total.add(event)
@@ -160,13 +170,16 @@ def _on_device(name: str) -> str:
 
 
 class MemRecordsAcc:
-    """Records of memory, pairs of what has `start_ns()` and a flag, found by their time."""
+    """Memory records that can be searched by time.
+
+    mem_records: pairs of a record, which has `start_ns()`, and a flag.
+    """
 
     def __init__(self, mem_records: list[tuple[Any, bool]]):
         self._records = sorted(mem_records, key=lambda record: record[0].start_ns())
         self._starts = [record[0].start_ns() for record in self._records]
 
     def in_interval(self, start_ns, end_ns):
-        """The records from one time to another, both included."""
+        """An iterator over the records that start between two times, both included."""
         first = bisect.bisect_left(self._starts, start_ns)
         return iter(self._records[first : bisect.bisect_right(self._starts, end_ns)])

@@ -1,4 +1,4 @@
-"""`Variable`, the name that tensors with gradients had in old PyTorch: every tensor is one."""
+"""`Variable`, the class of tensors with gradients in old versions of PyTorch."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ class _Kind(type):
 
 
 class _Engine:
-    """What code asks of PyTorch's engine by name."""
+    """The functions of PyTorch's engine that programs call by name."""
 
     queue_callback = staticmethod(queue_callback)
     is_checkpoint_valid = staticmethod(_is_checkpoint_valid)
 
 
 class Variable(metaclass=_Kind):
-    """The values of a tensor outside of the graph they came from.
+    """Detach a tensor and set its `requires_grad`; every tensor is an instance of Variable.
 
-    `isinstance(tensor, Variable)` holds for every tensor.
+    data: a tensor of any shape and dtype.
+    requires_grad: whether the result requires grad.
+    volatile: removed; warns.
+
+    Raises TypeError if `data` is not a tensor.
 
     >>> jaxgrad.autograd.Variable(jaxgrad.ones(2), requires_grad=True)
     tensor([1., 1.], requires_grad=True)
@@ -45,11 +49,11 @@ class Variable(metaclass=_Kind):
 
 
 class Methods:
-    """Methods of `Tensor` that old code may call; `frontend/methods.py` installs them."""
+    """Methods of `Tensor` for old code; `frontend/methods.py` installs them."""
 
     @property
     def volatile(self) -> bool:
-        """False: what it said is now said by `no_grad`."""
+        """False; warns, because `no_grad` has replaced it."""
         warnings.warn(
             "volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2
         )
@@ -60,7 +64,7 @@ class Methods:
         warnings.warn(VOLATILE, UserWarning, stacklevel=2)
 
     def reinforce(self, reward):
-        """Removed, as from PyTorch. Raises RuntimeError."""
+        """Raise RuntimeError: PyTorch has removed this method."""
         raise RuntimeError(
             "reinforce() was removed. Compute the logarithm of the probability of the action that "
             "was drawn, and call (-log_probability * reward).sum().backward()"

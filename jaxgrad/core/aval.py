@@ -50,7 +50,10 @@ class Aval:
     identity.
     """
 
-    __slots__ = ("differentiable", "dtype", "dual", "mode", "shape", "strides", "struct", "wide")
+    __slots__ = (
+        "differentiable", "dtype", "dual", "is_real_scalar", "mode", "shape", "strides", "struct",
+        "wide",
+    )  # fmt: skip
 
     def __init__(self, shape, dtype, mode, strides, dual):
         self.shape = Size(shape)
@@ -60,6 +63,8 @@ class Aval:
         self.dual = dual
         self.struct = jax.ShapeDtypeStruct(shape, dtype.numpy)
         self.differentiable = dtype.is_floating_point or dtype.is_complex
+        # a backward pass may start from it without a given gradient
+        self.is_real_scalar = dtype.is_floating_point and self.shape.numel() == 1
         # 64 bits per real number: such a call runs with JAX's 64-bit types switched on
         self.wide = dtype.itemsize == (16 if dtype.is_complex else 8)
 
@@ -70,6 +75,7 @@ class Aval:
 
 
 _interned: dict[tuple, Aval] = {}
+_concrete: dict[tuple, Aval] = {}  # those of concrete arrays, by shape and numpy dtype
 
 
 def make_aval(shape, dtype, mode=IMMEDIATE, strides=None, dual=False) -> Aval:
@@ -119,7 +125,13 @@ def traced_aval(found: Aval, array) -> Aval:
 
 def aval_of(array) -> Aval:
     """The `Aval` of a JAX array or tracer."""
-    return make_aval(array.shape, dtypes.from_numpy(array.dtype), mode_of(array))
+    if isinstance(array, jax.core.Tracer):
+        return make_aval(array.shape, dtypes.from_numpy(array.dtype), mode_of(array))
+    key = array.shape, array.dtype
+    found = _concrete.get(key)
+    if found is None:
+        found = _concrete[key] = make_aval(array.shape, dtypes.from_numpy(array.dtype))
+    return found
 
 
 def scalar_type(value) -> type | None:

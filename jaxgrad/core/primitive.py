@@ -368,11 +368,14 @@ class Operators:
     dim)`.
     """
 
-    def __init__(self):
-        self.find = None
+    def install(self, find):
+        """Look operators up with `find(name)`; each becomes an attribute at its first use."""
+        self._find = find
 
     def __getattr__(self, name):
-        return self.find(name)
+        found = self._find(name)
+        setattr(self, name, found)
+        return found
 
 
 op = Operators()

@@ -35,14 +35,26 @@ NO_METHODS = frozenset(
 )
 
 
+class OperatorMethod:
+    """A method of `Tensor` that is an operator: made at its first use, when it takes this place."""
+
+    def __init__(self, name: str, operator: str):
+        self.name, self.operator = name, operator
+
+    def __get__(self, instance, owner=None):
+        made = getattr(ops, self.operator)
+        setattr(Tensor, self.name, made)
+        return made if instance is None else made.__get__(instance)
+
+
 def install():
     """Give `Tensor` the methods of this module and those of the shipped table."""
-    for name in ops.library.methods:
-        if not name.startswith("_") and name not in NO_METHODS and not hasattr(Tensor, name):
-            setattr(Tensor, name, getattr(ops, name))
-    for name in [f"{name}_" for name in (*inplace.NAMES, *ops.library.table.aliases)]:
-        if name not in NO_METHODS and hasattr(ops, name) and not hasattr(Tensor, name):
-            setattr(Tensor, name, getattr(ops, name))
+    operators = {name: name for name in ops.library.methods if not name.startswith("_")}
+    aliases = ops.library.table.aliases
+    inplace_names = [f"{name}_" for name in (*inplace.NAMES, *aliases)]
+    operators |= {name: name for name in inplace_names if ops.library.has(name)}
+    for name in operators.keys() - NO_METHODS - vars(Tensor).keys():
+        setattr(Tensor, name, OperatorMethod(name, name))
     rooms = (factories, tensor_data, to, indexing, memory_methods, random, variable)
     for source in (*(room.Methods for room in rooms), _Methods):
         for name, member in vars(source).items():
@@ -50,7 +62,7 @@ def install():
                 setattr(Tensor, name, member)
     Tensor.imag = property(ops.imag)
     for symbol, operator in PROTOCOL.items():
-        setattr(Tensor, f"__{symbol}__", getattr(ops, operator))
+        setattr(Tensor, f"__{symbol}__", OperatorMethod(f"__{symbol}__", operator))
 
 
 # Python's protocol by operator of the table; the operators bind as methods

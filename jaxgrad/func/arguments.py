@@ -5,12 +5,13 @@ from __future__ import annotations
 import jax
 
 from .. import ops
-from ..autograd._functional_call import IN_A_TRANSFORM
+from ..autograd.functional import IN_A_TRANSFORM
 from ..core import view_ops
 from ..tape import dual
 from ..tape.mode import transforms
 from ..tape.node import AccumulateGrad
 from ..tape.tensor import Tensor, current, edge_of, standing, wrap
+from ..tape.traversal import nodes_from
 
 
 def positions_of(argnums, count):
@@ -52,20 +53,10 @@ def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
 
 
 def reaches_others(outputs, inner) -> bool:
-    """Whether the graph of some tensors leads to leaves other than those that a function was called
-    with.
-    """
+    """Whether the graph of `outputs` leads to leaves other than the function's own, `inner`."""
     own = set(map(id, inner))
-    seen, stack = set(), [edge_of(each)[0] for each in outputs if each.requires_grad]
-    while stack:
-        node = stack.pop()
-        if node.sequence in seen:
-            continue
-        seen.add(node.sequence)
-        if type(node) is AccumulateGrad and id(node.variable) not in own:
-            return True
-        stack.extend([edge[0] for edge in node.edges])
-    return False
+    nodes = nodes_from([edge_of(each)[0] for each in outputs if each.requires_grad])
+    return any(type(node) is AccumulateGrad and id(node.variable) not in own for node in nodes)
 
 
 def may_be_asked(args) -> bool:

@@ -1,7 +1,7 @@
-"""Networks, as torch.nn has them: `Module`, `Parameter`, layers, losses, `functional`, `init`,
+"""Neural networks, as torch.nn: `Module`, `Parameter`, layers, losses, `functional`, `init`,
 `utils`.
 
-What a script does not use is not imported.
+A layer is imported at its first use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from . import functional as functional
 
 _MODULES = ("init", "module", "parameter", "utils")
 
-# the names, by the modules where they are
+# Public names by the module that defines them.
 _NAMES = {
     "module": "Module",
     "parameter": "Buffer Parameter",
@@ -41,18 +41,18 @@ _NAMES = {
         "InstanceNorm3d LayerNorm RMSNorm"
     ),
 }
-_LATER = {name: module for module, names in _NAMES.items() for name in names.split()}
+_LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name):
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name in _LATER:
-        found = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    if name in _LAZY:
+        found = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = found
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *_MODULES, *_LATER})
+    return sorted({*globals(), *_MODULES, *_LAZY})

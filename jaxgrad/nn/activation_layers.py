@@ -1,101 +1,244 @@
-"""Activations as modules: each calls the function of `functional` with what it was made with."""
+"""Activation layers: each calls a function of `functional` elementwise or along a dimension.
+
+Unless a class says otherwise, the input has any shape and a floating-point dtype, and the output
+has both. `inplace=True` overwrites the input.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from . import activations, functional, init
+from .function_layer import REQUIRED, FunctionLayer
 from .layers import parameter
 from .module import Module
 
 
-class Activation(Module):
-    """A function of one tensor, and the arguments that it is called with.
-
-    `arguments`: their names and defaults, in the order in which the class takes them; `hidden`:
-    those that are shown only where they are not what they are by default.
-    """
-
-    function = None
-    arguments: ClassVar[dict] = {}
-    hidden = ("inplace",)
-
-    def __init__(self, *args, **kwargs):
-        super().__init__()
-        names = list(self.arguments)
-        if len(args) > len(names):
-            raise TypeError(
-                f"{type(self).__name__}() takes {names}, but {len(args)} arguments were given"
-            )
-        given = dict(zip(names, args, strict=False))
-        for name in kwargs:
-            if name not in names or name in given:
-                raise TypeError(f"{type(self).__name__}() got an unexpected argument {name!r}")
-        for name, value in (self.arguments | given | kwargs).items():
-            setattr(self, name, value)
-
-    def forward(self, input):
-        return type(self).function(input, **{name: getattr(self, name) for name in self.arguments})
+class Activation(FunctionLayer):
+    """A function of one tensor; `repr` shows its options, `inplace` only if it is set."""
 
     def extra_repr(self):
-        shown = {name: getattr(self, name) for name in self.arguments}
+        options = {name: getattr(self, name) for name in self._names}
         return ", ".join(
-            f"{name}={value!r}" for name, value in shown.items() if name not in self.hidden or value
+            f"{name}={value!r}" for name, value in options.items() if name != "inplace" or value
         )
 
 
-def _made(name, function, hidden=("inplace",), **arguments):
-    """The class of an activation."""
-    listed = ", ".join(f"{each}={value!r}" for each, value in arguments.items())
-    described = f"`functional.{getattr(function, '__name__', name.lower())}` as a module"
-    members = {
-        "__doc__": f"{described}: {name}({listed}).",
-        "__module__": __name__,
-        "function": staticmethod(function),
-        "arguments": arguments,
-        "hidden": hidden,
-    }
-    return type(name, (Activation,), members)
+class ReLU(Activation, function=functional.relu, inplace=False):
+    """Compute `max(x, 0)`; see `functional.relu`.
+
+    >>> jaxgrad.nn.ReLU()(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
 
 
-ReLU = _made("ReLU", functional.relu, inplace=False)
-ReLU6 = _made("ReLU6", functional.relu6, inplace=False)
-SELU = _made("SELU", functional.selu, inplace=False)
-SiLU = _made("SiLU", functional.silu, inplace=False)
-Mish = _made("Mish", activations.mish, inplace=False)
-Hardsigmoid = _made("Hardsigmoid", activations.hardsigmoid, inplace=False)
-Hardswish = _made("Hardswish", activations.hardswish, inplace=False)
-ELU = _made("ELU", functional.elu, alpha=1.0, inplace=False)
-CELU = _made("CELU", functional.celu, alpha=1.0, inplace=False)
-LeakyReLU = _made("LeakyReLU", functional.leaky_relu, negative_slope=0.01, inplace=False)
-Hardtanh = _made("Hardtanh", functional.hardtanh, min_val=-1.0, max_val=1.0, inplace=False)
-GELU = _made("GELU", functional.gelu, approximate="none")
-GLU = _made("GLU", activations.glu, dim=-1)
-Softplus = _made("Softplus", functional.softplus, beta=1.0, threshold=20.0)
-Hardshrink = _made("Hardshrink", activations.hardshrink, lambd=0.5)
-Softshrink = _made("Softshrink", activations.softshrink, lambd=0.5)
-Sigmoid = _made("Sigmoid", functional.sigmoid)
-Tanh = _made("Tanh", functional.tanh)
-LogSigmoid = _made("LogSigmoid", functional.logsigmoid)
-Softsign = _made("Softsign", activations.softsign)
-Tanhshrink = _made("Tanhshrink", activations.tanhshrink)
-Softmax = _made("Softmax", functional.softmax, dim=None)
-Softmin = _made("Softmin", functional.softmin, dim=None)
-LogSoftmax = _made("LogSoftmax", functional.log_softmax, dim=None)
+class ReLU6(Activation, function=functional.relu6, inplace=False):
+    """Compute `min(max(x, 0), 6)`; see `functional.relu6`.
+
+    >>> jaxgrad.nn.ReLU6()(jaxgrad.tensor([-1.0, 7.0]))
+    tensor([0., 6.])
+    """
 
 
-class Threshold(Activation):
-    """`functional.threshold` as a module: Threshold(threshold, value, inplace=False)."""
+class SELU(Activation, function=functional.selu, inplace=False):
+    """Compute `scale * elu(x, alpha)` with the constants of self-normalizing networks; see
+    `functional.selu`.
 
-    function = staticmethod(functional.threshold)
-    arguments: ClassVar[dict] = {"threshold": None, "value": None, "inplace": False}
+    >>> jaxgrad.nn.SELU()(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
 
-    def __init__(self, threshold: float, value: float, inplace: bool = False):
-        super().__init__(threshold, value, inplace)
+
+class SiLU(Activation, function=functional.silu, inplace=False):
+    """Compute `x * sigmoid(x)`; see `functional.silu`.
+
+    >>> jaxgrad.nn.SiLU()(jaxgrad.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
+    """
+
+
+class Mish(Activation, function=activations.mish, inplace=False):
+    """Compute `x * tanh(softplus(x))`; see `functional.mish`.
+
+    >>> jaxgrad.nn.Mish()(jaxgrad.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8651])
+    """
+
+
+class Hardsigmoid(Activation, function=activations.hardsigmoid, inplace=False):
+    """Compute `min(max(x + 3, 0), 6) / 6`; see `functional.hardsigmoid`.
+
+    >>> jaxgrad.nn.Hardsigmoid()(jaxgrad.tensor([-4.0, 0.0, 4.0]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+
+
+class Hardswish(Activation, function=activations.hardswish, inplace=False):
+    """Compute `x * min(max(x + 3, 0), 6) / 6`; see `functional.hardswish`.
+
+    >>> jaxgrad.nn.Hardswish()(jaxgrad.tensor([-4.0, 1.5, 4.0]))
+    tensor([-0.0000, 1.1250, 4.0000])
+    """
+
+
+class ELU(Activation, function=functional.elu, alpha=1.0, inplace=False):
+    """Compute `x` where it is positive, else `alpha * (exp(x) - 1)`; see `functional.elu`.
+
+    >>> jaxgrad.nn.ELU()(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+
+
+class CELU(Activation, function=functional.celu, alpha=1.0, inplace=False):
+    """Compute `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`; see `functional.celu`.
+
+    >>> jaxgrad.nn.CELU(alpha=2.0)(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-0.7869,  2.0000])
+    """
+
+
+class LeakyReLU(Activation, function=functional.leaky_relu, negative_slope=0.01, inplace=False):
+    """Compute `x` where it is positive, else `negative_slope * x`; see `functional.leaky_relu`.
+
+    >>> jaxgrad.nn.LeakyReLU(0.5)(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-0.5000,  2.0000])
+    """
+
+
+class Hardtanh(Activation, function=functional.hardtanh, min_val=-1.0, max_val=1.0, inplace=False):
+    """Compute `min(max(x, min_val), max_val)`; see `functional.hardtanh`.
+
+    >>> jaxgrad.nn.Hardtanh()(jaxgrad.tensor([-3.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+
+
+class GELU(Activation, function=functional.gelu, approximate="none"):
+    """Compute `x * Phi(x)`, Phi the normal distribution function, or with `approximate="tanh"` its
+    approximation; see `functional.gelu`.
+
+    >>> jaxgrad.nn.GELU()(jaxgrad.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8413])
+    """
+
+
+class GLU(Activation, function=activations.glu, dim=-1):
+    """Compute `a * sigmoid(b)`, a and b the halves of `x` along `dim`; see `functional.glu`.
+
+    >>> jaxgrad.nn.GLU()(jaxgrad.tensor([3.0, 0.0]))
+    tensor([1.5000])
+    """
+
+
+class Softplus(Activation, function=functional.softplus, beta=1.0, threshold=20.0):
+    """Compute `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`; see
+    `functional.softplus`.
+
+    >>> jaxgrad.nn.Softplus()(jaxgrad.tensor([0.0, 30.0]))
+    tensor([ 0.6931, 30.0000])
+    """
+
+
+class Hardshrink(Activation, function=activations.hardshrink, lambd=0.5):
+    """Compute `x` where `|x| > lambd`, else 0; see `functional.hardshrink`.
+
+    >>> jaxgrad.nn.Hardshrink()(jaxgrad.tensor([-1.0, 0.2]))
+    tensor([-1.,  0.])
+    """
+
+
+class Softshrink(Activation, function=activations.softshrink, lambd=0.5):
+    """Compute `sign(x) * max(|x| - lambd, 0)`; see `functional.softshrink`.
+
+    >>> jaxgrad.nn.Softshrink()(jaxgrad.tensor([-1.0, 0.2]))
+    tensor([-0.5000,  0.0000])
+    """
+
+
+class Sigmoid(Activation, function=functional.sigmoid):
+    """Compute `1 / (1 + exp(-x))`; see `functional.sigmoid`.
+
+    >>> jaxgrad.nn.Sigmoid()(jaxgrad.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.7311])
+    """
+
+
+class Tanh(Activation, function=functional.tanh):
+    """Compute `tanh(x)`; see `functional.tanh`.
+
+    >>> jaxgrad.nn.Tanh()(jaxgrad.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
+
+
+class LogSigmoid(Activation, function=functional.logsigmoid):
+    """Compute `log(1 / (1 + exp(-x)))`; see `functional.logsigmoid`.
+
+    >>> jaxgrad.nn.LogSigmoid()(jaxgrad.tensor([0.0, 1.0]))
+    tensor([-0.6931, -0.3133])
+    """
+
+
+class Softsign(Activation, function=activations.softsign):
+    """Compute `x / (1 + |x|)`; see `functional.softsign`.
+
+    >>> jaxgrad.nn.Softsign()(jaxgrad.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
+
+
+class Tanhshrink(Activation, function=activations.tanhshrink):
+    """Compute `x - tanh(x)`; see `functional.tanhshrink`.
+
+    >>> jaxgrad.nn.Tanhshrink()(jaxgrad.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2384])
+    """
+
+
+class Softmax(Activation, function=functional.softmax, dim=None):
+    """Compute `exp(x) / exp(x).sum(dim)`; see `functional.softmax`.
+
+    >>> jaxgrad.nn.Softmax(dim=0)(jaxgrad.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
+
+
+class Softmin(Activation, function=functional.softmin, dim=None):
+    """Compute `exp(-x) / exp(-x).sum(dim)`; see `functional.softmin`.
+
+    >>> jaxgrad.nn.Softmin(dim=0)(jaxgrad.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
+
+
+class LogSoftmax(Activation, function=functional.log_softmax, dim=None):
+    """Compute `x - log(exp(x).sum(dim))`; see `functional.log_softmax`.
+
+    >>> jaxgrad.nn.LogSoftmax(dim=0)(jaxgrad.tensor([0.0, 0.0]))
+    tensor([-0.6931, -0.6931])
+    """
+
+
+class Threshold(
+    Activation,
+    function=functional.threshold,
+    threshold=REQUIRED,
+    value=REQUIRED,
+    inplace=False,
+):
+    """Compute `x` where `x > threshold`, else `value`; see `functional.threshold`.
+
+    >>> jaxgrad.nn.Threshold(0.5, 7.0)(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([7., 2.])
+    """
 
 
 class Softmax2d(Module):
-    """`softmax` over the channels of (N, C, H, W) or (C, H, W)."""
+    """Compute `softmax` over the channels of an input (N, C, H, W) or (C, H, W).
+
+    Raises ValueError for an input of another number of dimensions.
+
+    >>> jaxgrad.nn.Softmax2d()(jaxgrad.zeros(2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input):
         if input.ndim not in (3, 4):
@@ -104,7 +247,10 @@ class Softmax2d(Module):
 
 
 class PReLU(Module):
-    """`functional.prelu` with a weight that is learned, for all or for each channel.
+    """Compute `x` where it is positive, else `weight * x`, with a learned weight.
+
+    num_parameters: 1, or the number of channels, the size of dimension 1 of the input. init: the
+    first value of `weight`, of shape (num_parameters,). See `functional.prelu`.
 
     >>> jaxgrad.nn.PReLU()(jaxgrad.tensor([-4.0])).item()
     -1.0
@@ -116,6 +262,7 @@ class PReLU(Module):
         self.weight = parameter((num_parameters,), device, dtype, init)
 
     def reset_parameters(self):
+        """Set `weight` to `init`."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input):

@@ -1,4 +1,4 @@
-"""Activations that are made of others."""
+"""Activations composed of operators."""
 
 from __future__ import annotations
 
@@ -8,37 +8,49 @@ from .functional import hardtanh
 
 
 def hardsigmoid(input, inplace: bool = False):
-    """A straight line from 0 at -3 to 1 at 3, and level beyond.
+    """Return `min(max(input + 3, 0), 6) / 6` elementwise, a piecewise linear sigmoid.
+
+    input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
+    Source: Howard et al., "Searching for MobileNetV3", 2019.
 
     >>> F.hardsigmoid(jaxgrad.tensor([-4.0, 0.0, 4.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    made = hardtanh(input + 3, 0, 6) / 6
-    return input.copy_(made) if inplace else made
+    result = hardtanh(input + 3, 0, 6) / 6
+    return input.copy_(result) if inplace else result
 
 
 def hardswish(input, inplace: bool = False):
-    """`input * hardsigmoid(input)`.
+    """Return `input * hardsigmoid(input)` elementwise.
+
+    input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
+    Source: Howard et al., "Searching for MobileNetV3", 2019.
 
     >>> F.hardswish(jaxgrad.tensor([-4.0, 1.5, 4.0]))
     tensor([-0.0000,  1.1250,  4.0000])
     """
-    made = input * hardtanh(input + 3, 0, 6) / 6
-    return input.copy_(made) if inplace else made
+    result = input * hardtanh(input + 3, 0, 6) / 6
+    return input.copy_(result) if inplace else result
 
 
 def mish(input, inplace: bool = False):
-    """`input * tanh(softplus(input))`.
+    """Return `input * tanh(softplus(input))` elementwise.
+
+    input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
+    Source: Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2019.
 
     >>> F.mish(jaxgrad.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
-    made = input * ops.softplus(input).tanh()
-    return input.copy_(made) if inplace else made
+    result = input * ops.softplus(input).tanh()
+    return input.copy_(result) if inplace else result
 
 
 def softsign(input):
-    """`input / (1 + |input|)`.
+    """Return `input / (1 + |input|)` elementwise.
+
+    input: any shape, floating-point dtype; the result has both.
+    Source: Glorot and Bengio, "Understanding the Difficulty of Training Deep Networks", 2010.
 
     >>> F.softsign(jaxgrad.tensor([-1.0, 3.0]))
     tensor([-0.5000,  0.7500])
@@ -47,7 +59,9 @@ def softsign(input):
 
 
 def tanhshrink(input):
-    """`input - tanh(input)`.
+    """Return `input - tanh(input)` elementwise.
+
+    input: any shape, floating-point or complex dtype; the result has both.
 
     >>> F.tanhshrink(jaxgrad.tensor([0.0, 1.0]))
     tensor([0.0000, 0.2384])
@@ -56,7 +70,9 @@ def tanhshrink(input):
 
 
 def hardshrink(input, lambd: float = 0.5):
-    """`input` where it is further from 0 than `lambd`, else 0.
+    """Return `input` where `|input| > lambd`, else 0.
+
+    input: any shape, floating-point dtype; the result has both. lambd: the threshold.
 
     >>> F.hardshrink(jaxgrad.tensor([-1.0, 0.2]))
     tensor([-1.,  0.])
@@ -65,19 +81,26 @@ def hardshrink(input, lambd: float = 0.5):
 
 
 def softshrink(input, lambd: float = 0.5):
-    """`input`, closer to 0 by `lambd`, and 0 where it is no further than that.
+    """Return `sign(input) * max(|input| - lambd, 0)` elementwise.
+
+    input: any shape, floating-point dtype; the result has both.
+    Raises RuntimeError if `lambd` is negative.
 
     >>> F.softshrink(jaxgrad.tensor([-1.0, 0.2]))
     tensor([-0.5000,  0.0000])
     """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    nearer = ops.where(input > 0, input - lambd, input + lambd)
-    return ops.where(input.detach().abs() <= lambd, 0, nearer)
+    shrunk = ops.where(input > 0, input - lambd, input + lambd)
+    return ops.where(input.detach().abs() <= lambd, 0, shrunk)
 
 
 def glu(input, dim: int = -1):
-    """The first half along `dim` times the `sigmoid` of the second.
+    """Return `a * sigmoid(b)`, where `a` and `b` are the two halves of `input` along `dim`.
+
+    input: at least one dimension, an even size along `dim`, floating point; the result has half
+    that size. Raises RuntimeError for another shape. Source: Dauphin et al., "Language Modeling
+    with Gated Convolutional Networks", 2016.
 
     >>> F.glu(jaxgrad.tensor([3.0, 0.0]))
     tensor([1.5000])
@@ -94,7 +117,11 @@ def glu(input, dim: int = -1):
 
 
 def prelu(input, weight):
-    """`input` where it is positive, else times `weight`: one number, or one a channel.
+    """Return `input` where it is positive, else `weight * input`.
+
+    input: any shape, floating-point dtype; the result has both. weight: one element, or (C,) with C
+    the size of dimension 1 of `input`, of the same dtype. Raises RuntimeError for another size.
+    Source: He et al., "Delving Deep into Rectifiers", 2015.
 
     >>> F.prelu(jaxgrad.tensor([-2.0, 2.0]), jaxgrad.tensor([0.25]))
     tensor([-0.5000,  2.0000])

@@ -1,4 +1,7 @@
-"""Convolutions, in one to three dimensions, and what turns them around."""
+"""Convolutions and transposed convolutions in one to three dimensions.
+
+They compute the cross-correlation, as PyTorch does: the kernel is not flipped.
+"""
 
 from __future__ import annotations
 
@@ -9,47 +12,48 @@ from ..ops.autocast import lowered
 from .lowering import operator
 
 
-def _numbers(dimensions: int):
-    """How JAX names the axes of input, kernel and output."""
+def _dimension_numbers(dimensions: int):
+    """Return JAX's layout names of input, kernel and output."""
     space = "DHW"[-dimensions:]
     return f"NC{space}", f"OI{space}", f"NC{space}"
 
 
 @operator
 def convolution(input, weight, stride, padding, dilation, groups):
-    made = lax.conv_general_dilated(
+    """Return the cross-correlation of (N, C, ...) and (out, C / groups, *kernel)."""
+    result = lax.conv_general_dilated(
         input,
         weight,
         stride,
         list(padding),
         rhs_dilation=dilation,
-        dimension_numbers=_numbers(len(stride)),
+        dimension_numbers=_dimension_numbers(len(stride)),
         feature_group_count=groups,
     )
-    return made.astype(input.dtype)
+    return result.astype(input.dtype)
 
 
 @operator
 def transposed_convolution(input, weight, stride, padding, dilation, groups):
-    """The gradient of a convolution of this weight with respect to its input."""
-    inside, outside, *kernel = weight.shape
-    weight = weight.reshape(groups, inside // groups, outside, *kernel).swapaxes(1, 2)
-    weight = weight.reshape(groups * outside, inside // groups, *kernel)
-    made = lax.conv_general_dilated(
+    """Return the gradient of a convolution of `weight` with respect to its input."""
+    in_channels, out_channels, *kernel = weight.shape
+    weight = weight.reshape(groups, in_channels // groups, out_channels, *kernel).swapaxes(1, 2)
+    weight = weight.reshape(groups * out_channels, in_channels // groups, *kernel)
+    result = lax.conv_general_dilated(
         input,
         jnp.flip(weight, range(2, weight.ndim)),
         (1,) * len(stride),
         list(padding),
         lhs_dilation=stride,
         rhs_dilation=dilation,
-        dimension_numbers=_numbers(len(stride)),
+        dimension_numbers=_dimension_numbers(len(stride)),
         feature_group_count=groups,
     )
-    return made.astype(input.dtype)
+    return result.astype(input.dtype)
 
 
-def several(value, count: int, name: str) -> tuple[int, ...]:
-    """One number for each dimension, given as one for all or as a list."""
+def per_dimension(value, count: int, name: str) -> tuple[int, ...]:
+    """Expand one number, or a sequence of one, to `count` numbers; RuntimeError for another length."""
     if isinstance(value, int):
         return (value,) * count
     value = tuple(value)
@@ -60,7 +64,7 @@ def several(value, count: int, name: str) -> tuple[int, ...]:
     return value
 
 
-def _check(name, dimensions, input, weight, bias, groups, channels, outside):
+def _check(name, dimensions, input, weight, bias, groups, in_channels, out_channels):
     if input.ndim not in (dimensions + 1, dimensions + 2):
         raise RuntimeError(
             f"Expected {dimensions + 1}D (unbatched) or {dimensions + 2}D (batched) input to "
@@ -72,16 +76,16 @@ def _check(name, dimensions, input, weight, bias, groups, channels, outside):
             f"*kernel), but got weight of size {list(weight.shape)}"
         )
     given = input.shape[-dimensions - 1]
-    if given != channels:
+    if given != in_channels:
         raise RuntimeError(
             f"{name}: Given groups={groups}, weight of size {list(weight.shape)}, expected "
-            f"input{list(input.shape)} to have {channels} channels, but got {given} channels "
+            f"input{list(input.shape)} to have {in_channels} channels, but got {given} channels "
             "instead"
         )
-    if bias is not None and tuple(bias.shape) != (outside,):
+    if bias is not None and tuple(bias.shape) != (out_channels,):
         raise RuntimeError(
             f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
-            f"{outside} elements, but got bias of size {list(bias.shape)} instead"
+            f"{out_channels} elements, but got bias of size {list(bias.shape)} instead"
         )
     dtypes = {each.dtype for each in (input, weight, bias) if each is not None}
     if len(dtypes) > 1:
@@ -92,8 +96,8 @@ def _check(name, dimensions, input, weight, bias, groups, channels, outside):
         )
 
 
-def _edges(padding, kernel, stride, dilation):
-    """How many zeros go before and after each dimension."""
+def edges(padding, kernel, stride, dilation):
+    """Return the number of zeros before and after each dimension."""
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding == "same":
@@ -103,7 +107,7 @@ def _edges(padding, kernel, stride, dilation):
         return tuple((total // 2, total - total // 2) for total in totals)
     if isinstance(padding, str):
         raise RuntimeError(f"Invalid padding string: {padding!r}, should be 'valid' or 'same'")
-    padding = several(padding, len(kernel), "padding")
+    padding = per_dimension(padding, len(kernel), "padding")
     if min(padding) < 0:
         raise RuntimeError(f"negative padding is not supported, but got padding={padding}")
     return tuple((each, each) for each in padding)
@@ -112,20 +116,20 @@ def _edges(padding, kernel, stride, dilation):
 def _convolve(dimensions, input, weight, bias, stride, padding, dilation, groups):
     name = f"conv{dimensions}d"
     input, weight, bias = lowered(input, weight, bias)
-    stride = several(stride, dimensions, "stride")
-    dilation = several(dilation, dimensions, "dilation")
+    stride = per_dimension(stride, dimensions, "stride")
+    dilation = per_dimension(dilation, dimensions, "dilation")
     if min(stride) <= 0:
         raise RuntimeError(f"non-positive stride is not supported, but got stride={stride}")
-    channels = weight.shape[1] * groups if weight.ndim > 1 else 0
-    _check(name, dimensions, input, weight, bias, groups, channels, weight.shape[0])
+    in_channels = weight.shape[1] * groups if weight.ndim > 1 else 0
+    _check(name, dimensions, input, weight, bias, groups, in_channels, weight.shape[0])
     if groups <= 0 or weight.shape[0] % groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
             f"but got weight of size {list(weight.shape)} instead"
         )
     kernel = tuple(weight.shape[2:])
-    edges = _edges(padding, kernel, stride, dilation)
-    sizes = [a + sum(b) for a, b in zip(input.shape[-dimensions:], edges, strict=True)]
+    widths = edges(padding, kernel, stride, dilation)
+    sizes = [a + sum(b) for a, b in zip(input.shape[-dimensions:], widths, strict=True)]
     reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
     if any(size < length for size, length in zip(sizes, reach, strict=True)):
         raise RuntimeError(
@@ -134,44 +138,47 @@ def _convolve(dimensions, input, weight, bias, stride, padding, dilation, groups
             "actual input size"
         )
     batch = input if input.ndim == dimensions + 2 else input.unsqueeze(0)
-    made = convolution(batch, weight, stride, edges, dilation, groups)
-    return _finished(made, bias, input, dimensions)
+    result = convolution(batch, weight, stride, widths, dilation, groups)
+    return _add_bias(result, bias, input, dimensions)
 
 
-def _finished(made, bias, input, dimensions):
+def _add_bias(result, bias, input, dimensions):
     if bias is not None:
-        made = made + bias.reshape(-1, *[1] * dimensions)
-    return made if input.ndim == made.ndim else made.squeeze(0)
+        result = result + bias.reshape(-1, *[1] * dimensions)
+    return result if input.ndim == result.ndim else result.squeeze(0)
 
 
-def _turn_around(
+def _transposed(
     dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation
 ):
     name = f"conv_transpose{dimensions}d"
     input, weight, bias = lowered(input, weight, bias)
-    stride = several(stride, dimensions, "stride")
-    dilation = several(dilation, dimensions, "dilation")
-    padding = several(padding, dimensions, "padding")
-    extra = several(output_padding, dimensions, "output_padding")
-    outside = weight.shape[1] * groups if weight.ndim > 1 else 0
-    _check(name, dimensions, input, weight, bias, groups, weight.shape[0], outside)
-    for more, step, reach in zip(extra, stride, dilation, strict=True):
-        if more >= max(step, reach):
+    stride = per_dimension(stride, dimensions, "stride")
+    dilation = per_dimension(dilation, dimensions, "dilation")
+    padding = per_dimension(padding, dimensions, "padding")
+    extra = per_dimension(output_padding, dimensions, "output_padding")
+    out_channels = weight.shape[1] * groups if weight.ndim > 1 else 0
+    _check(name, dimensions, input, weight, bias, groups, weight.shape[0], out_channels)
+    for more, step, rate in zip(extra, stride, dilation, strict=True):
+        if more >= max(step, rate):
             raise RuntimeError(
                 "output padding must be smaller than either stride or dilation, but got "
                 f"output_padding={extra}, stride={stride}, dilation={dilation}"
             )
-    edges = []
-    for size, reach, less, more in zip(weight.shape[2:], dilation, padding, extra, strict=True):
-        whole = reach * (size - 1)
-        edges.append((whole - less, whole - less + more))
+    widths = []
+    for size, rate, less, more in zip(weight.shape[2:], dilation, padding, extra, strict=True):
+        whole = rate * (size - 1)
+        widths.append((whole - less, whole - less + more))
     batch = input if input.ndim == dimensions + 2 else input.unsqueeze(0)
-    made = transposed_convolution(batch, weight, stride, tuple(edges), dilation, groups)
-    return _finished(made, bias, input, dimensions)
+    result = transposed_convolution(batch, weight, stride, tuple(widths), dilation, groups)
+    return _add_bias(result, bias, input, dimensions)
 
 
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1):
-    """`conv2d` in one dimension: input (N, C, L) or (C, L), weight (out, C / groups, k).
+    """Return the one-dimensional cross-correlation of `input` and `weight`, plus `bias`.
+
+    input: (N, C, L) or (C, L). weight: (out, C / groups, k). bias: (out,). The result is
+    (N, out, L') or (out, L'). Other arguments, L' and errors are those of `conv2d`.
 
     >>> F.conv1d(jaxgrad.tensor([[1.0, 2.0, 4.0]]), jaxgrad.tensor([[[-1.0, 1.0]]]))
     tensor([[1., 2.]])
@@ -180,11 +187,17 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: in
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1):
-    """The sums of windows of an image times a kernel, which is not flipped.
+    """Return the two-dimensional cross-correlation of `input` and `weight`, plus `bias`.
 
-    input: (N, C, H, W) or (C, H, W). weight: (out, C / groups, kH, kW). bias: (out,). stride,
-    padding, dilation: a number, or one for each dimension; padding also "valid" or "same". Raises
-    RuntimeError where shapes or dtypes do not fit.
+    `out[n, o, i, j] = bias[o] + sum over c, k, l of
+    weight[o, c, k, l] * input[n, c, i * stride + k * dilation - padding, j * stride + ...]`
+
+    input: (N, C, H, W) or (C, H, W), floating-point or complex dtype. weight: (out, C / groups, kH,
+    kW), same dtype. bias: (out,). stride, padding, dilation: an integer, or one for each dimension;
+    padding also "valid" (none) or "same" (stride 1 only). groups: divides C and out; each group has
+    channels of its own. The result is (N, out, H', W') with
+    `H' = (H + 2 * padding - dilation * (kH - 1) - 1) // stride + 1`.
+    Raises RuntimeError for shapes, dtypes or strides that do not fit.
 
     >>> image = jaxgrad.ones(1, 3, 3)
     >>> F.conv2d(image, jaxgrad.ones(1, 1, 2, 2), padding=1)[0]
@@ -197,33 +210,56 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: in
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1):
-    """`conv2d` in three dimensions: input (N, C, D, H, W) or (C, D, H, W)."""
+    """Return the three-dimensional cross-correlation of `input` and `weight`, plus `bias`.
+
+    input: (N, C, D, H, W) or (C, D, H, W). weight: (out, C / groups, kD, kH, kW). bias: (out,).
+    Other arguments, the size of the result and errors are those of `conv2d`.
+
+    >>> F.conv3d(jaxgrad.ones(1, 2, 2, 2), jaxgrad.ones(1, 1, 2, 2, 2))
+    tensor([[[[8.]]]])
+    """
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose1d(
     input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1
 ):
-    """`conv_transpose2d` in one dimension."""
-    return _turn_around(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    """Return the transposed convolution of (N, C, L) or (C, L), `weight` (C, out / groups, k).
+
+    Other arguments, the size of the result and errors are those of `conv_transpose2d`.
+
+    >>> F.conv_transpose1d(jaxgrad.tensor([[1.0, 2.0]]), jaxgrad.ones(1, 1, 2), stride=2)
+    tensor([[1., 1., 2., 2.]])
+    """
+    return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose2d(
     input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1
 ):
-    """The gradient of `conv2d` with respect to its input, as a layer that enlarges images.
+    """Return the transposed convolution: the gradient of `conv2d` with respect to its input.
 
-    input: (N, C, H, W) or (C, H, W). weight: (C, out / groups, kH, kW). output_padding: so much
-    more at the end of each dimension, less than stride or dilation.
+    input: (N, C, H, W) or (C, H, W), floating-point or complex dtype. weight: (C, out / groups, kH,
+    kW), same dtype. bias: (out,). output_padding: rows added at the end of each dimension, less
+    than stride or dilation. The result is (N, out, H', W') with `H' = (H - 1) * stride - 2 *
+    padding + dilation * (kH - 1) + output_padding + 1`. Raises RuntimeError for shapes, dtypes or
+    paddings that do not fit. Source: Dumoulin and Visin, "A Guide to Convolution Arithmetic for
+    Deep Learning", 2016.
 
     >>> F.conv_transpose2d(jaxgrad.ones(1, 1, 2), jaxgrad.ones(1, 1, 1, 2), stride=2)
     tensor([[[1., 1., 1., 1.]]])
     """
-    return _turn_around(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose3d(
     input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1
 ):
-    """`conv_transpose2d` in three dimensions."""
-    return _turn_around(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    """Return the transposed convolution of (N, C, D, H, W), `weight` (C, out / groups, kD, kH, kW).
+
+    Other arguments, the size of the result and errors are those of `conv_transpose2d`.
+
+    >>> F.conv_transpose3d(jaxgrad.ones(1, 1, 1, 2), jaxgrad.ones(1, 1, 1, 1, 2), stride=2)
+    tensor([[[[1., 1., 1., 1.]]]])
+    """
+    return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)

@@ -1,12 +1,13 @@
-"""Convolutions and pooling as modules."""
+"""Convolution and pooling layers."""
 
 from __future__ import annotations
 
 import math
 
 from . import convolution, init, pooling
-from .convolution import several
-from .layers import no_more_than, parameter
+from .convolution import per_dimension
+from .function_layer import REQUIRED, FunctionLayer
+from .layers import fan_in_uniform_, parameter
 from .module import Module
 from .padding import pad
 
@@ -14,29 +15,32 @@ _MODES = {"zeros", "reflect", "replicate", "circular"}
 
 
 class _Convolution(Module):
-    """A convolution in `dimensions`, with its weight and bias."""
+    """A convolution layer of `dimensions` spatial dimensions."""
 
     dimensions = 0
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
-        padding_mode, device, dtype,
+        self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
         self._check(in_channels, out_channels, stride, padding, groups, padding_mode)
         count = self.dimensions
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = several(kernel_size, count, "kernel_size")
-        self.stride = several(stride, count, "stride")
-        self.padding = padding if isinstance(padding, str) else several(padding, count, "padding")
-        self.dilation = several(dilation, count, "dilation")
+        self.kernel_size = per_dimension(kernel_size, count, "kernel_size")
+        self.stride = per_dimension(stride, count, "stride")
+        if not isinstance(padding, str):
+            padding = per_dimension(padding, count, "padding")
+        self.padding = padding
+        self.dilation = per_dimension(dilation, count, "dilation")
         self.padding_mode = padding_mode
-        shape = (*self._channels(), *self.kernel_size)
+        shape = (*self._weight_channels(), *self.kernel_size)
         self.weight = parameter(shape, device, dtype)
         self.register_parameter("bias", parameter((out_channels,), device, dtype) if bias else None)
         self.reset_parameters()
 
-    def _channels(self):
+    def _weight_channels(self):
+        """Return the first two sizes of the weight."""
         return self.out_channels, self.in_channels // self.groups
 
     @staticmethod
@@ -59,23 +63,28 @@ class _Convolution(Module):
             )
 
     def reset_parameters(self):
+        """Draw weight and bias from U(-b, b), `b = 1 / sqrt(in_channels / groups * kernel
+        elements)`.
+        """
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
         if self.bias is not None:
-            no_more_than(self.bias, fan_in)
+            fan_in_uniform_(self.bias, fan_in)
 
     def forward(self, input):
         padding = self.padding
         if self.padding_mode != "zeros":
-            input, padding = pad(input, self._around(), self.padding_mode), 0
+            input, padding = pad(input, self._edges(), self.padding_mode), 0
         convolve = getattr(convolution, f"conv{self.dimensions}d")
         return convolve(
             input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
         )
 
-    def _around(self):
-        """What goes before and after each dimension, the last one first."""
-        edges = convolution._edges(self.padding, self.kernel_size, self.stride, self.dilation)
+    def _edges(self):
+        """Return the padding before and after each dimension, last dimension first, as `pad` takes
+        it.
+        """
+        edges = convolution.edges(self.padding, self.kernel_size, self.stride, self.dilation)
         return [each for pair in reversed(edges) for each in pair]
 
     def extra_repr(self):
@@ -83,42 +92,37 @@ class _Convolution(Module):
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
             f"stride={self.stride}"
         )
-        none = (0,) * self.dimensions
-        usual = {
-            "padding": none, "dilation": (1,) * self.dimensions, "output_padding": none, "groups": 1
-        }  # fmt: skip
-        for name, value in usual.items():
-            given = getattr(self, name, value)
-            if given != value:
-                shown += f", {name}={given}"
+        zeros, ones = (0,) * self.dimensions, (1,) * self.dimensions
+        defaults = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1}
+        for name, default in defaults.items():
+            value = getattr(self, name, default)
+            if value != default:
+                shown += f", {name}={value}"
         shown += "" if self.bias is not None else ", bias=False"
         if self.padding_mode == "zeros":
             return shown
         return f"{shown}, padding_mode={self.padding_mode}"
 
 
-class _Forward(_Convolution):
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None,
-    ):  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
-            padding_mode, device, dtype,
-        )  # fmt: skip
+class Conv1d(_Convolution):
+    """A convolution of (N, C, L) or (C, L) with a learned kernel; see `functional.conv1d`.
 
+    Parameters are those of `Conv2d`, with a kernel of one dimension.
 
-class Conv1d(_Forward):
-    """`functional.conv1d` with its weight and bias: (N, C, L) to (N, out_channels, L')."""
+    >>> jaxgrad.nn.Conv1d(2, 4, 3, padding="same")(jaxgrad.ones(1, 2, 5)).shape
+    torch.Size([1, 4, 5])
+    """
 
     dimensions = 1
 
 
-class Conv2d(_Forward):
-    """`functional.conv2d` with its weight and bias: (N, C, H, W) to (N, out_channels, H', W').
+class Conv2d(_Convolution):
+    """A convolution of (N, C, H, W) or (C, H, W) with a learned kernel; see `functional.conv2d`.
 
-    weight: (out_channels, in_channels / groups, *kernel_size), drawn evenly within 1 /
-    sqrt(fan_in), as the bias is. padding_mode: "zeros", "reflect", "replicate" or "circular".
+    weight: (out_channels, in_channels / groups, *kernel_size), bias: (out_channels,), both drawn
+    from U(-b, b) with `b = 1 / sqrt(fan_in)`. padding_mode: "zeros", "reflect", "replicate" or
+    "circular". Raises ValueError for channels that `groups` does not divide and for unknown
+    paddings.
 
     >>> layer = jaxgrad.nn.Conv2d(3, 8, 3, stride=2, padding=1)
     >>> layer(jaxgrad.ones(1, 3, 6, 6)).shape
@@ -128,13 +132,22 @@ class Conv2d(_Forward):
     dimensions = 2
 
 
-class Conv3d(_Forward):
-    """`functional.conv3d` with its weight and bias."""
+class Conv3d(_Convolution):
+    """A convolution of (N, C, D, H, W) or (C, D, H, W) with a learned kernel; see
+    `functional.conv3d`.
+
+    Parameters are those of `Conv2d`, with a kernel of three dimensions.
+
+    >>> jaxgrad.nn.Conv3d(1, 2, 2)(jaxgrad.ones(1, 1, 3, 3, 3)).shape
+    torch.Size([1, 2, 2, 2, 2])
+    """
 
     dimensions = 3
 
 
 class _Transposed(_Convolution):
+    """A transposed convolution; `output_size` in a call chooses the output padding."""
+
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0,
         output_padding=0, groups: int = 1, bias: bool = True, dilation=1,
@@ -149,46 +162,59 @@ class _Transposed(_Convolution):
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
             padding_mode, device, dtype,
         )  # fmt: skip
-        self.output_padding = several(output_padding, self.dimensions, "output_padding")
+        self.output_padding = per_dimension(output_padding, self.dimensions, "output_padding")
 
-    def _channels(self):
+    def _weight_channels(self):
         return self.in_channels, self.out_channels // self.groups
 
     def forward(self, input, output_size=None):
-        extra = self.output_padding
+        output_padding = self.output_padding
         if output_size is not None:
-            extra = self._extra(input, tuple(output_size)[-self.dimensions :])
+            sizes = tuple(output_size)[-self.dimensions :]
+            output_padding = self._output_padding(input, sizes)
         convolve = getattr(convolution, f"conv_transpose{self.dimensions}d")
         return convolve(
-            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
-            self.dilation,
+            input, self.weight, self.bias, self.stride, self.padding, output_padding,
+            self.groups, self.dilation,
         )  # fmt: skip
 
-    def _extra(self, input, wanted):
-        """The output padding that leads to a size."""
-        found = []
-        rest = zip(self.stride, self.padding, self.dilation, self.kernel_size, wanted, strict=True)
-        for length, (stride, padding, dilation, size, want) in zip(
-            input.shape[-self.dimensions :], rest, strict=True
-        ):
-            least = (length - 1) * stride - 2 * padding + dilation * (size - 1) + 1
-            if not least <= want < least + stride:
+    def _output_padding(self, input, output_size):
+        """Return the output padding that leads to `output_size`."""
+        result = []
+        lengths = input.shape[-self.dimensions :]
+        for length, stride, padding, dilation, kernel, size in zip(
+            lengths, self.stride, self.padding, self.dilation, self.kernel_size, output_size,
+            strict=True,
+        ):  # fmt: skip
+            least = (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1
+            if not least <= size < least + stride:
                 raise ValueError(
-                    f"requested an output size of {list(wanted)}, but valid sizes are from {least} "
-                    f"to {least + stride - 1} where {want} is wanted"
+                    f"requested an output size of {list(output_size)}, but valid sizes are from "
+                    f"{least} to {least + stride - 1} where {size} is requested"
                 )
-            found.append(want - least)
-        return tuple(found)
+            result.append(size - least)
+        return tuple(result)
 
 
 class ConvTranspose1d(_Transposed):
-    """`functional.conv_transpose1d` with its weight and bias."""
+    """A transposed convolution of (N, C, L) or (C, L); see `functional.conv_transpose1d`.
+
+    Parameters are those of `ConvTranspose2d`, with a kernel of one dimension.
+
+    >>> jaxgrad.nn.ConvTranspose1d(2, 4, 2, stride=2)(jaxgrad.ones(1, 2, 3)).shape
+    torch.Size([1, 4, 6])
+    """
 
     dimensions = 1
 
 
 class ConvTranspose2d(_Transposed):
-    """`functional.conv_transpose2d` with its weight and bias.
+    """A transposed convolution of (N, C, H, W) or (C, H, W); see `functional.conv_transpose2d`.
+
+    weight: (in_channels, out_channels / groups, *kernel_size), bias: (out_channels,), both drawn
+    from U(-b, b) with `b = 1 / sqrt(fan_in)`. A call takes `output_size` to choose among the sizes
+    that one stride allows. Raises ValueError for channels that `groups` does not divide, for a
+    `padding_mode` other than "zeros" and for an impossible `output_size`.
 
     >>> layer = jaxgrad.nn.ConvTranspose2d(3, 8, 2, stride=2)
     >>> layer(jaxgrad.ones(1, 3, 4, 4)).shape
@@ -199,132 +225,114 @@ class ConvTranspose2d(_Transposed):
 
 
 class ConvTranspose3d(_Transposed):
-    """`functional.conv_transpose3d` with its weight and bias."""
+    """A transposed convolution of (N, C, D, H, W) or (C, D, H, W); see
+    `functional.conv_transpose3d`.
+
+    Parameters are those of `ConvTranspose2d`, with a kernel of three dimensions.
+
+    >>> jaxgrad.nn.ConvTranspose3d(1, 2, 2, stride=2)(jaxgrad.ones(1, 1, 2, 2, 2)).shape
+    torch.Size([1, 2, 4, 4, 4])
+    """
 
     dimensions = 3
 
 
-class _MaxPool(Module):
-    dimensions = 0
+class _Pool(FunctionLayer):
+    """A pooling layer, whose windows by default do not overlap."""
 
-    def __init__(
-        self, kernel_size, stride=None, padding=0, dilation=1, return_indices: bool = False,
-        ceil_mode: bool = False,
-    ):  # fmt: skip
-        super().__init__()
-        self.kernel_size, self.padding, self.dilation = kernel_size, padding, dilation
-        self.stride = kernel_size if stride is None else stride
-        self.return_indices, self.ceil_mode = return_indices, ceil_mode
-
-    def forward(self, input):
-        pool = getattr(pooling, f"max_pool{self.dimensions}d")
-        return pool(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
-            self.return_indices,
-        )  # fmt: skip
-
-    def extra_repr(self):
-        names = "kernel_size", "stride", "padding", "dilation", "ceil_mode"
-        return ", ".join(f"{name}={getattr(self, name)}" for name in names)
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.stride is None:
+            self.stride = self.kernel_size
 
 
-class MaxPool1d(_MaxPool):
-    """`functional.max_pool1d` as a module."""
-
-    dimensions = 1
+_WINDOW = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
 
 
-class MaxPool2d(_MaxPool):
-    """`functional.max_pool2d` as a module.
+class _MaxPool(_Pool):
+    shown = (*_WINDOW, "dilation", "ceil_mode")
+
+
+_MAX_POOL = _WINDOW | {"dilation": 1, "return_indices": False, "ceil_mode": False}
+
+
+class MaxPool1d(_MaxPool, function=pooling.max_pool1d, **_MAX_POOL):
+    """Max pooling of (N, C, L) or (C, L); see `functional.max_pool1d`.
+
+    >>> jaxgrad.nn.MaxPool1d(2)(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]))
+    tensor([[5., 3.]])
+    """
+
+
+class MaxPool2d(_MaxPool, function=pooling.max_pool2d, **_MAX_POOL):
+    """Max pooling of (N, C, H, W) or (C, H, W); see `functional.max_pool2d`.
 
     >>> jaxgrad.nn.MaxPool2d(2)(jaxgrad.ones(1, 3, 4, 4)).shape
     torch.Size([1, 3, 2, 2])
     """
 
-    dimensions = 2
+
+class MaxPool3d(_MaxPool, function=pooling.max_pool3d, **_MAX_POOL):
+    """Max pooling of (N, C, D, H, W) or (C, D, H, W); see `functional.max_pool3d`.
+
+    >>> jaxgrad.nn.MaxPool3d(2)(jaxgrad.ones(1, 3, 4, 4, 4)).shape
+    torch.Size([1, 3, 2, 2, 2])
+    """
 
 
-class MaxPool3d(_MaxPool):
-    """`functional.max_pool3d` as a module."""
-
-    dimensions = 3
+class _AvgPool(_Pool):
+    shown = tuple(_WINDOW)
 
 
-class _AvgPool(Module):
-    dimensions = 0
-
-    def __init__(
-        self, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
-        count_include_pad: bool = True, divisor_override: int | None = None,
-    ):  # fmt: skip
-        super().__init__()
-        self.kernel_size, self.padding, self.ceil_mode = kernel_size, padding, ceil_mode
-        self.stride = kernel_size if stride is None else stride
-        self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
-
-    def forward(self, input):
-        return pooling._avg_pool(
-            self.dimensions, input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-            self.count_include_pad, self.divisor_override,
-        )  # fmt: skip
-
-    def extra_repr(self):
-        names = "kernel_size", "stride", "padding"
-        return ", ".join(f"{name}={getattr(self, name)}" for name in names)
+_AVG_POOL = _WINDOW | {"ceil_mode": False, "count_include_pad": True}
 
 
-class AvgPool1d(_AvgPool):
-    """`functional.avg_pool1d` as a module."""
+class AvgPool1d(_AvgPool, function=pooling.avg_pool1d, **_AVG_POOL):
+    """Average pooling of (N, C, L) or (C, L); see `functional.avg_pool1d`.
 
-    dimensions = 1
+    >>> jaxgrad.nn.AvgPool1d(2)(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]))
+    tensor([[3.0000, 2.5000]])
+    """
 
-    def __init__(
-        self, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ):  # fmt: skip
-        kernel_size = several(kernel_size, 1, "kernel_size")
-        stride = kernel_size if stride is None else several(stride, 1, "stride")
-        padding = several(padding, 1, "padding")
-        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        for name in _WINDOW:
+            setattr(self, name, per_dimension(getattr(self, name), 1, name))
 
 
-class AvgPool2d(_AvgPool):
-    """`functional.avg_pool2d` as a module.
+class AvgPool2d(_AvgPool, function=pooling.avg_pool2d, **_AVG_POOL, divisor_override=None):
+    """Average pooling of (N, C, H, W) or (C, H, W); see `functional.avg_pool2d`.
 
     >>> jaxgrad.nn.AvgPool2d(2)(jaxgrad.ones(1, 3, 4, 4)).shape
     torch.Size([1, 3, 2, 2])
     """
 
-    dimensions = 2
+
+class AvgPool3d(_AvgPool, function=pooling.avg_pool3d, **_AVG_POOL, divisor_override=None):
+    """Average pooling of (N, C, D, H, W) or (C, D, H, W); see `functional.avg_pool3d`.
+
+    >>> jaxgrad.nn.AvgPool3d(2)(jaxgrad.ones(1, 3, 4, 4, 4)).shape
+    torch.Size([1, 3, 2, 2, 2])
+    """
 
 
-class AvgPool3d(_AvgPool):
-    """`functional.avg_pool3d` as a module."""
+class AdaptiveAvgPool1d(FunctionLayer, function=pooling.adaptive_avg_pool1d, output_size=REQUIRED):
+    """Average pooling of (N, C, L) or (C, L) to `output_size`; see
+    `functional.adaptive_avg_pool1d`.
 
-    dimensions = 3
+    >>> jaxgrad.nn.AdaptiveAvgPool1d(2)(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]))
+    tensor([[3.0000, 2.5000]])
+    """
 
-
-class AdaptiveAvgPool1d(Module):
-    """`functional.adaptive_avg_pool1d` as a module."""
-
-    dimensions = 1
-
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input):
-        return pooling._adaptive_average(self.dimensions, input, self.output_size)
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
+    shown = ("output_size",)
 
 
-class AdaptiveAvgPool2d(AdaptiveAvgPool1d):
-    """`functional.adaptive_avg_pool2d` as a module.
+class AdaptiveAvgPool2d(FunctionLayer, function=pooling.adaptive_avg_pool2d, output_size=REQUIRED):
+    """Average pooling of (N, C, H, W) or (C, H, W) to `output_size`; see
+    `functional.adaptive_avg_pool2d`.
 
     >>> jaxgrad.nn.AdaptiveAvgPool2d(1)(jaxgrad.ones(1, 3, 4, 4)).shape
     torch.Size([1, 3, 1, 1])
     """
 
-    dimensions = 2
+    shown = ("output_size",)

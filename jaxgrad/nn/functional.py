@@ -1,5 +1,7 @@
 """Activations and losses as functions, with PyTorch's names, arguments and defaults.
 
+Less common functions live in modules of their own, imported at their first use.
+
 >>> import jaxgrad.nn.functional as F
 >>> logits = jaxgrad.tensor([[2.0, 0.0], [0.0, 2.0]])
 >>> F.cross_entropy(logits, jaxgrad.tensor([0, 1]))
@@ -13,7 +15,7 @@ import warnings
 
 from .. import ops
 
-# what fewer programs use, by the module where it is, which is then imported
+# Names that are imported at their first use, by the module that defines them.
 _NAMES = {
     "activations": (
         "glu hardshrink hardsigmoid hardswish mish prelu softshrink softsign tanhshrink"
@@ -34,19 +36,19 @@ _NAMES = {
         "max_pool2d max_pool3d"
     ),
 }
-_LATER = {name: module for module, names in _NAMES.items() for name in names.split()}
+_LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name):
-    if name not in _LATER:
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__package__}.{_LATER[name]}"), name)
+    found = getattr(importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
     globals()[name] = found
     return found
 
 
 def __dir__():
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LAZY})
 
 
 sigmoid = ops.sigmoid
@@ -57,88 +59,130 @@ gelu = ops.gelu
 logsigmoid = ops.log_sigmoid
 
 
-def _activated(name, inplace, input, *args):
-    """An activation, or with `inplace` the one that overwrites its input."""
+def _activation(name, inplace, input, *args):
+    """Call the operator `name`, or its in-place variant."""
     return getattr(ops, f"{name}_" if inplace else name)(input, *args)
 
 
 def relu(input, inplace: bool = False):
-    """`input` where it is positive, else 0; its gradient at 0 is 0.
+    """Return `max(input, 0)` elementwise; the gradient at 0 is 0.
+
+    input: any shape, real dtype; the result has both. inplace: overwrite `input`.
+    Source: Nair and Hinton, "Rectified Linear Units Improve Restricted Boltzmann Machines", 2010.
 
     >>> F.relu(jaxgrad.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return _activated("relu", inplace, input)
+    return _activation("relu", inplace, input)
 
 
 def relu_(input):
-    """`relu` that overwrites its input."""
+    """Apply `relu` in place and return `input`.
+
+    >>> F.relu_(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     return relu(input, inplace=True)
 
 
 def leaky_relu_(input, negative_slope: float = 0.01):
-    """`leaky_relu` that overwrites its input."""
+    """Apply `leaky_relu` in place and return `input`.
+
+    >>> F.leaky_relu_(jaxgrad.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
     return leaky_relu(input, negative_slope, inplace=True)
 
 
 def elu_(input, alpha: float = 1.0):
-    """`elu` that overwrites its input."""
+    """Apply `elu` in place and return `input`.
+
+    >>> F.elu_(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
     return elu(input, alpha, inplace=True)
 
 
 def hardtanh_(input, min_val: float = -1.0, max_val: float = 1.0):
-    """`hardtanh` that overwrites its input."""
+    """Apply `hardtanh` in place and return `input`.
+
+    >>> F.hardtanh_(jaxgrad.tensor([-3.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
 def selu_(input):
-    """`selu` that overwrites its input."""
+    """Apply `selu` in place and return `input`.
+
+    >>> F.selu_(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
     return selu(input, inplace=True)
 
 
 def celu_(input, alpha: float = 1.0):
-    """`celu` that overwrites its input."""
+    """Apply `celu` in place and return `input`.
+
+    >>> F.celu_(jaxgrad.tensor([-1.0, 2.0]), alpha=2.0)
+    tensor([-0.7869,  2.0000])
+    """
     return celu(input, alpha, inplace=True)
 
 
 def threshold_(input, threshold: float, value: float):
-    """`threshold` that overwrites its input."""
-    return _activated("threshold", True, input, threshold, value)
+    """Apply `threshold` in place and return `input`.
+
+    >>> F.threshold_(jaxgrad.tensor([-1.0, 2.0]), 0.5, 7.0)
+    tensor([7., 2.])
+    """
+    return _activation("threshold", True, input, threshold, value)
 
 
 def threshold(input, threshold: float, value: float, inplace: bool = False):
-    """`input` where it is above `threshold`, else `value`.
+    """Return `input` where `input > threshold`, else `value`.
+
+    input: any shape, real dtype; the result has both. inplace: overwrite `input`.
+    The gradient is 0 where `value` is returned.
 
     >>> F.threshold(jaxgrad.tensor([-1.0, 2.0]), 0.5, 7.0)
     tensor([7., 2.])
     """
-    return _activated("threshold", inplace, input, threshold, value)
+    return _activation("threshold", inplace, input, threshold, value)
 
 
 def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
-    """`input` where it is positive, else `negative_slope * input`.
+    """Return `input` where it is positive, else `negative_slope * input`.
+
+    input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
+    The gradient at 0 is `negative_slope`.
+    Source: Maas et al., "Rectifier Nonlinearities Improve Neural Network Acoustic Models", 2013.
 
     >>> F.leaky_relu(jaxgrad.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    return _activated("leaky_relu", inplace, input, negative_slope)
+    return _activation("leaky_relu", inplace, input, negative_slope)
 
 
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
-    """`input` between `min_val` and `max_val`, else the nearer of the two.
+    """Return `min(max(input, min_val), max_val)` elementwise; the gradient at both bounds is 0.
 
-    Raises ValueError where `min_val` is the greater one.
+    input: any shape, real dtype; the result has both. inplace: overwrite `input`.
+    Raises ValueError if `min_val > max_val`.
 
     >>> F.hardtanh(jaxgrad.tensor([-3.0, 0.5]))
     tensor([-1.0000,  0.5000])
     """
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val: {min_val} > {max_val}")
-    return _activated("hardtanh", inplace, input, min_val, max_val)
+    return _activation("hardtanh", inplace, input, min_val, max_val)
 
 
 def relu6(input, inplace: bool = False):
-    """`input` between 0 and 6.
+    """Return `min(max(input, 0), 6)` elementwise; the gradient at 0 and 6 is 0.
+
+    input: any shape, real dtype; the result has both. inplace: overwrite `input`.
+    Source: Krizhevsky, "Convolutional Deep Belief Networks on CIFAR-10", 2010.
 
     >>> F.relu6(jaxgrad.tensor([-1.0, 7.0]))
     tensor([0., 6.])
@@ -147,51 +191,66 @@ def relu6(input, inplace: bool = False):
 
 
 def silu(input, inplace: bool = False):
-    """`input * sigmoid(input)`.
+    """Return `input * sigmoid(input)` elementwise, also called swish.
+
+    input: any shape, floating-point or complex dtype; the result has both. inplace: overwrite
+    `input`. Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
 
     >>> F.silu(jaxgrad.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """
-    return _activated("silu", inplace, input)
+    return _activation("silu", inplace, input)
 
 
 def elu(input, alpha: float = 1.0, inplace: bool = False):
-    """`input` where it is positive, else `alpha * (exp(input) - 1)`.
+    """Return `input` where it is positive, else `alpha * (exp(input) - 1)`.
+
+    input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
+    Source: Clevert et al., "Fast and Accurate Deep Network Learning by ELUs", 2015.
 
     >>> F.elu(jaxgrad.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    return _activated("elu", inplace, input, alpha)
+    return _activation("elu", inplace, input, alpha)
 
 
-# with these, outputs of mean 0 and variance 1 stay so through a layer of independent weights
+# The fixed point of the map of mean and variance is (0, 1) for these constants.
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 def selu(input, inplace: bool = False):
-    """`elu` with the two constants of self-normalizing networks.
+    """Return `scale * elu(input, alpha)` with `scale = 1.0507...` and `alpha = 1.6733...`.
+
+    input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
+    Source: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
 
     >>> F.selu(jaxgrad.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
-    return _activated("elu", inplace, input, _SELU_ALPHA, _SELU_SCALE)
+    return _activation("elu", inplace, input, _SELU_ALPHA, _SELU_SCALE)
 
 
 def celu(input, alpha: float = 1.0, inplace: bool = False):
-    """`input` where it is positive, else `alpha * (exp(input / alpha) - 1)`, which has no kink.
+    """Return `max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`, which has no kink at 0.
+
+    input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
+    Raises RuntimeError if `alpha` is 0.
+    Source: Barron, "Continuously Differentiable Exponential Linear Units", 2017.
 
     >>> F.celu(jaxgrad.tensor([-1.0, 2.0]), alpha=2.0)
     tensor([-0.7869,  2.0000])
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _activated("elu", inplace, input, alpha, 1, 1 / alpha)
+    return _activation("elu", inplace, input, alpha, 1, 1 / alpha)
 
 
 def softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
-    """Positive numbers in proportion to `exp(input)` that sum to 1 along `dim`.
+    """Return `exp(input) / exp(input).sum(dim, keepdim=True)`, computed without overflow.
 
-    dtype: `input` is converted to it first.
+    input: any shape, floating-point dtype, converted to `dtype` first; the result has its shape.
+    dim: the dimension that sums to 1; without it PyTorch's implicit choice and a warning.
+    Raises IndexError if `dim` is out of range.
 
     >>> F.softmax(jaxgrad.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
@@ -201,7 +260,9 @@ def softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
 
 
 def softmin(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
-    """`softmax` of `-input`.
+    """Return `softmax(-input, dim)`.
+
+    Arguments and errors are those of `softmax`.
 
     >>> F.softmin(jaxgrad.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
@@ -211,7 +272,9 @@ def softmin(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
 
 
 def log_softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
-    """The logarithm of `softmax`, which overflows nowhere.
+    """Return `input - log(exp(input).sum(dim, keepdim=True))`, computed without overflow.
+
+    Arguments and errors are those of `softmax`.
 
     >>> F.log_softmax(jaxgrad.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
@@ -233,9 +296,9 @@ _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
 def _reduction(reduction, size_average=None, reduce=None):
-    """The number of a reduction; `size_average` and `reduce` are how PyTorch spelled it before."""
+    """Return the number of a reduction; `size_average` and `reduce` are its deprecated spelling."""
     if size_average is not None or reduce is not None:
-        reduction = _old_reduction(size_average is not False, reduce is not False)
+        reduction = _deprecated_reduction(size_average is not False, reduce is not False)
         warnings.warn(
             "size_average and reduce args will be deprecated, "
             f"please use reduction='{reduction}' instead.",
@@ -247,13 +310,13 @@ def _reduction(reduction, size_average=None, reduce=None):
     return _REDUCTIONS[reduction]
 
 
-def _old_reduction(size_average, reduce):
+def _deprecated_reduction(size_average, reduce):
     if not reduce:
         return "none"
     return "mean" if size_average else "sum"
 
 
-def _warn_of_broadcast(input, target):
+def _warn_if_broadcast(input, target):
     if target.shape != input.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size "
@@ -264,7 +327,7 @@ def _warn_of_broadcast(input, target):
 
 
 def _weighted(loss, input, target, weight, reduction, *arguments):
-    """A loss of each element times its weight; their mean is over the sum of the weights."""
+    """Return the weighted elementwise loss; its mean divides by the sum of the weights."""
     if weight is None:
         return loss(input, target, reduction, *arguments)
     if weight.shape != input.shape:
@@ -279,23 +342,30 @@ def _weighted(loss, input, target, weight, reduction, *arguments):
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None):
-    """The squared difference of each element, then `reduction`: "none", "mean" or "sum".
+    """Return the mean squared error: `(input - target) ** 2`, reduced.
+
+    input, target: floating-point or complex tensors of one shape; other shapes broadcast with a
+    warning. weight: the factor of each element, of the shape of `input`; the mean then divides by
+    `weight.sum()`. reduction: "none", "mean" or "sum". Raises ValueError for another reduction or
+    shape of `weight`.
 
     >>> F.mse_loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 4.0]))
     tensor(2.)
     """
-    _warn_of_broadcast(input, target)
+    _warn_if_broadcast(input, target)
     reduction = _reduction(reduction, size_average, reduce)
     return _weighted(ops.mse_loss, input, target, weight, reduction)
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None):
-    """The absolute difference of each element, then `reduction`.
+    """Return the mean absolute error: `|input - target|`, reduced; the gradient at 0 is 0.
+
+    Arguments and errors are those of `mse_loss`.
 
     >>> F.l1_loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 4.0]))
     tensor(1.)
     """
-    _warn_of_broadcast(input, target)
+    _warn_if_broadcast(input, target)
     reduction = _reduction(reduction, size_average, reduce)
     return _weighted(ops.l1_loss, input, target, weight, reduction)
 
@@ -303,12 +373,16 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mea
 def smooth_l1_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0
 ):
-    """A parabola where the difference is less than `beta`, straight beyond; then `reduction`.
+    """Return `d**2 / (2 * beta)` where `d = |input - target| < beta`, else `d - beta / 2`; reduced.
+
+    input, target: floating-point tensors of one shape. beta: not negative; 0 gives `l1_loss`.
+    reduction: "none", "mean" or "sum".
+    Source: Girshick, "Fast R-CNN", 2015.
 
     >>> F.smooth_l1_loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 4.0]), reduction="none")
     tensor([0.0000, 1.5000])
     """
-    _warn_of_broadcast(input, target)
+    _warn_if_broadcast(input, target)
     reduction = _reduction(reduction, size_average, reduce)
     if beta == 0:
         return ops.l1_loss(input, target, reduction)
@@ -318,10 +392,13 @@ def smooth_l1_loss(
 def kl_div(
     input, target, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False
 ):
-    """The Kullback-Leibler divergence from logarithms `input` to probabilities `target`.
+    """Return the Kullback-Leibler divergence `target * (log(target) - input)`, reduced.
 
-    reduction: "none", "mean" (over the elements), "batchmean" (over the rows) or "sum".
-    log_target: `target` is logarithms too.
+    input: log-probabilities, floating point. target: probabilities of the same shape, or with
+    `log_target` log-probabilities. reduction: "none", "sum", "mean" (divides by the number of
+    elements, with a warning) or "batchmean" (divides by `input.shape[0]`, the definition).
+    Raises ValueError for another reduction.
+    Source: Kullback and Leibler, "On Information and Sufficiency", 1951.
 
     >>> half = jaxgrad.tensor([[0.5, 0.5]])
     >>> F.kl_div(jaxgrad.tensor([[-1.0, -1.0]]), half, reduction="batchmean")
@@ -345,11 +422,12 @@ def nll_loss(
     input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
     reduction: str = "mean",
 ):  # fmt: skip
-    """The negative of each row's log-probability of its class `target`, then `reduction`.
+    """Return the negative log-likelihood `-weight[target] * input[n, target[n]]`, reduced.
 
-    input: (C,), (N, C) or (N, C, ...), of which the target lacks C. weight: one for each class,
-    also in the mean. ignore_index: a target that counts nothing. Raises IndexError for a target
-    that is no class.
+    input: log-probabilities (C,), (N, C) or (N, C, d1, ...), floating point. target: class indices,
+    int64, of the shape of `input` without C. weight: (C,); the mean divides by the sum of the
+    weights used. ignore_index: a target that contributes nothing. reduction: "none", "mean" or
+    "sum". Raises IndexError for a target outside [0, C), ValueError for another reduction.
 
     >>> F.nll_loss(jaxgrad.tensor([[-1.0, -2.0], [-3.0, -4.0]]), jaxgrad.tensor([0, 1]))
     tensor(2.5000)
@@ -362,10 +440,13 @@ def cross_entropy(
     input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
     reduction: str = "mean", label_smoothing: float = 0.0,
 ):  # fmt: skip
-    """`nll_loss` of `log_softmax` along the classes.
+    """Return `nll_loss(log_softmax(input, 1), target)`.
 
-    target: classes, or the probability of each class in the shape of `input`. label_smoothing: the
-    part of each row that is shared out evenly among all classes.
+    input: unnormalized logits (C,), (N, C) or (N, C, d1, ...), floating point. target: class
+    indices as for `nll_loss`, or class probabilities of the shape of `input`. label_smoothing: in
+    [0, 1], the part of each target that is spread evenly over all classes (Szegedy et al.,
+    "Rethinking the Inception Architecture", 2015). The other arguments and errors are those of
+    `nll_loss`.
 
     >>> F.cross_entropy(jaxgrad.tensor([[0.0, 0.0]]), jaxgrad.tensor([1]))
     tensor(0.6931)
@@ -378,9 +459,15 @@ def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean",
     pos_weight=None,
 ):  # fmt: skip
-    """The cross entropy of probabilities `target` and `sigmoid(input)`, then `reduction`.
+    """Return the binary cross entropy of `target` and `sigmoid(input)`, reduced.
 
-    weight: of each element; pos_weight: of the positive class, along the last dimension.
+    `-weight * (pos_weight * t * log(s) + (1 - t) * log(1 - s))` with `t = target`, `s =
+    sigmoid(input)`, computed without overflow.
+
+    input: logits of any shape, floating point. target: probabilities `t` of the same shape. weight:
+    broadcasts to `input`. pos_weight: the factor of the positive class, broadcasts to `input`.
+    reduction: "none", "mean" or "sum".
+    Raises ValueError if the shapes of `input` and `target` differ.
 
     >>> F.binary_cross_entropy_with_logits(jaxgrad.tensor([0.0]), jaxgrad.tensor([1.0]))
     tensor(0.6931)

@@ -25,7 +25,7 @@ def parameter(shape, device=None, dtype=None, value: float | None = None) -> Ten
     return marked(factories.full(shape, float(value), **options), Parameter, True)
 
 
-def no_more_than(tensor: Tensor, fan_in: int):
+def fan_in_uniform_(tensor: Tensor, fan_in: int):
     """Draw a bias as layers begin with it: evenly within 1 / sqrt(fan_in)."""
     bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
     init.uniform_(tensor, -bound, bound)
@@ -67,7 +67,7 @@ class Linear(Module):
     def reset_parameters(self):
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
-            no_more_than(self.bias, self.in_features)
+            fan_in_uniform_(self.bias, self.in_features)
 
     def forward(self, input):
         return linear(input, self.weight, self.bias)
@@ -99,9 +99,9 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        no_more_than(self.weight, self.in1_features)
+        fan_in_uniform_(self.weight, self.in1_features)
         if self.bias is not None:
-            no_more_than(self.bias, self.in1_features)
+            fan_in_uniform_(self.bias, self.in1_features)
 
     def forward(self, input1, input2):
         parts = (input1.unsqueeze(-2).unsqueeze(-2) @ self.weight).squeeze(-2)

@@ -1,111 +1,197 @@
-"""Losses as modules: each calls the function of `functional` with what it was made with."""
+"""Loss layers: each calls a loss of `functional`, which documents its arguments and formula.
+
+All but `CosineSimilarity` take `reduction`: "none" keeps the loss of each element (or sample),
+"mean" and "sum" reduce to a tensor without dimensions. `size_average` and `reduce` are PyTorch's
+deprecated spelling of it.
+"""
 
 from __future__ import annotations
 
-import inspect
-from typing import ClassVar
-
 from . import functional, losses
-from .module import Module
+from .function_layer import FunctionLayer
+
+REDUCTION = {"size_average": None, "reduce": None, "reduction": "mean"}
 
 
-class Loss(Module):
-    """A function of input and targets, and the options that it is called with.
-
-    `options`: their names and defaults, in the order in which the class takes them.
-    """
-
-    function = None
-    options: ClassVar[dict] = {}
+class Loss(FunctionLayer):
+    """A function of an input and targets, with `reduction`; its weights are buffers."""
 
     def __init__(self, *args, **kwargs):
-        super().__init__()
-        names = list(self.options)
-        if len(args) > len(names):
-            raise TypeError(
-                f"{type(self).__name__}() takes {names}, but {len(args)} arguments were given"
-            )
-        given = dict(zip(names, args, strict=False))
-        for name in kwargs:
-            if name not in names or name in given:
-                raise TypeError(f"{type(self).__name__}() got an unexpected argument {name!r}")
-        given = self.options | given | kwargs
-        old = given.pop("size_average", None), given.pop("reduce", None)
-        if old != (None, None):
-            number = functional._reduction(given["reduction"], *old)
-            given["reduction"] = list(functional._REDUCTIONS)[number]
-        self._used = tuple(given)
-        for name, value in given.items():
-            if name.endswith("weight"):
-                self.register_buffer(name, value)
-            else:
-                setattr(self, name, value)
+        options = self._bind(args, kwargs)
+        deprecated = options.get("size_average"), options.get("reduce")
+        if deprecated != (None, None):
+            number = functional._reduction(options["reduction"], *deprecated)
+            reduction = list(functional._REDUCTIONS)[number]
+            options |= {"size_average": None, "reduce": None, "reduction": reduction}
+        super().__init__(**options)
 
-    def forward(self, input, *targets):
-        return type(self).function(
-            input, *targets, **{name: getattr(self, name) for name in self._used}
-        )
+    def _set_option(self, name, value):
+        if name.endswith("weight"):
+            self.register_buffer(name, value)
+        else:
+            super()._set_option(name, value)
 
 
-def _made(name, function, *names):
-    """The class of a loss, with some arguments of its function as options."""
-    known = inspect.signature(function).parameters
-    options = {each: known[each].default for each in names}
-    listed = ", ".join(f"{each}={value!r}" for each, value in options.items())
-    members = {
-        "__doc__": f"`functional.{function.__name__}` as a module: {name}({listed}).",
-        "__module__": __name__,
-        "function": staticmethod(function),
-        "options": options,
-    }
-    return type(name, (Loss,), members)
+class MSELoss(Loss, function=functional.mse_loss, **REDUCTION):
+    """Compute the mean squared error; see `functional.mse_loss`.
+
+    >>> jaxgrad.nn.MSELoss()(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
 
 
-# how each loss can be reduced, PyTorch's old words first
-USUAL = "size_average", "reduce", "reduction"
+class L1Loss(Loss, function=functional.l1_loss, **REDUCTION):
+    """Compute the mean absolute error; see `functional.l1_loss`.
 
-MSELoss = _made("MSELoss", functional.mse_loss, *USUAL)
-L1Loss = _made("L1Loss", functional.l1_loss, *USUAL)
-SmoothL1Loss = _made("SmoothL1Loss", functional.smooth_l1_loss, *USUAL, "beta")
-HuberLoss = _made("HuberLoss", losses.huber_loss, "reduction", "delta")
-KLDivLoss = _made("KLDivLoss", functional.kl_div, *USUAL, "log_target")
-NLLLoss = _made(
-    "NLLLoss",
-    functional.nll_loss,
-    *("weight", "size_average", "ignore_index", "reduce", "reduction"),
-)
-CrossEntropyLoss = _made(
-    "CrossEntropyLoss",
-    functional.cross_entropy,
-    *("weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"),
-)
-BCELoss = _made("BCELoss", losses.binary_cross_entropy, "weight", *USUAL)
-BCEWithLogitsLoss = _made(
-    "BCEWithLogitsLoss",
-    functional.binary_cross_entropy_with_logits,
-    *("weight", *USUAL, "pos_weight"),
-)
-MarginRankingLoss = _made("MarginRankingLoss", losses.margin_ranking_loss, "margin", *USUAL)
-CosineEmbeddingLoss = _made("CosineEmbeddingLoss", losses.cosine_embedding_loss, "margin", *USUAL)
-TripletMarginLoss = _made(
-    "TripletMarginLoss", losses.triplet_margin_loss, "margin", "p", "eps", "swap", *USUAL
-)
-PoissonNLLLoss = _made(
-    "PoissonNLLLoss",
-    losses.poisson_nll_loss,
-    *("log_input", "full", "size_average", "eps", "reduce", "reduction"),
-)
-GaussianNLLLoss = _made("GaussianNLLLoss", losses.gaussian_nll_loss, "full", "eps", "reduction")
-SoftMarginLoss = _made("SoftMarginLoss", losses.soft_margin_loss, *USUAL)
-HingeEmbeddingLoss = _made("HingeEmbeddingLoss", losses.hinge_embedding_loss, "margin", *USUAL)
+    >>> jaxgrad.nn.L1Loss()(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 4.0]))
+    tensor(1.)
+    """
 
 
-class CosineSimilarity(Module):
-    """`functional.cosine_similarity` as a module."""
+class SmoothL1Loss(Loss, function=functional.smooth_l1_loss, **REDUCTION, beta=1.0):
+    """Compute the error that is quadratic below `beta` and linear above; see
+    `functional.smooth_l1_loss`.
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8):
-        super().__init__()
-        self.dim, self.eps = dim, eps
+    >>> loss = jaxgrad.nn.SmoothL1Loss(reduction="sum")
+    >>> loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 4.0]))
+    tensor(1.5000)
+    """
 
-    def forward(self, x1, x2):
-        return losses.cosine_similarity(x1, x2, self.dim, self.eps)
+
+class HuberLoss(Loss, function=losses.huber_loss, reduction="mean", delta=1.0):
+    """Compute the Huber loss, `delta` times the smooth L1 loss; see `functional.huber_loss`.
+
+    >>> loss = jaxgrad.nn.HuberLoss(reduction="sum")
+    >>> loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 5.0]))
+    tensor(2.5000)
+    """
+
+
+class KLDivLoss(Loss, function=functional.kl_div, **REDUCTION, log_target=False):
+    """Compute the Kullback-Leibler divergence; see `functional.kl_div`.
+
+    >>> half = jaxgrad.tensor([[0.5, 0.5]])
+    >>> jaxgrad.nn.KLDivLoss(reduction="batchmean")(jaxgrad.tensor([[-1.0, -1.0]]), half)
+    tensor(0.3069)
+    """
+
+
+class NLLLoss(
+    Loss, function=functional.nll_loss, weight=None, size_average=None, ignore_index=-100,
+    reduce=None, reduction="mean",
+):  # fmt: skip
+    """Compute the negative log-likelihood of class indices; see `functional.nll_loss`.
+
+    >>> jaxgrad.nn.NLLLoss()(jaxgrad.tensor([[-1.0, -2.0], [-3.0, -4.0]]), jaxgrad.tensor([0, 1]))
+    tensor(2.5000)
+    """
+
+
+class CrossEntropyLoss(
+    Loss, function=functional.cross_entropy, weight=None, size_average=None, ignore_index=-100,
+    reduce=None, reduction="mean", label_smoothing=0.0,
+):  # fmt: skip
+    """Compute the cross entropy of logits and classes; see `functional.cross_entropy`.
+
+    >>> jaxgrad.nn.CrossEntropyLoss()(jaxgrad.tensor([[0.0, 0.0]]), jaxgrad.tensor([1]))
+    tensor(0.6931)
+    """
+
+
+class BCELoss(Loss, function=losses.binary_cross_entropy, weight=None, **REDUCTION):
+    """Compute the binary cross entropy of probabilities; see `functional.binary_cross_entropy`.
+
+    >>> jaxgrad.nn.BCELoss()(jaxgrad.tensor([0.5]), jaxgrad.tensor([1.0]))
+    tensor(0.6931)
+    """
+
+
+class BCEWithLogitsLoss(
+    Loss, function=functional.binary_cross_entropy_with_logits, weight=None, **REDUCTION,
+    pos_weight=None,
+):  # fmt: skip
+    """Compute the binary cross entropy of logits; see
+    `functional.binary_cross_entropy_with_logits`.
+
+    >>> jaxgrad.nn.BCEWithLogitsLoss()(jaxgrad.tensor([0.0]), jaxgrad.tensor([1.0]))
+    tensor(0.6931)
+    """
+
+
+class MarginRankingLoss(Loss, function=losses.margin_ranking_loss, margin=0, **REDUCTION):
+    """Compute `max(0, margin - y * (x1 - x2))`; see `functional.margin_ranking_loss`.
+
+    >>> one, two = jaxgrad.tensor([1.0]), jaxgrad.tensor([2.0])
+    >>> jaxgrad.nn.MarginRankingLoss()(one, two, jaxgrad.tensor([1.0]))
+    tensor(1.)
+    """
+
+
+class CosineEmbeddingLoss(Loss, function=losses.cosine_embedding_loss, margin=0, **REDUCTION):
+    """Compute `1 - cos` for the label 1, `max(0, cos - margin)` for -1; see
+    `functional.cosine_embedding_loss`.
+
+    >>> x = jaxgrad.tensor([[3.0, 4.0]])
+    >>> jaxgrad.nn.CosineEmbeddingLoss(margin=0.25)(x, x, jaxgrad.tensor([-1]))
+    tensor(0.7500)
+    """
+
+
+class TripletMarginLoss(
+    Loss, function=losses.triplet_margin_loss, margin=1.0, p=2, eps=1e-6, swap=False, **REDUCTION,
+):  # fmt: skip
+    """Compute `max(0, margin + d(anchor, positive) - d(anchor, negative))`; see
+    `functional.triplet_margin_loss`.
+
+    >>> x, y = jaxgrad.tensor([[0.0]]), jaxgrad.tensor([[3.0]])
+    >>> jaxgrad.nn.TripletMarginLoss()(x, y, x)
+    tensor(4.0000)
+    """
+
+
+class PoissonNLLLoss(
+    Loss, function=losses.poisson_nll_loss, log_input=True, full=False, size_average=None,
+    eps=1e-8, reduce=None, reduction="mean",
+):  # fmt: skip
+    """Compute the negative log-likelihood of counts under Poisson distributions; see
+    `functional.poisson_nll_loss`.
+
+    >>> jaxgrad.nn.PoissonNLLLoss()(jaxgrad.tensor([0.0]), jaxgrad.tensor([2.0]))
+    tensor(1.)
+    """
+
+
+class GaussianNLLLoss(
+    Loss, function=losses.gaussian_nll_loss, full=False, eps=1e-6, reduction="mean",
+):  # fmt: skip
+    """Compute the negative log-likelihood under normal distributions; see
+    `functional.gaussian_nll_loss`.
+
+    >>> jaxgrad.nn.GaussianNLLLoss()(jaxgrad.zeros(1), jaxgrad.tensor([2.0]), jaxgrad.ones(1))
+    tensor(2.)
+    """
+
+
+class SoftMarginLoss(Loss, function=losses.soft_margin_loss, **REDUCTION):
+    """Compute `log(1 + exp(-y * x))`; see `functional.soft_margin_loss`.
+
+    >>> jaxgrad.nn.SoftMarginLoss()(jaxgrad.tensor([0.0]), jaxgrad.tensor([1.0]))
+    tensor(0.6931)
+    """
+
+
+class HingeEmbeddingLoss(Loss, function=losses.hinge_embedding_loss, margin=1.0, **REDUCTION):
+    """Compute `x` for the label 1, `max(0, margin - x)` for -1; see
+    `functional.hinge_embedding_loss`.
+
+    >>> jaxgrad.nn.HingeEmbeddingLoss()(jaxgrad.tensor([0.25, 0.25]), jaxgrad.tensor([1.0, -1.0]))
+    tensor(0.5000)
+    """
+
+
+class CosineSimilarity(FunctionLayer, function=losses.cosine_similarity, dim=1, eps=1e-8):
+    """Compute `x1 . x2 / (|x1| |x2|)` along `dim`; see `functional.cosine_similarity`.
+
+    >>> jaxgrad.nn.CosineSimilarity()(jaxgrad.tensor([[3.0, 4.0]]), jaxgrad.tensor([[6.0, 0.0]]))
+    tensor([0.6000])
+    """

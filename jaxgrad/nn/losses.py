@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import ops
 from ..autograd import Function
 from ..ops.autocast import widened
-from .functional import _reduction, _warn_of_broadcast
+from .functional import _reduction, _warn_if_broadcast
 from .normalization import norm_along
 
 
@@ -66,7 +66,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     >>> F.huber_loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 5.0]), reduction="none")
     tensor([0.0000, 2.5000])
     """
-    _warn_of_broadcast(input, target)
+    _warn_if_broadcast(input, target)
     number = _reduction(reduction)
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta: {delta}")

@@ -16,7 +16,7 @@ from jax import lax
 
 from .. import ops
 from ..ops.autocast import widened
-from .convolution import several
+from .convolution import per_dimension
 from .lowering import operator
 
 # windows that are longer are gathered
@@ -128,11 +128,11 @@ class Windows:
                 f"expected for input, but got input of size: {list(input.shape)}"
             )
         self.lengths = tuple(input.shape[-dimensions:])
-        self.sizes = several(sizes, dimensions, "kernel_size")
+        self.sizes = per_dimension(sizes, dimensions, "kernel_size")
         given = stride is None or stride == () or stride == []
-        self.strides = self.sizes if given else several(stride, dimensions, "stride")
-        self.padding = several(padding, dimensions, "padding")
-        self.dilations = several(dilation, dimensions, "dilation")
+        self.strides = self.sizes if given else per_dimension(stride, dimensions, "stride")
+        self.padding = per_dimension(padding, dimensions, "padding")
+        self.dilations = per_dimension(dilation, dimensions, "dilation")
         self.check()
         self.counts = tuple(map(self.count, range(dimensions), [ceil_mode] * dimensions))
         if min(self.counts) < 1:
@@ -288,7 +288,7 @@ def avg_pool3d(
 def _adaptive_average(dimensions, input, output_size):
     """Along each dimension the mean of `output_size` parts, which overlap where it does not divide
     the length."""
-    wanted = several(output_size, dimensions, "output_size")
+    wanted = per_dimension(output_size, dimensions, "output_size")
     for number in reversed(range(dimensions)):
         axis = number - dimensions
         length = input.shape[axis]

@@ -77,6 +77,10 @@ class Library:
             return None
         return next((each for each in (base, f"_{base}") if each in self.names), None)
 
+    def has(self, name: str) -> bool:
+        """Whether `name` is an operator, an alias, or the in-place form of one."""
+        return name in self.names or self.functional(self.canonical(name)) is not None
+
     def find(self, name: str) -> Overloads:
         """The operator of that name on JAX values; its entry is read when it is called. Raises
         AttributeError.
@@ -143,10 +147,10 @@ class Namespace(types.ModuleType):
 
     def __getattr__(self, name):
         library = self._library
+        if name.startswith("__") or not library.has(name):
+            raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
         canonical = library.canonical(name)
         functional = library.functional(canonical)
-        if name.startswith("__") or (name not in library.names and functional is None):
-            raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
         if canonical != name:
             made = getattr(self, canonical)
         elif functional is None:
@@ -226,12 +230,13 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
 
 
 library = _shipped()
-primitive.op.find = library.find
+primitive.op.install(library.find)
 _operators = Namespace(__name__, library)
 
 
 def __getattr__(name):
-    return getattr(_operators, name)
+    found = globals()[name] = getattr(_operators, name)
+    return found
 
 
 def __dir__():

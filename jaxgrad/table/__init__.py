@@ -1,4 +1,6 @@
-"""Tables of derivatives: schemas, formulas, rules. Imports nothing else of jaxgrad, and no JAX."""
+"""Reads tables of derivatives: schemas, formulas and rules. Needs neither JAX nor other packages of
+jaxgrad.
+"""
 
 from .formula import Formula as Formula
 from .formula import FormulaError as FormulaError

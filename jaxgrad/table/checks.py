@@ -1,4 +1,4 @@
-"""What can be wrong with an entry whose formulas are right each by itself."""
+"""Checks of a whole entry, whose formulas are each correct by themselves."""
 
 import ast
 
@@ -9,7 +9,7 @@ CHOICES = 'write a formula, `zeros`, `non_differentiable` or `not_implemented("w
 
 
 def check(rule, mistake):
-    """Tells `mistake(place, cause, cure)` all that is wrong with `rule`."""
+    """Call `mistake(place, cause, cure)` for everything that is wrong with `rule`."""
     check_inputs(rule, mistake)
     if not rule.differentiable_outputs:
         return
@@ -43,7 +43,7 @@ def check_inputs(rule, mistake):
 
 
 def check_number_of_gradients(rule, mistake):
-    """A formula for several inputs gives a tuple, if it is one that can be seen, of as many."""
+    """A formula for several inputs returns one gradient for each, where it is a tuple."""
     lists = {a.name for a in rule.schema.arguments if a.type.list}
     for names, formula in gradient_formulas(rule):
         items = len(formula.tree.elts) if isinstance(formula.tree, ast.Tuple) else None
@@ -52,11 +52,11 @@ def check_number_of_gradients(rule, mistake):
             mistake(formula.place(""), cause, "write one gradient for each input of the key")
 
 
-# the three ways to name a gradient: grad, grads[i], grad_<output>
+# a gradient formula names output gradients in one of three ways: grad, grads[i], grad_<output>
 
 
-def named(rule, formula):
-    """The `grad_<output>` that a formula reads."""
+def named_gradients(rule, formula):
+    """The names `grad_<output>` that a formula reads."""
     arguments = rule.schema.names
     return sorted(
         f"grad_{name}"
@@ -69,15 +69,15 @@ def has_wrong_styles(rule, mistake):
     formulas = [formula for _, formula in gradient_formulas(rule)]
     single = [f for f in formulas if "grad" in f.names]
     several = [f for f in formulas if "grads" in f.names]
-    by_name = [f for f in formulas if named(rule, f)]
+    by_name = [f for f in formulas if named_gradients(rule, f)]
     if single and several:
         cause = "its formulas mix 'grad' and 'grads'"
         mistake(single[0].place("grad"), cause, "write grads[0] for grad")
     elif by_name and (single or several):
-        name = named(rule, by_name[0])[0]
+        name = named_gradients(rule, by_name[0])[0]
         cause = f"its formulas mix {name!r} with 'grad' or 'grads'"
         mistake(by_name[0].place(name), cause, "name all gradients in one way")
-    elif several and all(only_first(formula) for formula in several):
+    elif several and all(reads_only_first(formula) for formula in several):
         cause = "its formulas read no gradient but 'grads[0]'"
         cure = "write grad if the first output is the only differentiable one; else use the others"
         mistake(several[0].place("grads"), cause, cure)
@@ -86,7 +86,7 @@ def has_wrong_styles(rule, mistake):
     return True
 
 
-def only_first(formula):
+def reads_only_first(formula):
     reads = [n for n in ast.walk(formula.tree) if isinstance(n, ast.Name) and n.id == "grads"]
     items = [i for i in ast.walk(formula.tree) if isinstance(i, ast.Subscript) and i.value in reads]
     return len(items) == len(reads) and indices(formula) == {0}
@@ -97,8 +97,8 @@ def indices(formula, name="grads"):
 
 
 def check_gradient(rule, names, formula, mistake):
-    """One gradient formula: it reads some gradient, and only gradients that there are."""
-    by_name, outputs = named(rule, formula), rule.differentiable_outputs
+    """A gradient formula reads at least one output gradient, and only those that exist."""
+    by_name, outputs = named_gradients(rule, formula), rule.differentiable_outputs
     if not by_name and not formula.names & {"grad", "grads"}:
         cause = f"the gradient of {' and '.join(map(repr, names))} reads no gradient of an output"
         mistake(formula.place(""), cause, "use grad, or write `zeros` or `non_differentiable`")
@@ -137,7 +137,7 @@ def check_bounds(rule, names, formula, mistake):
 
 
 def check_overwritten(rule, mistake):
-    """An in-place operator's own formulas cannot read what it overwrites."""
+    """The formulas of an in-place operator cannot read the value that it overwrites."""
     if not rule.inplace:
         return
     for formula in rule.formulas:
@@ -148,14 +148,17 @@ def check_overwritten(rule, mistake):
 
 
 def check_write(rule, mistake):
-    """Without a `write` a value goes through a view as a gradient does, which needs a formula."""
+    """A view without `write:` needs a gradient formula, which then also writes through it."""
     if rule.is_view and rule.write is None and is_word(rule.gradient(rule.schema.names[0])):
         cure = "write it: the new self, of self, value and the arguments"
         mistake(rule.places["name"], "a view without a gradient formula and without `write:`", cure)
 
 
 def check_constant_outputs(rule, mistake):
-    """A float output without a derivative would be a constant in second derivatives."""
+    """A formula cannot read a float output that has no derivative.
+
+    Second derivatives would treat it as a constant.
+    """
     constant = [
         (i, name)
         for i, name in enumerate(rule.outputs)
@@ -232,7 +235,7 @@ def check_tangent(rule, output, formula, mistake):
 
 
 def check_ignored(rule, mistake):
-    """Of an input that has a gradient some forward-mode formula must read the tangent."""
+    """The forward-mode formulas read the tangent of each input that has a gradient formula."""
     if not rule.tangents or len(tangent_formulas(rule)) < len(rule.tangents):
         return
     read = frozenset().union(*(formula.names for _, formula in tangent_formulas(rule)))

@@ -1,4 +1,4 @@
-"""A formula of the table: what it reads and calls, and how it becomes a function."""
+"""Formulas of the table: the names they read, the functions they call, and their compilation."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ from .mistakes import shown
 
 
 class FormulaError(ValueError):
-    """All `problems` of one formula."""
+    """Holds all `problems` of one formula."""
 
     def __init__(self, problems):
         super().__init__("; ".join(f"{p.cause}; {p.cure}" for p in problems))
@@ -20,12 +20,13 @@ class FormulaError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Formula:
-    """A formula that was found to be of the language.
+    """A valid formula.
 
-    `names` are the names it reads, `values` those of them of which it needs more than `.shape`,
-    `.ndim` and `.dtype`; `calls` the functions it calls, 'lax.sin' for one of a library; `indexed`
-    the pairs ('grads', 1) for `grads[1]`. `label` names it in tracebacks: 'addmm.mat1'. A formula
-    for several outputs is one Formula for each; `element` says which item of its value is meant.
+    `names`: the names it reads; `values`: those whose elements it needs, not only `.shape`,
+    `.ndim` or `.dtype`; `calls`: the functions it calls, 'lax.sin' for a function of a library;
+    `indexed`: the pair ('grads', 1) for each `grads[1]`; `places`: the offset of the first read of
+    each name; `label`: its name in tracebacks, 'addmm.mat1'. A formula for several outputs becomes
+    one Formula for each; `element` is the index of the output in the tuple.
     """
 
     text: str
@@ -42,24 +43,24 @@ class Formula:
     element: int | None = None
 
     def compile(self, parameters, scope):
-        """The formula as a function whose positional parameters are the names `parameters`.
+        """Compile the formula to a function with the positional parameters `parameters`.
 
-        `scope` maps the names it calls to callables, `lax` and `jnp` to modules. Inside, a call of
-        `f` loads the global `f()`, so that no argument called `f` hides it, and `lax.sin(x)` the
-        global `lax.sin()`. `x.f(y)` is `f(x, y)`, `a ** b` is `pow(a, b)`.
+        `scope` maps function names to callables, and `lax` and `jnp` to modules. `x.f(y)` means
+        `f(x, y)` and `a ** b` means `pow(a, b)`. A call of `f` loads the global named `f()`, which
+        no argument called `f` can hide. Raises NameError for an unknown name.
         """
         missing = self.names.difference(parameters)
         if missing:
             raise NameError(f"{self.label} ({self.path}:{self.line}) reads {sorted(missing)}")
         module = ast.Expression(ast.Lambda(_parameters(parameters), self._body()))
-        ast.fix_missing_locations(self._moved(module))
+        ast.fix_missing_locations(self._relocated(module))
         code = compile(module, self.path, "eval", dont_inherit=True)
         (code,) = (part for part in code.co_consts if isinstance(part, CodeType))
         code = code.replace(co_name=self.label, co_qualname=self.label)
         return FunctionType(code, self._globals(scope), self.label)
 
     def place(self, name):
-        """Line and column where `name` is first read; the formula's own if it never is."""
+        """Line and column of the first read of `name`, or of the formula if there is none."""
         return self.line, self.column + self.places.get(name, 0)
 
     def _body(self):
@@ -68,8 +69,8 @@ class Formula:
             return body
         return ast.Subscript(body, ast.Constant(self.element), ast.Load())
 
-    def _moved(self, tree):
-        """`tree` with the lines and columns of the file."""
+    def _relocated(self, tree):
+        """Set the lines and columns of `tree` to those of the file."""
         for node in ast.walk(tree):
             if hasattr(node, "col_offset"):
                 node.lineno = node.end_lineno = self.line
@@ -97,7 +98,7 @@ def _parameters(names):
 
 
 class Rewriter(ast.NodeTransformer):
-    """From the formula language to Python: see `Formula.compile`."""
+    """Rewrites the formula language to Python, as `Formula.compile` describes."""
 
     def __init__(self, names):
         self.names = names
@@ -120,7 +121,7 @@ class Rewriter(ast.NodeTransformer):
         return _call(node, "pow", [node.left, node.right]) if isinstance(node.op, ast.Pow) else node
 
     def visit_Attribute(self, node):
-        """JAX's arrays have no `.mH`."""
+        """`x.mH` becomes `x.mT.conj()`, since JAX arrays have no `.mH`."""
         self.generic_visit(node)
         if node.attr != "mH":
             return node
@@ -141,7 +142,7 @@ def _call(node, name, arguments, keywords=()):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that stands for a formula; `kind` says which, `message` is not_implemented's why."""
+    """A word in place of a formula, such as `zeros`; `message`: the text of `not_implemented`."""
 
     kind: str
     message: str = ""
@@ -153,7 +154,10 @@ NOT_IMPLEMENTED = re.compile(r"not_implemented\((['\"])([ -!#-&(-\[\]-~]{1,200})
 
 
 def parse_word(text, words):
-    """The Word that `text` spells, if it does; one of the other side's words is a FormulaError."""
+    """The Word for `text`, or None if it is a formula.
+
+    Raises FormulaError for a word of outputs at an input, and the reverse.
+    """
     text = text.strip()
     if text in words:
         return Word(text)
@@ -171,9 +175,14 @@ def parse_word(text, words):
 def parse_formula(
     text, scope, *, path="<formula>", line=1, column=1, label="formula", element=None
 ):
-    """The Formula that `text` spells; a FormulaError holds all that is wrong with it.
+    """Parse a formula whose names and functions are those of the grammar.Scope `scope`.
 
-    `scope` is a grammar.Scope: what the formula may mention.
+    Raises FormulaError with all problems.
+
+    >>> from jaxgrad.table import Scope, parse_formula
+    >>> scope = Scope(values=frozenset(["grad", "self"]), functions=frozenset(["cos"]))
+    >>> sorted(parse_formula("grad * self.cos()", scope).values)
+    ['grad', 'self']
     """
     found = grammar.read(text, scope)
     if found.problems:

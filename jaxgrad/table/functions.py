@@ -1,7 +1,7 @@
-"""The functions of jax.lax and jax.numpy that a `forward:` may call.
+"""The functions of `jax.lax` and `jax.numpy` that a `forward:` formula may call.
 
-Pointwise functions, reductions, shapes, linear algebra: nothing that takes a function, does input
-or output, or runs on the host.
+They compute on arrays. Functions that take functions, do input or output, or run on the host are
+not listed.
 """
 
 

@@ -1,7 +1,7 @@
-"""The formula language: which Python expressions a formula may be made of.
+"""The formula language, a subset of Python's expressions.
 
-`read` parses a text with `ast`, which runs nothing, and walks over the tree. Every kind of node,
-every name, attribute and call must be on a list; what is on none is a Problem.
+`read` parses a text with `ast`, which executes nothing, and walks the tree. Any node, name,
+attribute or call that is not on a list is a Problem.
 """
 
 import ast
@@ -59,15 +59,15 @@ LANGUAGE = (
 
 
 class Unreadable(Exception):
-    """Holds the Problem that ends the reading of a formula."""
+    """Ends the reading of a formula; holds the Problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a formula may mention.
+    """The names that a formula may use.
 
-    `values`: names it may read; `functions`: names it may call; `integers`, `texts`, `lists`: those
-    of `values` that are int, str and list arguments; `hints`: names it may not read, with cause and
+    `values`: names it may read; `functions`: names it may call; `integers`, `texts`, `lists`: the
+    names in `values` of int, str and list arguments; `hints`: names it may not read, with cause and
     cure; `namespaces`: whether it may call `lax.` and `jnp.`.
     """
 
@@ -81,7 +81,7 @@ class Scope:
 
 
 def read(text, scope):
-    """The Reading of a formula; its `problems` are all that is wrong with it."""
+    """Parse and check a formula; the Reading holds all `problems`."""
     reading = Reading(scope)
     try:
         reading.tree = parse(text)
@@ -92,7 +92,7 @@ def read(text, scope):
 
 
 def parse(text):
-    """The tree of an expression, its columns counted in `text`."""
+    """The syntax tree of an expression. Raises Unreadable."""
     _check_text(text)
     try:
         return ast.parse(text.strip(" "), mode="eval").body
@@ -105,7 +105,7 @@ def parse(text):
 
 
 def _syntax_problem(text, column, message):
-    """`column` counts from 1, and is 0 where Python came to the end of the text."""
+    """`column` counts from 1; Python reports 0 for the end of the text."""
     if column == 0:
         return Problem(len(text), f"it cannot be read: {bare(message)}", LANGUAGE)
     offset = min(column - 1, len(text))
@@ -123,7 +123,7 @@ def _check_text(text):
         raise Unreadable(Problem(0, cause, SHORTER))
     strange = UNWRITABLE.search(text)
     if strange:
-        cause = f"the character {strange[0]!a} has no place in a formula"
+        cause = f"the character {strange[0]!a} is not allowed in a formula"
         raise Unreadable(Problem(strange.start(), cause, LANGUAGE))
     glued = GLUED.search(text)
     if glued:
@@ -144,7 +144,11 @@ def _bracket_depth(text):
 
 
 class Reading:
-    """One walk over a tree: what it reads, calls and indexes, by first nodes, and its problems."""
+    """One walk over a tree.
+
+    `names`, `values`, `calls` and `indexed` map what the formula reads, calls and indexes to the
+    first node that does so.
+    """
 
     def __init__(self, scope):
         self.scope, self.problems = scope, []
@@ -196,7 +200,7 @@ class Reading:
             return
         if isinstance(value, str):
             cure = "a mode flag is compared, `mode == 'same'`, or passed by keyword, `mode='same'`"
-            self.problem(node, f"the text {shown(value)} has no place here", cure)
+            self.problem(node, f"the text {shown(value)} is not allowed here", cure)
         elif isinstance(value, int) and value > MAX_INTEGER:
             self.problem(node, "an integer beyond 64 bits", "write it as a float")
         elif isinstance(value, float) and not math.isfinite(value):
@@ -218,7 +222,7 @@ class Reading:
         if is_constant(node.left) and is_constant(node.right):
             self.problem(node, "a power of two constants", "write its value")
         elif abs(number(node.right)) > MAX_EXPONENT:
-            self.problem(node.right, f"an exponent beyond {MAX_EXPONENT}", "is it meant?")
+            self.problem(node.right, f"an exponent beyond {MAX_EXPONENT}", "write a smaller one")
 
     def visit_operands(self, operands):
         for operand in operands:
@@ -289,7 +293,7 @@ class Reading:
             self.visit(index)
         elif not is_integer(index):
             cure = "an index is an integer or the name of an int argument"
-            self.problem(index, "an index that is no integer", cure)
+            self.problem(index, "an index that is not an integer", cure)
         elif isinstance(base, ast.Name):
             self.indexed.setdefault((base.id, int(number(index))), node)
 
@@ -306,7 +310,7 @@ class Reading:
             self.check_call(node, function.attr, function.end_col_offset - len(function.attr))
             self.visit(function.value)
         else:
-            self.problem(node, "only what has a name can be called")
+            self.problem(node, "only functions with a name can be called")
         self.check_arguments(node)
 
     def check_call(self, node, name, offset=None):
@@ -360,7 +364,7 @@ CHECKS = {
 
 
 def dotted(node):
-    """'lax.sin' for the tree of it, '' for anything that does not begin with `lax.` or `jnp.`."""
+    """The dotted name of a library function, 'lax.sin', or '' for any other tree."""
     names = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
@@ -377,12 +381,12 @@ def is_flag(node):
 
 
 def is_constant(node):
-    """Whether no name and no call is in it, so that Python itself could work it out."""
+    """Whether a tree contains no name and no call."""
     return not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(node))
 
 
 def number(node):
-    """The value of a literal number with an optional sign, else 0."""
+    """The value of a number with optional signs, or 0 for any other tree."""
     sign = 1
     while isinstance(node, ast.UnaryOp):
         sign, node = -sign if isinstance(node.op, ast.USub) else sign, node.operand

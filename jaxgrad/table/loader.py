@@ -1,4 +1,4 @@
-"""Tables: `load` reads a file's structure at once and its entries when they are asked for."""
+"""Loads tables: the structure of the file at once, the entries of an operator at its first use."""
 
 import linecache
 import os
@@ -11,12 +11,12 @@ from .rule import RuleBuilder
 
 
 def load(path, functions=frozenset(), operators=frozenset()):
-    """The Table in the file `path`.
+    """Load the table in the file `path`.
 
-    `functions`: the names of the helpers and value functions that its formulas may call;
-    `operators`: those of the operators that are known already. Raises a TableError with all
-    mistakes of the file if its structure is wrong; a mistake inside an entry is raised when the
-    entry is asked for, or by `check()`. An unreadable file raises an OSError.
+    `functions`: the names of helpers and value functions that its formulas may call; `operators`:
+    the names of operators of other tables that they may call. Raises OSError for an unreadable
+    file, and TableError with all mistakes of the file if its structure is wrong. A mistake inside
+    an entry is raised by `Table.rules` of its operator and by `Table.check`.
     """
     path = os.fspath(path)
     with open(path, "rb") as file:
@@ -25,7 +25,7 @@ def load(path, functions=frozenset(), operators=frozenset()):
 
 
 def loads(text, path="<table>", functions=frozenset(), operators=frozenset()):
-    """The Table in `text`, str or bytes; `path` names it in messages and tracebacks."""
+    """Load a table from `text`, str or bytes; messages and tracebacks call it `path`."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     return _table(data, path, functions, operators)
 
@@ -41,10 +41,15 @@ def _table(data, path, functions, operators):
 
 
 class Table:
-    """The rules of a table, by the base names of their operators.
+    """The rules of a table, by operator name without overload.
 
-    `names`: those names in the order of the file; `aliases`: the operator that each second name
-    means; `operators`: the names of both kinds; `path`: where the table came from.
+    `names`: the operators in the order of the file; `aliases`: the operator of each alias;
+    `operators`: both kinds of names; `path`: the path of the file.
+
+    >>> from jaxgrad.table import loads
+    >>> text = "- name: twice(Tensor self) -> Tensor\\n  alias: doubled\\n  forward: self * 2\\n"
+    >>> loads(text + "  self: grad * 2\\n").rules("doubled")[0].node
+    'TwiceBackward0'
     """
 
     def __init__(self, source, entries, functions, operators):
@@ -63,15 +68,19 @@ class Table:
         return name in self.operators
 
     def doc(self, name):
-        """The sentence that describes an operator, None where its entry has none.
+        """The sentence that describes an operator or alias, or None.
 
-        No entry is checked for it: `rules` and `check` report a `doc:` that is no sentence.
+        It reads no formula and checks nothing: `rules` and `check` report a malformed `doc:`.
+        Raises KeyError for an unknown name.
         """
         first = self.entries[self.aliases.get(name, name)][0]
         return getattr(first.values.get("doc"), "text", None)
 
     def rules(self, name):
-        """The Rule of each overload of the operator `name`; a TableError if one has a mistake."""
+        """The Rule of each overload of an operator or alias.
+
+        Raises KeyError for an unknown name, and TableError with all mistakes of its entries.
+        """
         name = self.aliases.get(name, name)
         found = self.found.get(name)
         if found is None:
@@ -82,7 +91,7 @@ class Table:
         return found
 
     def check(self):
-        """Reads every entry; a TableError has all mistakes of the table."""
+        """Read every entry. Raises TableError with all mistakes of the table."""
         mistakes = list(self.mistakes)
         for name in self.names:
             rules, more = ((), ()) if name in self.found else self._read(name)
@@ -93,7 +102,7 @@ class Table:
             raise TableError(sorted(set(mistakes)))
 
     def _read(self, name):
-        """The rules of an operator, and all mistakes in its entries."""
+        """The rules of an operator and all mistakes in its entries."""
         mistakes = []
 
         def report(place, entry, cause, cure):
@@ -113,7 +122,7 @@ class Table:
 
 
 def _check_signatures(rules, report):
-    """Overloads must differ in their arguments, or no call could tell them apart."""
+    """Report overloads with the same arguments, which no call could tell apart."""
     lines = {}
     for rule in rules:
         first = lines.setdefault(rule.schema.signature, rule.line)

@@ -1,14 +1,14 @@
-"""What can be wrong with a table, and how it is said: path:line:column: entry: cause; cure."""
+"""Mistakes of a table and their messages, `path:line:column: entry: cause; cure`."""
 
 import difflib
 from functools import lru_cache
 from typing import NamedTuple
 
-ECHO = 60  # never more characters of the input than this in one place of a message
+ECHO = 60  # a message quotes at most this many characters of the input at once
 
 
 class Problem(NamedTuple):
-    """A mistake in one text, before it is known where that text stands."""
+    """A mistake in one text; `offset` counts from the start of the text, not of the file."""
 
     offset: int
     cause: str
@@ -16,6 +16,8 @@ class Problem(NamedTuple):
 
 
 class Mistake(NamedTuple):
+    """A mistake in a table; line and column count from 1."""
+
     path: str
     line: int
     column: int
@@ -29,7 +31,7 @@ class Mistake(NamedTuple):
 
 
 class TableError(ValueError):
-    """All mistakes of a table, in the order of its lines."""
+    """Holds all mistakes of a table in the order of their lines."""
 
     def __init__(self, mistakes):
         super().__init__(mistakes)
@@ -40,36 +42,36 @@ class TableError(ValueError):
 
 
 def printable(text):
-    """`text` with everything escaped that could move a cursor or reverse a line."""
+    """`text` with escapes for characters that move the cursor or reverse the line."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def shown(text):
-    """`text` as a message may quote it: in quotes, ASCII only, cut when it is long."""
+    """`text` quoted for a message: ASCII only, shortened to ECHO characters."""
     quoted = ascii(text[: ECHO + 1])
     return quoted if len(quoted) <= ECHO + 2 else f"{quoted[: ECHO - 3]}...{quoted[0]}"
 
 
 def bare(text):
-    """`shown` without its quotes: for the names of entries."""
+    """`shown` without the quotes."""
     return shown(text)[1:-1]
 
 
 @lru_cache(maxsize=256)
 def nearest(name, known):
-    """The name of the frozenset `known` that is most like `name`, or None."""
+    """The name in the frozenset `known` that is most similar to `name`, or None."""
     found = difflib.get_close_matches(name[:ECHO], sorted(known), n=1, cutoff=0.6)
     return found[0] if found else None
 
 
 def mean(name, known, otherwise):
-    """The cure for a misspelling."""
+    """The cure for a misspelled name: a similar known name, or `otherwise`."""
     found = nearest(name, frozenset(known))
     return f"did you mean {found!r}?" if found else otherwise
 
 
 def listed(names):
-    """`names` as a list in words, cut when it is long."""
+    """`names` separated by commas, at most 12 of them."""
     names = list(names)
     text = ", ".join(names[:12])
     return f"{text}, ..." if len(names) > 12 else text

@@ -1,7 +1,6 @@
-"""The entries of each operator, and the two keys that hold for all its overloads.
+"""Groups entries by operator, and reads the keys `doc:` and `alias:`.
 
-`doc:`, the sentence that describes the operator to users, and `alias:`, its other names, stand in
-the first entry of its name.
+Both keys hold for all overloads of an operator and stand in its first entry.
 """
 
 import re
@@ -18,7 +17,7 @@ NAMES = "write the other names of the operator, separated by commas"
 
 
 def entries_of(source, entries):
-    """The entries of each operator, by base name; duplicates and nameless ones become mistakes."""
+    """The entries of each operator, by name without overload; duplicates are mistakes."""
     found, places = {}, {}
     for entry in entries:
         text = entry.name.text
@@ -45,7 +44,7 @@ def _title(entry):
 
 
 def aliases(source, operators):
-    """The operator that each alias means; `operators` are the entries of each, by base name."""
+    """The operator of each alias; `operators`: the entries of each operator."""
     found = {}
     for operator, entries in operators.items():
         for entry in entries:

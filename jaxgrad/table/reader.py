@@ -1,8 +1,8 @@
-"""Strict YAML: a list of entries, each a map from strings to strings or lists of strings.
+"""Reads strict YAML: a list of entries, each a map from strings to strings or lists of strings.
 
-The events of the YAML parser are read one by one, and no object is ever built from a tag. Scalars
-stay strings and know where they stand. Refused are tags, anchors, aliases, merge keys, directives,
-several documents, duplicate keys, and whatever is too large or too deep.
+The reader consumes the events of the YAML parser and builds no object from a tag. Scalars stay
+strings and keep their line and column. Tags, anchors, aliases, merge keys, directives, several
+documents, duplicate keys, and files that are too large or too deep are mistakes.
 """
 
 import re
@@ -18,7 +18,7 @@ MAX_EVENTS = 60_000
 MAX_DEPTH = 20
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# Control characters, and those which change how the text around them is displayed.
+# control characters, and characters that change how the text around them is displayed
 UNREADABLE = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\uffff"
     "\U000e0000-\U000e007f]"
@@ -28,14 +28,14 @@ FORM = "an entry is `- name: schema` and lines `input: formula` under it"
 
 
 class EndOfReading(Exception):
-    """No more of this file can be understood."""
+    """Ends the reading of a file after a mistake that makes the rest meaningless."""
 
 
 class Scalar(NamedTuple):
-    """A string of the file; line and column are those of its first character, counted from 1.
+    """A string of the file, with the line and column of its first character, from 1.
 
-    `plain` is False where the text and its spelling differ (folded lines, escapes), so that no
-    offset into the text is a column of the file.
+    `plain`: whether an offset into the text is an offset in the line of the file; folded lines and
+    escapes are not plain.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Scalar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A list, a map whose keys and values alternate in `items`, or `nothing`: a refused alias."""
+    """A list; a map, with keys and values in turn in `items`; or `nothing`, a refused alias."""
 
     kind: str
     line: int
@@ -62,7 +62,7 @@ class Collection:
 
 
 class Entry(NamedTuple):
-    """One entry: the scalar of its name; its other keys, and their values, by the keys' texts."""
+    """An entry: its name, and the scalars and the values of its other keys, by key text."""
 
     name: Scalar
     keys: dict
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
 
 
 class Source:
-    """A table's text, and the mistakes found in it so far."""
+    """The text of a table, and the mistakes found in it so far."""
 
     def __init__(self, text, path):
         self.text, self.path, self.mistakes = text, path, []
@@ -80,7 +80,7 @@ class Source:
         self.mistakes.append(Mistake(self.path, *place, bare(entry), cause, cure))
 
     def mistake_at(self, place, cause, cure):
-        """A mistake in the entry that the line belongs to."""
+        """Add a mistake in the entry at this line."""
         self.mistake(place, self.entry_at(place[0]), cause, cure)
 
     def entry_at(self, line):
@@ -92,7 +92,7 @@ class Source:
 
 
 def decode(data, path):
-    """The text of a table's bytes; a Source without a text if they are none."""
+    """Decode a table; the Source has no text if the bytes are too many or not UTF-8."""
     source = Source("", path)
     if len(data) > MAX_BYTES:
         cure = "split it"
@@ -108,10 +108,9 @@ def decode(data, path):
 
 
 def read(source):
-    """The entries of a table; what is wrong is added to the source.
+    """The entries of a table; mistakes are added to the source.
 
-    None of them if the table cannot be read to its end: the others cannot be judged then either,
-    since a formula may call an operator that comes later.
+    Empty if the file cannot be read to its end, since formulas may call operators of later entries.
     """
     if source.mistakes or not characters_are_readable(source):
         return []
@@ -144,7 +143,7 @@ def add_syntax_error(source, error):
 
 
 class Builder:
-    """Makes Scalars and Collections of the parser's events."""
+    """Builds Scalars and Collections from the events of the parser."""
 
     def __init__(self, source, root):
         self.source, self.stack, self.documents = source, [root], 0
@@ -226,7 +225,7 @@ def place_of(event):
 
 
 def entries(source, root):
-    """The Entries of what was built; everything else is a mistake."""
+    """The Entries in the built tree; everything else is a mistake."""
     top = root.items[0] if root.items else None
     if not isinstance(top, Collection) or top.kind != "list" or not top.items:
         if not source.mistakes:
@@ -239,7 +238,7 @@ def entries(source, root):
 def entry(source, node, number):
     if isinstance(node, Scalar) or node.kind != "map":
         if isinstance(node, Scalar) or node.kind == "list":
-            source.mistake(node.place(), f"entry {number}", "it is no map", FORM)
+            source.mistake(node.place(), f"entry {number}", "it is not a map", FORM)
         return None
     keys, values, refused = {}, {}, []
     for key, value in zip(node.items[::2], node.items[1::2], strict=False):

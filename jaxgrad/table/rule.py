@@ -1,4 +1,4 @@
-"""From an entry of the table to a Rule: its keys are sorted, its formulas read in their scopes."""
+"""Builds the Rule of an entry: sorts its keys and parses its formulas, each in its scope."""
 
 import re
 from dataclasses import dataclass
@@ -26,21 +26,22 @@ RESERVED = re.compile(
 )
 INTEGRAL = re.compile(
     r"(.*_)?(indices|index|mask)|count|pivots|info|is_.*"
-)  # outputs that are no floats, by name: a schema says no dtypes
+)  # names of outputs that hold integers or booleans: a schema has no dtypes
 NODE = re.compile(r"[A-Z]\w*", re.ASCII)
 NUMBERED = re.compile(r"\bresult(\d{1,2})\b|\bgrads\[(\d{1,2})\]")
 GRAD = re.compile(r"\bgrad\b")
 BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
 NON_DIFFERENTIABLE = Word("non_differentiable")
-BROKEN = Word("broken")  # stands for a formula whose mistakes are reported already
+BROKEN = Word("broken")  # in place of a formula whose mistakes have been reported
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
     """One entry.
 
-    `places`: where the formula of each input and output stands, and the `name`; `node`: the name of
-    its node; `has_no_formulas`: whether the entry says nothing about derivatives.
+    `gradients`: pairs of input names and their formula; `tangents`: the formula of each output;
+    `places`: line and column of the formula of each input and output, and of `name`; `node`: the
+    name of its autograd node; `has_no_formulas`: whether the entry says nothing about derivatives.
     """
 
     schema: Schema
@@ -58,7 +59,7 @@ class Rule:
 
     @cached_property
     def tensor_arguments(self):
-        """The names of the Tensor arguments, lists of them too, without any `out`."""
+        """The names of the Tensor arguments, lists included, without an `out` argument."""
         return self.schema.tensors
 
     @cached_property
@@ -78,7 +79,7 @@ class Rule:
 
     @cached_property
     def is_recorded(self):
-        """Whether its calls can have a node: some output depends on some input differentiably."""
+        """Whether its calls can have a node: it has a differentiable input and output."""
         return bool(self.differentiable_inputs and self.differentiable_outputs)
 
     @property
@@ -87,22 +88,22 @@ class Rule:
 
     @property
     def is_view(self):
-        """Whether its result shares memory with its first argument."""
+        """Whether the result shares memory with the first argument."""
         return self.schema.is_view
 
     @property
     def returns_list(self):
-        """Whether its one output is a list of tensors, so that `grads` holds their gradients."""
+        """Whether the only output is a list of tensors; `grads` then holds their gradients."""
         return len(self.outputs) == 1 and self.schema.returns[0].type.list
 
     @cached_property
     def formulas(self):
-        """All gradient and tangent formulas that are no Words."""
+        """All gradient and tangent formulas, without Words."""
         values = [*(value for _, value in self.gradients), *self.tangents.values()]
         return tuple(value for value in values if isinstance(value, Formula))
 
     def gradient(self, name):
-        """The Formula or Word for the input `name`, None for what is no input."""
+        """The Formula or Word of the input `name`, or None if there is no such input."""
         return next((value for names, value in self.gradients if name in names), None)
 
 
@@ -128,9 +129,9 @@ def node_name(operator, number):
 class RuleBuilder:
     """Builds the Rule of one entry.
 
-    `number`: how many earlier overloads have nodes; `functions`: the names of value functions and
-    helpers; `callables`: those and all operators; `report(place, entry, cause, cure)`: called for
-    each mistake.
+    `number`: how many earlier overloads have derivatives; `functions`: the names of value
+    functions and helpers; `callables`: these and all operators; `report(place, entry, cause, cure)`
+    is called for each mistake.
     """
 
     def __init__(self, entry, number, path, functions, callables, report):
@@ -144,7 +145,7 @@ class RuleBuilder:
         self.report(place, self.title, cause, cure)
 
     def build(self):
-        """The Rule, not yet checked as a whole; None if too little of it could be read."""
+        """The Rule, before the checks of the whole entry; None if its schema or flags are wrong."""
         if not self.read_schema():
             return None
         self.keys, self.values = self.entry.keys, self.entry.values
@@ -189,7 +190,7 @@ class RuleBuilder:
         return tuple(name or f"result{i}" for i, name in enumerate(names))
 
     def count_outputs(self):
-        """The outputs of an entry of 2018: as many as its keys and formulas speak of."""
+        """The number of outputs that the keys and formulas of an entry of 2018 mention."""
         texts = [getattr(value, "text", "") for value in self.values.values()]
         numbers = [
             int(result or grad)
@@ -210,12 +211,12 @@ class RuleBuilder:
         for name in (name for name in twice if not RESERVED.fullmatch(name)):
             self.mistake(place, f"an argument and an output are called {name!r}", "rename one")
         if len(set(self.outputs)) < len(self.outputs) or len(self.outputs) > MAX_OUTPUTS:
-            self.mistake(place, "its outputs have no names of their own", "rename them")
+            self.mistake(place, "two outputs have the same name", "rename them")
 
     # keys
 
     def sort_keys(self):
-        """The keys that are for inputs and those for outputs: {key: names}."""
+        """The keys of inputs and the keys of outputs, each as `{key: names}`."""
         inputs, outputs, seen = {}, {}, set()
         for key, scalar in self.keys.items():
             names = tuple(name.strip() for name in key.split(","))
@@ -231,7 +232,7 @@ class RuleBuilder:
         return inputs, outputs
 
     def canonical(self, name):
-        """The output that `name` means: `result` is the only one, `result1` the second."""
+        """The output's own name for `name`: `result` is the only output, `result1` the second."""
         if name in self.outputs:
             return name
         numbers = {f"result{i}": output for i, output in enumerate(self.outputs)}
@@ -245,7 +246,7 @@ class RuleBuilder:
             elif name in seen:
                 self.mistake(place, f"{name!r} has two formulas", "remove one of the two")
             elif known is self.schema.names and name not in self.schema.tensors:
-                cause = f"a gradient for {name!r}, which is no Tensor that is read"
+                cause = f"a gradient for {name!r}, which is no Tensor input"
                 self.mistake(place, cause, "remove the line")
             seen.add(name)
         keys[key] = names
@@ -254,7 +255,7 @@ class RuleBuilder:
         known = frozenset((*self.schema.names, *self.outputs, *OWN_KEYS))
         name = next((name for name in names if name not in known), names[0])
         otherwise = f"inputs are {listed(self.schema.names)}; outputs {listed(self.outputs)}"
-        cause = f"{shown(name)} is no argument and no output of it"
+        cause = f"{shown(name)} is neither an argument nor an output"
         self.mistake(scalar.place(), cause, mean(name, known, otherwise))
 
     def places(self, keys):
@@ -264,7 +265,7 @@ class RuleBuilder:
     # values
 
     def text_of(self, key):
-        """The scalar under a key, or None with its mistake reported."""
+        """The scalar under a key, or None after reporting a mistake."""
         value = self.values[key]
         if isinstance(value, Scalar) and value.one_line:
             return value
@@ -276,7 +277,7 @@ class RuleBuilder:
         return None
 
     def read_value(self, key, words, scope, names, element=None):
-        """The Word or Formula under a key; BROKEN if its mistakes have been reported."""
+        """The Word or Formula under a key, or BROKEN after reporting its mistakes."""
         scalar = self.text_of(key)
         if scalar is None:
             return BROKEN
@@ -308,11 +309,11 @@ class RuleBuilder:
         return None
 
     def read_write(self):
-        """How a value is written through a view; left out, a Formula is not needed."""
+        """The formula that writes a value through a view, or None."""
         if "write" not in self.values:
             return None
         if not self.schema.is_view or "value" in self.schema.names:
-            cause = "`write:`, and it is no view, or one with an argument called 'value'"
+            cause = "`write:` for an operator that is no view, or has an argument called 'value'"
             cure = "remove the line, or write `Tensor(a) self` and `-> Tensor(a)`"
             self.mistake(self.keys["write"].place(), cause, cure)
         scope = self.scope((*self.schema.names, "value"))
@@ -325,9 +326,10 @@ class RuleBuilder:
             return default
         place, name = self.values["node"].place(), getattr(self.values["node"], "text", "")
         if not NODE.fullmatch(name):
-            self.mistake(place, f"{shown(name)} is no name of a node", "NameBackward1, say")
+            cure = "write a class name such as NameBackward1"
+            self.mistake(place, f"{shown(name)} is no name of a node", cure)
         elif not is_differentiable:
-            cause = f"`node: {name}`, and it is never recorded: no output is differentiable"
+            cause = f"`node: {name}`, but it is never recorded: no output is differentiable"
             self.mistake(place, cause, "remove the line")
         elif name == default:
             self.mistake(place, f"`node: {name}` is the default", "remove the line")
@@ -357,7 +359,7 @@ class RuleBuilder:
         return found
 
     def output_values(self):
-        """The names by which a formula may read the outputs."""
+        """The names under which a formula may read the outputs."""
         numbered = (f"result{i}" for i in range(len(self.outputs)))
         return {*self.outputs, *numbered, *(["result"] if len(self.outputs) == 1 else [])}
 
@@ -376,7 +378,9 @@ class RuleBuilder:
     # output_differentiability
 
     def read_flags(self, inputs):
-        """Which outputs are differentiable: as in PyTorch the first, if a formula says `grad`."""
+        """Whether each output is differentiable; as in PyTorch only the first if formulas read
+        `grad`.
+        """
         if FLAGS_KEY in self.values:
             return self.explicit_flags(self.values[FLAGS_KEY])
         kinds = [r.type.tensor for r in self.schema.returns]
@@ -412,7 +416,7 @@ class RuleBuilder:
         return flag
 
     def without_formulas(self, values):
-        """The gradients of an entry none of whose outputs has a derivative."""
+        """The gradients of an entry without differentiable outputs."""
         if any(value != NON_DIFFERENTIABLE for _, value in values):
             cause = "it has formulas, and none of its outputs is differentiable"
             self.mistake(self.entry.name.place(), cause, "remove them, or " + FLAGS)

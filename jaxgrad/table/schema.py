@@ -1,7 +1,7 @@
 """ATen schemas: `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`.
 
-Today's dialect and that of 2018 (`IntList`, `int64_t`, `double`, `std::array<bool,3>`, no returns)
-give the same objects.
+The dialect of 2018 (`IntList`, `int64_t`, `double`, `std::array<bool,3>`, no returns) gives the
+same objects as today's.
 """
 
 import re
@@ -12,11 +12,11 @@ from .mistakes import mean, shown
 
 MAX_CHARACTERS = 2000
 MAX_ARGUMENTS = 64
-# Types whose values are spelled as bare words: dtype=long, memory_format=contiguous_format.
+# types whose values are bare words: dtype=long, memory_format=contiguous_format
 WORDY = frozenset(["ScalarType", "Layout", "MemoryFormat"])
 BASES = WORDY | {"Tensor", "Scalar", "int", "float", "bool", "str"}
 BASES |= {"Generator", "Device", "TensorOptions"}
-# Other spellings: SymInt is an int here, since XLA's shapes are static; the rest is of 2018.
+# SymInt is an int, since shapes are static in XLA; the other spellings are from 2018
 SPELLINGS = {
     "SymInt": "int",
     "int64_t": "int",
@@ -29,7 +29,7 @@ REDUCTIONS = {"Mean": 1, "Sum": 2}
 
 
 class Required:
-    """The default of an argument that has none."""
+    """Marks an argument without a default."""
 
     def __repr__(self):
         return "REQUIRED"
@@ -39,7 +39,7 @@ REQUIRED = Required()
 
 
 class SchemaError(ValueError):
-    """A text that is no schema: what is wrong `offset` characters into it, and how to mend it."""
+    """A text that is no schema; the mistake is at `offset` characters from its start."""
 
     def __init__(self, offset, cause, cure):
         super().__init__(f"{cause}; {cure}")
@@ -48,7 +48,10 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """`Tensor(a!)`, `int[2]?`, `Tensor?[]`; the last has `optional_items` and is not `optional`."""
+    """A type such as `Tensor(a!)`, `int[2]?` or `Tensor?[]`.
+
+    `Tensor?[]` has `optional_items` and is not `optional`; `alias` is the text in parentheses.
+    """
 
     base: str
     optional: bool = False
@@ -98,12 +101,12 @@ class Schema:
 
     @cached_property
     def names(self):
-        """The names of the arguments, in order."""
+        """The names of the arguments in order."""
         return tuple(argument.name for argument in self.arguments)
 
     @cached_property
     def returns_known(self):
-        """False for the dialect of 2018, which does not say what an operator returns."""
+        """False in the dialect of 2018, which does not declare returns."""
         return "->" in self.text
 
     @cached_property
@@ -119,19 +122,19 @@ class Schema:
 
     @cached_property
     def is_view(self):
-        """Whether the result shares the memory of the first argument, which is not written to."""
+        """Whether the result shares memory with the first argument and writes nothing."""
         aliases = [each.type.alias for each in (*self.arguments[:1], *self.returns[:1])]
         return len(aliases) == 2 and None not in aliases and not self.written
 
     @cached_property
     def tensors(self):
-        """The names of the Tensor arguments that are read: all but an `out`."""
+        """The names of the Tensor arguments, lists included, without an `out` argument."""
         out = () if self.inplace else self.written
         return tuple(a.name for a in self.arguments if a.type.tensor and a.name not in out)
 
     @cached_property
     def signature(self):
-        """What tells overloads apart: no defaults, no annotation of aliases."""
+        """Names and types of the arguments, by which overloads differ."""
         return tuple((a.name, a.type.base, a.type.list) for a in self.arguments)
 
 
@@ -156,7 +159,12 @@ FLOAT = re.compile(r"-?(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,3})?")
 
 
 def parse_schema(text):
-    """The Schema that `text` spells; a SchemaError says what is wrong with it, and where."""
+    """Parse a schema. Raises SchemaError with the place of the mistake.
+
+    >>> from jaxgrad.table import parse_schema
+    >>> parse_schema("mul.Scalar(Tensor self, Scalar other) -> Tensor").names
+    ('self', 'other')
+    """
     head = HEAD.match(text) if len(text) <= MAX_CHARACTERS else None
     if head is None:
         raise SchemaError(0, f"cannot read {shown(text)} as a schema", FORM)
@@ -180,7 +188,7 @@ def _check_name(name, overload, head):
 
 
 def _arguments(text, position):
-    """The arguments that begin at `position`, and where their closing bracket is."""
+    """The arguments from `position` on, and the position of their closing bracket."""
     arguments, keyword_only = [], False
     while position < len(text) and text[position] != ")":
         star = STAR.match(text, position)
@@ -236,7 +244,7 @@ def _type(match, text):
 
 @lru_cache(maxsize=1024)
 def parse_type(text):
-    """The Type that `text` spells; a ValueError holds cause and cure."""
+    """Parse a type. Raises ValueError with cause and cure."""
     array = ARRAY.fullmatch(text)
     if array:
         return Type("bool", list=True, size=int(array[1]))
@@ -289,7 +297,7 @@ SCALARS = {
 
 
 def _value(text, type_):
-    """The Python value of a default; REQUIRED if it has none."""
+    """The Python value of a default, or REQUIRED if the text is none."""
     if text[0] in "\"'":
         return re.sub(r"\\(.)", r"\1", text[1:-1]) if type_.base == "str" else REQUIRED
     if text[0] == "[":
@@ -316,7 +324,7 @@ def _fits(value, type_):
 
 
 def _returns(text, position):
-    """What stands behind the arguments, whose bracket closes at `position`."""
+    """The returns, after the closing bracket of the arguments at `position`."""
     if not text[position + 1 :].strip():
         return (Return(None, parse_type("Tensor")),)
     position = _expect(ARROW, text, position, "`-> Type`", FORM).end()

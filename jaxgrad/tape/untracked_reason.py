@@ -15,6 +15,7 @@ from . import node_annotations, version_counter
 from .mode import INFERENCE, MARK, RECORD, current_mode
 from .node import AccumulateGrad, Node
 from .tensor import LeafState, Tensor, known_edge_of, leaf_state
+from .traversal import nodes_from
 
 DETACHED, NO_GRAD, INFERENCE_MODE = "detached", "no_grad", "inference_mode"
 NOT_DIFFERENTIABLE, CONSTANT_ARGUMENT, MARKED = "operator", "argument", "marked"
@@ -145,18 +146,18 @@ def upstream(node: Node):
     found = _found.get(node)
     if found is not None:
         return found
-    numbers, leaves, stack = set(), {}, [node]
-    while stack and len(numbers) < MOST_NODES:
-        each = stack.pop()
-        if each.sequence in numbers:
-            continue
+    numbers, leaves = set(), {}
+
+    def is_new(each):
+        return len(numbers) < MOST_NODES and each.sequence not in numbers
+
+    for each in nodes_from([node], is_new):
         numbers.add(each.sequence)
         if type(each) is AccumulateGrad:
             leaves[id(each.variable)] = weakref.ref(each.variable)
         for cause in of(each):
             numbers |= cause.numbers
             leaves |= {id(leaf()): leaf for leaf in cause.leaves if leaf() is not None}
-        stack.extend([target for target, _ in each.edges])
     # the numbers rise, and what is left out was recorded first
     found = frozenset(sorted(numbers)[-MOST_NODES:]), tuple(leaves.values())
     _found[node] = found

@@ -1,4 +1,4 @@
-"""Random programs of views, writes and operators over duals (tests/aliasing/forward.py).
+"""Random programs of views, writes and operators over duals (tests/storage/forward.py).
 
 Their values and tangents are those that JAX finds of the same program without in-place. `make
 oracle` compares other programs with the installed PyTorch too (tests/oracle/live_forward_ad.py).
@@ -7,8 +7,8 @@ oracle` compares other programs with the installed PyTorch too (tests/oracle/liv
 import checks
 import hypothesis
 import pytest
-from aliasing import forward, programs
 from hypothesis import HealthCheck
+from storage import forward, programs
 
 import jaxgrad
 

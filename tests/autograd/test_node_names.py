@@ -1,26 +1,22 @@
 """The names of nodes are PyTorch's, for every sample of every operator, and so are their edges.
 
-tests/oracle/node_names.json says what PyTorch answered (record_node_names.py beside it).
+tests/oracle/node_names.json has PyTorch's names (`make record`).
 """
 
 import functools
-import json
-from pathlib import Path
 
 import checks
 import jax
 import numpy
 import pytest
+import recorded
 from as_torch import as_torch, leaf
-from samples import families
+from recorded import name_of_node, node_and_next
 
 import jaxgrad
 from jaxgrad.tape.tensor import wrap
 
 pytestmark = pytest.mark.slow
-
-RECORDING = Path(__file__).parents[1] / "oracle" / "node_names.json"
-RECORDED = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
 
 COMPOSITE = "PyTorch composes it of several nodes, of which the last depends on the arguments"
 LAST = "PyTorch has another node before the last, whose name ours bears"
@@ -57,21 +53,6 @@ OTHER_EDGES = {
 }
 
 
-def named(node):
-    """A node's name, without the namespace that PyTorch has before some."""
-    return None if node is None else node.name().split("::")[-1]
-
-
-def described(outputs):
-    """For each output the name of its node, and those of the nodes its gradients go to."""
-    return [
-        None
-        if output.grad_fn is None
-        else [named(output.grad_fn), [named(node) for node, _ in output.grad_fn.next_functions]]
-        for output in outputs
-    ]
-
-
 def answer(sample, field):
     """What ours are called. Nothing is computed where no indices or masks are given."""
     told, arrays = [], sample.draw(field)
@@ -84,7 +65,7 @@ def answer(sample, field):
         for tensor, flag in zip(tensors, sample.differentiated, strict=True):
             tensor.requires_grad_(flag)
         made = sample.call(jaxgrad, tensors)
-        told.extend(described([made] if isinstance(made, jaxgrad.Tensor) else made))
+        told.extend(map(node_and_next, [made] if isinstance(made, jaxgrad.Tensor) else made))
 
     if all(array.dtype.kind in "fc" for array in arrays):
         with jax.enable_x64(True):
@@ -99,8 +80,8 @@ def answers(family):
     """What PyTorch's nodes and ours are called, for each sample and field."""
     return [
         (sample, f"{sample.id} over the {field} numbers", theirs, answer(sample, field))
-        for sample in families()[family]
-        for field, theirs in RECORDED[sample.id].items()
+        for sample in recorded.FAMILIES[family]
+        for field, theirs in recorded.node_names(sample).items()
     ]
 
 
@@ -114,14 +95,14 @@ def compare(family, agree, exceptions):
         elif not agree(theirs, ours):
             found.append(f"{where}: {ours} for {theirs}")
     assert not found, "\n".join(found)
-    assert excused == exceptions.keys() & {sample.name for sample in families()[family]}
+    assert excused == exceptions.keys() & {sample.name for sample in recorded.FAMILIES[family]}
 
 
 def is_named(theirs, ours):
     return [told and told[0] for told in theirs] == [told and told[0] for told in ours]
 
 
-@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("family", recorded.FAMILIES)
 def test_H01_name_of_every_operator(family):
     compare(family, is_named, OTHER_NAMES)
 
@@ -130,7 +111,7 @@ def leads_on(theirs, ours):
     return not is_named(theirs, ours) or theirs == ours
 
 
-@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("family", recorded.FAMILIES)
 def test_H01_next_functions_of_every_operator(family):
     compare(family, leads_on, OTHER_EDGES)
 
@@ -147,7 +128,7 @@ def test_H01_names_of_writes(torch):
         lambda: y.zero_(),
     ):
         write()
-        names.append(named(y.grad_fn))
+        names.append(name_of_node(y.grad_fn))
     return names
 
 
@@ -184,7 +165,7 @@ def test_H01_next_functions_of_numbers_and_what_is_absent(torch):
         x * 2, 2 * x, x * 0.3, x * three, x + 1, 1 - x, x / 2, 2 / x, x**2, 2**x, x - three,
         x.sum(0), x.clamp(min=three), torch.where(x > 1, x, 0.0), torch.cat([x, three[None], x]),
     ):  # fmt: skip
-        told.append([named(made.grad_fn), [named(node) for node, _ in made.grad_fn.next_functions]])
+        told.append(node_and_next(made))
     return told
 
 
@@ -201,5 +182,4 @@ def test_F12_a_hook_sees_none_for_a_number(torch):
 
 
 def test_every_sample_is_recorded():
-    ids = {sample.id for samples in families().values() for sample in samples}
-    assert RECORDED.keys() == ids, "run python tests/oracle/record_node_names.py"
+    recorded.check_complete(recorded.RECORDED_NAMES, [sample for _, sample in recorded.SAMPLES])

@@ -5,24 +5,26 @@ make oracle     (SEED=17 repeats a run: a failure names its seed)
 
 import os
 import secrets
+import shutil
 import warnings
 
 import checks
 import derivatives
 import pytest
+import recorded
 from oracle import record_operators
 from problems import Problem
-from samples import families
 
 # kl_div warns of its mean, as PyTorch does
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
 
 SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
-SAMPLES = [(family, sample) for family, samples in families().items() for sample in samples]
 
 
 @pytest.mark.parametrize(
-    ("family", "sample"), SAMPLES, ids=[f"{family}-{sample}" for family, sample in SAMPLES]
+    ("family", "sample"),
+    recorded.SAMPLES,
+    ids=[f"{family}-{sample}" for family, sample in recorded.SAMPLES],
 )
 def test_answers(family, sample):
     findings = derivatives.Findings()
@@ -36,3 +38,17 @@ def test_answers(family, sample):
             derivatives.answers_in_float32(problem, findings)
     checks.count(family, findings.made)
     assert not findings, "\n".join([f"SEED={SEED}", *findings])
+
+
+@pytest.mark.parametrize("operators", [[], ["neg"]], ids=["missing", "named"])
+def test_recording_one_operator_keeps_the_others_byte_for_byte(operators, tmp_path, monkeypatch):
+    shutil.copytree(recorded.ORACLE, tmp_path, dirs_exist_ok=True)
+    names = tmp_path / "node_names.json"
+    lines = names.read_text().splitlines(keepends=True)
+    names.write_text("".join(line for line in lines if not line.startswith('"neg(')))
+    monkeypatch.setattr(recorded, "ANSWERS", tmp_path / "operators")
+    monkeypatch.setattr(recorded, "NODE_NAMES", names)
+    record_operators.main(operators)
+    for path in (recorded.NODE_NAMES, *recorded.ANSWERS.iterdir()):
+        original = recorded.ORACLE / path.relative_to(tmp_path)
+        assert path.read_bytes() == original.read_bytes(), path.name

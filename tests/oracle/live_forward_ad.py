@@ -1,4 +1,4 @@
-"""500 random programs over duals (tests/aliasing/forward.py), against the installed PyTorch too.
+"""500 random programs over duals (tests/storage/forward.py), against the installed PyTorch too.
 
 PyTorch writes to tangents in place, as to values, so that one that is read and written at once
 comes out wrong, and a view keeps the tangent that it had when its base is turned by `t_`: programs
@@ -15,8 +15,8 @@ import hypothesis
 import jax
 import pytest
 import torch
-from aliasing import forward, programs
 from hypothesis import HealthCheck
+from storage import forward, programs
 
 import jaxgrad
 

@@ -1,10 +1,10 @@
-"""All programs of the matrix of views and writes (tests/aliasing/test_matrix.py) under jit.
+"""All programs of the matrix of views and writes (tests/storage/test_matrix.py) under jit.
 
 make oracle
 """
 
 import pytest
-from aliasing import test_matrix, views
+from storage import test_matrix, views
 
 pytestmark = test_matrix.pytestmark
 

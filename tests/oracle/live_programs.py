@@ -9,9 +9,9 @@ import secrets
 import checks
 import hypothesis
 import pytest
-from aliasing import programs
-from aliasing.compare import check
 from hypothesis import HealthCheck
+from storage import programs
+from storage.compare import check
 
 SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 PARTS = 20

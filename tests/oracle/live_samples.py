@@ -8,10 +8,12 @@ import sys
 import pytest
 import recorded
 
+# Not `from autograd import`: PyPI has a package of that name.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "autograd"))
 
+import test_forward_ad_operators
 import test_operators
-from autograd import test_forward_ad_operators
 
 pytestmark = test_operators.pytestmark
 

@@ -1,4 +1,4 @@
-"""Runs the programs of tests/aliasing/matrix.py with PyTorch and writes what they come to.
+"""Runs the programs of tests/storage/matrix.py with PyTorch and writes what they come to.
 
 python tests/oracle/record_aliasing.py     (needs torch 2.13; the tests read aliasing.json)
 
@@ -24,7 +24,7 @@ sys.path.insert(0, str(TESTS))
 import jax  # noqa: E402
 import numpy  # noqa: E402
 import torch  # noqa: E402
-from aliasing import matrix, views, writes  # noqa: E402
+from storage import matrix, views, writes  # noqa: E402
 
 RECORDING = TESTS / "oracle" / "aliasing.json"
 

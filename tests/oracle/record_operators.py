@@ -1,25 +1,32 @@
-"""Records PyTorch's answers to the samples of operators, in operators/<family>.json.
+"""Records what PyTorch answers to the samples of operators: `make record OPERATORS="i0 copysign"`.
 
-python tests/oracle/record_operators.py [FAMILY...]     (needs torch 2.13)
+python tests/oracle/record_operators.py [OPERATOR...]     (needs torch 2.13)
 
-A line is a sample over the real or complex numbers: its outputs, and the gradients of its
-differentiated inputs for random gradients of the outputs, both from float64, complex numbers as
-pairs. "float32" has the outputs' dtypes for inputs of that type, and values where they are not the
-others rounded.
+It records the samples of the operators named, and leaves the recordings of others as they are.
+Without operators it records the samples that have no recording yet.
+
+operators/<family>.json: a line is a sample over the real or complex numbers: its outputs, and the
+gradients of its differentiated inputs for random gradients of the outputs, both from float64,
+complex numbers as pairs. "float32" has the outputs' dtypes for inputs of that type, and values
+where they are not the others rounded.
+
+node_names.json: a line is a sample: for each field of numbers and each output the name of its node,
+and the names of its `next_functions`; null where there is no node.
 """
 
 import json
 import sys
 import warnings
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy
+import recorded
 import torch
-from samples import families
+from samples import STAND_INS
 
-FOLDER = Path(__file__).with_name("operators")
 ROUNDING = 1e-6  # of float32, relative
 
 
@@ -70,12 +77,12 @@ def rounded(array):
 
 def in_float32(sample, arrays, outputs):
     """Dtype of each output, and its values where PyTorch rounds on the way."""
-    recorded = []
+    described = []
     for wide, output in zip(outputs, run(sample, map(rounded, arrays))[1], strict=True):
         expected, found = numpy.array(numbers(wide)), numpy.array(numbers(output))
         same = numpy.allclose(found, expected, ROUNDING, ROUNDING, equal_nan=True)
-        recorded.append([dtype_name(output), None if same else found.tolist()])
-    return recorded
+        described.append([dtype_name(output), None if same else found.tolist()])
+    return described
 
 
 def answer(sample, field, seed=0):
@@ -83,38 +90,71 @@ def answer(sample, field, seed=0):
     arrays = sample.draw(field, seed)
     moving, outputs = run(sample, arrays)
     found = gradients(sample, moving, outputs, seed)
-    recorded = {
+    told = {
         "outputs": [describe(output) for output in outputs],
         "gradients": [None if gradient is None else numbers(gradient) for gradient in found],
     }
     if field == "real" and any(array.dtype == numpy.float64 for array in arrays):
-        recorded["float32"] = in_float32(sample, arrays, outputs)
-    return recorded
+        told["float32"] = in_float32(sample, arrays, outputs)
+    return told
 
 
-def line(sample, field):
+def answers(sample):
+    """What PyTorch answers over each of the sample's fields."""
+    return {field: answer(sample, field) for field in sample.fields}
+
+
+def node_names(sample):
+    """The names of PyTorch's nodes over each of the sample's fields."""
+    with mock.patch.dict(STAND_INS):
+        STAND_INS.pop("as_strided_scatter", None)  # its derivative is wrong, not its node's name
+        return {
+            field: [recorded.node_and_next(each) for each in run(sample, sample.draw(field))[1]]
+            for field in sample.fields
+        }
+
+
+def answers_as_json(found):
+    """A line for each field."""
+    return "{\n" + ",\n".join(f'"{field}": {json.dumps(a)}' for field, a in found.items()) + "}"
+
+
+def record(ask, sample):
     try:
-        return f"{json.dumps(field)}: {json.dumps(answer(sample, field))}"
+        return ask(sample)
     except Exception as error:
-        error.add_note(f"in {sample} over the {field} numbers")
+        error.add_note(f"PyTorch raised this for {sample}")
         raise
 
 
-def text(samples):
-    """JSON with a line for each answer."""
-    entries = []
-    for sample in samples:
-        answers = (line(sample, field) for field in sample.fields)
-        entries.append(f"{json.dumps(sample.id)}: {{\n" + ",\n".join(answers) + "}")
-    return "{\n" + ",\n".join(entries) + "\n}\n"
+def update(path, samples, operators, ask, as_json):
+    """Records in a file what `ask` answers to the samples; see above for which."""
+    known = recorded.load(path)
+
+    def is_asked(sample):
+        if not operators:
+            return sample.id not in known
+        return sample.name in operators or sample.operator in operators
+
+    new = {sample.id: record(ask, sample) for sample in samples if is_asked(sample)}
+    merged = known | new
+    ids = [sample.id for sample in samples if sample.id in merged]
+    entries = [f"{json.dumps(id)}: {as_json(merged[id])}" for id in ids]
+    path.write_text("{\n" + ",\n".join(entries) + "\n}\n")
+    if new:
+        print(f"recorded {len(new)} samples in {path.name}")
 
 
-def main(names):
+def main(operators):
+    samples = [sample for _, sample in recorded.SAMPLES]
+    unknown = set(operators).difference(*((sample.name, sample.operator) for sample in samples))
+    if unknown:
+        sys.exit(f"tests/samples/ has no sample of {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
-    FOLDER.mkdir(exist_ok=True)
-    for name, samples in families().items():
-        if not names or name in names:
-            (FOLDER / f"{name}.json").write_text(text(samples))
+    for family, members in recorded.FAMILIES.items():
+        path = recorded.ANSWERS / f"{family}.json"
+        update(path, members, set(operators), answers, answers_as_json)
+    update(recorded.NODE_NAMES, samples, set(operators), node_names, json.dumps)
 
 
 if __name__ == "__main__":

@@ -158,6 +158,11 @@ class Sample:
     def __repr__(self):
         return self.id
 
+    @property
+    def operator(self):
+        """The last part of the name: "gelu" of "nn.functional.gelu"."""
+        return self.name.rpartition(".")[2]
+
     @cached_property
     def markers(self):
         """What stands for a tensor, in the order of the arguments."""

@@ -26,7 +26,7 @@ MISTAKES = [
     "2:9: f.Tensor: the Tensor 'other' has no gradient; write a formula, `zeros`, "
     '`non_differentiable` or `not_implemented("why")`',
     "4:9: f.Tensor: in the formula of 'self': unknown name 'grat'; did you mean 'grad'?",
-    "5:3: f.Tensor: 'othr' is no argument and no output of it; did you mean 'other'?",
+    "5:3: f.Tensor: 'othr' is neither an argument nor an output; did you mean 'other'?",
 ]
 
 

@@ -216,3 +216,10 @@ def test_in_place_forms_have_the_aliases_too():
     assert ops.absolute_ is ops.abs_
     with pytest.raises(AttributeError, match="no operator 'concat_'"):
         ops.concat_  # noqa: B018
+
+
+def test_every_operator_of_the_shipped_table_has_a_doc():
+    shipped = ops.library.table
+    docs = {name: shipped.doc(name) for name in shipped.names}
+    assert [name for name, doc in docs.items() if doc is None] == []
+    assert len({*docs.values()}) == len(docs), "two operators have the same sentence"

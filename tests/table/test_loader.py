@@ -291,12 +291,12 @@ def test_known_operators_may_be_called():
         (
             ONE,
             ["sefl: f(grad)", "self: f(grad)"],
-            "'sefl' is no argument and no output of it; did you mean 'self'?",
+            "'sefl' is neither an argument nor an output; did you mean 'self'?",
         ),
         (
             ONE,
             ["self: f(grad)", "reslt: auto"],
-            "'reslt' is no argument and no output of it; did you mean 'result'?",
+            "'reslt' is neither an argument nor an output; did you mean 'result'?",
         ),
         ("op(Tensor self, int n) -> Tensor", ["self: grad", "n: grad"], "'n', which is no Tensor"),
         ("op(Tensor self, Tensor b) -> Tensor", ["self: grad"], "the Tensor 'b' has no gradient"),
@@ -311,7 +311,7 @@ def test_known_operators_may_be_called():
         ("op(Tensor a, int a_t) -> Tensor", ["a: f(grad)"], "an argument is called 'a_t'"),
         ("op(Tensor a) -> (Tensor a, Tensor b)", ["a: f(grads[0], grads[1])"], "an output are"),
         # views
-        (ONE, ["self: f(grad)", "write: f(value)"], "`write:`, and it is no view"),
+        (ONE, ["self: f(grad)", "write: f(value)"], "`write:` for an operator that is no view"),
         (VIEW, ["self: f(grad)", "write: f(valeu)"], "'valeu'"),
         (VIEW, ["self: f(grad)", "write: f(value) +"], "in the formula of 'write'"),
         (ONE, ["self: f(grad)", "node: sum"], "'sum' is no name of a node"),
@@ -366,7 +366,7 @@ def test_known_operators_may_be_called():
             ["self: f(grad)", "b: f(self_t)", "a: f(self_t)"],
             "'b', which is not differentiable",
         ),
-        (TWO, ["self: f(grads)", "result: auto"], "'result' is no argument and no output"),
+        (TWO, ["self: f(grads)", "result: auto"], "'result' is neither an argument nor an output"),
         (TWO, ["self: f(grads, result)"], "'result' of 2 outputs; write a or b"),
         (
             "op(Tensor self, Tensor b) -> Tensor",

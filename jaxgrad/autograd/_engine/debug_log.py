@@ -9,10 +9,6 @@ from ...core.aval import aval_of
 logger = logging.getLogger("torch.autograd.graph")
 
 
-def is_wanted() -> bool:
-    return logger.isEnabledFor(logging.DEBUG)
-
-
 def tell(node, gradients):
     """Log that a node is run with these gradients."""
     # a record of the log must not keep the node

@@ -10,7 +10,9 @@ undefined is None, and goes on as None.
 from __future__ import annotations
 
 import contextvars
+import logging
 from heapq import heappop, heappush
+from operator import attrgetter
 
 import jax
 
@@ -19,10 +21,11 @@ from ...core.aval import IMMEDIATE
 from ...core.strides import is_dense
 from ...storage.alias import assign
 from ...tape import dual, dual_level, interception, node_annotations, traced_hooks
-from ...tape.mode import is_grad_enabled, switch, with_grad
+from ...tape.mode import INFERENCE, current_mode, is_grad_enabled, off, with_grad
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
 from ...tape.record import apply
-from ...tape.tensor import Tensor, leaf_state, wrap
+from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
+from ...tape.traversal import nodes_from
 from . import debug_log, observers, reentrant, run_hooks
 
 # the pass that is under way around this place
@@ -41,15 +44,17 @@ class Pass:
 
     def __init__(self, retain_graph: bool, create_graph: bool):
         self.retain_graph, self.create_graph = retain_graph, create_graph
-        self.tensors = create_graph or dual_level.is_any_begun()
-        self.logs = debug_log.is_wanted()
+        # forward mode takes its interception point before its first level begins
+        has_tangents = interception.tangents is not None and dual_level.is_any_begun()
+        self.tensors = create_graph or has_tangents
+        self.logs = debug_log.logger.isEnabledFor(logging.DEBUG)
         self.arrived: dict[int, list] = {}
         self.heap: list[tuple] = []
         self.callbacks, self.ending = [], []
         around = current.get()
         self.depth = 0 if around is None else around.depth + 1
         self.is_to_all = around is None or around.is_to_all
-        self.watchers = observers.watch(self)
+        self.watchers = observers.watch(self) if observers.started else ()
         # whether a node without hooks is its kernel and nothing else
         self.is_usual = not (self.tensors or self.logs or self.watchers)
 
@@ -62,9 +67,12 @@ class Pass:
 
     def run_here(self, roots, gradients):
         self.roots = roots
-        if traced_hooks.outside.get() is not None:
-            traced_hooks.outside.get().note(roots, self.runs)
-        before, around = switch(with_grad(self.create_graph)), current.set(self)
+        if traced_hooks.outer_nodes.get() is not None:
+            traced_hooks.outer_nodes.get().record(roots, self.runs)
+        before, around = current_mode.get(), current.set(self)
+        # as `with_grad`, in the usual case without its call
+        is_usual = not self.create_graph and before < INFERENCE
+        current_mode.set(off.get() if is_usual else with_grad(self.create_graph))
         try:
             for (node, output_nr), gradient in zip(roots, gradients, strict=True):
                 self.arrive(node, output_nr, gradient)
@@ -81,7 +89,7 @@ class Pass:
                 callback()
         finally:
             current.reset(around)
-            switch(before)
+            current_mode.set(before)
             while self.ending:
                 self.ending.pop(0)()
 
@@ -110,7 +118,7 @@ class Pass:
         if node.extras is None:
             if type(node) is not AccumulateGrad:
                 self.step(node, gradients)
-            elif not run_hooks.concerns_leaf(self, node.variable, gradients[0]):
+            elif self.is_plain(node.variable, gradients[0]):
                 self.accumulate(node.variable, gradients[0])
             else:
                 self.visit_leaf(node, run_hooks.at_leaf(self, node.variable, gradients[0]))
@@ -118,6 +126,14 @@ class Pass:
             self.visit_leaf(node, run_hooks.at_leaf(self, node.variable, gradients[0]))
         else:
             self.step(node, run_hooks.at_outputs(self, node, gradients))
+
+    def is_plain(self, leaf, gradient) -> bool:
+        """Whether a leaf, whose node has no hooks, takes the gradient as it is."""
+        state = leaf._leaf
+        return not (gradient is None or self.logs) and (
+            state is None
+            or (state.hooks is None and state.post_hooks is None and state.grad_dtype is OWN_DTYPE)
+        )
 
     def visit_leaf(self, node, gradient):
         leaf, (gradient,) = node.variable, run_hooks.before(self, node, [gradient])
@@ -266,12 +282,8 @@ class Pass:
     def reachable(self) -> set[int]:
         """The numbers of all nodes that the roots lead to."""
         if not hasattr(self, "_reachable"):
-            self._reachable, stack = set(), [node for node, _ in self.roots]
-            while stack:
-                node = stack.pop()
-                if node.sequence not in self._reachable:
-                    self._reachable.add(node.sequence)
-                    stack.extend([edge[0] for edge in node.edges])
+            nodes = nodes_from([node for node, _ in self.roots])
+            self._reachable = {node.sequence for node in nodes}
         return self._reachable
 
 
@@ -326,18 +338,16 @@ def leading_to(ends, roots, stops: bool) -> set[int]:
     other ends too, unless it `stops` there.
     """
     lowest = min(ends)
-    nodes, stack = {}, [node for node, _ in roots]
-    while stack:
-        node = stack.pop()
-        is_over = stops and node.sequence in ends
-        if node.sequence > lowest and node.sequence not in nodes and not is_over:
-            nodes[node.sequence] = node
-            stack.extend([edge[0] for edge in node.edges])
+
+    def is_before(node):
+        return node.sequence > lowest and not (stops and node.sequence in ends)
+
+    nodes = nodes_from([node for node, _ in roots], is_before)
     needed, reached = set(), set(ends)
-    for sequence in sorted(nodes):
-        if not reached.isdisjoint([edge[0].sequence for edge in nodes[sequence].edges]):
-            needed.add(sequence)
-            reached.add(sequence)
+    for node in sorted(nodes, key=attrgetter("sequence")):
+        if not reached.isdisjoint([edge[0].sequence for edge in node.edges]):
+            needed.add(node.sequence)
+            reached.add(node.sequence)
     return needed
 
 

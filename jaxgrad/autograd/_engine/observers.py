@@ -14,7 +14,7 @@ from ...core import executor
 from ...tape import node_annotations
 
 _lock = threading.Lock()
-_started: tuple[Watch, ...] = ()  # the first stands nearest to what is watched
+started: tuple[Watch, ...] = ()  # the first stands nearest to what is watched
 
 
 class Watch:
@@ -27,22 +27,22 @@ class Watch:
 
     def start(self):
         """Be in place until `stop` has been called as often."""
-        global _started
+        global started
         with _lock:
             self.count += 1
             if self.count == 1:
                 executor.observe(self.kernel, self.nearest)
                 node_annotations.observe(self.node)
-                _started = (self, *_started) if self.nearest else (*_started, self)
+                started = (self, *started) if self.nearest else (*started, self)
 
     def stop(self):
-        global _started
+        global started
         with _lock:
             self.count -= 1
             if self.count == 0:
                 executor.unobserve(self.kernel)
                 node_annotations.unobserve(self.node)
-                _started = tuple(each for each in _started if each is not self)
+                started = tuple(each for each in started if each is not self)
 
     def wanted(self) -> bool:
         """Whether to look, here and now."""
@@ -71,7 +71,7 @@ class Watch:
 
 def watch(run) -> tuple[Watch, ...]:
     """Those who look on at a backward pass that begins here and now."""
-    wanted = tuple([each for each in _started if each.wanted()])
+    wanted = tuple([each for each in started if each.wanted()])
     for each in wanted:
         each.begin(run)
     return wanted

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...core import executor
-from ...tape.tensor import Tensor, edge_of, wrap
+from ...tape.tensor import Tensor, current, edge_of, wrap
 from ..graph import GradientEdge
 from .torch_function import stands_for_tensor
 
 
 def outputs_of(tensors) -> tuple:
     """The tensors and edges that gradients start from, as a tuple."""
+    if type(tensors) is Tensor:
+        return (tensors,)
     outputs = sequence(tensors)
     for output in outputs:
         if not _is_place(output):
@@ -40,6 +42,11 @@ def inputs_of(inputs, function: str):
     return names, wanted
 
 
+def is_overridden(values) -> bool:
+    """Whether the `__torch_function__` of one of the values is to handle the call."""
+    return any(type(value) is not Tensor and stands_for_tensor(value) for value in values)
+
+
 def _is_place(value) -> bool:
     return isinstance(value, Tensor | GradientEdge) or stands_for_tensor(value)
 
@@ -57,14 +64,16 @@ def edge(tensor):
 
 
 def edges_of_outputs(outputs) -> list:
+    edges = []
     for position, output in enumerate(outputs):
-        if isinstance(output, Tensor) and not output._requires_grad:
+        if isinstance(output, Tensor) and not current(output)._tracked:
             raise RuntimeError(
                 f"element {position} of tensors does not require grad and does not have a grad_fn: "
                 f"it has shape {list(output.shape)}, and nothing it was computed from requires "
                 "grad, or it was computed under no_grad"
             )
-    return [edge(output) for output in outputs]
+        edges.append(edge(output))
+    return edges
 
 
 def edges_of_inputs(inputs, complaint: str) -> list:
@@ -77,6 +86,8 @@ def edges_of_inputs(inputs, complaint: str) -> list:
 
 def gradients_of(outputs, given) -> list:
     """A gradient for each output, ones by default, each checked against its output."""
+    if given is None:
+        return list(map(_ones, outputs))
     pairs = zip(outputs, _given(outputs, given), strict=True)
     return [_gradient(position, *pair) for position, pair in enumerate(pairs)]
 
@@ -93,9 +104,9 @@ def _given(outputs, given) -> tuple:
 
 
 def _gradient(position, output, gradient):
-    aval = _aval(output)
     if gradient is None:
-        return _ones(output, aval)
+        return _ones(output)
+    aval = _aval(output)
     _check(position, aval, gradient)
     if gradient.shape != aval.shape:
         raise RuntimeError(
@@ -147,19 +158,20 @@ def _check(position, aval, gradient):
         )
 
 
-def _ones(output, aval):
-    if isinstance(output, Tensor) and not output._requires_grad:
+def _ones(output):
+    if isinstance(output, Tensor) and not current(output)._tracked:
         return None  # `edges_of_outputs` says what is wrong
+    aval = _aval(output)
+    if aval.is_real_scalar:
+        return wrap(executor.filled(aval, 1), aval)
     if aval.shape.numel() != 1:
         raise RuntimeError(
             "grad can be implicitly created only for scalar outputs, not for one of shape "
             f"{list(aval.shape)}: pass its gradient, or reduce it with sum() or mean() first"
         )
-    if not aval.dtype.is_floating_point:
-        raise RuntimeError(
-            f"grad can be implicitly created only for real scalar outputs but got {aval.dtype}"
-        )
-    return wrap(executor.filled(aval, 1), aval)
+    raise RuntimeError(
+        f"grad can be implicitly created only for real scalar outputs but got {aval.dtype}"
+    )
 
 
 def _aval(output):

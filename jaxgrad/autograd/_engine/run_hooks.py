@@ -12,19 +12,6 @@ from ...tape.node import leaf_lock
 from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state
 
 
-def concerns_leaf(run, leaf: Tensor, gradient) -> bool:
-    """Whether more is to be done at a leaf, whose node has no hooks, than to accumulate."""
-    state = leaf._leaf
-    return (
-        gradient is None
-        or run.logs
-        or not (
-            state is None
-            or (state.hooks is None and state.post_hooks is None and state.grad_dtype is OWN_DTYPE)
-        )
-    )
-
-
 def at_leaf(run, leaf: Tensor, gradient):
     """A leaf's gradient, of the dtype that the leaf wants, after the leaf's hooks."""
     state = leaf._leaf

@@ -1,19 +1,24 @@
-"""A call of a Function: its `forward`, the node it leaves, and the run of its `backward`.
+"""A call of a Function: it runs `forward`, makes the call's node, and runs `backward`.
 
-`forward` runs without being recorded, and its outputs get the call's node for their history. What
-it computed on the way from inputs that require grad is marked (`modes.MARK`): if such a tensor was
-saved, a second derivative needs its history, and `forward` runs once more, recorded.
+`forward` runs unrecorded, and its outputs get the call's node as their `grad_fn`. The mode `MARK`
+marks the intermediate results that depend on inputs that require grad. If `forward` saves such a
+result, a second derivative needs its history, and `forward` runs again, recorded.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 
 import jax
 
 from ... import ops
 from ...core import executor
+from ...core.tracebacks import users_stacklevel
+from ...storage.alias import assign
+from ...storage.creation_meta import FUNCTION, FUNCTION_SEVERAL
+from ...storage.inplace_check import permit
 from ...tape import (
     dual_level,
     interception,
@@ -21,40 +26,47 @@ from ...tape import (
     untracked_reason,
     version_counter,
 )
-from ...tape.mode import INFERENCE, MARK, PLAIN, RECORD, current_mode, is_grad_enabled, off
+from ...tape.mode import (
+    INFERENCE,
+    MARK,
+    PLAIN,
+    RECORD,
+    current_mode,
+    is_grad_enabled,
+    off,
+    switch,
+)
 from ...tape.node import FREED, SECOND_TIME, Node, next_sequence_number
 from ...tape.record import refuse_inference
-from ...tape.tensor import INFERENCE_TENSOR, Tensor, current, known_edge_of
-from . import user_rules
-from .ctx_attributes import put_aside, reserved
+from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, known_edge_of, wrap
 from .forward_ad import move, moving
-from .outputs import Outputs
 from .saved_variables import Saved, SavedOutput, refuse_attributes, sever
-from .user_rules import gradients_of, has_setup
+from .user_rules import Rules, gradients_of, has_setup, put_aside, reserved
 
 CONSUMED = object()
 
 
 class FunctionNode(Node):
-    """The node of a Function's call, which is also the call's `ctx`.
+    """The node of a Function's call; it is also the call's `ctx`.
 
-    Names without an underscore are the author's to set, whatever they are (function_names.py).
+    The author may set any attribute of `ctx` that does not begin with an underscore.
+    `user_rules.put_aside` moves those away that the node itself needs.
     """
 
     edges, extras, output_count, sequence = (), None, 0, 0
     to_save = saved_for_forward = dirty_tensors = non_differentiable = None
     materialize_grads = True
     needs_input_grad = ()
-    _saved = ()  # what `backward` finds in `saved_tensors`: `Saved` or None each
-    _in_jvp = False  # whether they are for the moment those of `save_for_forward`
-    _again = None  # the arguments, where `forward` must run again for a second derivative
+    _saved = ()  # the entries of `saved_tensors`, each `Saved` or None
+    _in_jvp = False  # whether `_saved` now has the tensors of `save_for_forward`
+    _again = None  # the arguments, if `forward` must run again for a second derivative
     _args = None  # the arguments, during the call
-    _tensors = ()  # of each argument whether it is a tensor
-    _inputs = ()  # of each that needs a gradient the abstract value
-    _avals = ()  # of each output the abstract value, None for what is no tensor
+    _tensors = ()  # for each argument, whether it is a tensor
+    _inputs = ()  # the abstract values of the arguments that need a gradient
+    _avals = ()  # the abstract value of each output, None if it is not a tensor
     _moving = False  # whether an argument had a tangent
-    _checks = None  # the versions of what is saved, where they are to be checked
-    _authors = None  # attributes of the author's that are put aside: see function_names.py
+    _checks = None  # the versions of the saved tensors, under strict_versions
+    _authors = None  # the author's attributes under reserved names, see put_aside
     _reserved = frozenset()
 
     def name(self) -> str:
@@ -75,14 +87,18 @@ class FunctionNode(Node):
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What `save_for_backward` was given. Raises RuntimeError once it is freed."""
+        """The tensors that were given to `save_for_backward`.
+
+        Raises RuntimeError after a backward pass has freed them. With
+        `clear_saved_tensors_on_access` they can be read only once.
+        """
         saved = self._saved
         if saved is FREED:
             raise RuntimeError(f"{SECOND_TIME} This is {self.name()}")
         if saved is CONSUMED:
             raise RuntimeError(
                 "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True: "
-                f"{self.name()} has read them before"
+                f"{self.name()} has already read them"
             )
         if self._checks is not None:
             self._checks.check(self.name())
@@ -95,7 +111,7 @@ class FunctionNode(Node):
         return found
 
     def _with_history(self, saved):
-        """What was saved, what was computed on the way by a `forward` that is recorded."""
+        """The saved tensors; intermediate results come from a recorded run of `forward`."""
         if not any(each is not None and each.derived for each in saved):
             return tuple([None if each is None else each.tensor(self) for each in saved])
         return tuple(
@@ -110,7 +126,7 @@ class FunctionNode(Node):
         return () if self._saved in (FREED, CONSUMED) else self._saved
 
     def run(self, run, gradients):
-        """The author's `backward`, as the engine runs it."""
+        """Run the author's `backward` for the engine."""
         if run.create_graph:
             sever(self)
         elif self._moving and dual_level.is_any_begun():
@@ -121,9 +137,10 @@ class FunctionNode(Node):
         return results[0] if len(results) == 1 else results
 
     def _checked(self, found):
-        """What `backward` gave: for each edge a gradient of its input's shape and dtype, or None.
+        """The gradients that `backward` returned, one for each edge, in the shape and dtype of the
+        input.
 
-        Raises RuntimeError for what cannot be one.
+        Raises RuntimeError for a wrong number, type or shape.
         """
         found = found if isinstance(found, tuple) else (found,)
         needs, inputs, results = self.needs_input_grad, self._inputs, []
@@ -145,8 +162,8 @@ class FunctionNode(Node):
         if len(found) < count or any(extra is not None for extra in found[count:]):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected "
-                f"{count}, got {len(found)}): one for each argument of forward, None for what has "
-                "none"
+                f"{count}, got {len(found)}): return one for each argument of forward, None for an "
+                "argument without gradient"
             )
 
     def _check_kind(self, gradient, position):
@@ -162,7 +179,7 @@ class FunctionNode(Node):
             )
 
     def _conformed(self, gradient, aval, index):
-        """A gradient summed to its input's shape, in its dtype."""
+        """A gradient, summed to the shape of its input and cast to its dtype."""
         shape, wanted = gradient.shape, aval.shape
         lead = len(shape) - len(wanted)
         pairs = list(zip(shape[max(lead, 0) :], wanted, strict=False))
@@ -192,9 +209,9 @@ FunctionNode._reserved = reserved(FunctionNode, AUTHORS)
 
 @functools.lru_cache(maxsize=1024)
 def _signature(cls):
-    """The signature of a `forward`, without `ctx`, and the defaults of what it takes by position.
+    """The signature of `forward` without `ctx`, and the defaults of its positional parameters.
 
-    Nothing is taken by name alone: a tensor that came so would have no gradient.
+    Keyword-only parameters are left out: a tensor passed through one would get no gradient.
     """
     signature = inspect.signature(cls.forward)
     named = list(signature.parameters.values())[0 if has_setup(cls) else 1 :]
@@ -205,7 +222,7 @@ def _signature(cls):
 
 
 def bound(cls, args, kwargs):
-    """The arguments of a call, all by position; with `setup_context`, defaults included."""
+    """The arguments of a call as positional arguments; with `setup_context`, defaults included."""
     if not kwargs and not has_setup(cls):
         return args
     signature, defaults = _signature(cls)
@@ -222,7 +239,7 @@ def apply(cls, args):
 
 
 def begin(cls, args):
-    """The outputs of a call, as `forward` gave them, and its node."""
+    """Call a Function; returns its outputs and its node."""
     ctx, now = cls._backward_cls(), current_mode.get()
     tensors, needs, edges, inputs, before = [], [], [], [], []
     for argument in args:
@@ -238,7 +255,7 @@ def begin(cls, args):
     ctx.needs_input_grad = tuple(needs)
     recorded = bool(edges)
     if recorded:
-        number = next_sequence_number()  # higher than those of the leaves' new nodes
+        number = next_sequence_number()  # after `known_edge_of`, which may make nodes of leaves
     moved = () if interception.tangents is None or now >= INFERENCE else moving(args)
     output = forward(cls, ctx, args, recorded or bool(moved), now)
     if not ctx._reserved.isdisjoint(ctx.__dict__):
@@ -262,7 +279,7 @@ def begin(cls, args):
 
 
 def finished(ctx, args, output, recorded):
-    """What the caller gets for what `forward` returned."""
+    """The outputs that the caller of `apply` gets."""
     if recorded and is_new(ctx, output, args):
         ctx._avals, ctx.output_count = (output._aval,), 1
         output._tracked, output._node, output._nr = True, ctx, 0
@@ -273,7 +290,10 @@ def finished(ctx, args, output, recorded):
 
 
 def is_new(ctx, output, args) -> bool:
-    """Whether an output is one differentiable tensor of its own, as most are."""
+    """Whether the output is a single differentiable tensor that shares no memory with an input.
+
+    Most calls return one. They need no `Outputs`.
+    """
     return (
         isinstance(output, Tensor)
         and output._alias is None
@@ -286,7 +306,7 @@ def is_new(ctx, output, args) -> bool:
 
 
 def forward(cls, ctx, args, recorded, now):
-    """Run the author's `forward`, with grad mode off."""
+    """Run the author's `forward` with grad mode off."""
     inside = MARK if recorded or now == MARK else PLAIN
     within = INFERENCE if now >= INFERENCE else inside
     if not executor.observers:
@@ -296,14 +316,14 @@ def forward(cls, ctx, args, recorded, now):
 
 
 def run_forward(cls, ctx, args, within, turned_off):
-    """`forward` in the mode `within`, in which switching grad mode off leads to `turned_off`."""
+    """Run `forward` in the mode `within`, where `no_grad` switches to `turned_off`."""
     before, outer, seen = current_mode.get(), off.get(), None
     current_mode.set(within)
     off.set(turned_off)
     if interception.tangents is not None and within != RECORD and dual_level.is_any_begun():
-        seen = dual_level.hide()  # the tangents are the author's business
+        seen = dual_level.hide()  # `jvp` computes the tangents
     try:
-        if cls.setup_context is user_rules.BASE.setup_context:
+        if cls.setup_context is Rules.setup_context:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)
         cls.setup_context(ctx, args, output)
@@ -316,10 +336,10 @@ def run_forward(cls, ctx, args, within, turned_off):
 
 
 def recomputed(ctx) -> list:
-    """The tensors that a call saved, computed again by a `forward` that is recorded.
+    """The tensors that a call saved, from a recorded run of its `forward`.
 
-    Raises RuntimeError where it does not come to the same, by drawing random numbers, say: the
-    history of what was saved is then not to be had.
+    Raises RuntimeError if this run gives other values than the first, for example because `forward`
+    draws random numbers: the history of the saved tensors is then unknown.
     """
     cls, again = ctx._forward_cls, type(ctx)()
     given = arguments(ctx) if ctx._again is None else ctx._again
@@ -329,9 +349,9 @@ def recomputed(ctx) -> list:
     found = list((again.saved_for_forward if ctx._in_jvp else again.to_save) or ())
     if len(found) != len(ctx._saved) or not all(map(_same, found, ctx._saved)):
         raise RuntimeError(
-            f"{ctx.name()} saved an intermediate result of its forward, and running forward once "
-            "more gave another: without its history the second derivative would be wrong. Return "
-            "it as an output, or compute it in backward from what was saved"
+            f"{ctx.name()} saved an intermediate result of its forward, and a second run of "
+            "forward gave another value: without its history the second derivative would be wrong. "
+            "Return it as an output, or compute it in backward from the saved inputs"
         )
     return found
 
@@ -343,7 +363,7 @@ def _same(tensor, saved) -> bool:
         return True
     before = saved.array if saved.packed is None else saved.packed.tensor()._array
     if isinstance(before, jax.core.Tracer) or isinstance(tensor._array, jax.core.Tracer):
-        return tensor.shape == saved.aval.shape  # nothing random can be drawn in a trace
+        return tensor.shape == saved.aval.shape  # a trace draws no random numbers
     with jax.enable_x64(True):
         return tensor.shape == saved.aval.shape and bool(
             jax.numpy.array_equal(tensor._array, before, equal_nan=True)
@@ -351,8 +371,9 @@ def _same(tensor, saved) -> bool:
 
 
 def keep(ctx, output, made, before):
-    """Keep what `save_for_backward` was given. `before`: the arrays of the inputs that need a
-    gradient, as they were when `forward` began.
+    """Save the tensors that were given to `save_for_backward`.
+
+    before: the arrays of the inputs that need a gradient, as they were before `forward` ran.
     """
     values, made = (output, made) if isinstance(output, tuple) else ((output,), (made,))
     numbers = {id(value): i for i, value in enumerate(values) if isinstance(value, Tensor)}
@@ -377,7 +398,7 @@ def keep(ctx, output, made, before):
 
 
 def arguments(ctx, before=()) -> list:
-    """The arguments of a call, for `forward` to run again on what it was given."""
+    """The arguments of a call, saved so that `forward` can run on them again."""
     found, places = [], iter(zip(before, ctx.edges, strict=False))
     for argument, needed in zip(ctx._args, ctx.needs_input_grad, strict=True):
         saved = Saved(argument) if isinstance(argument, Tensor) else argument
@@ -385,3 +406,105 @@ def arguments(ctx, before=()) -> list:
             saved.array, saved.edge = next(places)
         found.append(saved)
     return found
+
+
+# outputs
+
+
+class Outputs:
+    """The outputs of a call, made ready for the caller: history, views, inputs written in place."""
+
+    def __init__(self, ctx, args, values, recorded):
+        self.ctx, self.values, self.recorded = ctx, values, recorded
+        self.args = {id(argument) for argument in args if isinstance(argument, Tensor)}
+        self.dirty = {id(tensor) for tensor in ctx.dirty_tensors or ()}
+        self.constant = {id(tensor) for tensor in ctx.non_differentiable or ()}
+        self.count = sum(isinstance(value, Tensor) for value in values)
+        self.seen = set()
+        if self.dirty:
+            self.check_dirty(args)
+
+    def check_dirty(self, args):
+        if self.dirty - {id(value) for value in self.values}:
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as "
+                "output. The inputs that are modified inplace must all be outputs of the Function."
+            )
+        if self.dirty - self.args:
+            warnings.warn(
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
+                "have been mutated should be passed to ctx.mark_dirty().",
+                UserWarning,
+                stacklevel=users_stacklevel(),
+            )
+        for argument in args:
+            is_view = id(argument) in self.dirty and argument._base is not None
+            if is_view and self.count > 1 and self.recorded:
+                raise RuntimeError(
+                    "If your Function modifies inplace an input that is a view of another Tensor, "
+                    "your Function cannot return more than one Tensor. This is not supported by "
+                    "the current autograd engine. You should either make sure the input is not a "
+                    "view (using .clone() for example) or make your Function only return one "
+                    "Tensor: "
+                    f"{self.ctx.name()} returns {self.count}"
+                )
+
+    def finished(self):
+        values = [value if isinstance(value, Tensor) else None for value in self.values]
+        self.ctx._avals = tuple([None if value is None else value._aval for value in values])
+        self.ctx.output_count = len(values)
+        return tuple([self.output(number) for number in range(len(values))])
+
+    def output(self, number):
+        value = self.values[number]
+        if not isinstance(value, Tensor):
+            return value
+        constant = id(value) in self.constant or not value._aval.differentiable
+        if id(value) in self.args and id(value) in self.dirty:
+            return self.written(value, number, constant)
+        if id(value) in self.args or id(value) in self.seen:
+            value = self.shown_again(value, constant)
+        self.seen.add(id(value))
+        if self.recorded:
+            self.give_history(value, number, constant)
+        elif value._node is DERIVED and current_mode.get() != MARK:
+            value._node = None
+        return value
+
+    def written(self, value, number, constant):
+        """An input that `forward` wrote to: the same tensor, with the call as its history."""
+        if not self.recorded or constant:
+            version_counter.counter_of(value).count()
+            return value.detach() if value._requires_grad else value
+        permit_dirty(self.ctx, [value])
+        permit(self.ctx.name(), value, True)
+        assign(value, wrap(value._array, value._aval, True, self.ctx, number), True)
+        return value
+
+    def shown_again(self, value, constant):
+        """A new tensor for an input that `forward` returned unchanged."""
+        before = switch(current_mode.get() if current_mode.get() >= INFERENCE else PLAIN)
+        try:
+            return value.detach() if constant else ops.alias(value)
+        finally:
+            switch(before)
+
+    def give_history(self, value, number, constant):
+        if value._node is INFERENCE_TENSOR:
+            return
+        value._tracked = not constant
+        value._node, value._nr = (None, 0) if constant else (self.ctx, number)
+        alias = value._alias
+        if alias is not None and alias.base is not None:
+            alias.made = FUNCTION if self.count == 1 else FUNCTION_SEVERAL
+
+
+def permit_dirty(ctx, tensors):
+    """Raise RuntimeError if one of `tensors` is a leaf that requires grad."""
+    recorded = current_mode.get() == MARK or is_grad_enabled()
+    for tensor in tensors:
+        if recorded and tensor._requires_grad and tensor.is_leaf:
+            raise RuntimeError(
+                "a leaf Variable that requires grad has been used in an in-place operation. "
+                f"{ctx.name()} writes to a leaf of shape {list(tensor.shape)}"
+            )

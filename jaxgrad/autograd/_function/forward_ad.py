@@ -1,4 +1,4 @@
-"""Forward mode through a Function: by its `jvp`, or by its `backward`, transposed."""
+"""Forward mode through a Function: its `jvp`, or the transpose of its `backward`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from .user_rules import (
 
 
 def moving(args) -> list:
-    """The levels at which arguments have tangents, the outermost first, each with what they have
-    there.
-    """
+    """The levels at which arguments have tangents, outermost first, with these tangents."""
     if interception.tangents is None or not enabled.get():
         return []
     tensors = [a for a in args if isinstance(a, Tensor)]
@@ -37,7 +35,7 @@ def moving(args) -> list:
 
 
 def move(ctx, made, moved):
-    """Give the outputs of a call the tangents that those of its arguments lead to."""
+    """Give the outputs of a call their tangents."""
     cls = ctx._forward_cls
     views = [_is_view(ctx, output) for output in made]
     for output, is_view in zip(made, views, strict=True):
@@ -74,9 +72,9 @@ def _check_view(value, given):
 
 
 def _transposed(ctx, given) -> list:
-    """The tangents of the outputs that `backward` implies, which is linear in its gradients.
+    """The tangents of the outputs, as the transpose of `backward`.
 
-    Raises NotImplementedError where it is not, or is not recorded, and so cannot be transposed.
+    Raises NotImplementedError if `backward` is not linear in its gradients, or is not recorded.
     """
     if not has_backward(ctx._forward_cls):
         raise NotImplementedError(no_jvp(ctx._forward_cls, "it has no backward"))
@@ -102,17 +100,17 @@ def _transposed(ctx, given) -> list:
             if gradient is not None
         ]
         if not all(gradient._requires_grad for gradient, _ in pairs):
-            why = "what its backward gives is not recorded"
+            why = "the results of its backward are not recorded"
             raise NotImplementedError(no_jvp(ctx._forward_cls, why))
         return _products(pairs, weights, before is RECORD)
     finally:
         switch(before)
         ctx.needs_input_grad, ctx._inputs = needed
-        ctx._saved = saved  # which may be cleared by reading it
+        ctx._saved = saved  # reading it may have cleared it
 
 
 def _products(pairs, weights, recorded):
-    """For each of the weights the gradient of what the gradients are multiplied by."""
+    """For each weight, the gradient of the inner product of the gradients with their tangents."""
     ends = [edge_of(weight) for weight in weights if weight is not None]
     run = PassTo(True, recorded, ends)
     roots = [edge_of(gradient) for gradient, _ in pairs]
@@ -136,11 +134,11 @@ def _refuse_others_than_linear(ctx, weights):
             if linearity.is_linear(gradients, *zeros):
                 return
     except (jax.errors.JAXTypeError, RuntimeError) as error:
-        cause = error  # it reads the numbers of a gradient
+        cause = error  # it reads the values of a gradient
     finally:
         switch(before)
         ctx._saved = saved
-    why = "its backward is not linear in the gradients that it is given"
+    why = "its backward is not linear in its gradients"
     raise NotImplementedError(no_jvp(ctx._forward_cls, why)) from cause
 
 

@@ -1,10 +1,11 @@
-"""A Function under JAX's own transformations: the author's rules for `jax.grad`, `jax.jvp`,
-`jax.vmap` and their nestings.
+"""A Function under JAX's transformations: the author's rules for `jax.grad`, `jax.jvp`, `jax.vmap`
+and their nestings.
 
-As every operator (`core/primitive.py`), a call is a `jax.custom_jvp` whose tangent map is one
-linear primitive: evaluated, it is the author's `jvp`, transposed, the author's `backward`. Its
-residuals are the inputs and the outputs; `forward` is traced again on them, and what it saves of
-its inputs and outputs is theirs, so that a second derivative goes by the author's rules too.
+A call is a `jax.custom_jvp`, as every operator is (`core/primitive.py`). Its tangent map is one
+linear primitive: evaluated, it runs the author's `jvp`; transposed, the author's `backward`. The
+residuals are the inputs and outputs. The rules trace `forward` again on them, and the inputs and
+outputs that it saves are the residuals themselves, so a second derivative runs the author's rules
+too.
 """
 
 from __future__ import annotations
@@ -24,21 +25,23 @@ from ...storage.alias import assign
 from ...tape.mode import PLAIN, RECORD, Draws, switch
 from ...tape.tensor import Tensor, wrap
 from . import call as function_call
-from . import ctx_attributes, linearity, nested_arrays, user_rules
+from . import linearity, user_rules
 from .saved_variables import Saved, SavedOutput
 
 
 class VmapInfo(NamedTuple):
-    """What `vmap` of a Function is told: how large the batch is, and how random numbers differ."""
+    """The first argument of a Function's `vmap`.
+
+    batch_size: the size of the mapped dimension.
+    randomness: how random numbers differ between examples; always "error".
+    """
 
     batch_size: int
     randomness: str
 
 
 def concerns(args) -> bool:
-    """Whether a call has JAX arrays among its arguments, or tensors that JAX may differentiate or
-    batch.
-    """
+    """Whether a call has JAX arrays, or tensors of tracers, among its arguments."""
     for argument in args:
         if isinstance(argument, Tensor):
             if argument._aval.mode != IMMEDIATE and not is_bare():
@@ -49,7 +52,7 @@ def concerns(args) -> bool:
 
 
 def apply(cls, args):
-    """Call a Function on tensors of tracers, or on JAX arrays: then the results are arrays too."""
+    """Call a Function on tensors of tracers, or on JAX arrays, for which it returns JAX arrays."""
     plain = not any(isinstance(argument, Tensor) for argument in args)
     given = tuple([wrap(_strong(a)) if isinstance(a, jax.Array) else a for a in args])
     if any(isinstance(a, Tensor) and isinstance(a._array, jax.core.Tracer) for a in given):
@@ -64,8 +67,8 @@ def apply(cls, args):
 
 
 def _traced(cls, given):
-    """A call on tensors, of which JAX has the author's rules."""
-    call = Call(cls, given)
+    """Call a Function on tracers, with the author's rules attached for JAX."""
+    call = CallOnArrays(cls, given)
     arrays = call.function(*call.arrays(given))
     with call.draws.again():
         output, ctx = function_call.begin(cls, given)
@@ -83,15 +86,15 @@ def _traced(cls, given):
 
 
 def _strong(array):
-    """An array of its dtype, where JAX made it of a Python number."""
+    """The array without a weak type."""
     return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
 
 
-class Call:
-    """A Function with all of its arguments but the arrays: a function of arrays.
+class CallOnArrays:
+    """A Function with all its arguments but the arrays bound: a function of arrays.
 
-    The arrays are those of tensors given by position, and after them those in lists, tuples and
-    dicts, which have no gradient. Whenever `forward` runs it draws the same random numbers.
+    The arrays are those of positional tensors, then those inside of lists, tuples and dicts, which
+    get no gradient. Every run of `forward` draws the same random numbers.
     """
 
     def __init__(self, cls, args):
@@ -100,7 +103,7 @@ class Call:
         self.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
         self.tensors = tuple([isinstance(a, Tensor) for a in args])
         self.avals = tuple([args[i]._aval for i in self.positions])
-        self.nested = tuple(nested_arrays.arrays_in(self.arguments))
+        self.nested = tuple(arrays_in(self.arguments))
         self.differentiable = ()
 
     def arrays(self, args):
@@ -108,24 +111,25 @@ class Call:
         return [*[args[i]._array for i in self.positions], *self.nested]
 
     def filled(self, arrays) -> list:
-        """The arguments, but for the tensors given by position, with these arrays in them."""
-        return nested_arrays.replaced(list(self.arguments), iter(arrays[len(self.positions) :]))
+        """The arguments with these arrays inside of containers; positional tensors stay None."""
+        return replaced(list(self.arguments), iter(arrays[len(self.positions) :]))
 
     def run(self, arrays, mask, results=None):
-        """The outputs of `forward` on these arrays, and its `ctx`.
+        """Run `forward` on arrays; returns its outputs and its `ctx`.
 
-        mask: which of them have a gradient; results: the arrays that the outputs are known to be.
+        mask: which arrays have a gradient.
+        results: the arrays of the outputs, if they are known.
         """
         args, needs = self.filled(arrays), [False] * len(self.arguments)
         for position, array, needed in zip(self.positions, arrays, mask, strict=False):
-            # JAX differentiates Python's numbers as they are
+            # JAX passes Python numbers as they are
             args[position] = wrap(_strong(jnp.asarray(array)), None, needed)
             needs[position] = needed
         ctx = self.cls._backward_cls()
         ctx.needs_input_grad, args = tuple(needs), tuple(args)
         with self.draws.again():
             output = function_call.run_forward(self.cls, ctx, args, PLAIN, PLAIN)
-        ctx_attributes.put_aside(ctx)
+        user_rules.put_aside(ctx)
         ctx._tensors, ctx._args = self.tensors, args
         ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
         outputs = output if isinstance(output, tuple) else (output,)
@@ -155,7 +159,7 @@ class Call:
 
     @functools.cached_property
     def function(self):
-        """The value with the author's rules, for JAX to differentiate and to batch."""
+        """The value with the author's rules, which JAX can differentiate and batch."""
         value = renamed(self.value, self.cls.__name__)
         if user_rules.has_vmap(self.cls):
             value = jax.custom_batching.custom_vmap(value)
@@ -165,9 +169,9 @@ class Call:
         return function
 
     def batched(self, axis_size, in_batched, *arrays):
-        """The author's `vmap`, as JAX calls it: batches come first."""
+        """The batching rule that JAX calls: the author's `vmap`, batch dimensions first."""
         args, flags = self.filled(arrays), iter(in_batched[len(self.positions) :])
-        dims = [nested_arrays.marked(argument, flags) for argument in self.arguments]
+        dims = [marked(argument, flags) for argument in self.arguments]
         for position, array, flag in zip(self.positions, arrays, in_batched, strict=False):
             args[position], dims[position] = wrap(array), 0 if flag else None
         found = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
@@ -177,7 +181,7 @@ class Call:
         return tuple(moved), tuple(dim is not None for _, dim in pairs)
 
     def jvp(self, primals, tangents):
-        """The rule JAX calls: outputs, and their tangents as one linear map of those that move."""
+        """The tangent rule that JAX calls: outputs, and tangents as one linear map."""
         outputs = self.function(*primals)
         mask = tuple(
             aval.differentiable and not isinstance(t, jax.custom_derivatives.SymbolicZero)
@@ -186,14 +190,15 @@ class Call:
         found = [_zero_tangent(output) for output in outputs]
         if any(mask) and self.differentiable:
             moving = [t for t, flag in zip(tangents, mask, strict=False) if flag]
-            results = tangent_map.apply_tangent_map(_Map(self, mask), primals, outputs, moving)
+            linear = _TangentOfCall(self, mask)
+            results = tangent_map.apply_tangent_map(linear, primals, outputs, moving)
             for position, tangent in zip(self.differentiable, results, strict=True):
                 found[position] = tangent
         return outputs, tuple(found)
 
 
 def _saved(tensor, numbers):
-    """An entry of `saved_tensors`: an output is the array that is known to be its own."""
+    """An entry of `saved_tensors`; an output is the residual that holds its array."""
     if tensor is None:
         return None
     array = numbers.get(id(tensor))
@@ -206,14 +211,12 @@ def _zero_tangent(output):
     return np.zeros(output.shape, jax.dtypes.float0)
 
 
-class _Map:
-    """The derivative of a call as a linear map, from tangents of the inputs that `mask` names; see
-    `core/tangent_map.py`.
-    """
+class _TangentOfCall:
+    """The tangent map of a call, for the inputs in `mask`; see `core/tangent_map.py`."""
 
     is_reused, takes_none = False, True
 
-    def __init__(self, call: Call, mask):
+    def __init__(self, call: CallOnArrays, mask):
         self.call, self.mask = call, mask
         self.positions, self.numbers = call.differentiable, call.numbers
         self.outputs = [call.outputs[i] for i in self.positions]
@@ -241,9 +244,10 @@ class _Map:
         )
 
     def derived(self, saved, tangents):
-        """The tangents that `backward` implies: it is linear in its gradients, and transposed.
+        """The tangents, as the transpose of the author's `backward`.
 
-        Raises NotImplementedError where it is not linear, or not there.
+        Raises NotImplementedError if there is no `backward`, or if it is not linear in its
+        gradients.
         """
         zeros = tuple([jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs])
         if not user_rules.has_backward(self.call.cls):
@@ -253,7 +257,7 @@ class _Map:
             return self.transpose(saved, given)
 
         if not self.is_linear(transpose, zeros):
-            why = "its backward is not linear in the gradients that it is given"
+            why = "its backward is not linear in its gradients"
             raise NotImplementedError(user_rules.no_jvp(self.call.cls, why))
         return jax.vjp(transpose, *zeros)[1](tuple(tangents))
 
@@ -267,7 +271,7 @@ class _Map:
     def transpose(self, saved, cotangents):
         if not user_rules.is_once_differentiable(self.call.cls):
             return self.backward(saved, cotangents)
-        # what was saved must not move; the results are as linear in the gradients as ever
+        # The residuals must not move; the results stay linear in the gradients.
         still = tuple(map(jax.lax.stop_gradient, saved))
         return _once(self.call.cls.__name__)(tuple(saved), self.backward(still, cotangents))
 
@@ -287,7 +291,7 @@ class _Map:
 
 @contextmanager
 def with_grad():
-    """Grad mode on, as in a pass with `create_graph`: JAX may differentiate what a rule gives."""
+    """Switch grad mode on, as `create_graph` does: JAX may differentiate a rule's results."""
     before = switch(RECORD)
     try:
         yield
@@ -296,7 +300,7 @@ def with_grad():
 
 
 def _once(name):
-    """The identity of its second argument, which refuses to be differentiated in its first."""
+    """The identity of its second argument; differentiating it in its first raises RuntimeError."""
 
     @jax.custom_jvp
     def guarded(saved, results):
@@ -318,3 +322,46 @@ def _is_symbolic_zero(value) -> bool:
 
 def _instantiated(tangent):
     return jnp.zeros(tangent.shape, tangent.dtype) if _is_symbolic_zero(tangent) else tangent
+
+
+# arrays inside of lists, tuples and dicts, each of which is one argument
+
+
+def arrays_in(value):
+    """Yield the traced arrays of the tensors and JAX arrays inside of a value, in order."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from arrays_in(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from arrays_in(item)
+    elif _is_traced(value):
+        yield value._array if isinstance(value, Tensor) else value
+
+
+def replaced(value, supply):
+    """The value with its traced arrays replaced by those of an iterator."""
+    if not any(True for _ in arrays_in(value)):
+        return value
+    if isinstance(value, dict):
+        return type(value)((name, replaced(item, supply)) for name, item in value.items())
+    if isinstance(value, list | tuple):
+        items = [replaced(item, supply) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return wrap(next(supply)) if isinstance(value, Tensor) else next(supply)
+
+
+def marked(value, flags):
+    """The structure of a value, with 0 or None for each traced array by the next flag."""
+    if not any(True for _ in arrays_in(value)):
+        return None
+    if isinstance(value, dict):
+        return {name: marked(item, flags) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([marked(item, flags) for item in value])
+    return 0 if next(flags) else None
+
+
+def _is_traced(value) -> bool:
+    array = value._array if isinstance(value, Tensor) else value
+    return isinstance(array, jax.core.Tracer)

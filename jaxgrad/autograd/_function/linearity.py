@@ -1,7 +1,8 @@
-"""Whether a function on arrays is linear, found in the program that JAX traces of it.
+"""A test whether a function of arrays is linear, by its jaxpr.
 
-Each value of the program is zero, or constant, or linear in the inputs, or something else; what an
-operator makes of such values is known for those that a linear function is built of.
+Each value of the jaxpr is zero, constant, linear in the inputs, or something else. The tables below
+say how the primitives that linear functions are made of map these states. Any other primitive makes
+"something else" from a value that is not constant, so the test has no false positives.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from jax.extend.core import Literal
 
 ZERO, CONSTANT, LINEAR, OTHER = range(4)
 
-# linear in the first operand; the rest says where or how
+# primitives that are linear in the first operand; the others are indices and shapes
 MOVES = ("broadcast_in_dim", "dynamic_slice", "expand_dims", "gather", "reshape", "rev", "slice")
 PARTS = ("conj", "convert_element_type", "copy", "copy_p", "imag", "real", "split", "squeeze")
 SUMS = ("cumsum", "div", "fft", "neg", "psum", "reduce_sum", "reduce_window_sum", "transpose")
 PLACES = ("device_put", "optimization_barrier", "scatter-mul", "scatter_mul", "sharding_constraint")
 FIRST = frozenset((*MOVES, *PARTS, *SUMS, *PLACES))
-# linear in these operands together
+# primitives that are linear in these operands together
 TOGETHER = {
     "add": (0, 1),
     "add_any": (0, 1),
@@ -31,14 +32,17 @@ TOGETHER = {
     "scatter-add": (0, 2),
     "scatter_add": (0, 2),
 }
-# linear in each of two operands
+# primitives that are linear in each of two operands
 PRODUCTS = frozenset(["mul", "dot_general", "conv_general_dilated"])
-# programs inside of the program, by the name of the parameter
+# parameters of primitives that are jaxprs
 INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 
 def is_linear(function, *zeros) -> bool:
-    """Whether a function of arrays is linear in them; `zeros`: such arrays."""
+    """Whether a function of arrays is linear in them.
+
+    zeros: arrays of the shapes and dtypes of its arguments.
+    """
     program = jax.make_jaxpr(function)(*zeros)
     found = _run(program.jaxpr, program.consts, [LINEAR] * len(zeros))
     return all(state in (ZERO, LINEAR) for state in found)
@@ -51,7 +55,7 @@ def _of_constant(value):
 
 
 def _run(program, constants, given):
-    """What the outputs of a program are, for inputs of which it is known."""
+    """The states of the outputs of a jaxpr, from those of its inputs."""
     states = dict(zip(program.constvars, map(_of_constant, constants), strict=True))
     states |= zip(program.invars, given, strict=True)
 
@@ -96,7 +100,7 @@ def _output(name, equation, operands):
 
 
 def _together(name, count) -> tuple[int, ...]:
-    """The operands that an operator is linear in, taken together."""
+    """The positions of the operands in which, taken together, a primitive is linear."""
     if name == "select_n":
         return tuple(range(1, count))
     if name == "concatenate" or name in PRODUCTS:
@@ -105,7 +109,7 @@ def _together(name, count) -> tuple[int, ...]:
 
 
 def _either(first, second):
-    """What is the one or the other."""
+    """The state of a value that is the first or the second."""
     if first == second:
         return first
     states = {first, second}
@@ -145,9 +149,7 @@ def _scanned(equation, operands):
 
 
 def _sizes(params):
-    """Where among a loop's operands the carried ones begin and end, None where JAX does not tell
-    as it did.
-    """
+    """The positions where a scan's carried operands begin and end; None for an unknown layout."""
     if "num_consts" in params:
         return params["num_consts"], params["num_consts"] + params["num_carry"]
     trees = getattr(params.get("ft_in"), "elts", ())  # from JAX 0.11 on: constants, carried, items

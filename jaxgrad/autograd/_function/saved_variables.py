@@ -1,22 +1,22 @@
-"""What a Function's call keeps for its `backward`, and how it is brought back with its history."""
+"""The tensors that a Function's call saves, and how it restores them with their history."""
 
 from __future__ import annotations
 
-import functools
 import types
 
 from ...core.view_ops import plain
 from ...tape import node_annotations
 from ...tape.dual import kept, restore
 from ...tape.node import Node
+from ...tape.object_walk import ObjectWalk
 from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, known_edge_of, wrap
 
 
 class Saved:
-    """A tensor that was saved: an input, or any other with a history of its own.
+    """A saved tensor that is not an output of the call.
 
-    `derived`: whether it was computed from the inputs on the way, and so has a history that nobody
-    recorded; `tangents`: those that it had.
+    derived: whether `forward` computed it from the inputs, so that its history was not recorded.
+    tangents: its tangents when it was saved.
     """
 
     __slots__ = ("array", "aval", "derived", "edge", "packed", "source", "tangents")
@@ -29,18 +29,21 @@ class Saved:
         self.tangents = kept(tensor) if tensor._aval.dual else None
 
     def pack(self, pair):
-        """Put it through saved-tensor hooks, and keep what they make of it."""
+        """Pass the tensor through saved-tensor hooks and keep their result in its place."""
         self.packed = node_annotations.pack(pair, wrap(self.array, self.aval))
         self.source = self.array = None
 
     def register_hooks(self, pack_hook, unpack_hook):
-        """Put it through a pair of hooks of its own. Raises RuntimeError where it has one."""
+        """Pass the tensor through its own pair of hooks.
+
+        Raises RuntimeError if it has a pair already.
+        """
         if self.packed is not None:
             raise RuntimeError(node_annotations.ONE_PAIR)
         self.pack(node_annotations.pair(pack_hook, unpack_hook))
 
     def tensor(self, ctx) -> Tensor:
-        """The tensor that was saved: itself if it still holds the value, else another that does."""
+        """The saved tensor: the same handle if it still holds the value, else a new one."""
         if self.packed is not None:
             return self.with_history(self.packed.tensor()._array, ctx)
         source = current(self.source)
@@ -55,7 +58,7 @@ class Saved:
 
 
 class SavedOutput(Saved):
-    """An output that was saved. It has the call for its history, which must not hold it."""
+    """A saved output. Its history is the call, which it does not hold: that would be a cycle."""
 
     __slots__ = ("number", "tracked")
 
@@ -74,16 +77,14 @@ class SavedOutput(Saved):
 
 
 def sever(ctx):
-    """Have the intermediate results that a call keeps as attributes refuse to be differentiated."""
+    """Make intermediate results that are attributes of `ctx` refuse to be differentiated."""
     for name, tensor in _intermediates(ctx):
         tensor._node, tensor._tracked = None, True
         tensor._leaf = _WithoutHistory(ctx.name(), name)
 
 
 def refuse_attributes(ctx):
-    """Raises RuntimeError where a call keeps intermediate results as attributes, whose tangents
-    nobody knows.
-    """
+    """Raise RuntimeError if an attribute of `ctx` is an intermediate result without tangent."""
     for name, _ in _intermediates(ctx):
         raise RuntimeError(LOST.format(ctx.name(), name, "tangent"))
 
@@ -93,54 +94,25 @@ def _intermediates(ctx):
         (name, tensor)
         for name, value in vars(ctx).items()
         if name != "saved_for_forward"
-        for tensor in _tensors_in(value)
-        if tensor._node is DERIVED
+        for tensor in _AttributeWalk().walk(value)
+        if isinstance(tensor, Tensor) and tensor._node is DERIVED
     ]
 
 
-def _tensors_in(value):
-    """The tensors that can be reached from a value through containers, objects and functions."""
-    seen, stack = {}, [value]
-    while stack and len(seen) < MOST_OBJECTS:
-        value = stack.pop()
-        if id(value) in seen or isinstance(value, Node | Saved | type | types.ModuleType):
-            continue
-        seen[id(value)] = value  # held, so that no other gets its id
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, list | tuple | set | frozenset):
-            stack.extend(value)
-        elif isinstance(value, dict):
-            stack.extend(value.values())
-        elif isinstance(value, types.FunctionType):
-            stack.extend(cell.cell_contents for cell in value.__closure__ or () if _is_full(cell))
-        elif isinstance(value, types.MethodType):
-            stack.append(value.__self__)
-        elif isinstance(value, functools.partial):
-            stack.extend((value.func, value.args, value.keywords))
-        elif hasattr(value, "__dict__"):
-            stack.append(vars(value))
+class _AttributeWalk(ObjectWalk):
+    """What an attribute of a call holds through containers, objects and closures."""
 
+    opaque = (Node, Saved, type, types.ModuleType)
 
-def _is_full(cell) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
-
-
-# how far attributes are looked through
-MOST_OBJECTS = 10_000
 
 LOST = (
-    "{} keeps an intermediate result of its forward as ctx.{}, and its {} is not known: the second "
-    "derivative would be wrong. Give it to ctx.save_for_backward instead"
+    "{} keeps an intermediate result of its forward as ctx.{}, whose {} is not known: the second "
+    "derivative would be wrong. Pass it to ctx.save_for_backward instead"
 )
 
 
 class _WithoutHistory(LeafState):
-    """In the place of a leaf's state, of an intermediate result whose history is not known."""
+    """The leaf state of an intermediate result whose history is unknown."""
 
     __slots__ = ("attribute", "owner")
 

@@ -1,22 +1,90 @@
-"""The rules that the author of a Function wrote: which there are, and what they give, checked."""
+"""The rules of a Function's author: which of them exist, and checked calls of them."""
 
 from __future__ import annotations
 
 from ...core import executor
+from ...tape.node import Extras
 from ...tape.tensor import Tensor, wrap
-from .ctx_attributes import call
 from .saved_variables import Saved
-
-BASE = None  # the class Function, once it is made
-
 
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
 
 
-def gradients_of(ctx, given) -> list:
-    """For each edge of a call the gradient that the author's `backward` gives, or None.
+class Rules:
+    """The static methods of a Function that its author overrides."""
 
-    given: for each output its gradient, None where none has arrived.
+    @staticmethod
+    def forward(*args, **kwargs):
+        """Compute the outputs: `forward(ctx, *args)`, or `forward(*args)` with `setup_context`.
+
+        args: tensors of any shape and dtype, and other Python objects.
+        Returns a tensor or a tuple. Raises NotImplementedError if the author has not overridden it.
+        """
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output):
+        """Save in `ctx` what `backward` and `jvp` need.
+
+        inputs: the arguments of `forward`, as a tuple.
+        output: what `forward` returned.
+        """
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """The gradient of each argument of `forward`, from the gradients of the outputs.
+
+        grad_outputs: a tensor for each output, of its shape and dtype; for an output without
+            gradient zeros, or None after `ctx.set_materialize_grads(False)`.
+        Returns a tensor or None for each argument, in the shape of the argument or one that
+        broadcasting made of it. `vjp` is another name of this method. Raises NotImplementedError if
+        the author has overridden neither.
+        """
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """The tangent of each output of `forward`, from the tangents of the arguments.
+
+        grad_inputs: for each argument a tensor of its shape and dtype, None for an argument that is
+            not a tensor; for a tensor without tangent zeros, or None after
+            `ctx.set_materialize_grads(False)`.
+        Returns a tensor or None for each output, of its shape. Raises NotImplementedError if the
+        author has not overridden it.
+        """
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """The outputs of `forward` for a batch of examples, and the batch dimension of each output.
+
+        info: a `VmapInfo`, with `batch_size` and `randomness`.
+        in_dims: for each argument its batch dimension, None for an argument that all examples
+            share.
+        Returns `(output, out_dims)`. Raises NotImplementedError if the author has not overridden
+        it.
+        """
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+            "set generate_vmap_rule=True."
+        )
+
+
+def gradients_of(ctx, given) -> list:
+    """The gradients that the author's `backward` returns, one or None for each edge of the call.
+
+    given: the gradient of each output, None if none has arrived.
     """
     cls = ctx._forward_cls
     backward = user_backward(cls)
@@ -28,10 +96,10 @@ def gradients_of(ctx, given) -> list:
 
 
 def tangents_of(ctx, given) -> list:
-    """For each output of a call the tangent that the author's `jvp` gives, or None.
+    """The tangents that the author's `jvp` returns, one or None for each output.
 
-    given: for each argument its tangent, None where it does not move. Raises RuntimeError for what
-    cannot be a tangent of the output.
+    given: the tangent of each argument, None if it has none. Raises RuntimeError for a wrong
+        number, type or shape of the results.
     """
     for position, is_tensor in enumerate(ctx._tensors):
         if is_tensor and given[position] is None and ctx.materialize_grads:
@@ -71,9 +139,9 @@ def _tangent(found, aval, number):
 
 
 def batched(cls, found) -> tuple[tuple, tuple]:
-    """The outputs that the author's `vmap` gave, and where each has its batch dimension.
+    """The outputs that the author's `vmap` returned, and the batch dimension of each.
 
-    Raises RuntimeError where it gave something else.
+    Raises RuntimeError if it returned something else.
     """
     if not isinstance(found, tuple) or len(found) != 2:
         count = f"{len(found)} returns" if isinstance(found, tuple) else type(found).__name__
@@ -93,26 +161,27 @@ def batched(cls, found) -> tuple[tuple, tuple]:
 
 
 def has_jvp(cls) -> bool:
-    return cls.jvp is not BASE.jvp
+    return cls.jvp is not Rules.jvp
 
 
 def has_backward(cls) -> bool:
-    return user_backward(cls) is not BASE.backward
+    return user_backward(cls) is not Rules.backward
 
 
 def no_jvp(cls, why: str) -> str:
-    """What is said where forward mode finds no rule."""
+    """The error message for a Function that has no rule for forward mode."""
     return (
         "You must implement the jvp function for custom autograd.Function to use it with forward "
-        f"mode AD: {cls.__name__} has none, and {why}, so that it cannot be derived"
+        f"mode AD: {cls.__name__} has none, and {why}, so it cannot be derived"
     )
 
 
 def has_vmap(cls) -> bool:
-    """Whether a Function says itself how it is batched. Raises RuntimeError where it also asks for
-    a rule to be made.
+    """Whether a Function has its own `vmap`.
+
+    Raises RuntimeError if `generate_vmap_rule` is set as well.
     """
-    own = cls.vmap is not BASE.vmap
+    own = cls.vmap is not Rules.vmap
     if own and cls.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and "
@@ -127,10 +196,10 @@ def is_once_differentiable(cls) -> bool:
 
 
 def user_backward(cls):
-    """The `backward` of a Function, or its `vjp`. Raises RuntimeError where it has both."""
-    if cls.vjp is BASE.vjp:
+    """The author's `backward` or `vjp`. Raises RuntimeError if there are both."""
+    if cls.vjp is Rules.vjp:
         return cls.backward
-    if cls.backward is not BASE.backward:
+    if cls.backward is not Rules.backward:
         raise RuntimeError(
             "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
             f"should only implement one of them: {cls.__name__}"
@@ -139,5 +208,46 @@ def user_backward(cls):
 
 
 def has_setup(cls) -> bool:
-    """Whether what is kept for `backward` is told by `setup_context`."""
-    return cls.setup_context is not BASE.setup_context
+    """Whether a Function has `setup_context`."""
+    return cls.setup_context is not Rules.setup_context
+
+
+# attributes of ctx
+
+
+def reserved(node_class, authors) -> frozenset[str]:
+    """The attributes that a node of this class needs, without those that authors may set."""
+    return frozenset(
+        name for name in dir(node_class) if not name.startswith("__") and name not in authors
+    )
+
+
+def put_aside(ctx):
+    """Move attributes that `forward` has set under reserved names into `ctx._authors`.
+
+    `call` puts them back while a rule runs, so `ctx.edges` is the author's for the author and the
+    node's for the engine. Raises AttributeError for reserved names that begin with an underscore.
+    """
+    attributes = vars(ctx)
+    taken = ctx._reserved.intersection(attributes)
+    if isinstance(attributes.get("extras"), Extras):
+        taken -= {"extras"}
+    for name in sorted(taken):
+        if name.startswith("_"):
+            raise AttributeError(f"{ctx.name()}: the name ctx.{name} is reserved")
+    if taken:
+        ctx._authors = {name: attributes.pop(name) for name in taken}
+
+
+def call(ctx, rule, *args):
+    """Call a rule, with the author's attributes in their place."""
+    if ctx._authors is None:
+        return rule(ctx, *args)
+    attributes, authors = vars(ctx), ctx._authors
+    own = {name: attributes[name] for name in authors if name in attributes}
+    attributes.update(authors)
+    try:
+        return rule(ctx, *args)
+    finally:
+        ctx._authors = {name: attributes.pop(name) for name in authors if name in attributes}
+        attributes.update(own)

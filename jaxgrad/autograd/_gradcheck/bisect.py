@@ -1,7 +1,7 @@
-"""Which operator of a function it is whose derivative is wrong.
+"""Find the operator of a function whose derivative is wrong.
 
-The operators of one more call of the function are observed, and the derivative of each is compared
-with differences by itself.
+One more call of the function is observed, and the derivative of each of its operators is compared
+with finite differences by itself.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from .problem import directions, nodes, product, quotient
 DOUBLE = ("float64", "complex128")
 
 
-def culprit(subject, settings, mode) -> str:
-    """A sentence that names what is wrong by itself, empty where nothing is found."""
-    pairs = zip(subject.values(subject.chosen), subject.values(subject.chosen), strict=True)
+def culprit(problem, settings, mode) -> str:
+    """A sentence that names the cause of a mismatch; empty if none is found."""
+    pairs = zip(problem.values(problem.chosen), problem.values(problem.chosen), strict=True)
     if not all(numpy.array_equal(*pair, equal_nan=True) for pair in pairs):
-        return f"Called twice with the same inputs {subject.name} gives different values."
-    calls = _observed(subject)
+        return f"Called twice with the same inputs {problem.name} gives different values."
+    calls = _observed(problem)
     for program, arrays in calls:
         if _checkable(program) and _is_wrong(program, arrays, settings, mode):
             shapes = ", ".join(
                 str(list(array.shape)) for array in arrays if hasattr(array, "shape")
             )
             return f"By itself the derivative of {program.name} is wrong, for shapes {shapes}."
-    functions = {node.name() for node in nodes(subject.outputs) if _is_function(node)}
+    functions = {node.name() for node in nodes(problem.outputs) if _is_function(node)}
     if functions:
         return f"Every operator is right by itself; look at {', '.join(sorted(functions))}."
     return ""
 
 
-def _observed(subject) -> list:
+def _observed(problem) -> list:
     calls = []
 
     def observer(program, kernel, *arrays):
@@ -46,7 +46,7 @@ def _observed(subject) -> list:
 
     executor.observe(observer)
     try:
-        subject.call(subject.inputs)
+        problem.call(problem.inputs)
     finally:
         executor.unobserve(observer)
     return calls
@@ -57,7 +57,7 @@ def _is_function(node) -> bool:
 
 
 def _checkable(program) -> bool:
-    """Whether a program has a derivative, and all of its numbers are precise enough to check it."""
+    """Whether a program has a derivative, and double precision throughout."""
     if not isinstance(program, Program) or program.mode != IMMEDIATE:
         return False
     moving = [i for i, flag in zip(program.inputs, program.tracked, strict=True) if flag]

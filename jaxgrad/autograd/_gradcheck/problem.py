@@ -1,7 +1,7 @@
-"""What is checked: a function at a point, with its values, its gradients and its tangents.
+"""The function that is checked, with its values, gradients and tangents at a point.
 
-Everything here is in numpy. A complex tensor counts as two real ones: it has a real and an
-imaginary part, which are moved, and weighed, each by itself.
+All of it works on numpy arrays. A complex tensor counts as two real ones: its real and its
+imaginary part are moved, and weighted, separately.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from ... import autograd
 from ...storage.alias import assign
 from ...tape.tensor import Tensor, edge_of, wrap
+from ...tape.traversal import in_backward_order
 from ...tape.version_counter import counter_of
+from .. import forward_ad
 from .._engine.graph_task import PassTo
 
 REAL, COMPLEX = (1,), (1, 1j)
 
 
-class Subject:
+class Problem:
     """A function at a point.
 
-    `moving`: the positions of the inputs that require grad; `outputs`: those of the first call that
-    require grad; `chosen`: their positions among all that the function returns.
+    moving: the positions of the inputs that require grad.
+    outputs: the outputs of the first call that require grad.
+    chosen: the positions of these outputs.
     """
 
     def __init__(self, func, inputs, name=None):
@@ -41,28 +43,31 @@ class Subject:
         self.outputs = [self.everything[i] for i in self.chosen]
 
     def call(self, inputs) -> list:
-        """What the function returns, as a list of tensors."""
+        """Call the function; returns its outputs as a list of tensors."""
         outputs = tensors_of(self.func(*inputs))
         for position, output in enumerate(outputs):
             _refuse_other(output, position, self.name)
         return outputs
 
     def input(self, position) -> Tensor:
+        """The input at a position of `moving`."""
         return self.inputs[self.moving[position]]
 
     def point(self, position) -> numpy.ndarray:
-        """The numbers of an input that moves."""
+        """The value of an input that requires grad."""
         return numpy.asarray(self.input(position)._array)
 
     def values(self, chosen) -> list:
-        """Some of the outputs, as they are now, in double precision."""
+        """The values of chosen outputs in double precision, from a new call."""
         outputs = self.call(self.inputs)
         return [_wide(outputs[i]._array) for i in chosen]
 
     def slopes(self, position, index, direction, eps, chosen=None) -> list:
         """The derivatives of the outputs along a direction of one input, by a central difference.
 
-        index: the elements that are moved, in a row; direction: by how many times `eps`.
+        position: the input, by its position in `moving`.
+        index: the flat index of the elements that move.
+        direction: how far they move, in multiples of `eps`.
         """
         chosen = self.chosen if chosen is None else chosen
         start, found, steps = self.point(position), [], []
@@ -79,9 +84,9 @@ class Subject:
         return [quotient(*pair, step) for pair in zip(*found, strict=True)]
 
     def pull(self, gradients, outputs=None) -> list:
-        """For each input that moves the gradient, an array or None where none arrives.
+        """The gradient of each input that requires grad, an array or None.
 
-        gradients: an array for each of the outputs, None for one that stays undefined.
+        gradients: an array for each output, or None for an undefined gradient.
         """
         outputs = self.outputs if outputs is None else outputs
         with jax.enable_x64(True):
@@ -92,14 +97,15 @@ class Subject:
         return [run.captured.get((node.sequence, output_nr)) for node, output_nr in ends]
 
     def pull_one(self, i, gradient) -> list:
+        """The gradients of the inputs for a gradient of one output."""
         return self.pull([gradient], [self.outputs[i]])
 
     def push(self, tangents) -> list:
-        """For each of the outputs the tangent, an array or None.
+        """The tangent of each output, an array or None.
 
-        tangents: an array for each input that moves, None for one without tangent.
+        tangents: an array for each input that requires grad, or None for an undefined tangent.
         """
-        forward_ad, given = autograd.forward_ad, list(self.inputs)
+        given = list(self.inputs)
         with forward_ad.dual_level(), jax.enable_x64(True):
             for position, tangent in zip(self.moving, tangents, strict=True):
                 if tangent is not None:
@@ -110,33 +116,34 @@ class Subject:
         return [None if each is None else each._array for each in found]
 
     def push_one(self, position, tangent) -> list:
-        """The tangents of the outputs where one input moves, zeros for those that do not."""
+        """The tangents of the outputs for a tangent of one input; zeros for None."""
         tangents = [numpy.zeros(each.shape, each.dtype) for each in self.arrays()]
         tangents[position] = tangent
         pairs = zip(self.push(tangents), self.outputs, strict=True)
         return [numpy.zeros(o.shape) if t is None else _wide(t) for t, o in pairs]
 
     def arrays(self) -> list:
+        """The JAX arrays of the inputs that require grad."""
         return [each._array for each in map(self.input, range(len(self.moving)))]
 
 
 def quotient(above, below, step):
-    """A difference quotient, nan where the values are infinite."""
+    """A difference quotient; nan where the values are infinite."""
     with numpy.errstate(all="ignore"):
         return (above - below) / step
 
 
 def tensors_of(returned) -> list:
-    """What a function returned, one or several, as a list."""
+    """The result of a function, which is one tensor or several, as a list."""
     return list(returned) if isinstance(returned, tuple | list) else [returned]
 
 
 @contextlib.contextmanager
 def moved(tensor):
-    """Gives a function that gives the tensor other numbers, which it has until the end.
+    """Yield a function that overwrites a tensor in place; restore the tensor at the end.
 
-    In place: whoever else holds the tensor sees them, as the function might that is checked. To the
-    graph, and to the tensor's version, nothing happens.
+    In place, because the checked function may hold the tensor itself. The graph and the tensor's
+    version do not change.
     """
     counter, start = counter_of(tensor), tensor._array
     version = counter.value
@@ -153,20 +160,21 @@ def moved(tensor):
 
 
 def parts(tensor) -> tuple:
-    """The directions of one number: of a real one, or of a complex one."""
+    """The units in which a number moves: 1, and for complex numbers 1j."""
     return COMPLEX if tensor.dtype.is_complex else REAL
 
 
 def one_hot(tensor, index, value=1) -> numpy.ndarray:
+    """An array of a tensor's shape and dtype, with `value` at a flat index and zeros elsewhere."""
     flat = numpy.zeros(tensor.shape.numel(), tensor.dtype.numpy)
     flat[index] = value
     return flat.reshape(tensor.shape)
 
 
 def directions(tensors, generator) -> list:
-    """Random arrays as the tensors, each part of each number between 1 and 2, or -1 and -2.
+    """Random arrays of the tensors' shapes and dtypes, with elements between 1 and 2 or -1 and -2.
 
-    So large that an error of one element shows in a sum over all at its full size.
+    An error in one element then appears at its full size in a sum over all.
     """
     return [_direction(tensor, generator) for tensor in tensors]
 
@@ -181,21 +189,15 @@ def _direction(tensor, generator):
 
 
 def product(first, second) -> float:
-    """The inner product of two arrays of real numbers, a complex one being two."""
+    """The inner product of two real arrays; a complex array counts as two real ones."""
     first, second = numpy.asarray(first).reshape(-1), numpy.asarray(second).reshape(-1)
     wide = numpy.complex128 if numpy.iscomplexobj(first) else numpy.float64
     return float(numpy.vdot(first.astype(wide), second).real)
 
 
 def nodes(tensors):
-    """The nodes of the graph that tensors come from, the last ones first."""
-    seen, stack = set(), [tensor.grad_fn for tensor in tensors]
-    while stack:
-        node = stack.pop(0)
-        if node is not None and node.sequence not in seen:
-            seen.add(node.sequence)
-            yield node
-            stack.extend(edge[0] for edge in node.next_functions)
+    """The nodes of the graph of some tensors, the latest first."""
+    return in_backward_order([edge_of(each)[0] for each in tensors if each.requires_grad])
 
 
 def _wide(array) -> numpy.ndarray:
@@ -204,7 +206,7 @@ def _wide(array) -> numpy.ndarray:
 
 
 def _step(above, below, direction, eps):
-    """The step that was made: of a narrow dtype not the one that was asked for."""
+    """The step that rounding has left; for a narrow dtype it differs from the step asked for."""
     if numpy.ndim(above):
         return 2 * eps
     made = (_wide(above) - _wide(below)) / direction
@@ -226,7 +228,7 @@ def _refuse_other(output, position, name):
 
 
 def name_of(func) -> str:
-    """A function's name, and where its code is."""
+    """The name of a function, with its file and line."""
     if isinstance(func, functools.partial):
         return name_of(func.func)
     owner = getattr(func, "__self__", None)

@@ -1,4 +1,4 @@
-"""What is said of two Jacobians that differ."""
+"""Tolerances, and the messages for two Jacobians that differ."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from .problem import nodes
 
 
 class GradcheckError(RuntimeError):
-    """What `gradcheck` and `gradgradcheck` raise where a derivative is wrong."""
+    """The error that `gradcheck` and `gradgradcheck` raise for a wrong derivative."""
 
 
 @dataclasses.dataclass
 class Tolerance:
-    """How far an analytical number may be from a numerical one: never more for a larger tensor."""
+    """How far an analytical derivative may be from the numerical one, for inputs of any size."""
 
     atol: float
     rtol: float
 
     def excess(self, analytical, numerical) -> numpy.ndarray:
-        """By how much each number is too far off: at most 0 where it is not, inf for a nan."""
+        """How far each number is beyond the tolerance: at most 0 within it, inf for nan."""
         with numpy.errstate(all="ignore"):
             found = abs(analytical - numerical) - self.allowed(numerical)
         same = analytical == numerical
         return numpy.where(same, 0.0, numpy.where(numpy.isnan(found), numpy.inf, found))
 
     def allowed(self, numerical):
+        """The largest difference that is allowed for each number."""
         return self.atol + self.rtol * abs(numerical)
 
 
 @dataclasses.dataclass
-class Settings:
-    """What is checked, and how strictly.
+class CheckSettings:
+    """The options of a check.
 
-    `inner`: of what the derivative is checked, where that is itself one: "reverse" or "forward".
+    inner: "reverse" or "forward" if the function under test is itself a gradient or a tangent, else
+        "".
     """
 
     eps: float
@@ -51,18 +53,21 @@ class Settings:
     inner: str = ""
 
     def error(self, outer: str, said: str) -> GradcheckError:
-        """The error that says which derivative, of which, is wrong."""
+        """A GradcheckError whose message begins with the nesting of modes."""
         return GradcheckError(f"{self.label(outer)}{said}")
 
     def label(self, outer: str) -> str:
+        """The nesting of modes, such as "forward over reverse: "; empty for first derivatives."""
         return f"{outer} over {self.inner}: " if self.inner else ""
 
 
 @dataclasses.dataclass
 class Mismatch:
-    """Where two Jacobians differ most: an element of an input, and of an output.
+    """The column in which two Jacobians differ most.
 
-    `numerical`, `analytical`: the derivatives of all elements of the output by that of the input.
+    numerical, analytical: the derivatives of all elements of the output with respect to one element
+        of the input, whose flat index is `column`.
+    count: how many elements of the Jacobian differ.
     """
 
     excess: float
@@ -77,14 +82,17 @@ class Mismatch:
 
 
 class Comparison:
-    """The worst mismatch of each Jacobian, found column by column."""
+    """The largest mismatch of each Jacobian, from comparisons of columns."""
 
     def __init__(self, tolerance: Tolerance):
         self.tolerance = tolerance
         self.found: dict[tuple, Mismatch] = {}
 
     def column(self, place, index, numerical, analytical):
-        """Compare a column. place: which Jacobian it is of, (mode, part, output, input)."""
+        """Compare a column.
+
+        place: the Jacobian, as (mode, part, output, input).
+        """
         excess = self.tolerance.excess(analytical, numerical)
         worst = excess.max(initial=0)
         if worst <= 0:
@@ -95,7 +103,7 @@ class Comparison:
         self.found[place].count = count + (before.count if before else 0)
 
     def first(self):
-        """The Jacobian to speak of, and its worst mismatch: those of reverse mode come first."""
+        """The Jacobian to report, and its largest mismatch: reverse mode comes first."""
         place = min(self.found, key=lambda place: (place[0] == FORWARD, *place[1:]))
         return place, self.found[place]
 
@@ -113,29 +121,31 @@ PREFIX = {
 
 
 def heading(place) -> str:
+    """The first line of the message."""
     mode, part, output, position = place
     prefix = PREFIX.get((mode, part), "")
     return f"{prefix}{WHAT[mode]} for output {output} with respect to input {position},"
 
 
-def message(subject, place, mismatch: Mismatch, tolerance: Tolerance, blamed: str) -> str:
-    """What is wrong, where, and the two columns."""
+def message(problem, place, mismatch: Mismatch, tolerance: Tolerance, blamed: str) -> str:
+    """The whole message: which derivative is wrong, where, and both columns."""
     _, _, output, position = place
-    tensor, result = subject.inputs[position], subject.everything[output]
+    tensor, result = problem.inputs[position], problem.everything[output]
     row, column = mismatch.row, mismatch.column
     pair = mismatch.numerical[row], mismatch.analytical[row]
     said = [
         heading(place),
         f"numerical:{_shown(mismatch.numerical)}",
         f"analytical:{_shown(mismatch.analytical)}",
-        f"function: {subject.name}",
+        f"function: {problem.name}",
         f"recorded as: {recorded_as(result)}",
         f"at element {_index(result, row)} of the output and {_index(tensor, column)} of the "
-        f"input: numerical {pair[0]:.10g}, analytical {pair[1]:.10g}, of which the difference "
+        f"input: numerical {pair[0]:.10g}, analytical {pair[1]:.10g}, whose difference "
         f"{abs(pair[1] - pair[0]):.3g} is more than {tolerance.allowed(pair[0]):.3g}",
         f"Above are the derivatives of all {result.numel()} elements of the output, of shape "
-        f"{list(result.shape)}, by that element of the input, of shape {list(tensor.shape)}; of "
-        f"{tensor.numel() * result.numel()} derivatives {mismatch.count} are wrong.",
+        f"{list(result.shape)}, with respect to that element of the input, of shape "
+        f"{list(tensor.shape)}; of {tensor.numel() * result.numel()} derivatives {mismatch.count} "
+        "are wrong.",
         guess(mismatch.numerical, mismatch.analytical),
         blamed,
     ]
@@ -143,7 +153,7 @@ def message(subject, place, mismatch: Mismatch, tolerance: Tolerance, blamed: st
 
 
 def guess(numerical, analytical) -> str:
-    """What the mistake looks like, where two columns differ in one way throughout."""
+    """A likely cause, if two columns differ by one factor or by conjugation."""
     if not numpy.isfinite(analytical).all() or not numpy.isfinite(numerical).all():
         return "There is a nan or an inf."
     if not numpy.any(analytical):
@@ -167,7 +177,7 @@ def _close(found, expected) -> bool:
 
 
 def recorded_as(tensor, most=6) -> str:
-    """The names of the operators that a tensor comes from, the last one first."""
+    """The names of the latest nodes of a tensor's graph."""
     names = dict.fromkeys(node.name() for node in nodes([tensor]))
     names.pop("AccumulateGrad", None)
     return ", ".join(list(names)[:most]) or "nothing"

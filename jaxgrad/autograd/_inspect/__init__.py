@@ -1,1 +1,1 @@
-"""Reports on the graph: drawings, explanations, memory, anomalies."""
+"""Reports on the recorded graph: drawings, explanations, memory, anomalies."""

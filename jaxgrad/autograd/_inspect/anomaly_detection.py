@@ -1,4 +1,4 @@
-"""Anomaly mode at work: what it looks at, and how it tells what it has found."""
+"""Anomaly mode: its settings, its search for NaN and Inf, and its messages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ...core.program import Program, Reverse
 from ...tape.node import FREED
 from .._engine.observers import Watch
 
-TRACEBACK, PARENT = "traceback_", "parent_"  # what PyTorch notes in a node's metadata
+TRACEBACK, PARENT = "traceback_", "parent_"  # PyTorch's keys in a node's metadata
 
 
-class Settings(NamedTuple):
-    """Whether anomaly mode is on, and what it looks for."""
+class AnomalySettings(NamedTuple):
+    """Whether anomaly mode is on, and what it searches for."""
 
     enabled: bool = False
     check_nan: bool = True
@@ -31,22 +31,23 @@ class Settings(NamedTuple):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What of a number is an anomaly."""
+        """The values that count as anomalies: "nan", "inf", both or none."""
         return ("nan",) * self.check_nan + ("inf",) * self.check_inf
 
 
 class Holder:
-    """Settings that hold somewhere: in all threads, or inside of a `with` block.
+    """The settings of a scope: of all threads, or of a `with` block.
 
-    `owner`: the block's context manager; `outer`: the block around it; `live`: whether it has not
-    been left.
+    owner: the context manager of the block.
+    outer: the holder of the block around it.
+    live: whether the block has not ended.
     """
 
     def __init__(self, owner=None, outer=None):
         self.owner, self.outer, self.live = owner, outer, True
-        self.settings = Settings()
+        self.settings = AnomalySettings()
 
-    def set(self, wanted: Settings):
+    def set(self, wanted: AnomalySettings):
         before, self.settings = self.settings, wanted
         if wanted.enabled and not before.enabled:
             anomalies.start()
@@ -59,20 +60,20 @@ _here = contextvars.ContextVar("jaxgrad.anomaly_mode", default=None)
 
 
 def holder() -> Holder:
-    """Where the settings that hold here and now are kept."""
+    """The holder of the settings that apply in this context."""
     found = _here.get()
     while found is not None and not found.live:
         found = found.outer
     return everywhere if found is None else found
 
 
-def settings() -> Settings:
-    """The settings that hold here and now."""
+def settings() -> AnomalySettings:
+    """The settings that apply in this context."""
     return holder().settings
 
 
-def enter(owner, wanted: Settings):
-    """Have settings hold in this context until `leave(owner)`."""
+def enter(owner, wanted: AnomalySettings):
+    """Apply settings in this context until `leave(owner)`."""
     made = Holder(owner, _here.get())
     made.set(wanted)
     _here.set(made)
@@ -80,22 +81,23 @@ def enter(owner, wanted: Settings):
 
 
 def leave(owner):
-    """Have the settings that were entered last by `owner` hold no more."""
+    """End the settings that `owner` entered last."""
     found = _here.get()
     while found is not None and not (found.owner is owner and found.live):
         found = found.outer
-    # a generator may be closed in another context than the one that entered
+    # A generator may be closed in another context than the one in which it entered.
     found = owner.entered[-1] if found is None else found
     owner.entered.remove(found)
-    found.set(Settings())
+    found.set(AnomalySettings())
     found.live = False
     current = holder()
     _here.set(None if current is everywhere else current)
 
 
 class Origin(NamedTuple):
-    """Where in the forward pass the first NaN, or Inf, came up; `past`: before a backward pass that
-    has worked.
+    """The place in the forward pass where a NaN or an Inf first appeared.
+
+    past: whether a backward pass has succeeded since.
     """
 
     kind: str
@@ -105,7 +107,7 @@ class Origin(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """A node that is being run, what arrived at it, and what it had saved."""
+    """A node that runs now, the gradients that arrived at it, and the arrays that it had saved."""
 
     node: Any
     gradients: list
@@ -124,7 +126,7 @@ class _Anomalies(Watch):
         held = settings()
         if not (held.enabled and held.kinds):
             return kernel(*arrays)
-        if hasattr(program, "again"):
+        if hasattr(program, "run_operators"):
             return _compiled(program, kernel, arrays, held)
         results = kernel(*arrays)
         if isinstance(program, Program) and not isinstance(program, Reverse):
@@ -171,7 +173,7 @@ class _Anomalies(Watch):
             if _holds(total, kind) and not _holds(first, kind) and not _holds(second, kind):
                 raise RuntimeError(
                     f"The sum of gradients that go to '{node.name()}' returned {kind} values, "
-                    f"which none of them holds: inf - inf, say.{_recorded(node)}"
+                    f"although neither term contains any, as inf - inf does.{_recorded(node)}"
                 )
 
 
@@ -179,24 +181,24 @@ anomalies = _Anomalies()
 
 
 def _saved(node):
-    """What a recorded program has saved, which it frees when it runs."""
+    """The arrays that a node has saved; empty for the node of a Function."""
     try:
         saved = node.saved if node.reverse is not None else ()
-    except (AssertionError, RuntimeError):  # it was written to, as the node itself will tell
+    except (AssertionError, RuntimeError):  # overwritten: the node raises the error itself
         return ()
     return () if saved is FREED else saved
 
 
 def _pass():
-    """A backward pass has worked: what comes up from now on belongs to another."""
+    """Mark all origins as past: a backward pass has succeeded without them."""
     _origins.set(tuple(origin._replace(past=True) for origin in _origins.get()))
 
 
-# ---- what is found
+# ---- the search
 
 
 def _holds(value, kind) -> bool:
-    """Whether an array, a tensor or a number holds a NaN, or an Inf. Nobody knows of a tracer."""
+    """Whether an array, a tensor or a number contains a NaN, or an Inf; False for tracers."""
     array = getattr(value, "_array", value)
     if isinstance(array, jax.core.Tracer):
         return False
@@ -211,7 +213,7 @@ def _holds(value, kind) -> bool:
 
 
 def _is_at_hand(array) -> bool:
-    """Whether numpy can read an array where it is, which is five times as fast."""
+    """Whether numpy can read an array without a copy, which is five times as fast."""
     return array.is_fully_addressable and next(iter(array.devices())).platform == "cpu"
 
 
@@ -225,7 +227,11 @@ def _anywhere(kind):
 
 
 def _look(program, inputs, results, held):
-    """Note the first operator of the forward pass that makes a NaN; raise it, if that is wanted."""
+    """Note the first operator of the forward pass whose result has an anomaly and whose inputs have
+    none.
+
+    Raises RuntimeError for it with `check_forward`.
+    """
     known = {origin.kind for origin in _origins.get() if not origin.past}
     for kind in held.kinds:
         if kind in known and not held.check_forward:
@@ -237,14 +243,14 @@ def _look(program, inputs, results, held):
         if held.check_forward:
             raise RuntimeError(
                 f"Function '{origin.operator}' returned {kind} values in its {found[0]}th output, "
-                f"and no input of it holds any. It was called at {origin.place}."
+                f"and none of its inputs contains any. It was called at {origin.place}."
             )
         others = [each for each in _origins.get() if each.kind != kind]
         _origins.set((*others, origin))
 
 
 def _operator(program) -> str:
-    """An operator by the name that it is called by."""
+    """The name of an operator, as users call it."""
     primitive = getattr(program, "primitive", None)
     return program.name if primitive is None else primitive.name.lstrip("_")
 
@@ -265,7 +271,7 @@ def _recorded(node) -> str:
 
 
 def _cause(node, kind) -> str:
-    """What is to blame for what a node returned."""
+    """A sentence that says whether gradients, saved arrays or the node itself caused an anomaly."""
     visit = _visit.get()
     for word in dict.fromkeys([kind, "inf"]):
         arrived, saved = (any(_holds(v, word) for v in vs) for vs in visit[1:])
@@ -276,7 +282,7 @@ def _cause(node, kind) -> str:
     who = "its backward" if node.reverse is None else "its formula"
     seen = "What had arrived" if node.reverse is None else "What had arrived and what it had saved"
     how = {"nan": "0 * inf or 0 / 0", "inf": "1 / 0"}[kind]
-    return f"{seen} held neither nan nor inf: {who}{hook} made it, of {how}, say."
+    return f"{seen} held neither nan nor inf: {who}{hook} made it, for example by {how}."
 
 
 def _origin(kind) -> str:
@@ -289,31 +295,31 @@ def _origin(kind) -> str:
 
 
 def _compiled(step, kernel, arrays, held):
-    """Run a compiled function, and where its result holds a NaN, run it again, not compiled."""
-    kept = step.kept(arrays)
+    """Run a compiled function; if its results have an anomaly, run it operator by operator."""
+    kept = step.copy_donated(arrays)
     results = kernel(*arrays)
     kinds = [kind for kind in held.kinds if any(_holds(result, kind) for result in results)]
     if not kinds:
         return results
     told = f"{step.name}, compiled by jaxgrad.jit, returned {kinds[0]} values"
     try:
-        again = step.again(kept)
+        again = step.run_operators(kept)
     except Exception as error:
         error.add_note(f"{told}, and was run again, operator by operator, to find this.")
         raise
     if not any(_holds(array, kind) for array in again for kind in kinds):
         _warn(
-            f"{told}, and run again, operator by operator, it did not. Has a Python value that it "
-            "reads been changed since it was compiled?"
+            f"{told}, and run again, operator by operator, it did not. A Python value that it "
+            "reads may have changed since it was compiled"
         )
     return results
 
 
-# ---- what is told
+# ---- messages
 
 
 def lines_of_caller() -> list[str]:
-    """The traceback of the code that called jaxgrad, as PyTorch notes it: outermost call first."""
+    """The stack of the code that called jaxgrad, outermost call first, as PyTorch formats it."""
     lines, frame = [], sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] not in ("jaxgrad", "jax"):
@@ -329,7 +335,7 @@ _LINE = re.compile(r'  File "(.*)", line (\d+), in .*\n(?:    (.*)\n)?')
 
 
 def _place(lines) -> str:
-    """The last line of a traceback as sentences tell it."""
+    """The innermost line of a stack, for a message."""
     found = _LINE.fullmatch(lines[-1]) if lines else None
     if found is None:
         return "an unknown place"
@@ -343,7 +349,7 @@ def _noted(node, name):
 
 
 def _report(node, error):
-    """Warn of a node that has failed, and of the calls that led to it."""
+    """Warn that a node has failed, with the stacks of the calls that recorded it."""
     said, led = f"Error detected in {node.name()}. ", "caused the error"
     unknown = " Enable detect anomaly during forward pass for more information."
     while node is not None:
@@ -354,7 +360,7 @@ def _report(node, error):
             said += f"No forward pass information available.{unknown}"
         try:
             _warn(said)
-        except UserWarning:  # where warnings are errors, the error itself says it
+        except UserWarning:  # warnings are errors here: add the text to the error
             error.add_note(said)
         node, unknown = _noted(node, PARENT), ""
         if node is not None:
@@ -363,7 +369,7 @@ def _report(node, error):
 
 
 def _warn(message):
-    """Warn at the line that called jaxgrad."""
+    """Warn, at the line that called jaxgrad."""
     place = _LINE.fullmatch((lines_of_caller() or [""])[-1])
     file, number = (place[1], int(place[2])) if place else (__file__, 1)
     warnings.warn_explicit(message, UserWarning, file, number)

@@ -1,4 +1,4 @@
-"""`autograd.graph.draw`: what is in the boxes of a drawing of a recorded graph."""
+"""`autograd.graph.draw`: the boxes of a drawing of a recorded graph."""
 
 from __future__ import annotations
 
@@ -21,32 +21,34 @@ from .graph_reader import (
 )
 from .svg import CUT, CUT_COLOR, FUNCTION, LEAF, OPERATOR, Box, Drawing, Line
 
-# a graph of more operators is drawn with chains in one box
+# The largest number of operators that are drawn in boxes of their own.
 MOST_SINGLE = 60
-# an edge to a leaf that would pass by more layers gets a box of its own for the leaf
+# An edge to a leaf passes at most this many layers; a longer one gets another box for the leaf.
 FARTHEST_LEAF = 4
-# of a node's outputs, and of what it does not lead to, so many are shown
+# How many outputs of a node, and how many cuts of its inputs, are shown.
 MOST_OUTPUTS, MOST_CUTS = 3, 2
-# a part of a chain of at most so many operators that comes so often is shown once
+# A part of a chain is shown once if it has at most this many operators and repeats this often.
 LONGEST_PART, LEAST_TIMES = 12, 3
-# so many chains beside one another have boxes of their own, and of so many nodes all is told
+# How many parallel chains have boxes of their own, and how many nodes of a box its tooltip details.
 MOST_BRANCHES, MOST_DETAILS = 4, 20
 
 
 def draw(tensor, names=None, compact: bool | None = None) -> Drawing:
-    """The graph that leads to a tensor, to look at: operators with the shapes and dtypes of their
-    results, the bytes that they keep, and their source lines, and leaves by name.
+    """Draw the graph that leads to a tensor.
 
-    tensor: a tensor that requires grad, a GradientEdge, a node, or several of them; names: a dict
-    of tensors by name, or something with `named_parameters()`; left out, the variables of the
-    caller; compact: have a line for an operator, leaves in it by name, and a box for operators that
-    follow one another, the repeated ones once: left out, where there are more than 60 operators.
-    Source lines are known of what was recorded under `record_lines()`, and then it is shown too
-    where something was cut off. Raises RuntimeError for a tensor that has no graph, TypeError for
-    what is no tensor.
+    The drawing shows operators, with the shapes and dtypes of their results, the bytes that they
+    save and their source lines, and leaves by name. Source lines, and the places where the graph
+    was cut off, are known for operators that ran under `record_lines()`.
 
-    The drawing has its text as `svg`, and as `dot` for Graphviz; `save(path)` writes it to a file;
-    notebooks show it.
+    tensor: a tensor that requires grad, a GradientEdge, a node, or a sequence of them.
+    names: a dict of tensors by name, or an object with `named_parameters()`; by default the
+        variables of the caller.
+    compact: draw chains of operators as one box with a line for each operator, and repeated parts
+        once; by default for more than 60 operators.
+
+    Returns a drawing: `svg` and `dot` are its text, `save(path)` writes it to a file, notebooks
+    show it. Raises RuntimeError for a tensor without a graph, TypeError for an object that is not a
+    tensor.
 
     >>> w = jaxgrad.ones(2, requires_grad=True)
     >>> jaxgrad.autograd.graph.draw((w * w).sum())
@@ -63,9 +65,7 @@ def draw(tensor, names=None, compact: bool | None = None) -> Drawing:
 
 
 class _Draftsman:
-    """Makes a box for each operator, in the order in which gradients reach them, then for leaves,
-    and for what was cut off.
-    """
+    """Makes boxes for operators, in the order of the backward pass, then for leaves and cuts."""
 
     def __init__(self, roots, nodes, operators, names):
         self.ends = {node.sequence for node, _ in roots}
@@ -103,7 +103,7 @@ class _Draftsman:
         return Box(kind, lines, details(node), node.sequence in self.ends)
 
     def described(self, node):
-        """A node's name, its results, and what it keeps and where it comes from."""
+        """The name of a node, its results, and its saved bytes with its source line."""
         results = []
         for number, aval in enumerate(node.outputs()):
             if aval is not None:
@@ -117,7 +117,7 @@ class _Draftsman:
         return node.name(), results, " \u00b7 ".join(filter(None, parts))
 
     def connect(self, node):
-        """The edges of a node to other operators, which stand below it."""
+        """Add the edges from a node to other operators, which are drawn below it."""
         here, rank = self.at[node.sequence], self.ranks.setdefault(node.sequence, 0)
         for target, _ in node.edges:
             if type(target) is AccumulateGrad:
@@ -135,7 +135,7 @@ class _Draftsman:
                 self.add_cut(node, cause)
 
     def add_leaf(self, leaf):
-        """A box for a leaf, or several, each near to where it is used."""
+        """Add a box for a leaf, and more boxes where it is used far below the first."""
         first, name = None, self.names.of(leaf) or "leaf"
         for rank, user in sorted(self.users.get(leaf.sequence, [(0, None)])):
             if first is None or rank > first + FARTHEST_LEAF:
@@ -153,9 +153,7 @@ class _Draftsman:
 
 
 class _Compact(_Draftsman):
-    """Makes a box for each chain of operators, with a line for each; one for many chains that lead
-    from one box to the same others.
-    """
+    """Makes one box for each chain of operators, and one for many chains between the same boxes."""
 
     def add_operators(self):
         self.targets = {
@@ -172,7 +170,7 @@ class _Compact(_Draftsman):
                     self.edges[self.at[source], self.at[target]] += 1
 
     def chains(self):
-        """The operators in groups: each but the last leads to the next and nowhere else."""
+        """The operators in chains: each but the last leads only to the next."""
         users = Counter(target for several in self.targets.values() for target in several)
         found, chain_of = [], {}
         for node in self.operators:
@@ -186,7 +184,7 @@ class _Compact(_Draftsman):
         return found
 
     def joined(self, chains):
-        """The chains, those together that come from one node alone and lead to the same."""
+        """The chains, grouped if they come from one node and lead to the same nodes."""
         users, alike = {}, {}
         for source, several in self.targets.items():
             for target in several:
@@ -223,11 +221,11 @@ class _Compact(_Draftsman):
         return found
 
     def add_others(self):
-        """Leaves, and what was cut off, are in the lines."""
+        """Do nothing: the lines of the boxes name the leaves and the cuts."""
 
 
 def _folded(groups) -> list[Line]:
-    """Lines, of which a part that comes several times in a row is there once."""
+    """The lines, with a part that repeats shown once."""
     found, start = [], 0
     while start < len(groups):
         times, length = max(
@@ -248,7 +246,7 @@ def _folded(groups) -> list[Line]:
 
 
 def _times(groups, start, length):
-    """How often a part comes in a row."""
+    """How often a part repeats."""
     part, times = groups[start : start + length], 1
     while groups[start + times * length : start + (times + 1) * length] == part:
         times += 1
@@ -256,7 +254,7 @@ def _times(groups, start, length):
 
 
 def _straight(edges, count):
-    """The edges along which the longest paths lead, at most one from each box and one to each."""
+    """The edges of the longest paths, at most one from each box and one to each."""
     above, below = [0] * count, [0] * count
     for source, target in sorted(edges):
         above[target] = max(above[target], above[source] + 1)
@@ -271,7 +269,7 @@ def _straight(edges, count):
 
 
 def details(node) -> str:
-    """What is told of a node when it is pointed at."""
+    """The tooltip of a node."""
     place = place_of(node)
     told = [node.name() + (f" at {place}" if place else "")]
     told += [f"saves {each}, {shown_bytes(each.bytes)}" for each in kept_by(node)]

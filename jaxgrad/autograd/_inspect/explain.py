@@ -1,4 +1,4 @@
-"""`autograd.graph.explain`: why the gradient of a tensor is None, or zero."""
+"""`autograd.graph.explain`: why the gradient of a tensor is None or zero."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from ...tape.tensor import INFERENCE_TENSOR, LeafState, Tensor, current, known_e
 from .gradient_probe import ALIVE, CANCELLED, FREED, TRACED, UNDEFINED, UNKNOWN, ZERO, probe
 from .graph_reader import Names, nodes_of, place_of, roots_of, variables_of
 
-# what is the matter, where it is no cause and no finding
+# the kinds of an explanation, beside those of `untracked_reason` and `gradient_probe`
 DTYPE, CONSTANT, NOT_A_LEAF, UNUSED, UNREACHED = (
     "dtype", "constant", "not a leaf", "unused", "unreached",
 )  # fmt: skip
 NAN, FILLED, HOOKS = "nan", "filled", "hooks"
 
-AGAIN = "Run it again under autograd.graph.record_lines() to be told the line"
+AGAIN = "Run it again under autograd.graph.record_lines() to see the line"
+TRACING = "a trace has no numbers yet"
 
-# what is known of operators whose gradient is zero where what arrived was not
+# why an operator turns a gradient into zeros
 WHY_ZERO = {
     "Relu Threshold Hardtanh Relu6 Clamp ClampMin ClampMax Hardsigmoid Elu": (
-        "all of its inputs are where it is flat"
+        "it is flat at all of its inputs"
     ),
     "Round Floor Ceil Trunc Sign Sgn": "its derivative is zero everywhere",
-    "Mul Mm Addmm Mv Dot Bmm Div": "what it is multiplied by is zero there",
+    "Mul Mm Addmm Mv Dot Bmm Div": "the gradient is multiplied by zeros",
     "MaskedFill Where Select Slice Index Gather Max Min Maximum Minimum": (
         "the gradient goes to other elements, or to another input"
     ),
@@ -39,9 +40,11 @@ REASONS = {name: reason for names, reason in WHY_ZERO.items() for name in names.
 
 
 class Explanation:
-    """Why a gradient is None or zero; printing it gives sentences.
+    """The reason why a gradient is None or zero; prints as sentences.
 
-    kind: the first cause in a word; place: its source line, None where it is not known; sentences.
+    kind: the first cause, as a word.
+    place: its source line, None if it is unknown.
+    sentences: the sentences, in order.
     """
 
     def __init__(self):
@@ -50,6 +53,7 @@ class Explanation:
         self.sentences: list[str] = []
 
     def say(self, sentence: str, kind: str | None = None, place: str | None = None):
+        """Add a sentence; the first one with a kind sets `kind` and `place`."""
         self.sentences.append(sentence)
         if self.kind is None and kind is not None:
             self.kind, self.place = kind, place
@@ -61,17 +65,18 @@ class Explanation:
 
 
 def explain(tensor: Tensor, loss=None) -> Explanation:
-    """Say why the gradient of a tensor is None, or zero, or what it is that a backward pass from
-    `loss` would do.
+    """Say why the gradient of a tensor is None or zero, or what a backward pass from `loss` gives
+    it.
 
-    loss: the tensor that gradients were or are to be computed of, a GradientEdge, or several. With
-    it the path between the two is looked at: whether there is one, where it was cut off, and which
-    operator makes the gradient zero. For that the path's nodes are run once more, with the
-    `backward` of Functions and without hooks; no `.grad` changes, and nothing is freed. Where
-    something was cut off, the line is known of what was recorded under `record_lines()`.
+    tensor: a tensor of any shape and dtype.
+    loss: the tensor that was or will be differentiated, a GradientEdge, or a list of them. With it
+        the answer says whether the graph leads from the loss to the tensor, where it was cut off,
+        and which operator makes the gradient zero. For that the nodes between the two run once
+        more, with the `backward` of Functions but without hooks. No `.grad` changes and no saved
+        value is freed.
 
-    The answer prints as sentences, and has `kind`, a word for the cause, and `place`, its line.
-    Raises TypeError for what is no tensor.
+    Returns an Explanation. The source line of a cut is known for code that ran under
+    `record_lines()`. Raises TypeError for an object that is not a tensor.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.no_grad():
@@ -79,17 +84,17 @@ def explain(tensor: Tensor, loss=None) -> Explanation:
     >>> jaxgrad.autograd.graph.explain(y).kind
     'constant'
     >>> print(jaxgrad.autograd.graph.explain(x, (x - 3).relu().sum()))
-    The gradient of x is zero: it is lost in ReluBackward0 (all of its inputs are where it is flat).
+    The gradient of x is zero: it becomes zero in ReluBackward0 (it is flat at all of its inputs).
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"explain() takes a tensor, but got {type(tensor).__name__}")
     names = Names(variables_of(sys._getframe(1)))
     name = names.of_tensor(tensor) or f"the tensor of shape {list(tensor.shape)}"
-    return _Teller(current(tensor), name, loss).tell()
+    return _Explainer(current(tensor), name, loss).tell()
 
 
-class _Teller:
-    """Finds out what to say of a tensor."""
+class _Explainer:
+    """Finds the reasons for one tensor."""
 
     def __init__(self, tensor, name, loss):
         self.tensor, self.name, self.loss = tensor, name, loss
@@ -97,8 +102,8 @@ class _Teller:
 
     def tell(self) -> Explanation:
         if not self.tensor._aval.differentiable:
-            what = "only floating point and complex tensors have one"
-            self.told.say(f"{self.name} has no gradient: it is of {self.tensor.dtype}, and {what}")
+            why = f"its dtype, {self.tensor.dtype}, is neither floating point nor complex"
+            self.told.say(f"{self.name} has no gradient: {why}")
             self.tell_causes(untracked_reason.of(self.tensor), DTYPE)
         elif not self.tensor._tracked:
             self.tell_constant()
@@ -109,77 +114,80 @@ class _Teller:
         return self.told
 
     def tell_constant(self):
-        self.told.say(f"{self.name} does not require grad, so that nothing was recorded of it")
+        """The tensor does not require grad."""
+        self.told.say(f"{self.name} does not require grad, so no operator on it was recorded")
         found = untracked_reason.of(self.tensor)
         if self.tensor._node is INFERENCE_TENSOR and not found:
             self.told.say("It was made in inference mode", untracked_reason.INFERENCE_MODE)
         self.tell_causes(found, CONSTANT)
         if not found:
             self.told.say(
-                "Where it is a leaf, call requires_grad_() before it is used. Where it was "
-                "computed from what requires grad, it was cut off on the way: by detach(), a "
-                "no_grad block, or an operator without a derivative. " + AGAIN
+                "If it is a leaf, call requires_grad_() before using it. If it was computed from "
+                "tensors that require grad, it was cut off from them by detach(), a no_grad block, "
+                "or an operator without a derivative. " + AGAIN
             )
 
     def tell_causes(self, found, otherwise):
-        """Why something is not in the graph; `otherwise`: the kind where that is not known."""
+        """Name causes of a missing graph; without one the kind is `otherwise`."""
         for cause in found:
             self.told.say(_sentence(cause), cause.kind, cause.place)
         self.told.kind = self.told.kind or otherwise
 
     def tell_alone(self):
-        """Of a tensor that requires grad, without a loss."""
+        """The tensor requires grad, and no loss was given."""
         if self.tell_grad(_grad_of(self.tensor)):
             return
         if self.tensor._node is not None:
             self.tell_not_a_leaf()
         elif not _is_used(self.tensor):
             self.told.say(
-                f"{self.name} has no gradient: nothing that was computed from it is in a graph "
-                "that still exists",
+                f"{self.name} has no gradient: no graph that still exists contains a tensor that "
+                "was computed from it",
                 UNUSED,
             )
         else:
             self.told.say(
-                f"{self.name} has no gradient: it is in a graph, and no backward() has reached it, "
-                "or its .grad was set to None since",
+                f"{self.name} has no gradient: it is in a graph, but no backward() has reached it, "
+                "or its .grad was set to None afterwards",
                 UNREACHED,
             )
-        self.told.say(f"explain({self.name}, loss) says whether a loss leads to it")
+        self.told.say(f"explain({self.name}, loss) says whether a loss leads to {self.name}")
 
     def tell_grad(self, grad) -> bool:
-        """Of what is in `.grad`; whether there is anything."""
+        """Describe `.grad`; returns whether there is one."""
         if grad is None:
             return False
         if isinstance(grad._array, jax.core.Tracer):
-            self.told.say(f"{self.name} has a gradient, whose numbers are not known yet", FILLED)
+            self.told.say(f"{self.name} has a gradient, but {TRACING}", FILLED)
             return True
         with jax.enable_x64(True):
             is_nan = bool(jnp.isnan(grad._array).any())
             is_zero = not (grad._array != 0).any()
         if is_nan:
-            self.told.say(f"The gradient of {self.name} has NaNs: detect_anomaly() finds them", NAN)
+            self.told.say(f"The gradient of {self.name} has NaNs: use detect_anomaly()", NAN)
         elif is_zero:
-            more = "; explain it with the loss to be told where" if self.loss is None else ""
+            more = "; explain(tensor, loss) says where" if self.loss is None else ""
             self.told.say(f"The gradient of {self.name} is zero{more}", ZERO)
         else:
             self.told.say(f"{self.name} has a gradient", FILLED)
         return True
 
     def tell_not_a_leaf(self):
+        """The tensor is not a leaf, so its `.grad` is not kept."""
         place = place_of(self.tensor._node)
         self.told.say(
-            f"{self.name} is no leaf: it comes from {_shown(self.tensor._node)}, and .grad is kept "
-            "of leaves. Call retain_grad() on it before the backward pass",
+            f"{self.name} is not a leaf: it comes from {_shown(self.tensor._node)}, and only "
+            "leaves keep their .grad. Call retain_grad() on it before the backward pass",
             NOT_A_LEAF,
             place,
         )
 
     def tell_with_loss(self):
+        """The tensor requires grad, and a loss was given."""
         losses = self.loss if type(self.loss) in (list, tuple) else [self.loss]
         constant = [each for each in losses if isinstance(each, Tensor) and not each.requires_grad]
         if constant:
-            self.told.say("The loss does not require grad: it has no graph to go back through")
+            self.told.say("The loss does not require grad: it has no graph")
             self.tell_causes(self.those_after(untracked_reason.of(constant[0])), CONSTANT)
             return
         roots = roots_of(self.loss)
@@ -194,48 +202,48 @@ class _Teller:
         self.tell_finding(probe(roots, edge), nodes, edge, grad)
 
     def those_after(self, found):
-        """Of some causes those that come after the tensor, or all where none does."""
+        """The causes that come after the tensor, or all of them if none does."""
         return [cause for cause in found if cause.follows(self.tensor)] or found
 
     def tell_no_path(self, nodes):
-        """The loss does not lead to the tensor: why?"""
+        """The graph of the loss does not contain the tensor."""
         things = [node.variable if type(node) is AccumulateGrad else node for node in nodes]
         found = untracked_reason.merged([untracked_reason.of(thing) for thing in things])
         found = [cause for cause in found if cause.follows(self.tensor)]
-        self.told.say(f"The loss does not depend on {self.name}, as far as it was recorded")
+        self.told.say(f"The loss does not depend on {self.name} by its recorded graph")
         self.tell_causes(found, UNUSED)
         if found:
             return
         if all(place_of(node) for node in nodes if type(node) is not AccumulateGrad):
             self.told.say(
-                "Nothing that was computed from it went into the loss, unless through numbers: "
-                "item(), numpy() and the like leave no trace"
+                "The loss was not computed from it, unless through Python numbers or numpy arrays: "
+                "item(), numpy() and the like are not recorded"
             )
         else:
-            self.told.say(f"It is not used, or was cut off on the way. {AGAIN}")
+            self.told.say(f"It is not used, or it was cut off on the way. {AGAIN}")
 
     def tell_finding(self, finding, nodes, edge, grad):
-        """Of a tensor that the loss leads to: what became of its gradient."""
+        """The graph of the loss contains the tensor: describe its gradient."""
         node, name = finding.node, self.name
         place = None if node is None else place_of(node)
         if finding.kind == FREED:
             self.tell_grad(grad)
             self.told.say(
-                f"A backward pass has gone from the loss through {_shown(node)}, and freed what it "
-                "had saved: pass retain_graph=True to look again",
+                f"A backward pass from the loss has freed the saved values of {_shown(node)}: pass "
+                "retain_graph=True to that pass",
                 FREED,
                 place,
             )
             if grad is None:
                 self.told.say(
-                    f"It left nothing in {name}.grad: it was autograd.grad(), or one to other "
-                    "inputs, or .grad was set to None since"
+                    f"{name}.grad is None because that pass was autograd.grad(), or had other "
+                    "inputs, or .grad was set to None afterwards"
                 )
         elif finding.kind == UNDEFINED:
-            where = f"{_shown(node)} gives None for it"
+            where = f"{_shown(node)} returns None for it"
             self.told.say(f"The gradient of {name} is undefined: {where}", UNDEFINED, place)
         elif finding.kind == ZERO:
-            where = "" if node is None else f": it is lost in {_shown(node)}{_reason(node)}"
+            where = "" if node is None else f": it becomes zero in {_shown(node)}{_reason(node)}"
             self.told.say(f"The gradient of {name} is zero{where}", ZERO, place)
         elif finding.kind == CANCELLED:
             where = f"the gradients of several paths to {_shown(node)} cancel"
@@ -244,21 +252,23 @@ class _Teller:
             self.tell_alive(finding, nodes, edge, grad)
 
     def tell_alive(self, finding, nodes, edge, grad):
+        """The gradient that arrives at the tensor is not zero, or is unknown."""
         self.tell_grad(grad)
         if finding.kind == ALIVE and self.told.kind == ZERO:
             hooked = [_shown(node) for node in nodes if _has_hooks(node)]
             self.told.kind = HOOKS if hooked else ZERO
-            found = f"hooks of {', '.join(hooked)} may do that" if hooked else "it was set to zero"
-            self.told.say(f"What arrives from the loss is not: {found}")
+            hooks = f"hooks of {', '.join(hooked)} may change it"
+            found = hooks if hooked else "it was set to zero"
+            self.told.say(f"The gradient that arrives from the loss is not zero: {found}")
         elif finding.kind == ALIVE:
             self.told.say(f"The loss leads to {self.name}, with a gradient that is not zero")
             if grad is None:
                 self.told.say("No backward() has reached it yet", UNREACHED)
         elif finding.kind == TRACED:
-            self.told.say(f"The loss leads to {self.name}; there are no numbers yet", UNREACHED)
+            self.told.say(f"The loss depends on {self.name}, but {TRACING}", UNREACHED)
         else:
-            why = f"{_shown(finding.node)} can run once only" if finding.node else finding.error
-            self.told.say(f"The loss leads to {self.name}; its gradient: {why}", UNKNOWN)
+            why = f"{_shown(finding.node)} can run only once" if finding.node else finding.error
+            self.told.say(f"The gradient of {self.name} is unknown: {why}", UNKNOWN)
 
 
 def _sentence(cause) -> str:
@@ -269,9 +279,9 @@ def _sentence(cause) -> str:
         where = "a no_grad block" if cause.kind == untracked_reason.NO_GRAD else "inference mode"
         return f"{what} ran in {where}, where nothing is recorded"
     if cause.kind == untracked_reason.CONSTANT_ARGUMENT:
-        return f"{what} has no derivative with respect to the argument that it is"
+        return f"{what} has no derivative with respect to this argument"
     if cause.kind == untracked_reason.MARKED:
-        return f"{what} marks this output as one without a derivative"
+        return f"{what} marks this output as not differentiable"
     return f"{what} has no derivative"
 
 
@@ -289,7 +299,7 @@ def _reason(node) -> str:
 
 
 def _grad_of(tensor):
-    # as `.grad` is, without its warning
+    # `.grad` without the warning for tensors that are not leaves
     return None if tensor._leaf is None else tensor._leaf.grad
 
 

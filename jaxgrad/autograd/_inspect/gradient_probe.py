@@ -1,7 +1,7 @@
-"""A backward pass that leaves everything as it was: where the gradient of a tensor gets lost.
+"""A backward pass without side effects, which finds where the gradient of a tensor becomes zero.
 
-It runs the nodes between a result and a tensor, and no hooks; nothing is freed, and no `.grad`
-changed. It stops where a pass would change something.
+It runs the nodes between a loss and a tensor, without hooks. It frees nothing and changes no
+`.grad`; if a node cannot run twice, it stops.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ FREED, TRACED, ZERO, UNDEFINED, CANCELLED, ALIVE, UNKNOWN = (
 
 
 class Finding(NamedTuple):
-    """kind: one of the words above, ALIVE where the gradient is not zero; node: where it was lost,
-    of several the one that gradients reach first; error: what was raised, if something was.
+    """The fate of a gradient.
+
+    kind: one of the words above; ALIVE if the gradient is not zero.
+    node: the node where it was lost; of several the one that gradients reach first.
+    error: the exception that stopped the probe, if any.
     """
 
     kind: str
@@ -34,7 +37,7 @@ class Finding(NamedTuple):
 
 
 class Probe(graph_task.Pass):
-    """What nodes need of the pass that runs them."""
+    """The attributes of a pass that nodes read when they run."""
 
     def __init__(self):
         self.retain_graph, self.create_graph, self.tensors = True, False, False
@@ -43,7 +46,7 @@ class Probe(graph_task.Pass):
 
 
 def probe(roots, edge) -> Finding:
-    """What becomes of a gradient of ones that goes from the roots to an edge they lead to."""
+    """Send gradients of ones from the roots to an edge; returns what arrives there."""
     end, number = edge
     needed = graph_task.leading_to({end.sequence: [number]}, roots, stops=False)
     nodes = [node for node in nodes_of(roots) if node.sequence in needed]
@@ -57,7 +60,7 @@ def probe(roots, edge) -> Finding:
         return _Walk(needed, edge).run(roots, nodes)
     except _Traced:
         return Finding(TRACED)
-    except Exception as error:  # a user's backward may raise anything
+    except Exception as error:  # a user's backward may raise any error
         return Finding(UNKNOWN, None, error)
     finally:
         graph_task.current.reset(around)
@@ -65,11 +68,11 @@ def probe(roots, edge) -> Finding:
 
 
 class _Traced(Exception):
-    """There are no numbers yet."""
+    """The gradient is a tracer, so its numbers are unknown."""
 
 
 class _Walk:
-    """Carries gradients from node to node, and notes where they get lost."""
+    """Carries gradients from node to node, and notes where they become zero."""
 
     def __init__(self, needed, edge):
         self.needed, self.end = needed, (edge[0].sequence, edge[1])
@@ -89,6 +92,7 @@ class _Walk:
         return self.lost[0] if self.lost else Finding(ZERO)
 
     def step(self, node, gradients):
+        """Run a node, and note it if no gradient leaves it towards the end."""
         results = graph_task.current.get().execute(node, gradients)
         results = [results] if len(node.edges) == 1 else results
         ahead = []
@@ -101,6 +105,7 @@ class _Walk:
             self.lost.append(Finding(UNDEFINED if undefined else ZERO, node))
 
     def arrive(self, node, number, gradient):
+        """Add a gradient to those that wait for a node, and note a sum that is zero."""
         waiting = self.arrived.setdefault(node.sequence, [None] * node.output_count)
         before = waiting[number]
         if before is None or gradient is None:
@@ -113,7 +118,7 @@ class _Walk:
 
 
 def is_alive(gradient) -> bool:
-    """Whether a gradient is there and not all zeros."""
+    """Whether a gradient is defined and not all zeros."""
     if gradient is None:
         return False
     if isinstance(gradient, jax.core.Tracer):

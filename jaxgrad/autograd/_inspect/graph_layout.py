@@ -1,9 +1,11 @@
-"""Where the boxes of a drawing go: in layers, so that every edge leads down, with few crossings.
+"""Positions for the boxes of a drawing: in layers, so that every edge leads down, with few
+crossings.
 
-The steps are those of Sugiyama: a layer for each box, a place in the layer's order for each box and
-for each edge that passes through, and then coordinates. The order is found by sweeps down and up
-that put each box at the mean of its neighbours; the coordinates by the same sweeps, as the nearest
-to what each box would like that leaves room between them.
+The method is Sugiyama's (Sugiyama, Tagawa and Toda, "Methods for visual understanding of
+hierarchical system structures", 1981). It assigns each box a layer, orders the boxes of each layer
+together with the edges that pass through it, and then computes coordinates. Sweeps down and up
+order each layer by the mean position of each box's neighbours. The same sweeps give the
+coordinates: those nearest to the mean of the neighbours that leave room between boxes.
 """
 
 from __future__ import annotations
@@ -12,15 +14,21 @@ from bisect import bisect, insort
 from itertools import pairwise
 from typing import NamedTuple
 
+from ...tape.traversal import search
+
 GAP, LAYER_GAP = 22.0, 34.0
 ORDER_SWEEPS, PLACE_SWEEPS = 12, 16
-# how much an edge wants to be straight: usually, where it should be, and where it passes boxes by
+# The weights with which edges are kept straight: most edges, those of `straight`, and the parts of
+# an edge that pass through layers.
 USUAL, STRAIGHT, PASSING = 1.0, 1e6, 30.0
 
 
 class Layout(NamedTuple):
-    """boxes: for each the left, the top, the width and the height; routes: for each edge its points
-    from top to bottom, a straight way down between the first two, and so on.
+    """The positions of a drawing.
+
+    boxes: for each box its left, top, width and height.
+    routes: for each edge its points from top to bottom; it is straight between the first two, bends
+        to the third, and so on.
     """
 
     width: float
@@ -30,8 +38,11 @@ class Layout(NamedTuple):
 
 
 def layout(sizes, edges, straight=frozenset()) -> Layout:
-    """Places for boxes of these widths and heights. An edge leads from a box to a later one; those
-    of `straight` should lead straight down.
+    """Compute positions for boxes.
+
+    sizes: the width and height of each box.
+    edges: pairs of a box and a later box.
+    straight: the edges that should lead straight down.
     """
     ranks = _ranks(len(sizes), edges)
     graph = _Layers(sizes, ranks, straight)
@@ -54,6 +65,7 @@ def layout(sizes, edges, straight=frozenset()) -> Layout:
 
 
 def _ranks(count, edges):
+    """The layer of each box: one below the lowest box that leads to it."""
     ranks = [0] * count
     for source, target in sorted(edges):
         ranks[target] = max(ranks[target], ranks[source] + 1)
@@ -61,9 +73,10 @@ def _ranks(count, edges):
 
 
 class _Layers:
-    """The places of all layers: of the boxes, which come first, and of edges that pass through.
+    """The slots of all layers: first the boxes, then the edges that pass through a layer.
 
-    above, below: the neighbours of each place; order: the places of each layer from left to right.
+    above, below: the neighbours of each slot.
+    order: the slots of each layer from left to right.
     """
 
     def __init__(self, sizes, ranks, straight):
@@ -76,7 +89,7 @@ class _Layers:
             self.order[rank].append(place)
 
     def chain(self, source, target):
-        """The places that an edge leads through."""
+        """The slots that an edge passes through; makes those between its boxes."""
         chain = [source]
         for rank in range(self.ranks[source] + 1, self.ranks[target]):
             place = len(self.ranks)
@@ -93,17 +106,18 @@ class _Layers:
         return chain
 
     def passes(self, place) -> bool:
+        """Whether a slot is that of an edge."""
         return place >= len(self.sizes)
 
     def pull(self, first, second) -> float:
-        """How much an edge between two places wants to be straight."""
+        """How strongly an edge between two slots should be straight."""
         if self.passes(first) and self.passes(second):
             return PASSING
         is_straight = (first, second) in self.straight or (second, first) in self.straight
         return STRAIGHT if is_straight else USUAL
 
     def heights(self):
-        """The top of each layer, and its height."""
+        """The top and the height of each layer."""
         tops, heights, top = [], [], LAYER_GAP / 2
         for layer in self.order:
             heights.append(max((self.sizes[p][1] for p in layer if not self.passes(p)), default=0))
@@ -112,6 +126,7 @@ class _Layers:
         return tops, heights
 
     def positions(self):
+        """The position of each slot in its layer."""
         found = [0] * len(self.ranks)
         for layer in self.order:
             for position, place in enumerate(layer):
@@ -120,6 +135,7 @@ class _Layers:
 
 
 def _crossings(graph, positions) -> int:
+    """The number of crossings between edges."""
     total = 0
     for layer in graph.order:
         seen = []
@@ -132,7 +148,7 @@ def _crossings(graph, positions) -> int:
 
 
 def _reduce_crossings(graph):
-    """Give each layer the order, of those tried, with the fewest crossings."""
+    """Give each layer the order with the fewest crossings found."""
     _order_by_search(graph)
     best = [list(layer) for layer in graph.order]
     fewest = _crossings(graph, graph.positions())
@@ -145,7 +161,7 @@ def _reduce_crossings(graph):
         positions = graph.positions()
         for layer in layers:
             if sweep % 4 > 1:
-                layer.reverse()  # of those that are equal, try the other order too
+                layer.reverse()  # ties keep their order, so try the other one too
             _sort(layer, neighbours, positions)
         count = _crossings(graph, graph.positions())
         if count < fewest:
@@ -154,7 +170,7 @@ def _reduce_crossings(graph):
 
 
 def _sort(layer, neighbours, positions):
-    """Order a layer by the mean position of each place's neighbours."""
+    """Order a layer by the mean position of each slot's neighbours."""
 
     def wish(place):
         near = neighbours[place]
@@ -166,16 +182,11 @@ def _sort(layer, neighbours, positions):
 
 
 def _order_by_search(graph):
-    """Begin with the order of a search in depth, which leaves a tree without crossings."""
-    seen, order = set(), [[] for _ in graph.order]
-    for root in (place for layer in graph.order for place in layer):
-        stack = [root]
-        while stack:
-            place = stack.pop()
-            if place not in seen:
-                seen.add(place)
-                order[graph.ranks[place]].append(place)
-                stack.extend(reversed(graph.below[place]))
+    """Set the initial order by a depth-first search, which draws a tree without crossings."""
+    places = [place for layer in graph.order for place in layer]
+    order = [[] for _ in graph.order]
+    for place in search(reversed(places), lambda place: reversed(graph.below[place])):
+        order[graph.ranks[place]].append(place)
     graph.order = order
 
 
@@ -183,7 +194,7 @@ def _order_by_search(graph):
 
 
 def _centers(graph):
-    """The horizontal middle of each place."""
+    """The horizontal centre of each slot."""
     centers = [0.0] * len(graph.ranks)
     for layer in graph.order:
         left = 0.0
@@ -200,7 +211,7 @@ def _centers(graph):
 
 
 def _settle(graph, layer, centers, from_above, from_below):
-    """Move the places of a layer to where their neighbours want them, without overlapping."""
+    """Move the slots of a layer towards their neighbours, without overlaps."""
     wishes, weights = [], []
     for place in layer:
         near = [*(graph.above[place] if from_above else ())]
@@ -214,17 +225,20 @@ def _settle(graph, layer, centers, from_above, from_below):
 
 
 def _distances(graph, layer):
+    """The least distances between the centres of adjacent slots."""
     return [(graph.widths[a] + graph.widths[b]) / 2 + GAP for a, b in pairwise(layer)]
 
 
 def apart(wishes, weights, distances) -> list[float]:
-    """The numbers nearest to `wishes`, in the sum of weighted squares, of which each is at least
-    its distance above the one before.
+    """The numbers nearest to `wishes` that keep given distances, by weighted least squares.
+
+    Each number is at least its distance above the one before. The method is the
+    pool-adjacent-violators algorithm.
     """
     offsets = [0.0]
     for distance in distances:
         offsets.append(offsets[-1] + distance)
-    blocks = []  # of places that touch: the mean of their wishes, its weight, how many they are
+    blocks = []  # of slots that touch: (mean of their wishes, weight, number of slots)
     for wish, weight, offset in zip(wishes, weights, offsets, strict=False):
         mean, count = wish - offset, 1
         while blocks and blocks[-1][0] > mean:
@@ -236,12 +250,13 @@ def apart(wishes, weights, distances) -> list[float]:
     return [mean + offset for mean, offset in zip(means, offsets, strict=False)]
 
 
-# edges
+# routes
 
 
 def _ports(graph, chains, centers):
-    """Where at its two boxes each edge begins and ends: side by side, in the order of the others'
-    places, and a straight one in the middle.
+    """The horizontal positions where each edge leaves and enters its boxes.
+
+    Edges are side by side, in the order of their other ends; a straight edge is in the middle.
     """
     leaving, arriving = {}, {}
     for number, chain in enumerate(chains):
@@ -253,6 +268,7 @@ def _ports(graph, chains, centers):
 
 
 def _spread(graph, groups, centers):
+    """The positions of the edges at each box, side by side around its centre."""
     found = {}
     for box, several in groups.items():
         several.sort()
@@ -265,6 +281,7 @@ def _spread(graph, groups, centers):
 
 
 def _route(graph, chain, ports, centers, boxes, tops, heights):
+    """The points of an edge."""
     (start, end), source, target = ports, chain[0], chain[-1]
     _, top, _, height = boxes[source]
     points = [(start, top + height), (start, top + heights[graph.ranks[source]])]

@@ -1,5 +1,6 @@
-"""A recorded graph as drawings, reports and explanations read it: its nodes, what they keep, and
-what their tensors are called. Nothing is changed by it, and nothing computed.
+"""What drawings, reports and explanations read from a recorded graph: nodes, saved arrays, names.
+
+Reading changes nothing and computes nothing.
 """
 
 from __future__ import annotations
@@ -14,55 +15,50 @@ import jax
 from ...core.primitive import Call
 from ...tape.node import FREED, AccumulateGrad, Node, ProgramNode
 from ...tape.tensor import Tensor, current, known_edge_of
+from ...tape.traversal import in_backward_order
 from ...tape.version_counter import CheckedNode
 from .._function.call import CONSUMED, FunctionNode
 
 
 def roots_of(outputs) -> list[tuple[Node, int]]:
-    """The edges that outputs stand for: a tensor, a GradientEdge, a node, or several of them.
+    """The edges to a tensor, a GradientEdge, a node, or a sequence of them.
 
-    Raises TypeError for what has no graph, RuntimeError for a tensor that does not require grad.
+    Raises TypeError for other objects, RuntimeError for a tensor that does not require grad.
     """
     if isinstance(outputs, Node):
         return [(outputs, 0)]
     if isinstance(outputs, Tensor):
         if not outputs.requires_grad:
             raise RuntimeError(
-                f"nothing was recorded of a tensor of shape {list(outputs.shape)}: it does not "
-                "require grad. autograd.graph.explain(tensor) says why"
+                f"a tensor of shape {list(outputs.shape)} has no graph: it does not require grad. "
+                "autograd.graph.explain(tensor) says why"
             )
         return [known_edge_of(current(outputs))]
     if isinstance(outputs, tuple) and len(outputs) > 1 and isinstance(outputs[0], Node):
         return [outputs[:2]]
     if isinstance(outputs, list | tuple) and outputs:
         return [edge for each in outputs for edge in roots_of(each)]
-    raise TypeError(f"a graph is that of a tensor or of several, not of {type(outputs).__name__}")
+    raise TypeError(f"expected a tensor or a sequence of tensors, but got {type(outputs).__name__}")
 
 
 def nodes_of(roots) -> list[Node]:
-    """All nodes that edges lead to, the latest first: gradients go down the list."""
-    found, stack = {}, [node for node, _ in roots]
-    while stack:
-        node = stack.pop()
-        if node.sequence not in found:
-            found[node.sequence] = node
-            stack.extend([target for target, _ in node.edges])
-    return [found[number] for number in sorted(found, reverse=True)]
+    """All nodes that edges lead to, in the order in which gradients reach them."""
+    return in_backward_order([node for node, _ in roots])
 
 
 def place_of(node: Node) -> str | None:
-    """The source line that recorded a node, if it was noted."""
+    """The source line that recorded a node; None if it was not noted."""
     metadata = None if node.extras is None else node.extras.metadata
     return None if metadata is None else metadata.get("place")
 
 
 def short(place: str) -> str:
-    """A source line without its folders."""
+    """A source line without directories."""
     return os.path.basename(place)
 
 
 def shown_bytes(count: int) -> str:
-    """A number of bytes for people."""
+    """A number of bytes, for people."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             break
@@ -70,24 +66,28 @@ def shown_bytes(count: int) -> str:
     return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
 
 
-# what nodes keep
+# saved arrays
 
 
 class Kept(NamedTuple):
-    """An array that a node keeps: whose it is, and itself, a JAX or numpy array or a tracer."""
+    """An array that a node has saved, and the name of the argument or output that it is.
+
+    array: a JAX array, a numpy array or a tracer.
+    """
 
     owner: str
     array: Any
 
     @property
     def bytes(self) -> int:
+        """The size of the array in bytes; 0 after its buffer was deleted."""
         if isinstance(self.array, jax.Array) and _is_deleted(self.array):
             return 0
         return math.prod(self.array.shape) * self.array.dtype.itemsize
 
     @property
     def key(self):
-        """The same for two that are one buffer."""
+        """A key that is equal for two arrays with the same buffer."""
         array = self.array
         if isinstance(array, jax.core.Tracer) or not isinstance(array, jax.Array):
             return id(array)
@@ -97,7 +97,7 @@ class Kept(NamedTuple):
 
     @property
     def device(self) -> str | None:
-        """Where it is; None while it is being traced, and where there is nothing."""
+        """The device of the array, "host" for numpy; None for tracers and empty arrays."""
         if isinstance(self.array, jax.core.Tracer) or not self.bytes:
             return None
         if not isinstance(self.array, jax.Array):
@@ -113,19 +113,19 @@ def _is_deleted(array) -> bool:
 
 
 def is_freed(node: Node) -> bool:
-    """Whether what a node had saved is gone."""
+    """Whether the saved values of a node were freed."""
     if isinstance(node, FunctionNode):
         return node._saved is FREED
     return isinstance(node, ProgramNode) and _saved(node) is FREED
 
 
 def _saved(node):
-    # whether versions have risen is no question here
+    # `saved` of a CheckedNode raises if a saved tensor was overwritten
     return node.kept if isinstance(node, CheckedNode) else node.saved
 
 
 def kept_by(node: Node) -> list[Kept]:
-    """The arrays that a node keeps for its backward pass; none once they are freed."""
+    """The arrays that a node has saved for its backward pass; empty after they were freed."""
     if isinstance(node, FunctionNode):
         return _kept_by_function(node)
     if not isinstance(node, ProgramNode) or _saved(node) is FREED:
@@ -141,7 +141,7 @@ def kept_by(node: Node) -> list[Kept]:
 
 
 def _owners(node):
-    """The name of each thing that a node has saved."""
+    """The argument or output that each saved array of a node is."""
     call, reverse = node.reverse.program, node.reverse
     if not isinstance(call, Call):
         return [f"saved {i}" for i in range(len(_saved(node)))]
@@ -169,17 +169,17 @@ def _arrays(owner, value) -> list[Kept]:
     return [Kept(owner, each) for each in leaves if hasattr(each, "shape") and each is not FREED]
 
 
-# what tensors are called
+# names of tensors
 
-# how deep variables are looked into, and at how many values where lists are long
+# how deep the search for tensors goes, and how many values it looks at
 DEEPEST, MOST_VALUES = 3, 20_000
 
 
 class Names:
-    """The names of leaves and of nodes' outputs.
+    """Names of leaves, and of the outputs of nodes.
 
-    `given`: a dict of tensors by name, something with `named_parameters`, or a caller's variables;
-    dicts, lists and such objects among them are looked into.
+    given: a dict of tensors by name, an object with `named_parameters`, or the variables of a
+        caller. Dicts, lists and modules inside of it are searched too.
     """
 
     def __init__(self, given):
@@ -207,18 +207,20 @@ class Names:
             self.outputs.setdefault((node, tensor.output_nr), name)
 
     def of(self, node: Node, output_nr: int = 0) -> str | None:
+        """The name of an output of a node, or of a leaf; None if it has none."""
         if isinstance(node, AccumulateGrad):
             return self.leaves.get(id(node.variable))
         return self.outputs.get((node, output_nr))
 
     def of_tensor(self, tensor: Tensor) -> str | None:
+        """The name of a tensor; None if it has none."""
         if tensor.grad_fn is None:
             return self.leaves.get(id(tensor))
         return self.outputs.get((tensor.grad_fn, tensor.output_nr))
 
 
 def _parts(value):
-    """What a value holds that may be tensors, each with what is added to its name."""
+    """The objects inside of a value that may be tensors, each with the suffix of its name."""
     if isinstance(value, dict):
         return ((f".{key}", each) for key, each in list(value.items()))
     if isinstance(value, list | tuple):
@@ -229,10 +231,10 @@ def _parts(value):
 
 
 def variables_of(frame) -> dict:
-    """The variables of a caller that may be tensors or hold some."""
+    """The public local variables of a frame."""
     found = frame.f_locals
     kept = {name: each for name, each in found.items() if name.isidentifier() and name[0] != "_"}
     if isinstance(found, dict) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        # before Python 3.13 the frame keeps this copy of its variables, and so what they were
+        # Before Python 3.13 the frame keeps this dict, and with it the values, alive.
         found.clear()
     return kept

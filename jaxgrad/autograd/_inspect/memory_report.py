@@ -10,13 +10,18 @@ import jax
 from ...tape.node import AccumulateGrad
 from .graph_reader import kept_by, nodes_of, place_of, roots_of, short, shown_bytes
 
-# of a longer table so many rows are printed; all are there in `rows` and `lines`
+# the largest number of rows that are printed; `rows` and `lines` have all
 MOST_ROWS = 40
 
 
 class Row(NamedTuple):
-    """What a node keeps. bytes: of the buffers that no earlier node keeps; shared: of the others;
-    saved: what they are; place: the source line, None if it was not noted.
+    """The memory that a node keeps.
+
+    name: the name of the node.
+    place: its source line, None if it was not noted.
+    saved: descriptions of the saved arrays.
+    bytes: the size of the buffers that no earlier node keeps.
+    shared: the size of the others.
     """
 
     name: str
@@ -27,11 +32,14 @@ class Row(NamedTuple):
 
 
 class MemoryReport:
-    """The memory that a graph keeps; printing it gives a table, and notebooks show one.
+    """The memory that a graph keeps; prints as a table, which notebooks show as HTML.
 
-    total: bytes, each buffer once; of_leaves: how many of them are leaves' own values, which are
-    there anyway; rows: for each operator, in the order in which they ran; lines: for each source
-    line its bytes; devices: the bytes on each; xla: what XLA says, see `memory_report`.
+    total: the bytes of all buffers.
+    of_leaves: the part of `total` that is the values of leaves, which exist in any case.
+    rows: a `Row` for each operator, in the order in which they ran.
+    lines: the bytes of each source line.
+    devices: the bytes on each device.
+    xla: the counts of XLA, see `memory_report`.
     """
 
     def __init__(self, rows, of_leaves, devices, xla):
@@ -42,10 +50,12 @@ class MemoryReport:
 
     @property
     def total(self) -> int:
+        """The bytes of all buffers."""
         return sum(row.bytes for row in self.rows)
 
     @property
     def lines(self) -> dict[str, int]:
+        """The bytes of each source line, the largest first."""
         found = {}
         for row in self.rows:
             place = row.place or "unknown line"
@@ -53,7 +63,7 @@ class MemoryReport:
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def table(self):
-        """Its cells as text, by table: titles and rows."""
+        """Yield the tables of the report, each as titles and rows."""
         operators = [
             (row.name, short(row.place or ""), row.bytes, row.shared, ", ".join(row.saved))
             for row in self.rows
@@ -65,7 +75,7 @@ class MemoryReport:
             yield ("line", "bytes"), lines
 
     def figures(self):
-        """Its sums, each with what it is."""
+        """Yield the sums of the report, each with its description."""
         yield "saved for the backward pass", self.total
         yield "of these, values of leaves", self.of_leaves
         if len(self.devices) > 1:
@@ -102,7 +112,7 @@ def _both(count):
 
 
 def _printed(titles, rows):
-    """A table as text, numbers to the right."""
+    """A table as text, with numbers aligned to the right."""
     more = len(rows) - MOST_ROWS
     cells = [titles, *([_cell(cell) for cell in row] for row in rows[:MOST_ROWS])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -118,21 +128,21 @@ def _printed(titles, rows):
 
 
 def memory_report(tensor) -> MemoryReport:
-    """How many bytes the graph of a tensor keeps for the backward pass: by operator, and by source
-    line where lines were recorded (`record_lines`).
+    """Count the bytes that the graph of a tensor keeps for the backward pass.
 
-    tensor: a tensor that requires grad, a GradientEdge, a node, or several of them. A buffer that
-    several operators have saved is counted for the first of them, and for the others as shared.
-    What was freed counts nothing. What saved-tensor hooks have made of a tensor is counted where it
-    has arrays, on whatever device they are.
+    The report has a row for each operator, and one for each source line if `record_lines` was on. A
+    buffer that several operators have saved counts for the first; for the others it counts as
+    shared. Freed values do not count. If a saved-tensor hook replaced a tensor, the arrays in its
+    result count, on any device.
 
-    Beside it stands what XLA says of the whole process: `live arrays`, the bytes of all JAX arrays
-    that are alive, and on devices that count (GPUs; CPUs do not) `in use` and `peak`. These
-    include parameters, inputs and results. While a function is being compiled there are no buffers
-    yet: the report then tells from shapes what the graph keeps, XLA decides what it will allocate,
-    and `memory_analysis()` of the compiled function tells that.
+    The report also has XLA's counts for the whole process: `live arrays`, the bytes of all JAX
+    arrays that are alive, and on devices with counters (GPUs, not CPUs) `in use` and `peak`. They
+    include parameters, inputs and results. During a trace there are no buffers: the report then
+    uses shapes, and `memory_analysis()` of the compiled function says what XLA allocates.
 
-    Raises RuntimeError for a tensor that has no graph, TypeError for what is no tensor.
+    tensor: a tensor that requires grad, a GradientEdge, a node, or a sequence of them.
+
+    Raises RuntimeError for a tensor without a graph, TypeError for an object that is not a tensor.
 
     >>> x = jaxgrad.ones(1000, requires_grad=True)
     >>> y = (x.exp() * 2).sum()
@@ -165,7 +175,7 @@ def _by_device(kept):
 
 
 def _xla(kept) -> dict[str, int]:
-    """What XLA says of the memory of the process; nothing while the graph is being traced."""
+    """XLA's counts of the memory of the process; empty during a trace."""
     if any(isinstance(each.array, jax.core.Tracer) for each in kept):
         return {}
     found = {"live arrays": sum(a.nbytes for a in jax.live_arrays() if not a.is_deleted())}

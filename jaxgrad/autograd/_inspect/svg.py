@@ -1,4 +1,4 @@
-"""Boxes and arrows as SVG, and for Graphviz."""
+"""Boxes and arrows as SVG, and as Graphviz's dot."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FILLS = {OPERATOR: "#e3e9f5", FUNCTION: "#ece0f4", LEAF: "#d9edd8", CUT: "#f6f6f
 LINE_COLOR, TEXT_COLOR, CUT_COLOR = "#667", "#445", "#a33"
 
 LINE_HEIGHT, PADDING, FONT_SIZE = 14, 7, 11
-# characters that are narrow and wide in a wide font
+# narrow and wide characters, as a viewer's widest font may draw them
 NARROW, WIDE = "fijlrtI.,:;'()[]| ", "mwMW@%"
 
 
 class Line(NamedTuple):
-    """A line of text, of which a part comes first and stands out."""
+    """A line of text; `title`, its first part, is bold."""
 
     title: str = ""
     rest: str = ""
@@ -34,15 +34,20 @@ class Line(NamedTuple):
 
 
 def _part(character):
-    """How wide a character is in a wide font, as a part of its size."""
+    """The width of a character in a wide font, relative to the font size."""
     if character in NARROW:
         return 0.4
     return 0.98 if character in WIDE else 0.72 if character.isupper() else 0.64
 
 
 class Box(NamedTuple):
-    """A box: its kind, its lines of text, what is told of it when it is pointed at, whether it is
-    where the graph begins, and whether its lines begin at its left side.
+    """A box of a drawing.
+
+    kind: OPERATOR, FUNCTION, LEAF or CUT.
+    lines: its lines of text.
+    details: its tooltip.
+    is_end: whether the graph begins here.
+    is_list: whether the lines are aligned to the left.
     """
 
     kind: str
@@ -58,25 +63,30 @@ class Box(NamedTuple):
 
 
 class Drawing:
-    """A drawing of a graph, as text: `svg`, and `dot` for Graphviz. Notebooks show it by itself.
+    """A drawing of a graph; `svg` and `dot` are its text, and notebooks show it.
 
-    boxes: in an order in which each edge leads on; edges: pairs of their numbers, and how many
-    gradients go along each; straight: those that should lead straight down.
+    boxes: sorted so that each edge leads to a later box.
+    edges: by pair of box numbers, how many gradients travel along the edge.
+    straight: the edges that should lead straight down.
     """
 
     def __init__(self, boxes: list[Box], edges: dict[tuple[int, int], int], straight, summary: str):
         self.boxes, self.edges, self.straight, self.summary = boxes, edges, straight, summary
 
     def save(self, path):
-        """Write it to a file: `.svg`, or `.dot` or `.gv`. Raises ValueError for another ending."""
+        """Write the drawing to a file that ends in `.svg`, `.dot` or `.gv`.
+
+        Raises ValueError for another ending.
+        """
         endings = {".svg": "svg", ".dot": "dot", ".gv": "dot"}
         path = Path(path)
         if path.suffix not in endings:
-            raise ValueError(f"a drawing is saved as .svg, .dot or .gv, not as {path.name!r}")
+            raise ValueError(f"a drawing can be saved as .svg, .dot or .gv, not as {path.name!r}")
         path.write_text(getattr(self, endings[path.suffix]), encoding="utf-8")
 
     @property
     def svg(self) -> str:
+        """The drawing as SVG text."""
         placed = layout([box.size for box in self.boxes], list(self.edges), self.straight)
         summary = Line(rest=self.summary, color=LINE_COLOR)
         width = max(placed.width, summary.width + 2 * PADDING)
@@ -111,6 +121,7 @@ class Drawing:
 
     @property
     def dot(self) -> str:
+        """The drawing as text for Graphviz."""
         lines = [
             "digraph gradients {",
             '  node [shape=box, style="filled,rounded", fontname="Helvetica", fontsize=10];',
@@ -133,12 +144,12 @@ def _escaped(text):
 
 
 def _text(text):
-    # control characters are no part of XML
+    # XML has no control characters.
     return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
 def _path(route):
-    """A way through points: straight down where it passes by boxes, and bent between layers."""
+    """A path through points: straight inside of a layer, curved between layers."""
     (x, y), *rest = route
     parts = [f"M{x:.1f} {y:.1f}"]
     for number, (to_x, to_y) in enumerate(rest):

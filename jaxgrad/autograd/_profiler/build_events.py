@@ -1,4 +1,4 @@
-"""From what was recorded to events."""
+"""Conversion of a recorder's records to the events that users see."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _flops: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def events_of(recorder, profile) -> list[FunctionEvent]:
-    """The events of a recorder that records no more, by the time at which they began."""
+    """The events of a recorder that has stopped, sorted by their start."""
     recorder.close()
     notes = sorted(recorder.events, key=lambda note: (note.begun, -note.ended))
     made = [_event(number, note, recorder, profile) for number, note in enumerate(notes, 1)]
@@ -23,8 +23,9 @@ def events_of(recorder, profile) -> list[FunctionEvent]:
 
 
 def _place_backward(notes, events):
-    """Give the run of a node the stack and the place of the operator that recorded it, and so what
-    the engine computes for the node; what an author's code calls has those of that code.
+    """Give the run of a node the stack and the source line of the operator that recorded the node.
+
+    Kernels of the node get them too; what a user's `backward` calls keeps its own.
     """
     sources, around = {}, {}
     for note, event in zip(notes, events, strict=True):
@@ -90,8 +91,10 @@ def _place(note):
 
 
 def _with_freed(events, recorder, profile) -> list[FunctionEvent]:
-    """The events, with what was freed during one taken off its memory, and else an event of its
-    own."""
+    """The events, with the memory freed during each event subtracted from it.
+
+    Memory that was freed outside of all events gets an event of its own.
+    """
     more, threads = [], {}
     for freed in recorder.freed:
         threads.setdefault(freed[2], []).append(freed)
@@ -108,7 +111,7 @@ def _with_freed(events, recorder, profile) -> list[FunctionEvent]:
 
 
 def _at(events, freed, recorder):
-    """For each time at which something was freed the events of that time, in one sweep."""
+    """Yield each freed buffer with the events during which it was freed, in one sweep."""
     coming, around = iter(events), []
     event = next(coming, None)
     for each in sorted(freed):
@@ -134,7 +137,7 @@ def _take_off(event, when, nbytes, thread, device):
 
 
 def flops_of(program) -> int:
-    """How many floating point operations XLA counts in a program, 0 where that is not known."""
+    """The floating point operations that XLA counts in a program; 0 if unknown."""
     if not isinstance(program, Program):
         return 0
     if program not in _flops:

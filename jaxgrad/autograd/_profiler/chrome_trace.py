@@ -1,4 +1,4 @@
-"""Events as files that other programs show."""
+"""Files of events for other programs: Chrome traces and flame graphs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import os
 
 
 def write_trace(path, events, base=0.0, metadata=None):
-    """Write events in Chrome's format: a bar for each, and an arrow from each operator to the run
-    of the node that it recorded. `base`: microseconds that their times count from.
+    """Write events in Chrome's trace format.
+
+    It has a bar for each event, and an arrow from each operator to the run of the node that it
+    recorded.
+    base: the microseconds to add to their times.
     """
     process = os.getpid()
     told = [_name("process_name", process, 0, "jaxgrad")]
@@ -55,7 +58,7 @@ def _bar(event, process, base):
 
 
 def _arrows(events, process, base):
-    """The two ends of an arrow for each node that was run, by its sequence number."""
+    """Yield both ends of the arrow to each run of a node."""
     recorded = {}
     for event in events:
         if event.sequence_nr >= 0 and event.scope != 1:
@@ -74,7 +77,7 @@ _IN_NAMES = str.maketrans(" ;\t\n", "____")
 
 
 def write_stacks(path, events, metric):
-    """Write the stack of each event, outermost call first, and a number of its in microseconds."""
+    """Write the stack of each event, outermost call first, and a metric of it in microseconds."""
     with open(path, "w", encoding="utf-8") as file:
         for event in events:
             value = int(getattr(event, metric))

@@ -1,32 +1,34 @@
-"""What a profile consists of: events, and sums of events.
+"""The events of a profile, and their sums by name and by source line.
 
-An event is inside of another where it began and ended during it, in the same thread. What an event
-took itself is what it took less what the events directly inside of it did.
+An event is inside of another event of its thread if it begins and ends during it. The own time of
+an event, `self_cpu_time_total`, excludes the events directly inside of it.
 """
 
 from __future__ import annotations
 
 import enum
+import linecache
+import os
 import warnings
 from dataclasses import InitVar, dataclass
 from typing import NamedTuple
 
 from .table import duration
 
-BACKWARD, USER = 1, 7  # of PyTorch's scopes, those of a node that runs and of a label
+BACKWARD, USER = 1, 7  # PyTorch's scopes of the run of a node and of a label
 
-MEMORY = "[memory]"  # the name of an event for memory that was freed outside of all others
+MEMORY = "[memory]"  # the name of an event for memory freed outside of all other events
 
 
 class DeviceType(enum.Enum):
-    """Where an event took place, by PyTorch's numbers."""
+    """The type of device of an event, with PyTorch's numbers."""
 
     CPU, CUDA, MKLDNN, OPENGL, OPENCL, IDEEP, HIP, FPGA, MAIA, XLA = range(10)
     Vulkan, Metal, XPU, MPS, Meta, HPU, VE, Lazy, IPU, MTIA, PrivateUse1 = range(10, 21)
 
 
 class ProfilerActivity(enum.Enum):
-    """What PyTorch's profiler can be asked to look at, by its numbers."""
+    """What PyTorch's profiler can record, with its numbers."""
 
     CPU, XPU, CUDA, HPU, MTIA, PrivateUse1 = range(6)
 
@@ -38,12 +40,12 @@ class Interval:
         self.start, self.end = start, end
 
     def elapsed_us(self):
-        """Its length."""
+        """The length of the interval, in microseconds."""
         return self.end - self.start
 
 
 class Kernel(NamedTuple):
-    """Work on a device that an event had to wait for."""
+    """Work on a device that an event waited for; `duration` is in microseconds."""
 
     name: str
     device: int
@@ -55,7 +57,7 @@ def _shown(name):
 
 
 def _renamed(old, new):
-    """An old name of a property."""
+    """A deprecated alias of a property."""
 
     def value(self):
         told = f"`{old}` is deprecated, please use `{new}` instead."
@@ -66,7 +68,7 @@ def _renamed(old, new):
 
 
 class FormattedTimesMixin:
-    """Averages of an event's times, and times as text. `count` is over how many calls."""
+    """Times of an event averaged over `count` calls, and times as text."""
 
     cuda_time = _renamed("cuda_time", "device_time")
     cuda_time_total = _renamed("cuda_time_total", "device_time_total")
@@ -85,25 +87,29 @@ class FormattedTimesMixin:
 
     @property
     def cpu_time(self):
-        """The time of one call, in microseconds."""
+        """The average time of a call, in microseconds."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
     def device_time(self):
-        """The time of one call on the device, in microseconds."""
+        """The average time of a call on the device, in microseconds."""
         return self.device_time_total / self.count if self.count else 0.0
 
 
 @dataclass(eq=False, repr=False)
 class FunctionEvent(FormattedTimesMixin):
-    """One run of something that has a name.
+    """One run of an operator, of a node, or of a labelled block.
 
-    name: as PyTorch has it: `aten::mul` for an operator, `MulBackward0` for the node of a backward
-    pass; thread: a number; time_range: an Interval; sequence_nr: of the node that an operator
-    recorded and, for the run of a node, of that node: the two match; fwd_thread: where the node was
-    recorded; scope: 1 for the run of a node, 7 for a label, else 0; input_shapes, flops,
-    cpu_memory_usage, device_memory_usage, stack: as far as the profile was asked for them; place:
-    file and line of the code that called it, for a node that of the operator that recorded it.
+    name: as in PyTorch, `aten::mul` for an operator and `MulBackward0` for a node.
+    thread: the number of the thread.
+    time_range: an Interval.
+    sequence_nr: for an operator the number of the node that it recorded, for the run of a node its
+        own number.
+    fwd_thread: for the run of a node, the thread that recorded it.
+    scope: 1 for the run of a node, 7 for a label, else 0.
+    input_shapes, flops, cpu_memory_usage, device_memory_usage, stack: set if the profile records
+        them.
+    place: the file and line of the call; for a node, of the operator that recorded it.
     """
 
     id: int
@@ -158,31 +164,35 @@ class FunctionEvent(FormattedTimesMixin):
             self.device_resource_id = self.thread
 
     def append_kernel(self, name, device, duration):
-        """Note work on a device, in microseconds."""
+        """Add work on a device; `duration` is in microseconds."""
         self.kernels.append(Kernel(name, device, duration))
 
     def append_cpu_child(self, child: FunctionEvent):
-        """Note an event that is directly inside of this one."""
+        """Add an event that is directly inside of this one."""
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent):
-        """Note the event that this one is directly inside of."""
+        """Set the event that this one is directly inside of."""
         self.cpu_parent = parent
 
     @property
     def is_timed(self) -> bool:
+        """Whether the event has a time on the CPU."""
         return self.device_type is DeviceType.CPU and not self.is_async
 
     @property
     def cpu_time_total(self):
+        """The time on the CPU, in microseconds."""
         return self.time_range.elapsed_us() if self.device_type is DeviceType.CPU else 0
 
     @property
     def self_cpu_time_total(self):
+        """The time on the CPU without that of inner events, in microseconds."""
         return self._itself("cpu_time_total")
 
     @property
     def device_time_total(self):
+        """The time on the device, in microseconds."""
         if self.is_async or not self.use_device:
             return 0
         if self.device_type is not DeviceType.CPU:
@@ -192,14 +202,17 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def self_device_time_total(self):
+        """The time on the device without that of inner events, in microseconds."""
         return self._itself("device_time_total")
 
     @property
     def self_cpu_memory_usage(self):
+        """The bytes allocated on the CPU, without those of inner events."""
         return self._itself("cpu_memory_usage")
 
     @property
     def self_device_memory_usage(self):
+        """The bytes allocated on the device, without those of inner events."""
         return self._itself("device_memory_usage")
 
     def _itself(self, what):
@@ -209,6 +222,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def key(self) -> str:
+        """The name; events with the same key are summed."""
         return self.name
 
     def __repr__(self):
@@ -221,7 +235,7 @@ class FunctionEvent(FormattedTimesMixin):
         )
 
 
-# what averages add up, and what they take from their first event
+# the attributes that a sum adds up, and those that it takes from its first event
 SUMS = (
     *("cpu_time_total", "device_time_total", "self_cpu_time_total", "self_device_time_total"),
     *("cpu_memory_usage", "device_memory_usage", "count"),
@@ -235,7 +249,7 @@ TRAITS = (
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """Events of one key, summed up. The names are those of FunctionEvent."""
+    """The sum of the events of one key, with the attributes of FunctionEvent."""
 
     def __init__(self):
         for name in TRAITS:
@@ -246,12 +260,15 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.node_id, self.flops, self.device_type = 0, 0, DeviceType.CPU
 
     def add(self, other):
-        """Add an event, or a sum of events. Raises AssertionError for one of another key."""
+        """Add an event or a sum of events.
+
+        Raises AssertionError if it has another key.
+        """
         if self.key is None:
             for name in TRAITS:
                 setattr(self, name, getattr(other, name))
         if other.key != self.key:
-            raise AssertionError(f"an event of {other.key} is added to those of {self.key}")
+            raise AssertionError(f"cannot add an event of {other.key} to those of {self.key}")
         for name in SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.flops += other.flops or 0
@@ -266,3 +283,62 @@ class FunctionEventAvg(FormattedTimesMixin):
             f"self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str} "
             f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>"
         )
+
+
+# sums by source line
+
+
+def by_lines(events) -> list:
+    """The sum of the events that each source line called, the longest time first.
+
+    The key of a sum is its line. Its own time is the sum of `forward_time_total`, taken by
+    operators, and `backward_time_total`, taken by the nodes that these recorded.
+    """
+    sums: dict[tuple, LineAverage] = {}
+    for event in events:
+        place = place_of(event)
+        if place is not None:
+            sums.setdefault(place, LineAverage(place)).add_event(event)
+    return sorted(sums.values(), key=lambda found: found.self_cpu_time_total, reverse=True)
+
+
+def place_of(event) -> tuple[str, int] | None:
+    """The file and line of an event, or of the innermost event around it that has them."""
+    while event is not None and event.place is None:
+        event = event.cpu_parent
+    return None if event is None else event.place
+
+
+def is_backward(event) -> bool:
+    """Whether an event is the run of a node, or inside of one."""
+    while event is not None:
+        if event.scope == BACKWARD:
+            return True
+        event = event.cpu_parent
+    return False
+
+
+class LineAverage(FunctionEventAvg):
+    """The sum of the events of one source line."""
+
+    def __init__(self, place):
+        super().__init__()
+        file, number = place
+        source = linecache.getline(file, number).strip()
+        self.key = f"{os.path.basename(file)}:{number}" + (f"  {source}" if source else "")
+        self.place, self.node_id = place, -1
+        self.forward_time_total = self.backward_time_total = 0
+
+    def add_event(self, event):
+        own = event.self_cpu_time_total
+        if is_backward(event):
+            self.backward_time_total += own
+        else:
+            self.forward_time_total += own
+        self.use_device = event.use_device
+        self.flops += event.flops or 0
+        # The total time of an event of the same line includes its inner events.
+        inside = event.cpu_parent is not None and place_of(event.cpu_parent) == self.place
+        for name in SUMS:
+            if name.startswith("self_") or not inside:
+                setattr(self, name, getattr(self, name) + getattr(event, name))

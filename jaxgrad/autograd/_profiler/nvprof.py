@@ -1,4 +1,4 @@
-"""The files that nvprof writes, which are data bases of SQLite."""
+"""Files of nvprof, which are SQLite data bases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlite3
 
 from ..profiler_util import EventList, FunctionEvent
 
-# nvprof's numbers of a call that launches a kernel
+# nvprof's number of a call that launches a kernel
 _LAUNCH = 211
 
 _RANGES = """
@@ -29,9 +29,10 @@ _KERNELS = """
 
 
 def read_nvprof(path):
-    """The ranges that a file of nvprof's has, as (id, name, start, end), and for the kernels that
-    were launched within them (range, call, name, duration). Raises AssertionError for a call that
-    is no launch.
+    """Read the ranges and kernels of a file of nvprof.
+
+    Returns a list of ranges (id, name, start, end), and a list of kernels (range, call, name,
+    duration) launched in them. Raises AssertionError for a call that is not a launch.
     """
     where = f"{pathlib.Path(path).absolute().as_uri()}?mode=ro"
     with contextlib.closing(sqlite3.connect(where, uri=True)) as connection:
@@ -46,12 +47,21 @@ def read_nvprof(path):
 
 
 def load_nvprof(path) -> EventList:
-    """The events of a file that nvprof wrote."""
+    """Read a file that nvprof wrote.
+
+    path: the file.
+    Returns an EventList with an event for each range. Raises what `parse_nvprof_trace` raises.
+    """
     return EventList(parse_nvprof_trace(path))
 
 
 def parse_nvprof_trace(path) -> list[FunctionEvent]:
-    """The ranges of a file that nvprof wrote, as events with their kernels."""
+    """Read the ranges of a file that nvprof wrote.
+
+    path: the file.
+    Returns a list of FunctionEvents with their kernels, sorted by start. Raises AssertionError for
+    a call that is not a launch, RuntimeError for ranges with the same number.
+    """
     ranges, kernels = read_nvprof(path)
     unique, events = EnforceUnique(), {}
     for number, name, start, end in ranges:
@@ -65,7 +75,7 @@ def parse_nvprof_trace(path) -> list[FunctionEvent]:
 
 
 class EnforceUnique:
-    """Raises RuntimeError for a key that it has seen before.
+    """A set of keys that refuses duplicates.
 
     >>> unique = jaxgrad.autograd.profiler.EnforceUnique()
     >>> unique.see("range", 1)
@@ -75,7 +85,7 @@ class EnforceUnique:
         self.seen = set()
 
     def see(self, *key):
-        """Note a key. Raises RuntimeError where it is not new."""
+        """Add a key. Raises RuntimeError if it is in the set."""
         if key in self.seen:
             raise RuntimeError(f"duplicate key: {key}")
         self.seen.add(key)

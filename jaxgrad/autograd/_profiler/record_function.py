@@ -1,4 +1,4 @@
-"""Names for what runs: of blocks of code, and of operators in JAX's own traces."""
+"""Names in profiles and in JAX's traces: of blocks of code, operators and nodes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from . import recorder as recording
 
 
 class record_function(contextlib.ContextDecorator):
-    """Name a block of code, or a function, in profiles.
+    """Name a block of code, or a decorated function, in profiles.
 
-    The name is in the traces of jax.profiler too, and inside `jaxgrad.jit` it is part of the names
-    that XLA gives what it compiles. args: more to be told of it. Raises RuntimeError where the name
-    is no str.
+    Traces of jax.profiler show the name too. Inside of `jaxgrad.jit` it becomes part of the names
+    in the compiled program.
+
+    name: a str. Entering raises RuntimeError for another object.
+    args: a str with more information, which the event has in `concrete_inputs`.
 
     >>> with jaxgrad.autograd.profiler.profile() as prof:
     ...     with jaxgrad.autograd.profiler.record_function("preparing"):
@@ -55,7 +57,7 @@ class record_function(contextlib.ContextDecorator):
 
 
 class _Emit:
-    """Name every operator and every node that runs in the traces that JAX makes."""
+    """A context that names every operator and node in JAX's traces."""
 
     kind: str
 
@@ -79,11 +81,15 @@ class _Emit:
 
 
 class emit_nvtx(_Emit):
-    """Name every operator, and every node of a backward pass, in the traces of what JAX runs.
+    """Name every operator and every node in the traces that jax.profiler makes.
 
-    In place of PyTorch's NVTX ranges these are annotations of jax.profiler, which also Nsight shows
-    where XLA runs on a GPU. The name of a node ends with the number of the operator that recorded
-    it, as PyTorch's do. Raises RuntimeError when it is entered twice.
+    These annotations take the place of PyTorch's NVTX ranges; Nsight shows them too if XLA runs on
+    a GPU. The name of a node ends with the number of the operator that recorded it, as in PyTorch.
+
+    enabled: False for a block without effect.
+    record_shapes: add the shapes of the inputs to the names.
+
+    Raises RuntimeError if the context is entered twice.
 
     >>> with jaxgrad.autograd.profiler.emit_nvtx():
     ...     y = jaxgrad.ones(2) * 3
@@ -93,8 +99,10 @@ class emit_nvtx(_Emit):
 
 
 class emit_itt(_Emit):
-    """The same as `emit_nvtx`: there are no ITT ranges, and annotations of jax.profiler take their
-    place.
+    """The same as `emit_nvtx`: annotations of jax.profiler take the place of ITT ranges.
+
+    >>> with jaxgrad.autograd.profiler.emit_itt():
+    ...     y = jaxgrad.ones(2) * 3
     """
 
     kind = "ITT"

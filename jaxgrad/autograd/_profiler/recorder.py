@@ -1,7 +1,7 @@
-"""Recording a profile: what runs in the contexts that entered it, with its times.
+"""Recorders of a profile: what runs in the contexts that entered them, with times.
 
-A kernel's event lasts until its results are there. JAX would go on at once; here the next operator
-waits, so that each has its own time, and all of them take longer than without a profile.
+JAX runs kernels asynchronously. While a profile records, each operator waits for its results, so
+that its record has its own time; the whole takes longer than without a profile.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from .events import BACKWARD, USER
 
 _lock = threading.Lock()
 
-# what records in this context: `Recorder`s, and others that have `begin`, `end` and `live`
+# the sinks of this context: `Recorder`, `Annotator`
 _sinks = contextvars.ContextVar("jaxgrad.profiles", default=())
 
 
 def sinks() -> tuple:
-    """What records here and now."""
+    """The active sinks of this context."""
     found = _sinks.get()
     return tuple([sink for sink in found if sink.live]) if found else ()
 
 
 def enter(sink):
-    """Have a sink record in this context, and in those that are begun in it, until `leave`."""
+    """Add a sink to this context, and to contexts copied from it, until `leave`."""
     with _lock:
         if not watch.count:
             jax.monitoring.register_event_duration_secs_listener(_compiling)
@@ -43,6 +43,7 @@ def enter(sink):
 
 
 def leave(sink):
+    """Remove a sink."""
     sink.live = False
     _sinks.set(sinks())
     with _lock:
@@ -51,11 +52,13 @@ def leave(sink):
             jax.monitoring.unregister_event_duration_listener(_compiling)
 
 
-class Call:
-    """Something that is about to run.
+class ProfiledCall:
+    """A call that is about to run.
 
-    `program`, `arrays`: of a kernel, or of the run of a node; `node`: whose run it is; `recorded`:
-    whether it is recorded itself; `note`: what a label says beside its name.
+    program, arrays: the program of a kernel or of a node, and its inputs.
+    node: the node that runs, if any.
+    recorded: whether the run of the node is itself recorded.
+    note: the additional text of a label.
     """
 
     __slots__ = ("arrays", "name", "node", "note", "program", "recorded", "scope")
@@ -67,8 +70,8 @@ class Call:
         self.node, self.recorded, self.note = node, recorded, note
 
 
-class Event:
-    """What a recorder notes of a call."""
+class Record:
+    """The measurements of a call."""
 
     __slots__ = (
         *("begun", "call", "device", "dtypes", "ended", "frames", "nbytes", "number", "sequence"),
@@ -77,35 +80,36 @@ class Event:
 
 
 class Recorder:
-    """The events of one profile.
+    """The sink of a profile: it keeps a record for each call.
 
-    shapes, stack, memory: whether to note the shapes of inputs, the calls that led to an event, the
-    bytes of its results.
+    shapes: whether to record the shapes of inputs.
+    stack: whether to record the calls that led to a record.
+    memory: whether to record the bytes of results.
     """
 
     def __init__(self, shapes=False, stack=False, memory=False):
         self.shapes, self.stack, self.memory = shapes, stack, memory
         self.live = True
-        self.events: list[Event] = []
+        self.events: list[Record] = []
         self.freed: list[tuple] = []  # (when, bytes, thread, device)
         self._threads: dict[int, int] = {}
-        self._open: dict[int, list[Event]] = {}
-        self._last: dict[int, Event] = {}
+        self._open: dict[int, list[Record]] = {}
+        self._last: dict[int, Record] = {}
         self._arrays: dict[int, weakref.ref] = {}
         self.begun = perf_counter_ns()
 
     def thread(self) -> int:
-        """A small number for the thread that runs here."""
+        """A small number for the current thread."""
         return self._threads.setdefault(threading.get_ident(), len(self._threads) + 1)
 
-    def begin(self, call: Call) -> Event | None:
-        """Note that a call begins. None where it is part of the one that runs already."""
+    def begin(self, call: ProfiledCall) -> Record | None:
+        """Begin the record of a call; returns None for the kernel of the node that runs."""
         thread = self.thread()
         around = self._open.setdefault(thread, [])
         if around and _is_run_of(around[-1].call, call):
             around[-1].call.program = call.program
             return None
-        event = Event()
+        event = Record()
         event.call, event.thread, event.number = call, thread, len(self.events) + len(around)
         event.frames = _frames(None if self.stack else 1)
         is_numbered = call.node is not None and type(call.node) is not AccumulateGrad
@@ -116,8 +120,8 @@ class Recorder:
         event.begun = perf_counter_ns()
         return event
 
-    def end(self, event: Event | None, arrays):
-        """Note that a call has ended, with these arrays for results."""
+    def end(self, event: Record | None, arrays):
+        """End a record; `arrays` are the results of the call."""
         now, thread = perf_counter_ns(), self.thread()
         around = self._open[thread]
         if self.memory and (event or around):
@@ -126,28 +130,28 @@ class Recorder:
             return
         event.ended = now
         around.remove(event)
-        event.call.arrays = event.call.node = None  # they would live as long as the profile
+        event.call.arrays = event.call.node = None  # else the profile keeps them alive
         self.events.append(event)
         self._last[thread] = event
 
-    def drop(self, event: Event | None):
-        """Forget a call: it belongs to a trace."""
+    def drop(self, event: Record | None):
+        """Discard a record, because its call was part of a trace."""
         if event is not None:
             self._open[self.thread()].remove(event)
 
     def recorded(self, node):
-        """A node has been made: it may be that of the call that ended last."""
+        """Assign a new node to the last call, if that recorded it."""
         last = self._last.get(self.thread())
         if last is not None and last.sequence < 0 and _records(last.call, node):
             last.sequence = node.sequence
 
     def compiled(self, name, seconds):
-        """JAX has traced, lowered or compiled something in the thread that runs here."""
+        """Record that JAX has traced, lowered or compiled something in this thread."""
         now, thread = perf_counter_ns(), self.thread()
         around = self._open.get(thread)
         earliest = around[-1].begun if around else self.begun
-        event = Event()
-        event.call, event.thread, event.number = Call(name), thread, len(self.events)
+        event = Record()
+        event.call, event.thread, event.number = ProfiledCall(name), thread, len(self.events)
         event.begun, event.ended = max(now - int(seconds * 1e9), earliest), now
         event.frames = () if around else _frames(1)
         event.sequence, event.shapes, event.dtypes = -1, None, None
@@ -169,25 +173,26 @@ class Recorder:
             self.freed.append((perf_counter_ns(), nbytes, self.thread(), device))
 
     def close(self):
+        """Forget the arrays and calls that records still refer to."""
         self._arrays.clear()
         self._last.clear()
 
 
-def _is_run_of(around: Call, call: Call) -> bool:
-    """Whether a kernel is what the run of a node consists of, and no operator of its own."""
+def _is_run_of(around: ProfiledCall, call: ProfiledCall) -> bool:
+    """Whether a call is the kernel of the node whose run is around it."""
     node = around.node
     return node is not None and node.reverse is call.program is not None and not around.recorded
 
 
-def _records(call: Call, node) -> bool:
-    """Whether a node is one that a call records."""
+def _records(call: ProfiledCall, node) -> bool:
+    """Whether a call has recorded a node."""
     if node.reverse is None:
         return f"{call.name}Backward" == node.name()
     return node.reverse.program in (call.program, getattr(call.program, "compact", None))
 
 
-def _described(call: Call):
-    """The shapes and dtypes of a call's inputs; a number has none of either."""
+def _described(call: ProfiledCall):
+    """The shapes and dtypes of the inputs of a call; those of a number are `[]` and "Scalar"."""
     arrays = [getattr(value, "_array", value) for value in call.arrays]
     shapes = [list(getattr(array, "shape", ())) for array in arrays]
     return shapes, [str(getattr(array, "dtype", "Scalar")) for array in arrays]
@@ -197,8 +202,7 @@ _NOT_THE_USERS = frozenset(["jaxgrad", "jax", "contextlib", "functools", "thread
 
 
 def _frames(count):
-    """The calls that led here from outside of jaxgrad, innermost first: at most `count` of them, as
-    a code object and a line each."""
+    """The innermost calls outside of jaxgrad, at most `count`, each as a code object and a line."""
     found, frame = [], sys._getframe(2)
     while frame is not None and len(found) != count:
         if frame.f_globals.get("__name__", "").partition(".")[0] not in _NOT_THE_USERS:
@@ -207,7 +211,7 @@ def _frames(count):
     return tuple(found)
 
 
-# ---- what is shown to the sinks
+# ---- what the sinks see
 
 
 class _Profiles(Watch):
@@ -221,7 +225,7 @@ class _Profiles(Watch):
         if not found:
             return kernel(*arrays)
         inputs = arrays if isinstance(program, Program) else getattr(program, "inputs", ()) or ()
-        call = Call(name_of(program), program, inputs)
+        call = ProfiledCall(name_of(program), program, inputs)
         return run(found, call, kernel, arrays)
 
     def node(self, node):
@@ -236,12 +240,12 @@ class _Profiles(Watch):
         name = node.name()
         if type(node) is AccumulateGrad:
             name = "torch::autograd::AccumulateGrad"
-        call = Call(name, None, gradients, BACKWARD, node, run_.tensors)
+        call = ProfiledCall(name, None, gradients, BACKWARD, node, run_.tensors)
         run(sinks(), call, proceed, (node, gradients))
 
 
-def run(found, call: Call, function, args):
-    """`function(*args)` as a call that sinks are shown, until its results are there."""
+def run(found, call: ProfiledCall, function, args):
+    """Call `function(*args)`, wait for its results, and show the call to sinks."""
     begun = [(sink, sink.begin(call)) for sink in found]
     results, arrays, traced = None, (), False
     try:
@@ -257,7 +261,7 @@ def run(found, call: Call, function, args):
 
 
 def _arrays(results):
-    """The JAX arrays among what a call returned."""
+    """The JAX arrays in the results of a call."""
     if isinstance(results, jax.Array):
         return (results,)
     return [leaf for leaf in jax.tree.leaves(results) if isinstance(leaf, jax.Array)]
@@ -279,7 +283,7 @@ def _compiling(event, duration, **_):
 
 
 def name_of(program) -> str:
-    """A program as PyTorch's profiles name it."""
+    """The name of a program in PyTorch's profiles."""
     if isinstance(program, Reverse):
         return program.name
     primitive = getattr(program, "primitive", None)
@@ -297,15 +301,15 @@ _OTHERS = {"ToCopy": "aten::_to_copy", "CopySlices": "aten::copy_"}
 
 
 class Annotator:
-    """A sink that names what runs in the traces that JAX itself makes.
+    """A sink that annotates JAX's own traces.
 
-    shapes: whether to tell the shapes of inputs.
+    shapes: whether to add the shapes of inputs.
     """
 
     def __init__(self, shapes=False):
         self.shapes, self.live = shapes, True
 
-    def begin(self, call: Call):
+    def begin(self, call: ProfiledCall):
         told = [call.name]
         if call.node is not None:
             told.append(f"stashed seq = {call.node.sequence}")
@@ -322,17 +326,17 @@ class Annotator:
         annotation.__exit__(None, None, None)
 
     def recorded(self, node):
-        """Nothing: the range of the call that recorded it has ended."""
+        """Do nothing: the annotation of the call that recorded the node has ended."""
 
     def compiled(self, name, seconds):
-        """Nothing: JAX's traces have it."""
+        """Do nothing: JAX's traces show compilations."""
 
 
 class Label:
-    """A call that users name, from `__enter__` to `__exit__`."""
+    """A call named by the user, which lasts from `__enter__` to `__exit__`."""
 
     def __init__(self, name, note):
-        self.call, self.begun = Call(name, scope=USER, note=note), ()
+        self.call, self.begun = ProfiledCall(name, scope=USER, note=note), ()
 
     def __enter__(self):
         self.begun = [(sink, sink.begin(self.call)) for sink in sinks()]

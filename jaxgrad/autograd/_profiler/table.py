@@ -1,15 +1,15 @@
-"""Events as a table of text, with PyTorch's columns."""
+"""Events as a text table with PyTorch's columns."""
 
 from __future__ import annotations
 
 import math
 
-COLUMN = 12  # the width of a column of numbers
+COLUMN = 12  # the width of a numeric column
 GAP = "  "
 
 
 def duration(microseconds, unit=None) -> str:
-    """A time as text, in the unit that suits it or in one of "s", "ms", "us"."""
+    """A time as text, in "s", "ms" or "us"; by default in the unit that fits."""
     if unit is None:
         unit = "s" if microseconds >= 1e6 else "ms" if microseconds >= 1e3 else "us"
     return f"{microseconds / {'s': 1e6, 'ms': 1e3}.get(unit, 1):.3f}{unit}"
@@ -29,7 +29,10 @@ def size(nbytes) -> str:
 
 
 class _Column:
-    """A column: its title, its width, and what it shows of an event."""
+    """A column of the table.
+
+    shown: a function from an event to the text of its cell.
+    """
 
     def __init__(self, title, shown, width=COLUMN, left=False):
         self.title, self.shown, self.width, self.left = title, shown, width, left
@@ -39,7 +42,7 @@ class _Column:
 
 
 def _times(events, unit):
-    """The columns of times."""
+    """The columns of times on the CPU."""
     total = sum(event.self_cpu_time_total for event in events)
 
     def time(name):
@@ -58,7 +61,7 @@ def _times(events, unit):
 
 
 def _directions(events, unit):
-    """What of a line's time was forward, and what backward."""
+    """The columns of forward and backward time, for sums by line."""
     if not hasattr(events[0], "forward_time_total"):
         return []
     return [
@@ -149,7 +152,7 @@ def _columns(events, memory, flops, widths, unit):
 
 
 def _rest_of_stack(columns, event):
-    """The calls around the innermost, a line each below it, and an empty line."""
+    """Yield a line for each outer call of an event's stack, then an empty line."""
     place = next((c for c in columns if c.title == "Source Location"), None)
     if place is None:
         return
@@ -170,7 +173,7 @@ def table(
     top_level_events_only=False,
     time_unit=None,
 ) -> str:
-    """The table of events; for what can be chosen see EventList.table. Empty for no events."""
+    """The table of events, see EventList.table; empty without events."""
     if not events:
         return ""
     widths = max_src_column_width, max_name_column_width, max_shapes_column_width

@@ -1,0 +1,57 @@
+"""Layers that call one function; a class statement names the function and the options."""
+
+from __future__ import annotations
+
+import inspect
+from typing import ClassVar
+
+from .module import Module
+
+REQUIRED = inspect.Parameter.empty
+
+
+class FunctionLayer(Module):
+    """A layer that calls `function` with its inputs and with its options as keywords.
+
+    A subclass names both: `class ELU(FunctionLayer, function=functional.elu, alpha=1.0)`. Its
+    constructor takes the options in this order, positional or by keyword, and makes each an
+    attribute. An option without a default is `REQUIRED`. `shown`: the options in `repr`.
+    Raises TypeError for missing, surplus or unknown options.
+    """
+
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, function=None, **options):
+        super().__init_subclass__()
+        if function is not None:
+            cls.function, cls._names = staticmethod(function), tuple(options)
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            cls.__signature__ = cls._signature = inspect.Signature(
+                [inspect.Parameter(name, kind, default=value) for name, value in options.items()]
+            )
+        elif "__init__" in vars(cls):
+            cls.__signature__ = None  # then `inspect.signature` reads `__init__`
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        for name, value in self._bind(args, kwargs).items():
+            self._set_option(name, value)
+
+    def _bind(self, args, kwargs) -> dict:
+        """Return the value of every option."""
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}(): {error}") from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def _set_option(self, name, value):
+        setattr(self, name, value)
+
+    def forward(self, *args, **kwargs):
+        options = {name: getattr(self, name) for name in self._names}
+        return self.function(*args, **kwargs, **options)
+
+    def extra_repr(self):
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.shown)

@@ -1,0 +1,684 @@
+"""Anomaly mode: what it says of a failing backward pass, row by row of PyTorch's behaviour, and of
+a NaN beyond it.
+"""
+
+import asyncio
+import contextlib
+import gc
+import sys
+import threading
+import warnings
+import weakref
+
+import jax
+import numpy as np
+import pytest
+from as_torch import as_torch, error, leaf, warned
+
+import jaxgrad
+from jaxgrad.autograd._engine import observers
+from jaxgrad.autograd._inspect import anomaly_detection
+from jaxgrad.core import executor
+from jaxgrad.tape import interception, node_annotations
+
+NAN = float("nan")
+
+
+@contextlib.contextmanager
+def anomaly(torch, *args, **options):
+    """`detect_anomaly` without its warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.autograd.detect_anomaly(*args, **options):
+            yield
+
+
+def failing(torch, raised=None):
+    """A Function whose backward raises, or else returns NaN for its second input."""
+
+    class Failing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, gradient):
+            if raised is not None:
+                raise raised
+            return gradient, gradient * NAN
+
+    return Failing
+
+
+def root_of_zero(torch):
+    """A backward pass that multiplies 0 by the infinite slope of the root."""
+    x = leaf(torch, 0.0)
+    y = x.sqrt() * 0
+    y.backward()
+    return x.grad
+
+
+def flags(torch):
+    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+
+def said(function, *args):
+    """The message of the error that a call raises."""
+    with pytest.raises(RuntimeError) as raised:
+        function(*args)
+    return str(raised.value)
+
+
+def here():
+    """The file and line of the caller, as messages name it."""
+    frame = sys._getframe(1)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+# ---- M01: detect_anomaly
+
+
+@as_torch
+def test_M01_detect_anomaly_warns_and_sets_both_flags(torch):
+    def run(*args, **options):
+        with torch.autograd.detect_anomaly(*args, **options):
+            return flags(torch)
+
+    before = flags(torch)
+    given = [warned(run), warned(run, False), warned(lambda: run(check_nan=False))]
+    return before, given, flags(torch)
+
+
+@as_torch
+def test_M01_nested_and_left_by_an_exception(torch):
+    seen = []
+    with anomaly(torch):
+        with anomaly(torch, False):
+            seen.append(flags(torch))
+        seen.append(flags(torch))
+        with contextlib.suppress(ValueError), anomaly(torch, check_nan=False):
+            raise ValueError
+        seen.append(flags(torch))
+    return seen, flags(torch)
+
+
+@as_torch
+def test_M01_an_error_is_told_with_its_forward_call(torch):
+    def of_function():
+        x = leaf(torch, 1.0, 2.0)
+        failing(torch, ValueError("no gradient")).apply(x, x).sum().backward()
+
+    def of_hook():
+        x = leaf(torch, 1.0, 2.0)
+        y = x.sin()
+        y.register_hook(lambda gradient: 1 / 0)
+        y.sum().backward()
+
+    def of_second_pass():
+        x = leaf(torch, 1.0, 2.0)
+        y = (x * x).sum()
+        y.backward()
+        y.backward()
+
+    found = []
+    for case in (of_function, of_hook, of_second_pass):
+        with torch.autograd.set_detect_anomaly(True):
+            given = warned(error, case)
+        (warning,) = given["warnings"]
+        last = [line.strip() for line in warning["says"].split("\n") if line.startswith("    ")]
+        calls = ("y = x.sin()", "y = (x * x).sum()", ").apply(x, x).sum().backward()")
+        told = warning["error"], warning["says"].split("\n")[0], given["result"]
+        found.append((told, [any(call in line for line in last) for call in calls]))
+    return found
+
+
+@as_torch
+def test_M01_a_node_from_outside_of_the_mode_has_no_traceback(torch):
+    y = leaf(torch, 0.0).sqrt() * 0
+    with torch.autograd.set_detect_anomaly(True):
+        given = warned(error, y.backward)
+    (warning,) = given["warnings"]
+    return warning["error"], warning["says"].split(" (Triggered")[0], given["result"]
+
+
+@as_torch
+def test_M01_nodes_keep_the_traceback_of_their_call(torch):
+    x = leaf(torch, 2.0)
+    before = x.exp().grad_fn.metadata
+    with anomaly(torch):
+        y = x.exp().sin()
+    lines = y.grad_fn.metadata["traceback_"]
+    after = x.exp().grad_fn.metadata
+    kinds = isinstance(lines, list), {isinstance(line, str) for line in lines} == {True}
+    return before, after, list(y.grad_fn.metadata), kinds, lines[-1].split(", in ")[1]
+
+
+def test_M01_where_warnings_are_errors_the_error_tells_it_itself():
+    x = leaf(jaxgrad, 0.0)
+    with jaxgrad.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError) as raised:
+        root_of_zero(jaxgrad)
+    (note,) = raised.value.__notes__
+    assert note.startswith("Error detected in SqrtBackward0. Traceback of forward call that caused")
+    assert "    y = x.sqrt() * 0\n" in note
+    assert x.grad is None
+
+
+def test_M01_the_warning_points_at_the_line_that_began_the_pass():
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        with jaxgrad.autograd.set_detect_anomaly(True), contextlib.suppress(RuntimeError):
+            root_of_zero(jaxgrad)
+    (warning,) = given
+    line = root_of_zero.__code__.co_firstlineno + 4
+    assert (warning.filename, warning.lineno) == (__file__, line)
+
+
+def test_M01_as_a_decorator_of_functions_generators_and_coroutines():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mode = jaxgrad.autograd.detect_anomaly(check_nan=False)
+
+    @mode
+    def function():
+        return flags(jaxgrad)
+
+    @mode
+    def generator():
+        yield flags(jaxgrad)
+
+    @mode
+    async def coroutine():
+        await asyncio.sleep(0)
+        return flags(jaxgrad)
+
+    seen = []
+    for inside in generator():
+        seen.append((inside, flags(jaxgrad)))
+    assert function() == (True, False)
+    assert seen == [((True, False), (False, True))]
+    assert asyncio.run(coroutine()) == (True, False)
+    assert flags(jaxgrad) == (False, True)
+
+
+# ---- M02: NaN in the backward pass
+
+
+@as_torch
+def test_M02_nan_in_backward(torch):
+    def quotient():
+        (leaf(torch, 0.0) / leaf(torch, 0.0)).backward()
+
+    def of_function():
+        x, y = leaf(torch, 1.0, 2.0), leaf(torch, 1.0, 2.0)
+        failing(torch).apply(x, y).sum().backward()
+
+    def masked():
+        x = leaf(torch, -1.0, 2.0)
+        torch.where(x > 0, x.sqrt(), torch.zeros(2)).sum().backward()
+
+    def from_hook():
+        y = leaf(torch, 1.0, 2.0).sin()
+        y.register_hook(lambda gradient: gradient * NAN)
+        y.sum().backward()
+
+    def from_post_hook():
+        y = leaf(torch, 1.0, 2.0).sin()
+        y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * NAN,))
+        y.sum().backward()
+
+    def given():
+        leaf(torch, 1.0, 2.0).sin().backward(torch.tensor([NAN, 1.0]))
+
+    def in_second_input():
+        torch.where(
+            torch.tensor(True), leaf(torch, 1.0) * 1, leaf(torch, 0.0).sqrt() * 0
+        ).backward()
+
+    cases = (quotient, of_function, masked, from_hook, from_post_hook, given, in_second_input)
+    with anomaly(torch):
+        first = [error(root_of_zero, torch), *map(error, cases)]
+    with anomaly(torch, check_nan=False):
+        return first, root_of_zero(torch), [error(case) for case in cases]
+
+
+@as_torch
+def test_M02_what_is_no_nan_of_a_node_goes_on(torch):
+    with anomaly(torch):
+        infinite = leaf(torch, 0.0)
+        infinite.sqrt().backward()
+        hooked = leaf(torch, 1.0)
+        hooked.register_hook(lambda gradient: gradient * NAN)
+        (hooked * 2).backward()
+        itself = leaf(torch, 1.0)
+        itself.backward(torch.tensor(NAN))
+        negative = leaf(torch, -1.0, 2.0)
+        logarithm = negative.log()
+        logarithm.sum().backward()
+        chosen = leaf(torch, -1.0, 2.0)
+        torch.where(chosen > 0, chosen.log(), torch.zeros(2)).sum().backward()
+        dividend = leaf(torch, 0.0)
+        asked = torch.autograd.grad(dividend / leaf(torch, 0.0), dividend)
+    leaves = infinite, hooked, itself, negative, chosen
+    return [each.grad for each in leaves], logarithm.detach(), asked
+
+
+@as_torch
+def test_M02_twice_differentiated(torch):
+    def run():
+        x = leaf(torch, 0.0)
+        (slope,) = torch.autograd.grad(x**1.5, x, create_graph=True)
+        (slope * 0).backward()
+
+    with anomaly(torch):
+        return error(run, words=None)["error"], "returned nan values in its" in error(run)["says"]
+
+
+def test_M02_the_error_names_the_line_and_what_is_to_blame():
+    x, y = leaf(jaxgrad, 0.0), leaf(jaxgrad, -1.0, 2.0)
+    z = leaf(jaxgrad, 1.0, 2.0)
+    z.register_hook(lambda gradient: gradient)
+    with anomaly(jaxgrad):
+        root, line_of_root = x.sqrt(), here()
+        again, line_of_again = y.sqrt(), here()
+        sine, line_of_sine = z.sin(), here()
+        sine.register_hook(lambda gradient: gradient * NAN)
+        for_root = said((root * 0).backward)
+        for_again = said((again * 0).sum().backward)
+        for_sine = said(sine.sum().backward)
+    begin = "Function 'SqrtBackward0' returned nan values in its 0th output. "
+    assert for_root.startswith(f"{begin}It belongs to the call at {line_of_root}, `root, line_of")
+    assert "What had arrived and what it had saved held neither nan nor inf" in for_root
+    assert for_again.startswith(f"{begin}It belongs to the call at {line_of_again}, `again")
+    assert "What it had saved held nan." in for_again
+    assert f"The first nan of the forward pass came out of sqrt, at {line_of_again}," in for_again
+    assert f"call at {line_of_sine}, `sine, line_of_sine = z.sin(), here()`." in for_sine
+    assert "What had arrived held nan." in for_sine
+
+
+def test_M02_the_error_says_that_infinity_had_arrived():
+    x = leaf(jaxgrad, 0.0, 4.0)
+    with anomaly(jaxgrad):
+        message = said(((x * 0).sqrt()).sum().backward)
+    assert message.startswith("Function 'MulBackward0' returned nan values in its 0th output.")
+    assert "What had arrived held inf." in message
+
+
+def test_M02_the_first_nan_of_the_forward_pass_is_forgotten_with_a_pass_that_works():
+    x = leaf(jaxgrad, 0.0)
+    with anomaly(jaxgrad):
+        jaxgrad.tensor(-1.0).log()
+        (x * 2).backward()
+        message = said((x.sqrt() * 0).backward)
+    assert "of the forward pass" not in message
+
+
+@pytest.mark.parametrize("name", ["log", "sqrt", "acos", "log1p"])
+def test_M02_check_forward_raises_at_the_operator(name):
+    x = jaxgrad.tensor([0.5, -3.0], requires_grad=True)
+    function, line = getattr(jaxgrad, name), None
+
+    def run():
+        nonlocal line
+        held = x * 1
+        line = here(), function(held)
+
+    with anomaly(jaxgrad, check_forward=True):
+        message = said(run)
+        kept = jaxgrad.tensor([NAN, 1.0]) * 2  # it was there before
+    assert message.startswith(f"Function '{name}' returned nan values in its 0th output, and no")
+    assert f"at {__file__}:{run.__code__.co_firstlineno + 3}, `line = here()" in message
+    np.testing.assert_array_equal(kept.numpy(), [NAN, 2.0])
+
+
+def test_M02_check_inf():
+    x = leaf(jaxgrad, 0.0)
+    with anomaly(jaxgrad, check_inf=True):
+        message = said(x.sqrt().backward)
+        logarithm = jaxgrad.tensor(0.0).log()
+    assert message.startswith("Function 'SqrtBackward0' returned inf values in its 0th output.")
+    assert logarithm.item() == -np.inf
+    with anomaly(jaxgrad, check_inf=True, check_forward=True):
+        message = said(jaxgrad.tensor(0.0).log)
+    assert message.startswith("Function 'log' returned inf values in its 0th output")
+    with anomaly(jaxgrad, check_nan=False, check_inf=True):
+        y = leaf(jaxgrad, -1.0)
+        y.sqrt().backward()
+    assert y.grad.isnan()
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64"])
+def test_M02_every_dtype_is_looked_at(dtype, on_device, monkeypatch):
+    if on_device:  # as where numpy cannot read it
+        monkeypatch.setattr(anomaly_detection, "_is_at_hand", lambda array: False)
+    x = jaxgrad.tensor([0.0, 1.0], dtype=getattr(jaxgrad, dtype), requires_grad=True)
+    with anomaly(jaxgrad):
+        message = said(((x / x) * 0).abs().sum().backward)
+        (x * 2).abs().sum().backward()
+    assert "returned nan values in its" in message
+
+
+def test_M02_a_sum_of_gradients_that_makes_a_nan():
+    x, y = leaf(jaxgrad, 0.0), leaf(jaxgrad, 0.0)
+    with anomaly(jaxgrad):
+        inner, line = x * 1, here()
+        message = said((inner.sqrt() - inner.sqrt()).backward)
+        y.sqrt().backward()
+        of_leaf = said((-y.sqrt()).backward)
+    begin = "The sum of gradients that go to"
+    assert message.startswith(f"{begin} 'MulBackward0' returned nan values")
+    assert f"It belongs to the call at {line}, `inner, line = x * 1, here()`." in message
+    assert of_leaf.startswith(f"{begin} 'AccumulateGrad' returned nan values")
+    assert y.grad.item() == np.inf
+
+
+def test_M02_gradients_that_are_recorded_are_looked_at():
+    x = leaf(jaxgrad, 0.0)
+    with anomaly(jaxgrad):
+        message = said(lambda: jaxgrad.autograd.grad(x.sqrt() * 0, x, create_graph=True))
+    assert message.startswith("Function 'SqrtBackward0' returned nan values in its 0th output.")
+
+
+# ---- M02 under jaxgrad.jit
+
+
+def compiled(**options):
+    @jaxgrad.jit(**options)
+    def step(x):
+        x.grad = None
+        (x.sqrt() * 0).sum().backward()
+        return {"gradient": x.grad, "twice": x.detach() * 2}
+
+    return step
+
+
+def test_M02_a_compiled_function_is_run_again_operator_by_operator():
+    step, x = compiled(), leaf(jaxgrad, 0.0, 4.0)
+    expected = step(x)
+    with anomaly(jaxgrad), pytest.raises(RuntimeError) as raised:
+        step(x)
+    line = compiled.__code__.co_firstlineno + 4
+    assert str(raised.value).startswith("Function 'SqrtBackward0' returned nan values in its 0th")
+    assert f"at {__file__}:{line}, `(x.sqrt() * 0).sum().backward()`" in str(raised.value)
+    assert "step, compiled by jaxgrad.jit, returned nan values" in raised.value.__notes__[0]
+    np.testing.assert_array_equal(expected["gradient"].numpy(), [NAN, 0.0])
+    assert x.grad is expected["gradient"] and x.tolist() == [0.0, 4.0]
+
+
+def test_M02_a_compiled_function_that_finds_nothing_gives_what_it_always_gives():
+    step, x = compiled(), leaf(jaxgrad, 1.0, 4.0)
+    plain = step(x)
+    traces = len(step.traces)
+    with anomaly(jaxgrad):
+        watched = step(x)
+    assert watched["gradient"].tolist() == plain["gradient"].tolist() == [0.0, 0.0]
+    assert watched["twice"].tolist() == [2.0, 8.0]
+    assert len(step.traces) == traces  # it is the same program
+
+
+def test_M02_a_compiled_function_whose_forward_pass_makes_nan_on_purpose():
+    @jaxgrad.jit
+    def step(x):
+        return x.log(), x.sum()
+
+    with anomaly(jaxgrad):
+        logarithm, total = step(jaxgrad.tensor([-1.0, 1.0]))
+    np.testing.assert_array_equal(logarithm.numpy(), [NAN, 0.0])
+    assert total.item() == 0.0
+    with anomaly(jaxgrad, check_forward=True):
+        message = said(step, jaxgrad.tensor([-1.0, 1.0]))
+    assert message.startswith("Function 'log' returned nan values")
+
+
+def test_M02_a_donated_argument_can_be_run_again():
+    step = compiled(donate=0)
+    with anomaly(jaxgrad):
+        message = said(step, leaf(jaxgrad, 0.0, 4.0))
+    assert message.startswith("Function 'SqrtBackward0' returned nan values")
+
+
+def test_M02_a_compiled_function_that_reads_what_has_changed_since():
+    factors = iter([-1.5, 1.5])
+    step = jaxgrad.jit(lambda x: (x * next(factors)).log())
+    x = jaxgrad.tensor(1.0)
+    step(x)
+    with jaxgrad.autograd.set_detect_anomaly(True), pytest.warns(UserWarning) as given:
+        assert step(x).isnan()
+    assert "run again, operator by operator, it did not" in str(given[0].message)
+
+
+def test_M02_an_error_while_a_function_is_traced_is_told_with_its_forward_call():
+    @jaxgrad.jit
+    def step(x):
+        y = failing(jaxgrad, ValueError("no gradient")).apply(x, x)
+        y.sum().backward()
+        return x.grad
+
+    mode, warns = jaxgrad.autograd.set_detect_anomaly(True), pytest.warns(UserWarning)
+    with mode, warns as given, pytest.raises(ValueError, match="no gradient"):
+        step(leaf(jaxgrad, 1.0, 2.0))
+    assert "Error detected in FailingBackward. Traceback" in str(given[0].message)
+    assert "y = failing(jaxgrad" in str(given[0].message)
+
+
+def test_M02_tracers_are_let_through():
+    with anomaly(jaxgrad, check_forward=True):
+        batch = jax.vmap(jaxgrad.ops.sqrt)(np.float32([-1.0, 4.0]))
+        slope = jax.grad(lambda x: jaxgrad.ops.mul(jaxgrad.ops.sqrt(x), 0.0))(0.0)
+    np.testing.assert_array_equal(batch, [NAN, 2.0])
+    assert np.isnan(slope)
+
+
+# ---- M03, M04: flags
+
+
+@as_torch
+def test_M03_set_detect_anomaly(torch):
+    seen = [flags(torch)]
+    mode = torch.autograd.set_detect_anomaly(True, check_nan=False)
+    seen.append(flags(torch))
+    with mode:
+        seen.append(flags(torch))
+        with torch.autograd.set_detect_anomaly(False):
+            seen.append(flags(torch))
+            with torch.autograd.set_detect_anomaly(True):
+                seen.append(flags(torch))
+            seen.append(flags(torch))
+        seen.append(flags(torch))
+    seen.append(flags(torch))
+    return seen
+
+
+@as_torch
+def test_M03_set_detect_anomaly_does_not_warn(torch):
+    def run():
+        with torch.autograd.set_detect_anomaly(True):
+            return flags(torch)
+
+    return warned(run)
+
+
+@as_torch
+def test_M04_flags_as_functions(torch):
+    seen = [flags(torch)]
+    for arguments in ((True,), (False,), (True, False), (False, False), (False, True)):
+        torch.set_anomaly_enabled(*arguments)
+        seen.append(flags(torch))
+    torch.set_anomaly_enabled(enabled=True, check_nan=False)
+    seen.append(flags(torch))
+    with anomaly(torch):
+        torch.set_anomaly_enabled(False)
+        seen.append(flags(torch))
+    seen.append(flags(torch))
+    torch.set_anomaly_enabled(False)
+    return seen, flags(torch), error(torch.set_anomaly_enabled, 1)
+
+
+@as_torch
+def test_M04_what_a_function_sets_holds_in_all_threads(torch):
+    seen = []
+
+    def look():
+        seen.append(flags(torch))
+
+    torch.set_anomaly_enabled(True, False)
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    torch.set_anomaly_enabled(False)
+    return seen
+
+
+def test_D31_names_of_anomaly_mode_at_the_top_level():
+    for name in ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled"):
+        assert getattr(jaxgrad, name) is getattr(jaxgrad.autograd.anomaly_mode, name)
+    assert jaxgrad.autograd.detect_anomaly is jaxgrad.autograd.anomaly_mode.detect_anomaly
+
+
+# ---- M05: nested
+
+
+def chain(torch):
+    """The names that the tracebacks of a third derivative that fails are about, and their lines."""
+    x = leaf(torch, 0.0)
+    first = x**2.5
+    (second,) = torch.autograd.grad(first, x, create_graph=True)
+    (third,) = torch.autograd.grad(second, x, create_graph=True)
+    (third * 0).backward()
+
+
+@as_torch
+def test_M05_the_chain_of_parents(torch):
+    with torch.autograd.set_detect_anomaly(True):
+        given = warned(error, chain, torch)
+    lines = [w["says"].rstrip().split("\n    ") for w in given["warnings"]]
+    sources = ("first = x**2.5", "(second,) = ", "(third,) = ")
+    return [
+        (
+            told[0].split(" Pow")[0],
+            "Backward0. Traceback of forward call that" in told[0],
+            [any(line.startswith(source) for line in told) for source in sources],
+        )
+        for told in lines
+    ]
+
+
+@as_torch
+def test_M05_a_node_that_a_backward_pass_made_knows_its_parent(torch):
+    x = leaf(torch, 2.0)
+    with anomaly(torch):
+        y = x.exp()
+        (slope,) = torch.autograd.grad(y, x, create_graph=True)
+    node = slope.grad_fn
+    return sorted(node.metadata), node.metadata["parent_"] is y.grad_fn, list(y.grad_fn.metadata)
+
+
+# ---- threads, and what is left behind
+
+
+def test_M01_a_block_holds_in_its_thread_alone():
+    entered, looked = threading.Event(), threading.Event()
+    seen = []
+
+    def other():
+        entered.wait()
+        x = leaf(jaxgrad, 0.0)
+        (x.sqrt() * 0).backward()
+        seen.append((flags(jaxgrad), x.grad.isnan().item(), x.exp().grad_fn.metadata))
+        looked.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with anomaly(jaxgrad):
+        entered.set()
+        looked.wait()
+        assert "returned nan values" in said(root_of_zero, jaxgrad)
+    thread.join()
+    assert seen == [((False, True), True, {})]
+
+
+def test_M01_many_threads_some_of_them_in_the_mode():
+    found = []
+
+    def work(number):
+        watched = number % 2 == 1
+        for turn in range(4):
+            x = jaxgrad.zeros(turn + 3, 5).requires_grad_()  # of programs that are new
+            mode = jaxgrad.autograd.detect_anomaly() if watched else contextlib.nullcontext()
+            try:
+                with mode:
+                    (x.sqrt() * 0).sum().backward()
+                found.append((watched, "passed", bool(x.grad.isnan().all())))
+            except RuntimeError as error:
+                found.append((watched, "raised", "returned nan values" in str(error)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(found) == [(False, "passed", True)] * 12 + [(True, "raised", True)] * 12
+    assert_nobody_looks_on()
+
+
+def test_M01_a_task_that_outlives_the_block_is_out_of_it():
+    async def look():
+        await asyncio.sleep(0.01)
+        return flags(jaxgrad)
+
+    async def main():
+        with anomaly(jaxgrad):
+            task = asyncio.create_task(look())
+            inside = flags(jaxgrad)
+        return inside, await task
+
+    assert asyncio.run(main()) == ((True, True), (False, True))
+
+
+def test_M01_a_generator_closed_elsewhere_leaves_nothing_behind():
+    def generate():
+        with anomaly(jaxgrad):
+            yield
+
+    generator = generate()
+    next(generator)
+    assert jaxgrad.is_anomaly_enabled()
+    thread = threading.Thread(target=generator.close)
+    thread.start()
+    thread.join()
+    assert not jaxgrad.is_anomaly_enabled()
+    assert_nobody_looks_on()
+
+
+def assert_nobody_looks_on():
+    assert executor.observers == () and node_annotations.observers == () and observers.started == ()
+    assert all(p.kernel is p.unobserved for p in list(executor._prepared))
+
+
+def test_M01_nothing_is_left_behind():
+    before, x = interception.is_noted, leaf(jaxgrad, 0.0)
+    assert_nobody_looks_on()
+    with anomaly(jaxgrad), anomaly(jaxgrad, check_nan=False):
+        assert all(p.kernel is not p.unobserved for p in list(executor._prepared))
+        (x * 3.25).tanh().backward()  # a program that is new may be among these
+    with anomaly(jaxgrad):
+        said(root_of_zero, jaxgrad)
+    assert_nobody_looks_on()
+    assert interception.is_noted == before
+    assert (x * 2).grad_fn.metadata == {}
+
+
+def test_M01_graphs_are_not_kept():
+    x = leaf(jaxgrad, 0.0)
+    with anomaly(jaxgrad):
+        y = (x + 1).sqrt()
+        (slope,) = jaxgrad.autograd.grad(y, x, create_graph=True)
+        slope.backward()
+        said((x.sqrt() * 0).backward)
+    nodes = [weakref.ref(y.grad_fn), weakref.ref(slope.grad_fn)]
+    x.grad = None
+    del y, slope
+    gc.collect()
+    assert [node() for node in nodes] == [None, None]

@@ -1,0 +1,206 @@
+"""Counts what a reader has to visit to follow a call, and how deep the imports go: `make rooms`.
+
+For each call: its rooms (files of jaxgrad in which a function runs), its entries (calls that lead
+from one file into another; code of JAX in between does not count) and its calls (functions of
+jaxgrad that run).
+
+In the import graph, an edge leads from a module to each module of jaxgrad that it imports. A floor
+is one above the highest floor that it imports from, and the ground floor is the first. Modules that
+import each other share a floor, and are listed. The graph is counted twice: with modules as nodes,
+where a package's __init__ is one of them, and with the entries of jaxgrad/ as nodes, where a
+package is one node with all its modules. `make rooms ARGUMENTS=--visits` lists the files too.
+"""
+
+import argparse
+import ast
+import functools
+import graphlib
+import itertools
+import sys
+from pathlib import Path
+
+import jaxgrad as torch
+from jaxgrad import rules
+
+FOLDERS = {"jaxgrad": Path(torch.__file__).parent, "jaxgrad.rules": Path(rules.__file__).parent}
+ROOTS = tuple(f"{folder}/" for folder in FOLDERS.values())
+
+
+class Visits:
+    """The files of jaxgrad that run within `with`, in order, and how many functions they call."""
+
+    def __init__(self):
+        self.entered, self.calls, self.stack = [], 0, [None]
+
+    def __enter__(self):
+        sys.setprofile(self.notice)
+        return self
+
+    def __exit__(self, *error):
+        sys.setprofile(None)
+
+    def notice(self, frame, event, argument):
+        if event == "call":
+            self.call(frame.f_code.co_filename)
+        elif event == "return" and len(self.stack) > 1:
+            self.stack.pop()
+
+    def call(self, file):
+        """The stack holds, for each frame, the innermost file of jaxgrad at that depth."""
+        if not file.startswith(ROOTS):
+            self.stack.append(self.stack[-1])
+            return
+        self.calls += 1
+        if file != self.stack[-1]:
+            self.entered.append(file)
+        self.stack.append(file)
+
+
+def short(file):
+    """A file's path from the folder that it is installed in."""
+    return file.removeprefix(next(root for root in ROOTS if file.startswith(root)))
+
+
+def report(title, call, warm=3):
+    """Prints the counts of a call after some calls to warm up; gives the files it entered."""
+    for _ in range(warm):
+        call()
+    with Visits() as visits:
+        call()
+    rooms, entries = len(set(visits.entered)), len(visits.entered)
+    print(f"{title:<24}{rooms:6} rooms{entries:6} entries{visits.calls:7} calls")
+    return [short(file) for file in visits.entered]
+
+
+# ---- what is called
+
+
+def trips():
+    """The calls that are counted, by title."""
+    x, w = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    a = torch.ones(3)
+
+    def there_and_back():
+        x.grad = None
+        torch.sum(torch.sin(x)).backward()
+
+    def write_through_a_view():
+        base = torch.zeros(3)
+        base[1:].add_(1)
+        return base.sum()
+
+    def step(a):
+        w.grad = None
+        loss = (w * a).sin().sum()
+        loss.backward()
+        with torch.no_grad():
+            w.sub_(0.1 * w.grad)
+        return loss
+
+    gradient = torch.func.grad(lambda x: x.sin().sum())
+    compiled = torch.jit(step)
+    return {
+        "sum(sin(x)) and back": there_and_back,
+        "sum(sin(x))": lambda: torch.sum(torch.sin(x)),
+        "view, write, read": write_through_a_view,
+        "func.grad": lambda: gradient(a),
+        "compiled step, warm": lambda: compiled(a),
+        "compiled step, traced": lambda: torch.jit(step)(a),
+    }
+
+
+# ---- the import graph
+
+
+def module_files():
+    """The file of each module, by its dotted name."""
+    found = {}
+    for package, folder in FOLDERS.items():
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            found[".".join((package, *parts)).removesuffix(".__init__")] = path
+    return found
+
+
+def imported(node, package, known):
+    """The modules of `known` that an import in a module of `package` names."""
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names} & known
+    above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+    origin = ".".join([*above, *filter(None, [node.module])])
+    names = (f"{origin}.{alias.name}" for alias in node.names)
+    return {name if name in known else origin for name in names} & known
+
+
+def import_graph():
+    """The modules that each module imports."""
+    files, graph = module_files(), {}
+    for name, path in files.items():
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        nodes = [n for n in ast.walk(ast.parse(path.read_text())) if is_import(n)]
+        graph[name] = set().union(*(imported(n, package, files.keys()) for n in nodes)) - {name}
+    return graph
+
+
+def is_import(node):
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def merged(graph, node_of):
+    """The graph whose nodes are `node_of` of the nodes."""
+    found = {}
+    for node, following in graph.items():
+        found.setdefault(node_of(node), set()).update(map(node_of, following))
+    return {node: following - {node} for node, following in found.items()}
+
+
+def top_level(module):
+    return ".".join(module.split(".")[:2])
+
+
+def without_cycles(graph):
+    """The graph with the nodes of each cycle merged into one, whose name is all of theirs."""
+    while True:
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+        except graphlib.CycleError as error:
+            cycle = set(error.args[1])
+            name = " + ".join(sorted(cycle))
+            graph = merged(graph, lambda n, cycle=cycle, name=name: name if n in cycle else n)
+        else:
+            return graph
+
+
+def highest_path(graph):
+    """The longest path of a graph without cycles, from the top floor to the ground floor."""
+
+    @functools.cache
+    def down(node):
+        return [node, *max(map(down, sorted(graph[node])), key=len, default=[])]
+
+    return max(map(down, sorted(graph)), key=len)
+
+
+def report_floors(title, graph):
+    acyclic = without_cycles(graph)
+    path = highest_path(acyclic)
+    print(f"{title:<24}{len(graph):6} nodes{len(path):7} floors")
+    for cycle in (node for node in acyclic if " + " in node):
+        print(f"    a cycle: {cycle}")
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--visits", action="store_true", help="list files and the longest path")
+    options = parser.parse_args()
+    lists = [report(title, call) for title, call in trips().items()]
+    modules = import_graph()
+    lists.append(report_floors("imports of packages", merged(modules, top_level)))
+    lists.append(report_floors("imports of modules", modules))
+    for each in lists if options.visits else ():
+        print("\n" + " > ".join(name for name, _ in itertools.groupby(each)))
+
+
+if __name__ == "__main__":
+    main()

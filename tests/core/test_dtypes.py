@@ -1,0 +1,134 @@
+"""Dtypes against those of PyTorch, as tests/oracle/record_promotion.py recorded them."""
+
+import copy
+import json
+from pathlib import Path
+
+import jax.numpy as jnp
+import ml_dtypes
+import numpy
+import pytest
+
+from jaxgrad.core import dtypes
+
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "promotion.json").read_text())
+ATTRIBUTES = RECORDED["attributes"]
+
+
+@pytest.fixture
+def default_dtype():
+    """Sets the default dtype for the test."""
+    before = dtypes.get_default_dtype()
+    yield dtypes.set_default_dtype
+    dtypes.set_default_dtype(before)
+
+
+def test_the_dtypes_are_torchs():
+    assert {dtype.name for dtype in dtypes.ALL} == set(ATTRIBUTES)
+    assert [repr(dtype) for dtype in dtypes.ALL] == [f"torch.{name}" for name in ATTRIBUTES]
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes(name):
+    dtype, expected = getattr(dtypes, name), ATTRIBUTES[name]
+    for attribute in ("is_floating_point", "is_complex", "is_signed", "itemsize"):
+        assert getattr(dtype, attribute) == expected[attribute]
+    assert dtype.to_real().name == expected["to_real"]
+    assert dtype.numpy.itemsize == expected["itemsize"]
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_complex_form(name):
+    expected = ATTRIBUTES[name]["to_complex"]
+    if expected not in (None, "complex32"):
+        assert getattr(dtypes, name).to_complex().name == expected
+        return
+    message = "complex32" if expected else "Unknown Complex ScalarType for"
+    with pytest.raises(RuntimeError, match=message):
+        getattr(dtypes, name).to_complex()
+
+
+@pytest.mark.parametrize("limits", ["finfo", "iinfo"])
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_limits(name, limits):
+    expected = ATTRIBUTES[name][limits]
+    if expected is None:
+        with pytest.raises(TypeError, match=rf"torch\.{limits}"):
+            getattr(dtypes, limits)(getattr(dtypes, name))
+        return
+    found = getattr(dtypes, limits)(getattr(dtypes, name))
+    assert {"repr": repr(found)} | {key: getattr(found, key) for key in found.__slots__} == expected
+
+
+def test_limits_without_a_dtype_are_the_defaults(default_dtype):
+    default_dtype(dtypes.bfloat16)
+    assert dtypes.finfo().eps == 2.0**-7
+    assert dtypes.finfo(float).bits == 64
+
+
+def test_short_names_are_the_same_objects():
+    pairs = {"half": "float16", "float": "float32", "double": "float64", "short": "int16"}
+    pairs |= {"int": "int32", "long": "int64", "cfloat": "complex64", "cdouble": "complex128"}
+    assert all(getattr(dtypes, short) is getattr(dtypes, name) for short, name in pairs.items())
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_one_object_of_each(dtype):
+    assert copy.copy(dtype) is copy.deepcopy([dtype])[0] is dtype
+
+
+def test_no_others_can_be_made():
+    with pytest.raises(TypeError, match=r"cannot create 'torch\.dtype' instances"):
+        dtypes.dtype("float8")
+    with pytest.raises(TypeError, match=r"type 'torch\.dtype' is not an acceptable base type"):
+        type("MyDtype", (dtypes.dtype,), {})
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_numpy_and_back(dtype):
+    assert dtypes.from_numpy(dtype.numpy) is dtype
+    assert dtypes.from_numpy(numpy.zeros(1, dtype.numpy).dtype) is dtype
+    assert dtypes.as_dtype(dtype.numpy) is dtypes.as_dtype(dtype.numpy.type) is dtype
+    assert dtypes.as_dtype(dtype) is dtype
+
+
+def test_jax_and_python_types():
+    jax_types = [jnp.bfloat16, jnp.float32, jnp.complex128, jnp.bool_, ml_dtypes.bfloat16]
+    assert [dtypes.as_dtype(each).name for each in jax_types] == [
+        *("bfloat16", "float32", "complex128", "bool", "bfloat16")
+    ]
+    names = [dtypes.as_dtype(each).name for each in (bool, int, float, complex)]
+    assert names == ["bool", "int64", "float64", "complex128"]  # as in torch.zeros(1, dtype=float)
+
+
+@pytest.mark.parametrize("given", ["float32", None, 3, [1], object, dict])
+def test_not_a_dtype(given):
+    with pytest.raises(TypeError, match=r"argument 'dtype' must be torch\.dtype, not"):
+        dtypes.as_dtype(given)
+
+
+@pytest.mark.parametrize("name", [">f4", "datetime64[s]", "U3", "float8_e4m3fn"])
+def test_numpy_dtypes_that_torch_has_not(name):
+    with pytest.raises(TypeError, match=r"can't convert numpy dtype .* supported types are: bool"):
+        dtypes.from_numpy(numpy.dtype(name))
+
+
+def test_default_dtype_and_its_generation(default_dtype):
+    before = dtypes.generation()
+    default_dtype(dtypes.float32)
+    assert dtypes.generation() == before
+    default_dtype(dtypes.float64)
+    assert dtypes.get_default_dtype() is dtypes.float64
+    assert dtypes.generation() > before
+
+
+@pytest.mark.parametrize("wrong", [dtypes.int32, dtypes.complex64, dtypes.bool])
+def test_default_dtype_is_floating(wrong):
+    with pytest.raises(TypeError, match=r"^only floating-point types are supported as the default"):
+        dtypes.set_default_dtype(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["float32", float, None, numpy.float64])
+def test_default_dtype_is_a_dtype(wrong):
+    with pytest.raises(TypeError, match=r"^invalid dtype object: only floating-point types are"):
+        dtypes.set_default_dtype(wrong)

@@ -1,0 +1,88 @@
+"""Strides against PyTorch's, as tests/oracle/record_layouts.py recorded them."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from jaxgrad.core import strides as layouts
+
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "layouts.json").read_text())
+
+
+def tuples(value):
+    return tuple(map(tuples, value)) if isinstance(value, list) else value
+
+
+LAYOUTS = tuples(RECORDED["layouts"])
+
+
+def share(shape, strides):
+    """Whether two places are one element, found by going through them all."""
+    places = itertools.product(*map(range, shape))
+    found = [sum(map(int.__mul__, place, strides)) for place in places]
+    return len({*found}) < len(found)
+
+
+@pytest.mark.parametrize("name", RECORDED["views"])
+def test_view(name):
+    view = layouts.VIEWS[name]
+    for layout, arguments, answer in tuples(RECORDED["views"][name]):
+        assert view(*LAYOUTS[layout], *arguments) == answer, (LAYOUTS[layout], arguments)
+
+
+def test_every_view_is_recorded():
+    assert RECORDED["views"].keys() == layouts.VIEWS.keys()
+
+
+def test_pointwise():
+    for operands, shape, strides in tuples(RECORDED["pointwise"]):
+        given = [LAYOUTS[operand] for operand in operands]
+        assert layouts.pointwise(shape, given) == strides, given
+
+
+def test_new_tensors():
+    for shape, strides, last in tuples(RECORDED["new"]):
+        assert layouts.contiguous(shape) == strides
+        assert last is None or layouts.channels_last(shape) == last
+
+
+@pytest.mark.parametrize(("layout", "answers"), [*zip(LAYOUTS, RECORDED["facts"], strict=True)])
+def test_facts(layout, answers):
+    contiguous, last, dense, copied = answers
+    assert layouts.is_contiguous(*layout) == contiguous
+    assert layouts.is_channels_last(*layout) == last
+    assert layouts.is_dense(*layout) == dense
+    assert layouts.like(*layout) == tuple(copied)
+    assert layouts.overlaps(*layout) == share(*layout)
+
+
+def test_overlaps():
+    shapes = [(), (1,), (4,), (0, 3), (2, 3), (3, 3), (4, 2), (2, 3, 2), (3, 1, 4), (2, 2, 2, 3)]
+    strides = (0, 1, 2, 3, 5, 6)
+    for shape in shapes:
+        for chosen in itertools.product(strides, repeat=len(shape)):
+            assert layouts.overlaps(shape, chosen) == share(shape, chosen), (shape, chosen)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "answer"),
+    [
+        ((10**6, 10**6), (10**6, 1), False),  # dense
+        ((10**6, 10**5), (10**6, 10), False),  # every tenth column
+        ((10**6, 10**6), (1, 10**6), False),  # transposed
+        ((6247, 400), (160, 1), True),  # an unfolded signal
+        ((2500, 400), (400, 1), False),  # one unfolded without overlap
+        (
+            (10**3, 10**3),
+            (10**3 + 1, 10**3),
+            False,
+        ),  # 1001 steps of 1000 are 1000 of 1001: too many
+        ((1001, 1002), (1001, 1000), True),
+        ((32, 3, 3, 222, 222), (150528, 1, 672, 3, 672), True),  # windows of images
+        ((10**6, 10**6, 10**6), (10**6 + 3, 10**6 + 1, 10**6), True),  # not looked at to the end
+    ],
+)
+def test_overlaps_of_large(shape, strides, answer):
+    assert layouts.overlaps(shape, strides) is answer

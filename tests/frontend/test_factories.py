@@ -1,0 +1,212 @@
+"""Factories against PyTorch's, as tests/oracle/record_factories.py recorded them, and inside
+traces."""
+
+import json
+import math
+from pathlib import Path
+
+import checks
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxgrad
+from jaxgrad.frontend import array_creation
+
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "factories.json").read_text())
+
+
+def decoded(given):
+    """What an argument of the recording stands for."""
+    if not isinstance(given, list):
+        return given
+    kind, *rest = given
+    if kind == "dtype":
+        return getattr(jaxgrad, rest[0])
+    if kind == "complex":
+        return complex(*rest)
+    if kind == "tensor":
+        return jaxgrad.tensor(rest[1], dtype=getattr(jaxgrad, rest[0]))
+    if kind == "numpy":
+        return np.array(decoded(rest[2]), rest[0]).reshape(rest[1])
+    if kind == "numpy number":
+        return np.dtype(rest[0]).type(decoded(rest[1]))
+    return {"list": list, "tuple": tuple}[kind](map(decoded, rest[0]))
+
+
+def call(recorded):
+    name, args = recorded["name"], [decoded(each) for each in recorded["args"]]
+    kwargs = {key: decoded(each) for key, each in recorded["kwargs"].items()}
+    if name.startswith("."):
+        return getattr(args[0], name[1:])(*args[1:], **kwargs)
+    return getattr(jaxgrad, name)(*args, **kwargs)
+
+
+def name_of(recorded):
+    return f"{recorded['name']}-{recorded['args']}-{recorded['kwargs']}"[:90]
+
+
+def tolerance_of(recorded):
+    """PyTorch computes float ranges in the dtype itself, jaxgrad in float64; all else is exact."""
+    floats = recorded["name"] in ("arange", "linspace", "logspace")
+    dtype = getattr(jaxgrad, recorded["dtype"])
+    return 4 * jaxgrad.finfo(dtype).eps if floats and dtype.category >= 2 else 0
+
+
+@pytest.mark.parametrize("recorded", [each for each in RECORDED if "dtype" in each], ids=name_of)
+def test_values(recorded):
+    result = call(recorded)
+    assert result.dtype is getattr(jaxgrad, recorded["dtype"])
+    assert list(result.shape) == recorded["shape"]
+    assert result.requires_grad == recorded["requires_grad"]
+    expected = [decoded(value) for value in recorded["values"]]
+    found = np.array(result.detach().tolist()).ravel()
+    tolerance = tolerance_of(recorded)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    checks.count("factories")
+
+
+@pytest.mark.parametrize("recorded", [each for each in RECORDED if "error" in each], ids=name_of)
+def test_refusals(recorded):
+    with pytest.raises(Exception) as caught:
+        call(recorded)
+    assert type(caught.value).__name__ == recorded["error"]
+    assert recorded["words"] in str(caught.value)
+    checks.count("factories")
+
+
+def test_signs_of_zero_are_kept():
+    zeros = jaxgrad.full((2,), -0.0).tolist() + jaxgrad.full((2,), 0.0).tolist()
+    assert [math.copysign(1, value) for value in zeros] == [-1, -1, 1, 1]
+
+
+def test_what_comes_later_is_refused():
+    with pytest.raises(RuntimeError, match=r"zeros\(\): pin_memory= comes in a later version"):
+        jaxgrad.zeros(2, pin_memory=True)
+
+
+def test_out_is_a_tensor_of_the_dtype():
+    out = jaxgrad.zeros(0, dtype=jaxgrad.int32)
+    assert jaxgrad.ones(2, 3, out=out) is out
+    assert out.tolist() == [[1, 1, 1], [1, 1, 1]] and out.dtype is jaxgrad.int32
+    with pytest.raises(TypeError, match="argument 'out' must be Tensor, not str"):
+        jaxgrad.zeros(2, out="a tensor")
+    with pytest.raises(RuntimeError, match="does not match dtype of out tensor"):
+        jaxgrad.zeros(2, 3, dtype=jaxgrad.float64, out=out)
+
+
+def test_the_usual_layout_and_memory_format_are_taken():
+    made = jaxgrad.zeros(2, layout=jaxgrad.strided, pin_memory=False, out=None)
+    assert jaxgrad.ones_like(made, memory_format=jaxgrad.preserve_format).layout is jaxgrad.strided
+    with pytest.raises(RuntimeError, match=r"layout must be torch\.strided"):
+        jaxgrad.zeros(2, layout="sparse")
+
+
+def test_default_dtype():
+    jaxgrad.set_default_dtype(jaxgrad.float64)
+    try:
+        assert jaxgrad.zeros(1).dtype is jaxgrad.float64
+        assert jaxgrad.tensor([1.5]).dtype is jaxgrad.float64
+        assert jaxgrad.tensor([1j]).dtype is jaxgrad.complex128
+        assert jaxgrad.arange(1.0).dtype is jaxgrad.float64
+        assert jaxgrad.full((1,), 2.5).dtype is jaxgrad.float64
+        assert jaxgrad.linspace(0, 1, 2).dtype is jaxgrad.float64
+        assert jaxgrad.rand(1).dtype is jaxgrad.float64
+        assert jaxgrad.arange(2).dtype is jaxgrad.int64
+    finally:
+        jaxgrad.set_default_dtype(jaxgrad.float32)
+
+
+def test_gradients_are_required_under_no_grad_too():
+    with jaxgrad.no_grad():
+        made = jaxgrad.ones(2, requires_grad=True)
+    assert made.requires_grad and made.is_leaf and made.grad_fn is None
+
+
+def test_inference_tensors():
+    with jaxgrad.inference_mode():
+        made = [jaxgrad.zeros(2), jaxgrad.tensor(1.0), jaxgrad.rand(2), jaxgrad.arange(2)]
+    assert all(each.is_inference() for each in made)
+    assert not jaxgrad.zeros(2).is_inference()
+
+
+def test_large_arrays_are_made_by_jax():
+    count = 1 << 22  # of 8 bytes, beyond creation.LARGE
+    assert jaxgrad.arange(count)[-3:].tolist() == [count - 3, count - 2, count - 1]
+    assert jaxgrad.full((count,), 2.5, dtype=jaxgrad.float64).sum().item() == 2.5 * count
+    assert jaxgrad.zeros(count, dtype=jaxgrad.int64)[0].item() == 0
+
+
+def test_what_is_asked_for_often_is_made_by_jax(monkeypatch):
+    expected = all_factories()
+    monkeypatch.setattr(array_creation, "FREQUENT", 0)
+    for name, found in all_factories().items():
+        assert found.dtype is expected[name].dtype
+        np.testing.assert_allclose(found.numpy(), expected[name].numpy(), rtol=1e-6)
+    # each is a buffer of its own, since a compiled function may be given one to overwrite
+    first, second = jaxgrad.zeros(3), jaxgrad.zeros(3)
+    first._array.delete()
+    assert second.tolist() == [0, 0, 0]
+
+
+def all_factories():
+    return {
+        "zeros": jaxgrad.zeros(2, 3),
+        "ones": jaxgrad.ones(2),
+        "full": jaxgrad.full((2,), 2.5),
+        "arange": jaxgrad.arange(1, 9, 3),
+        "floats": jaxgrad.arange(0.0, 1.0, 0.25),
+        "linspace": jaxgrad.linspace(0, 1, 5),
+        "logspace": jaxgrad.logspace(0, 2, 3),
+        "eye": jaxgrad.eye(2, 3),
+        "tensor": jaxgrad.tensor([[1, 2], [3, 4]]),
+        "numpy": jaxgrad.tensor(np.arange(3)),
+        "like": jaxgrad.full_like(jaxgrad.ones(2), 7),
+    }
+
+
+@pytest.mark.parametrize("transform", [jax.jit, lambda f: jax.vmap(f, axis_size=1)])
+def test_inside_a_trace_they_are_the_same(transform):
+    traced = transform(lambda: {name: each._array for name, each in all_factories().items()})()
+    for name, expected in all_factories().items():
+        found = np.asarray(traced[name]).reshape(expected.shape)
+        np.testing.assert_allclose(found, expected.numpy(), rtol=1e-6)
+        checks.count("factories")
+
+
+def test_inside_a_trace_without_wide_types():
+    def program():
+        dtypes.extend([jaxgrad.arange(2).dtype, jaxgrad.tensor([1]).dtype])
+        for refused in (
+            lambda: jaxgrad.zeros(1, dtype=jaxgrad.float64),
+            lambda: jaxgrad.tensor(2**40),
+        ):
+            with pytest.raises(RuntimeError, match=r"use jaxgrad\.jit in place of\s+jax\.jit"):
+                refused()
+        return jaxgrad.ones(1)._array
+
+    dtypes = []
+    jax.jit(program)()
+    assert dtypes == [jaxgrad.int32, jaxgrad.int32]
+
+
+def test_inside_a_trace_nothing_large_becomes_a_constant():
+    program = jax.make_jaxpr(lambda: jaxgrad.zeros(100, 100)._array + jaxgrad.eye(100)._array)()
+    assert all(np.size(constant) < 1000 for constant in program.consts)
+
+
+def test_inside_grad_alone_wide_types_are_there():
+    def square(x):
+        assert jaxgrad.zeros(1, dtype=jaxgrad.float64).dtype is jaxgrad.float64
+        return x * x
+
+    assert jax.grad(square)(3.0) == 6.0
+
+
+def test_arrays_of_jax():
+    x = jnp.arange(3.0)
+    assert jaxgrad.tensor(x).tolist() == [0, 1, 2]
+    assert jaxgrad.as_tensor(x, dtype=jaxgrad.float64).dtype is jaxgrad.float64
+    assert not jaxgrad.tensor(jnp.asarray(2.0) * 1)._array.weak_type
+    assert jax.jit(lambda x: jaxgrad.tensor(x).sum()._array)(x) == 3

@@ -1,0 +1,237 @@
+"""Arithmetic and powers: errors, wrap-around, signs and rounding of quotients as PyTorch has them;
+derivatives that PyTorch lacks or has wrong, against closed forms; programs without waste."""
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from checks import count
+from pytorch_answers import answers, check_answer, check_refusal, primitives, refusals
+
+import jaxgrad
+from jaxgrad import ops
+
+INFINITE = numpy.inf
+
+REFUSED = [
+    (
+        "torch.add(tensor([1.0, 2.0]), tensor([1.0, 2.0, 3.0]))",
+        RuntimeError,
+        "must match the size of tensor b (3) at non-singleton dimension 0",
+    ),
+    (
+        "torch.mul(tensor([[1.0], [2.0]]), tensor([[1.0], [1.0], [1.0]]))",
+        RuntimeError,
+        "The size of tensor a (2) must match the size of tensor b (3) at",
+    ),
+    (
+        "torch.sub(tensor([True, False]), tensor([True, False]))",
+        RuntimeError,
+        "with two bool tensors is not supported. Use the `^` or",
+    ),
+    (
+        "torch.sub(tensor([3, 4]), tensor([True, False]))",
+        RuntimeError,
+        "with a bool tensor is not supported",
+    ),
+    ("torch.rsub(tensor([True, False]), 1)", RuntimeError, "with a bool tensor is not supported"),
+    (
+        "torch.neg(tensor([True, False]))",
+        RuntimeError,
+        "Negation, the `-` operator, on a bool tensor is not supported",
+    ),
+    (
+        "torch.positive(tensor([True, False]))",
+        RuntimeError,
+        "The `+` operator, on a bool tensor is not supported",
+    ),
+    (
+        "torch.add(tensor([3, 4]), tensor([3, 4]), alpha=1.5)",
+        RuntimeError,
+        "For integral input tensors, argument alpha must not be a floating",
+    ),
+    (
+        "torch.add(tensor([3, 4]), tensor([3, 4]), alpha=True)",
+        RuntimeError,
+        "Boolean alpha only supported for Boolean results",
+    ),
+    (
+        "torch.sub(tensor([1.0]), tensor([1.0]), alpha=1j)",
+        RuntimeError,
+        "For non-complex input tensors, argument alpha must not be",
+    ),
+    (
+        "torch.addcdiv(tensor([3]), tensor([3]), tensor([3]))",
+        RuntimeError,
+        "Integer division with addcdiv is no longer supported",
+    ),
+    (
+        "torch.div(tensor([1.0]), tensor([1.0]), rounding_mode='ceil')",
+        RuntimeError,
+        "one of None, 'trunc', or 'floor' but found 'ceil'",
+    ),
+    (
+        "torch.div(tensor([3, 4]), tensor([1, 0]), rounding_mode='floor')",
+        RuntimeError,
+        "ZeroDivisionError",
+    ),
+    ("torch.floor_divide(tensor([3, 4]), 0)", RuntimeError, "ZeroDivisionError"),
+    ("torch.remainder(tensor([3, 4]), 0)", RuntimeError, "ZeroDivisionError"),
+    ("torch.fmod(tensor([3, 4]), tensor([0, 1]))", RuntimeError, "ZeroDivisionError"),
+    (
+        "torch.pow(tensor([3, 4]), -1)",
+        RuntimeError,
+        "Integers to negative integer powers are not allowed",
+    ),
+    (
+        "torch.pow(tensor([3, 4]), -5)",
+        RuntimeError,
+        "Integers to negative integer powers are not allowed",
+    ),
+    (
+        "torch.pow(tensor([True, False]), tensor([True, False]))",
+        NotImplementedError,
+        "not implemented for 'Bool'",
+    ),
+    (
+        "torch.remainder(tensor([1 + 2j]), tensor([3j]))",
+        NotImplementedError,
+        "not implemented for 'ComplexFloat'",
+    ),
+    ("torch.abs(tensor([True, False]))", NotImplementedError, "not implemented for 'Bool'"),
+    (
+        "torch.sign(tensor([1 + 2j, 3j]))",
+        NotImplementedError,
+        "torch.sign is not intended to support complex numbers",
+    ),
+]
+
+ANSWERS = [
+    # integers wrap round
+    ("tensor([200], dtype=torch.uint8) + tensor([100], dtype=torch.uint8)", "uint8", [44]),
+    ("-tensor([-128], dtype=torch.int8)", "int8", [-128]),
+    ("abs(tensor([-128], dtype=torch.int8))", "int8", [-128]),
+    ("tensor([2**62]) * 4", "int64", [0]),
+    ("tensor([3]) ** 40", "int64", [-6289078614652622815]),
+    # quotients and remainders: signs, infinities, and the floor of the exact quotient
+    ("tensor([-7, 7, -7]) // tensor([2, -2, -2])", "int64", [-4, -4, 3]),
+    ("tensor([-7, 7, -7]) % tensor([2, -2, -2])", "int64", [1, -1, -1]),
+    ("torch.fmod(tensor([-7, 7, -7]), tensor([2, -2, -2]))", "int64", [-1, 1, -1]),
+    ("torch.div(tensor([-7, 7]), 2, rounding_mode='trunc')", "int64", [-3, 3]),
+    ("torch.remainder(5, tensor([3, -3]))", "int64", [2, -1]),
+    ("tensor([0.3, 1.0], dtype=torch.float64) // 0.1", "float64", [2.0, 9.0]),
+    ("tensor([5.3, -5.3]) // 0", "float32", [numpy.inf, -numpy.inf]),
+    ("tensor([1.0, -1.0]) // inf", "float32", [0.0, -1.0]),
+    ("tensor([-inf, inf]) // 2.0", "float32", [numpy.nan, numpy.nan]),
+    ("tensor([-1.0]) % inf", "float32", [numpy.inf]),
+    # powers
+    ("tensor([0, 1, -1, 2]) ** tensor([-1, -1, -1, -1])", "int64", [0, 1, -1, 0]),
+    ("tensor([0.0, nan]) ** 0", "float32", [1.0, 1.0]),
+    ("1 ** tensor([nan])", "float32", [1.0]),
+    ("torch.pow(tensor([True]), 2)", "int64", [1]),
+    ("2 ** tensor([3])", "int64", [8]),
+    # dtypes of results
+    ("tensor([True]) + tensor([True])", "bool", [True]),
+    ("tensor([1], dtype=torch.uint8) / 2", "float32", [0.5]),
+    ("tensor([2.0], dtype=torch.float16) + tensor([1.0], dtype=torch.bfloat16)", "float32", [3.0]),
+    ("tensor([1.0]) + tensor(1.0, dtype=torch.float64)", "float32", [2.0]),
+    ("tensor([65504.0], dtype=torch.float16) * 2", "float16", [numpy.inf]),
+    ("abs(tensor([3 + 4j]))", "float32", [5.0]),
+    ("torch.rsqrt(tensor([4]))", "float32", [0.5]),
+    ("torch.sqrt(tensor([-1 + 0j]))", "complex64", [1j]),
+]
+
+
+@refusals(REFUSED)
+def test_refuses_as_pytorch(call, error, words):
+    check_refusal(jaxgrad, call, error, words)
+
+
+@answers(ANSWERS)
+def test_answers_as_pytorch(call, dtype, values):
+    check_answer(jaxgrad, call, dtype, values)
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "where", "lt"])
+def test_a_broadcast_error_names_the_operator(name):
+    two, three = jaxgrad.zeros(2), jaxgrad.zeros(3)
+    arguments = (three > 0, three, two) if name == "where" else (two, three)
+    with pytest.raises(RuntimeError, match=f"at non-singleton dimension 0: {name}"):
+        getattr(jaxgrad, name)(*arguments)
+    count("errors")
+
+
+# derivatives
+
+
+def gradient(function, *numbers):
+    with jax.enable_x64(True):
+        points = [jnp.asarray(number) for number in numbers]
+        return [each.tolist() for each in jax.grad(function, range(len(points)))(*points)]
+
+
+@pytest.mark.slow
+def test_remainder_and_floor_divide_have_gradients_that_pytorch_lacks():
+    assert gradient(lambda x: ops.remainder(5.5, x), 2.0) == [-2.0]
+    assert gradient(lambda x, y: ops.floor_divide(x, y), 5.5, 2.0) == [0.0, 0.0]
+    assert gradient(lambda x: ops.floor_divide(x, 2), 5.5) == [0.0]
+    count("closed forms", 3)
+
+
+SECOND = {
+    # d2/dx dy x ** y is 1 / x at y = 0, where PyTorch has 0
+    "pow": (lambda x, y: ops.pow(x, y), (2.0, 0.0), [[0.0, 0.5], [0.5, numpy.log(2.0) ** 2]]),
+    "square": (lambda x, y: ops.pow(x, 2) * y, (0.0, 1.0), [[2.0, 0.0], [0.0, 0.0]]),
+    "abs": (lambda x, y: ops.abs(x) * y, (0.0, 1.0), [[0.0, 0.0], [0.0, 0.0]]),
+    "remainder": (lambda x, y: ops.remainder(x, y), (5.5, 2.0), [[0.0, 0.0], [0.0, 0.0]]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_at_kinks(name):
+    function, point, expected = SECOND[name]
+    for outer in (jax.jacrev, jax.jacfwd):
+        for inner in (jax.jacrev, jax.jacfwd):
+            with jax.enable_x64(True):
+                found = outer(lambda p, inner=inner: inner(lambda q: function(*q))(p))(
+                    jnp.array(point)
+                )
+            numpy.testing.assert_allclose(found, expected, 1e-12, 1e-12)
+            count("closed forms")
+
+
+@pytest.mark.parametrize(
+    ("name", "still", "expected"),
+    [("mul", INFINITE, INFINITE), ("div", 0.0, INFINITE), ("add", INFINITE, 1.0)],
+)
+def test_an_operand_without_a_tangent_adds_no_zero_times_infinity(name, still, expected):
+    function = getattr(ops, name)
+    assert jax.jvp(lambda x: function(x, still), (1.0,), (1.0,))[1] == expected
+    count("closed forms")
+
+
+# programs
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: ops.add(x, x), {"add"}),
+        (lambda x: ops.sub(x, x, alpha=1), {"sub"}),
+        (lambda x: ops.pow(x, 2), {"square", "integer_pow"}),
+        (lambda x: ops.pow(x, 0.5), {"sqrt"}),
+        (lambda x: ops.addcmul(x, x, x), {"add", "mul"}),
+    ],
+    ids=["add", "sub with alpha=1", "pow of 2", "pow of 0.5", "addcmul with value=1"],
+)
+def test_constants_of_the_usual_call_cost_no_primitive(function, expected):
+    assert {*primitives(jax.make_jaxpr(function)(jnp.ones(3)))} <= expected
+    count("programs")
+
+
+def test_integer_division_by_zero_under_a_trace_is_not_checked():
+    divide = jaxgrad.jit(lambda x, y: x // y)
+    assert divide(jaxgrad.tensor([7]), jaxgrad.tensor([2])).tolist() == [3]
+    divide(jaxgrad.tensor([7]), jaxgrad.tensor([0]))
+    count("programs")

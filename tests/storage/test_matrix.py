@@ -1,0 +1,144 @@
+"""Every kind of view x every kind of in-place write, through the base, the view and a sibling.
+
+33 views x 33 writes x 3 targets x the other use before the write or after it: 6,480 programs where
+the write applies to the shape. Each is compared with what PyTorch 2.13 came to
+(tests/oracle/aliasing.json), and those through one of the targets, pair by pair another, with the
+same program without in-place (values and gradients, by JAX). `make quick` runs six pairs of them.
+Of every second pair one program is run under jit too; `make oracle` runs them all so, and compares
+all with JAX (tests/oracle/live_matrix.py), which takes minutes to compile.
+"""
+
+import json
+from pathlib import Path
+
+import checks
+import jax
+import numpy
+import pytest
+from storage import matrix, views, writes
+
+import jaxgrad
+
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "aliasing.json").read_text())
+
+PARTS = (*matrix.TARGETS, "gradient of leaf", "gradient of other")
+
+# PyTorch warns of some of the writes to an expanded tensor that it does not refuse
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors:UserWarning"),
+]
+
+
+def pairs():
+    found = []
+    for row, view in enumerate(views.VIEWS):
+        for column, write in enumerate(writes.ALL):
+            marks = () if row == column and row % 6 == 0 else pytest.mark.slow
+            if matrix.programs(view, write):
+                found.append(pytest.param(view, write, id=f"{view}-{write}", marks=marks))
+    return found
+
+
+def as_numpy(tensor):
+    return (jaxgrad.view_as_real(tensor) if tensor.is_complex() else tensor).numpy()
+
+
+def leaves(program):
+    return (
+        matrix.tensor(jaxgrad, program.leaf(), program.view.is_complex),
+        matrix.tensor(jaxgrad, program.other(), program.other_is_complex),
+    )
+
+
+def outcome(program, *tensors):
+    """What a program comes to, or its error."""
+    try:
+        return matrix.run(jaxgrad, program, *tensors, program.view.call)
+    except (RuntimeError, NotImplementedError) as error:
+        return error
+
+
+def differences(program, found, told, by_jax):
+    """What is wrong with what a program came to."""
+    if isinstance(told[0], str):
+        kind, words = told
+        right = type(found).__name__ == kind and words in str(found)
+        instead = repr(found) if isinstance(found, Exception) else "no error"
+        return [] if right else [f"{program}: {instead} for {kind}: {words}"]
+    if isinstance(found, Exception):
+        return [f"{program}: {found!r}"]
+    arrays, wrong = [as_numpy(tensor) for tensor in found], []
+    if by_jax:
+        with jax.enable_x64(True):
+            compared = zip(PARTS, arrays, matrix.interpret(program), strict=True)
+        wrong = [f"{program}: {name}" for name, *two in compared if not same(*two)]
+    digests = numpy.allclose(matrix.digest(arrays), told[:2], rtol=1e-8, atol=1e-8)
+    return wrong if wrong or digests else [f"{program}: not what PyTorch has"]
+
+
+def same(found, expected):
+    close = numpy.allclose(found, expected, rtol=1e-12, atol=1e-13)
+    return found.shape == expected.shape and close
+
+
+def told(view, write):
+    every = matrix.programs(view, write)
+    return list(zip(every, RECORDED[f"{view}-{write}"], strict=True))
+
+
+@pytest.mark.parametrize(("view", "write"), pairs())
+def test_eager(view, write):
+    wrong = []
+    place = views.VIEWS.index(view) + writes.ALL.index(write)
+    chosen = matrix.TARGETS[place % len(matrix.TARGETS)]
+    for program, answer in told(view, write):
+        found = outcome(program, *leaves(program))
+        wrong += differences(program, found, answer, program.target == chosen)
+        checks.count("aliasing")
+    assert not wrong, "\n".join(wrong)
+
+
+def every_program(view):
+    return [
+        each for write in writes.ALL if matrix.programs(view, write) for each in told(view, write)
+    ]
+
+
+def sampled(view):
+    """One program of every second kind of write; which one goes through the six of them."""
+    start = views.VIEWS.index(view)
+    found = []
+    for position, write in [*enumerate(writes.ALL)][start % 2 :: 2]:
+        every = told(view, write) if matrix.programs(view, write) else []
+        found += every[(start + position // 2) % 6 :][:1]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", views.VIEWS, ids=str)
+def test_compiled(view):
+    check_compiled(sampled(view), by_jax=False)
+
+
+def check_compiled(sample, by_jax=True):
+    """The programs, all in one compiled function, come to what is told of them."""
+    errors = {}
+
+    @jaxgrad.jit
+    def run(arguments):
+        found = []
+        for (program, _), tensors in zip(sample, arguments, strict=True):
+            found.append(outcome(program, *tensors))
+            if isinstance(found[-1], Exception):
+                # without the tensors that its frames hold, which would outlive the trace
+                errors[str(program)] = found.pop().with_traceback(None)
+        return found
+
+    results = iter(run([leaves(program) for program, _ in sample]))
+    wrong = []
+    for program, answer in sample:
+        found = errors[str(program)] if str(program) in errors else next(results)
+        wrong += differences(program, found, answer, by_jax)
+        checks.count("aliasing")
+    assert not wrong, "\n".join(wrong)

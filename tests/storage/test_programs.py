@@ -1,0 +1,47 @@
+"""Random programs of views, writes and operators: jaxgrad's answers are those without in-place.
+
+Values, gradients, strides and errors are compared with the functional interpretation always, and
+with PyTorch where it is installed and answers; some also twice differentiated, or compiled. `make
+oracle` runs 2,000 other programs (tests/oracle/live_programs.py).
+"""
+
+import importlib.util
+
+import checks
+import hypothesis
+import pytest
+from hypothesis import HealthCheck
+from storage import programs
+from storage.compare import check, check_compiled, check_twice
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def programs_of(number, **strategies):
+    """Runs a function on this many random programs; one check, since some may be drawn twice."""
+    settings = hypothesis.settings(max_examples=number, suppress_health_check=list(HealthCheck))
+
+    def decorate(function):
+        def test():
+            settings(hypothesis.given(draws=programs.drawn_steps, **strategies)(function))()
+            checks.count("aliasing")
+
+        test.__name__ = function.__name__
+        return pytest.mark.slow(test)
+
+    return decorate
+
+
+@programs_of(150, backwards=hypothesis.strategies.booleans())
+def test_programs(draws, backwards):
+    check(draws, backwards, HAS_TORCH)
+
+
+@programs_of(40)
+def test_second_derivatives(draws):
+    check_twice(draws)
+
+
+@programs_of(25)
+def test_compiled(draws):
+    check_compiled(draws)
