@@ -1,11 +1,10 @@
-"""Where in the user's code something happens."""
+"""The line of the user's code that runs."""
 
 import sys
 
 
 def place_of_caller() -> str:
-    """Where the code stands that called jaxgrad: its file and line. What JAX runs while it traces
-    is of jaxgrad too."""
+    """The file and line that called jaxgrad, past the frames of jaxgrad and JAX."""
     frame = sys._getframe(1)
     while frame.f_back and _root(frame) in ("jaxgrad", "jax"):
         frame = frame.f_back
