@@ -197,7 +197,7 @@ def slopes(values):
             yield tangent(x * value)
 
 
-def test_generators():
+def test_levels_inside_generators():
     assert list(slopes([3, 4])) == [3, 4]
     running = slopes([3, 4])
     assert next(running) == 3

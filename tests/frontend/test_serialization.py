@@ -163,7 +163,7 @@ def test_a_tensor_with_a_pending_write():
     assert jaxgrad.load(file)[0].tolist() == [0, 1, 1]
 
 
-def test_map_location():
+def test_map_location_of_load():
     file = io.BytesIO()
     jaxgrad.save([jaxgrad.ones(1)], file)
     file.seek(0)

@@ -88,7 +88,7 @@ def told(view, write):
 
 
 @pytest.mark.parametrize(("view", "write"), pairs())
-def test_eager(view, write):
+def test_every_view_and_write_eager(view, write):
     wrong = []
     place = views.VIEWS.index(view) + writes.ALL.index(write)
     chosen = matrix.TARGETS[place % len(matrix.TARGETS)]
@@ -117,7 +117,7 @@ def sampled(view):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", views.VIEWS, ids=str)
-def test_compiled(view):
+def test_every_view_and_write_compiled(view):
     check_compiled(sampled(view), by_jax=False)
 
 

@@ -87,7 +87,7 @@ def test_one_shared_graph_that_is_retained_is_for_all():
     assert (x.grad.item(), y.grad.item()) == (THREADS * 36, THREADS * 12)
 
 
-def test_independent_passes():
+def test_independent_passes_in_many_threads():
     def work(position):
         x = leaf(torch, float(position), 1.0)
         for _ in range(10):

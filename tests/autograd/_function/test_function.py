@@ -583,7 +583,7 @@ def test_complex_gradients_G17(torch):
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError, SystemExit])
 @pytest.mark.parametrize("where", ["forward", "backward", "setup_context"])
-def test_interrupts(kind, where):
+def test_interrupts_in_rules_leave_the_graph_usable(kind, where):
     calls = []
 
     def at(place):

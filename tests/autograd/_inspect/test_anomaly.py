@@ -153,7 +153,7 @@ def test_nodes_keep_the_traceback_of_their_call_M01(torch):
     return before, after, list(y.grad_fn.metadata), kinds, lines[-1].split(", in ")[1]
 
 
-def test_where_warnings_are_errors_the_error_tells_it_itself_M01():
+def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():
     x = leaf(jaxgrad, 0.0)
     with jaxgrad.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError) as raised:
         root_of_zero(jaxgrad)
