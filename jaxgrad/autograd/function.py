@@ -11,6 +11,7 @@ import functools
 import warnings
 
 from .. import ops
+from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, edge_of
@@ -243,6 +244,7 @@ class Function(FunctionCtx, user_rules.Rules, metaclass=FunctionMeta):
         )
 
     @classmethod
+    @api_boundary
     def apply(cls, *args, **kwargs):
         """Call the Function.
 

@@ -24,6 +24,7 @@ import jax
 from .. import rules
 from ..core import primitive, shape_check
 from ..core.primitive import Overloads, Primitive
+from ..core.tracebacks import api_boundary
 from ..table import Table, TableError
 from ..table import load as load_table
 from .dispatch import operator
@@ -195,6 +196,7 @@ def _shipped() -> Library:
     return Library(load_table(path, functions=frozenset(functions)), functions, pointwise=names)
 
 
+@api_boundary
 def load(path, namespace: str = "my", functions=None) -> Namespace:
     """Load a table of your own: its operators become `jaxgrad.ops.<namespace>.<name>`.
 

@@ -10,6 +10,7 @@ import warnings
 from ..core import executor, promotion, view_ops
 from ..core.aval import Aval, with_shape
 from ..core.primitive import ARRAY
+from ..core.tracebacks import users_stacklevel
 from ..tape.mode import INFERENCE, RECORD, current_mode
 from ..tape.record import apply
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held, hold
@@ -199,7 +200,8 @@ def give(name: str, made: Tensor, target: Tensor) -> Tensor:
     permit(name, target, target.requires_grad)
     if made.shape != target.shape:
         if target.numel():
-            warnings.warn(RESIZED.format(name, list(target.shape), list(made.shape)), stacklevel=5)
+            message = RESIZED.format(name, list(target.shape), list(made.shape))
+            warnings.warn(message, stacklevel=users_stacklevel())
         move(target, made)
     assign(target, made, False)
     return target

@@ -15,6 +15,7 @@ import jax
 
 from ... import ops
 from ...core import executor
+from ...core.tracebacks import users_stacklevel
 from ...storage.alias import assign
 from ...storage.creation_meta import FUNCTION, FUNCTION_SEVERAL
 from ...storage.inplace_check import permit
@@ -434,7 +435,7 @@ class Outputs:
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
                 "have been mutated should be passed to ctx.mark_dirty().",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=users_stacklevel(),
             )
         for argument in args:
             is_view = id(argument) in self.dirty and argument._base is not None

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...core import tangent_map
 from ...core.aval import IMMEDIATE
-from ...core.program import bare, conjugate, is_bare
+from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
 from ...tape.mode import PLAIN, RECORD, Draws, switch
 from ...tape.tensor import Tensor, hold, wrap
@@ -160,7 +160,7 @@ class CallOnArrays:
     @functools.cached_property
     def function(self):
         """The value with the author's rules, which JAX can differentiate and batch."""
-        value = self.value
+        value = renamed(self.value, self.cls.__name__)
         if user_rules.has_vmap(self.cls):
             value = jax.custom_batching.custom_vmap(value)
             value.def_vmap(self.batched)
