@@ -1,4 +1,4 @@
-"""Tests that are pieces of PyTorch code: PyTorch ran them once, and jaxgrad must come to the same.
+"""Tests that are pieces of PyTorch code: jaxgrad must give the answers that PyTorch gave once.
 
     @as_torch
     def test_of_something(torch):

@@ -1,4 +1,4 @@
-"""What the profiles of tests have in common."""
+"""Helpers of the tests of profiles."""
 
 import jaxgrad
 from jaxgrad.autograd import profiler

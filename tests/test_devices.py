@@ -1,4 +1,4 @@
-"""Gradients on several devices: what four of them come to is what one does."""
+"""Gradients on four devices equal those on one."""
 
 import functools
 import json

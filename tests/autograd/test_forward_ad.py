@@ -1,4 +1,4 @@
-"""torch.autograd.forward_ad row by row of PyTorch's behaviour, and what beyond it is ours."""
+"""torch.autograd.forward_ad, row by row of PyTorch's behaviour, and where jaxgrad goes further."""
 
 import copy
 import math

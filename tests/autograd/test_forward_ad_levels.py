@@ -1,4 +1,4 @@
-"""Levels of forward mode: nested, in threads, tasks and generators, and what they leave behind."""
+"""Levels of forward mode: nested, in threads, tasks and generators, and what ends with them."""
 
 import asyncio
 import gc

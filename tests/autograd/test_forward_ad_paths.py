@@ -1,4 +1,4 @@
-"""By every way that a tensor can take, its tangent goes along, or an error says that it cannot."""
+"""A tangent follows its tensor through every call, or an error says that it cannot."""
 
 import copy
 import os

@@ -1,6 +1,4 @@
-"""Control flow on values: eager and compiled, against the same `if` and `for` run by PyTorch, and
-against JAX's own.
-"""
+"""Control flow on values, eager and compiled, against PyTorch's `if` and `for` and against JAX."""
 
 import functools
 import types

@@ -1,4 +1,4 @@
-"""jaxgrad.jit: one program, traced once for each kind of arguments, equal to the eager function."""
+"""jaxgrad.jit: one program for each kind of arguments, with the results of the eager function."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""Dtypes against those of PyTorch, as tests/oracle/record_promotion.py recorded them."""
+"""Dtypes against PyTorch's, as tests/oracle/record_promotion.py recorded them."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Data in and out, dtypes and devices. What is left of PyTorch 2.13's answers is written out."""
+"""Data in and out, dtypes and devices. Expected values are PyTorch 2.13's answers, written out."""
 
 import os
 import subprocess

@@ -1,5 +1,6 @@
 """Random numbers: reproducible, of the right distribution, refused where a trace would freeze
-them."""
+them.
+"""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Files of tensors: what is saved is loaded again, and other readers of safetensors see the same.
+"""Files of tensors: `load` gives back what `save` wrote, and other safetensors readers agree.
 
 `plain.safetensors` in tests/oracle was written by `safetensors.torch.save_file` of PyTorch 2.13.
 """

@@ -1,4 +1,4 @@
-"""Layers and the functions below them, with given weights: values, gradients, and theirs."""
+"""Layers and their functions with given weights: values and gradients."""
 
 import functools
 import math

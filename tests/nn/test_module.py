@@ -1,4 +1,4 @@
-"""jaxgrad.nn.Module and Parameter: what belongs to a module, its state, its hooks, its copies."""
+"""jaxgrad.nn.Module and Parameter: members, state, hooks and copies of a module."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Compares what a random program comes to with what it comes to without in-place."""
+"""Compares a random program with the same program without in-place writes."""
 
 import importlib
 

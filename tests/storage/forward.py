@@ -1,4 +1,4 @@
-"""Random programs (programs.py) in forward mode: of duals, against JAX's tangents.
+"""Random programs (programs.py) on duals, against JAX's tangents.
 
 Forward mode does not ask for grad mode, and no tensor need require grad: so a step under no_grad is
 like any other, and PyTorch refuses only to write where elements overlap. The interpretation is that

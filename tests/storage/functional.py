@@ -1,4 +1,5 @@
-"""PyTorch's aliasing without in-place, on JAX arrays alone: what jaxgrad must come to.
+"""PyTorch's aliasing without in-place writes, on JAX arrays alone: the oracle of the random
+programs.
 
 A `Memory` is a block of numbers. A `Handle` looks at it through `places`, a numpy array of its
 shape that says where in the block each element is; so a view is an indexing of `places`, and its

@@ -1,4 +1,4 @@
-"""What PyTorch allows and forbids of the handles of a random program, beside their numbers."""
+"""What PyTorch allows and forbids for the handles of a random program, beside their values."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Random programs of views, in-place writes and operators, and what they come to.
+"""Random programs of views, in-place writes and operators, with their expected results.
 
 A program is up to twelve steps over three tensors: `a` and `b` are leaves times one, `c` does not
 require grad. Hypothesis draws numbers; `interpret` makes steps of them that fit the shapes at hand

@@ -1,4 +1,4 @@
-"""What in-place code keeps alive: one array under no_grad, and nothing until a collection."""
+"""What in-place code keeps alive: one array under no_grad, and no garbage cycles."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Random programs of views, writes and operators: jaxgrad's answers are those without in-place.
+"""Random programs of views, writes and operators against the same programs without in-place writes.
 
 Values, gradients, strides and errors are compared with the functional interpretation always, and
 with PyTorch where it is installed and answers; some also twice differentiated, or compiled. `make

@@ -1,5 +1,4 @@
-"""What a tensor is: its attributes, its place as a leaf or not, and Python's protocols. The words
-are PyTorch 2.13's."""
+"""Tensors: attributes, leaves, and Python's protocols. Messages are those of PyTorch 2.13."""
 
 import copy
 import math

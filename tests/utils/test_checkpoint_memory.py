@@ -1,6 +1,4 @@
-"""Checkpointing: how much memory it takes, and what XLA makes of it. Its rows are in
-test_checkpoint.py.
-"""
+"""Checkpointing: how much memory it takes, and what XLA compiles it to."""
 
 import functools
 import gc

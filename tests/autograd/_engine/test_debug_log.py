@@ -1,4 +1,4 @@
-"""What the logger torch.autograd.graph is told of a backward pass."""
+"""What a backward pass writes to the logger torch.autograd.graph."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""The tape and its engine: order, accumulation, what is kept and for how long, exceptions."""
+"""The tape and its engine: order, accumulation, lifetime of saved values, exceptions."""
 
 import copy
 import functools

@@ -1,4 +1,4 @@
-"""Backward passes inside of backward passes, what is called at their end, and threads beside."""
+"""Backward passes inside backward passes, callbacks at the end of a pass, and threads."""
 
 import contextvars
 import sys

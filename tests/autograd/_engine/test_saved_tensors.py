@@ -1,4 +1,6 @@
-"""Nodes and what they have saved: to look at, through hooks, on the host; edges for tensors."""
+"""Nodes and their saved tensors: reading them, hooks, copies on the host; edges in place of
+tensors.
+"""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""What a Function's ctx keeps and is told, row by row of PyTorch's behaviour."""
+"""What a Function's ctx keeps and reports, row by row of PyTorch's behaviour."""
 
 import warnings
 

@@ -1,5 +1,5 @@
-"""Random programs of Functions, hooks and in-place writes: their first and second derivatives are
-those that JAX gives of the same in jax.numpy.
+"""Random programs of Functions, hooks and in-place writes against the same programs in
+jax.numpy.
 """
 
 import function_programs as programs

@@ -1,4 +1,4 @@
-"""Functions under JAX's own transformations: which of the author's rules runs, in every nesting.
+"""Functions under JAX's transformations: which of the author's rules runs, in every nesting.
 
 The rules are deliberately not the derivative of the value, so that it is seen which one ran.
 """

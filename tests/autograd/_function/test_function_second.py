@@ -1,7 +1,7 @@
-"""Second derivatives of Functions that save what is neither input nor output: they are right, or
-refused; PyTorch's are silently wrong (pytorch#76185, #104040).
+"""Second derivatives of Functions that save an intermediate are right or refused.
 
-The oracle is the derivative of x^3, in closed form.
+PyTorch's are silently wrong (pytorch#76185, #104040). The oracle is the derivative of x^3, in closed
+form.
 """
 
 import functools

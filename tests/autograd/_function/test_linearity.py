@@ -1,4 +1,4 @@
-"""Which functions are found to be linear: what mathematics says of them."""
+"""Which functions jaxgrad finds to be linear, against mathematics."""
 
 import jax
 import jax.numpy as jnp

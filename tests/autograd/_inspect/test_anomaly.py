@@ -1,5 +1,5 @@
-"""Anomaly mode: what it says of a failing backward pass, row by row of PyTorch's behaviour, and of
-a NaN beyond it.
+"""Anomaly mode: messages about a failing backward pass and a NaN, row by row of PyTorch's
+behaviour.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Drawings of graphs: what is in them, that they are XML, and that they can be read.
+"""Drawings of graphs: their content, valid XML, and readable layouts.
 
 What is asked of a layout is geometry: no box lies on another, every edge leads down and touches no
 box but its two, and text fits into its box.

@@ -1,4 +1,4 @@
-"""Why a gradient is None or zero: each cause on a program that has it, with its line.
+"""Why a gradient is None or zero: one program for each cause, with its line.
 
 That a gradient is None or zero at all, a backward pass says, which knows nothing of explanations.
 """

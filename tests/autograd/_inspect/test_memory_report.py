@@ -1,4 +1,4 @@
-"""What a graph keeps for its backward pass, in bytes: counted by hand, and by JAX."""
+"""Bytes that a graph keeps for its backward pass: counted by hand, and by JAX."""
 
 import gc
 from html.parser import HTMLParser
