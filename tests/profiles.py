@@ -16,7 +16,7 @@ def named(prof, name):
 
 
 def square(x):
-    """Some operators, forward and backward."""
+    """Runs some operators forward and backward."""
     y = (x * x).sin()
     y.sum().backward()
     return y

@@ -24,7 +24,7 @@ def parametrized(samples):
 
 
 def rest(count):
-    """All but so many samples of each operator."""
+    """The samples of each operator after the first `count`."""
     return parametrized([each for each in recorded.SAMPLES if test_operators.rank(*each) >= count])
 
 

@@ -49,7 +49,7 @@ class Tracked(functional.Handle):
 
     @property
     def needs_gradient(self):
-        """As PyTorch has it for a write: a view that was made under no_grad asks its base."""
+        """requires_grad as PyTorch sees it for a write: a view made under no_grad asks its base."""
         return self.requires_grad or (self.origin is not None and self.origin.requires_grad)
 
     @property

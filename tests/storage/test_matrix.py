@@ -52,7 +52,7 @@ def leaves(program):
 
 
 def outcome(program, *tensors):
-    """What a program comes to, or its error."""
+    """A program's results, or its error."""
     try:
         return matrix.run(jaxgrad, program, *tensors, program.view.call)
     except (RuntimeError, NotImplementedError) as error:
@@ -60,7 +60,7 @@ def outcome(program, *tensors):
 
 
 def differences(program, found, told, by_jax):
-    """What is wrong with what a program came to."""
+    """The mistakes in a program's results."""
     if isinstance(told[0], str):
         kind, words = told
         right = type(found).__name__ == kind and words in str(found)
@@ -122,7 +122,7 @@ def test_every_view_and_write_compiled(view):
 
 
 def check_compiled(sample, by_jax=True):
-    """The programs, all in one compiled function, come to what is told of them."""
+    """All programs in one compiled function give the recorded results."""
     errors = {}
 
     @jaxgrad.jit

@@ -9,7 +9,7 @@ LOGGER = logging.getLogger("torch.autograd.graph")
 
 
 class Kept(logging.Handler):
-    """What was logged, without addresses."""
+    """The logged messages without addresses."""
 
     def __init__(self):
         super().__init__()

@@ -34,7 +34,7 @@ def double(*values):
 
 
 def nodes_of(tensor):
-    """The nodes that a tensor's gradient may come to."""
+    """The nodes that a tensor's gradient may reach."""
     found, stack = {}, [tensor.grad_fn]
     while stack:
         node = stack.pop()

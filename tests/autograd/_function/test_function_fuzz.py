@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def examples(quick, slow):
-    """A test of drawn steps, with few examples and, marked slow, with more."""
+    """A test of random steps, with few examples, and with more where marked slow."""
 
     def decorate(check):
         def settings(count):
@@ -67,7 +67,7 @@ def test_random_functions_equal_jax_compiled(drawn):
 
 @examples(8, 20)
 def test_random_functions_under_jax_transformations(drawn):
-    """On tensors of tracers, which may be written to; a hook is of the tape and not of JAX."""
+    """Tensors of tracers may be written to; hooks belong to the tape, not to JAX."""
     planned = programs.plan(drawn, hooks=False)
 
     def f(x):

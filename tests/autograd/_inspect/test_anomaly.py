@@ -539,7 +539,7 @@ def test_names_of_anomaly_mode_at_the_top_level_D31():
 
 
 def chain(torch):
-    """The names that the tracebacks of a third derivative that fails are about, and their lines."""
+    """The operators and lines in the tracebacks of a failing third derivative."""
     x = leaf(torch, 0.0)
     first = x**2.5
     (second,) = torch.autograd.grad(first, x, create_graph=True)

@@ -15,7 +15,7 @@ graph = torch.autograd.graph
 
 
 def here():
-    """The line that calls this, as nodes note it."""
+    """The caller's line, as nodes record it."""
     frame = sys._getframe(1)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
