@@ -163,18 +163,19 @@ def _identity(group):
     return tuple(map(id, group["params"])), tensors, group["differentiable"]
 
 
-class Step:
+class FusedStep:
     """One call of an optimizer's `step`.
 
-    `counts`: by `id` the counts of steps that go on, and their arrays afterwards; `apart`: for
-    counts that others share who take no part the copies that go on in their place.
+    `counts`: by id the step counters that are advanced, and their arrays afterwards; `copies`: by
+    id the copies of counters that are shared with parameters without a gradient; `new_counter`:
+    the counter of all parameters whose state this call creates.
     """
 
     def __init__(self, optimizer):
         self.optimizer, self.scope = optimizer, modes.scope.get()
         self.counts: dict[int, tuple] = {}
-        self.apart: dict[int, Tensor] = {}
-        self.begun: Tensor | None = None
+        self.copies: dict[int, Tensor] = {}
+        self.new_counter: Tensor | None = None
 
     def run(self):
         work, idle = [], []
@@ -191,16 +192,18 @@ class Step:
             if params:
                 work.append((number, group, params, grads))
         if self.scope is not None:
-            self.depend(idle)
+            self.guard_state(idle)
         if idle:
-            self.part(idle, [param for _, _, params, _ in work for param in params])
+            self.separate_counters(idle, [param for _, _, params, _ in work for param in params])
         for each in work:
             self.update(*each)
         for count, array in self.counts.values():
             put(count, array)
 
-    def depend(self, idle):
-        """Have the program serve only for the state that it finds."""
+    def guard_state(self, idle):
+        """Guard on the structure of the optimizer's state, without that of the parameters in
+        `idle`, which have no gradient.
+        """
         read, idle = structure_of, set(map(id, idle))
         if idle:
             params = chain.from_iterable(raw(g, "params") for g in self.optimizer.param_groups)
@@ -211,16 +214,16 @@ class Step:
 
     # ---- state
 
-    def part(self, idle, active):
-        """Give the active ones counts of their own where they share those of others."""
+    def separate_counters(self, idle, active):
+        """Give active parameters their own step counters where they share those of idle ones."""
         known = self.optimizer.state
         kept = {id(known[param].get("step")) for param in idle if param in known}
         for param in active if kept else ():
             count = known[param].get("step") if param in known else None
             if count is not None and id(count) in kept:
-                if id(count) not in self.apart:
-                    self.apart[id(count)] = wrap(current(count)._raw)
-                known[param]["step"] = self.apart[id(count)]
+                if id(count) not in self.copies:
+                    self.copies[id(count)] = wrap(current(count)._raw)
+                known[param]["step"] = self.copies[id(count)]
 
     def state_for(self, rule, param):
         """The state of a parameter, which is made where it is not there yet."""
@@ -228,16 +231,16 @@ class Step:
             return {}
         state = self.optimizer.state[param]
         if rule.counts and "step" not in state:
-            if self.begun is None:
-                self.begun = new_count()
-            state["step"] = self.begun
+            if self.new_counter is None:
+                self.new_counter = new_counter()
+            state["step"] = self.new_counter
         for name in rule.states:
             if state.get(name) is None:
                 state[name] = self.optimizer.initial(rule, name, param)
         return state
 
     def number(self, position, group, name):
-        """A number of a group: as it is, or what stands for it inside of a trace."""
+        """A number of a group; inside of a trace a symbolic number, which each call reads anew."""
         value = entry(group, name)
         if isinstance(value, jax.Array):
             value = wrap(value)
@@ -249,7 +252,7 @@ class Step:
         return value._array if isinstance(value, Varying) else float(value)
 
     def is_constant(self, position, name) -> bool:
-        """Whether what is being traced has set a number of a group itself."""
+        """Whether the function being traced has set a number of a group."""
         name = "betas" if name in ("beta1", "beta2") else name
         return (id(self.optimizer.param_groups[position]), name) in settings(self.scope)
 
@@ -305,7 +308,7 @@ def entry(group, name):
 
 
 def read(reference, position, name, found):
-    """A number of a group; as it was found where the optimizer, made in the trace, is gone."""
+    """A number of a group; `found` if the optimizer, created in the trace, is gone."""
     optimizer = reference()
     return found if optimizer is None else float(entry(optimizer.param_groups[position], name))
 
@@ -318,21 +321,21 @@ def distinct(counts) -> tuple[list, tuple[int, ...]]:
     return list(different.values()), found
 
 
-def here():
-    """A block in which tensors are no part of what `jaxgrad.jit` is tracing."""
+def outside_of_trace():
+    """A context in which new tensors are no part of the trace under way."""
     return contextlib.nullcontext() if modes.scope.get() is None else scope.outside()
 
 
-def new_count() -> Tensor:
-    """A count of steps, which is none."""
+def new_counter() -> Tensor:
+    """A step counter that starts at zero."""
     wide = dtypes.get_default_dtype() is dtypes.float64
-    with here():
+    with outside_of_trace():
         return factories.zeros((), dtype=dtypes.float64 if wide else dtypes.float32)
 
 
 def filled(param: Tensor, value) -> Tensor:
     """A tensor like a parameter, of one value."""
-    with here():
+    with outside_of_trace():
         made = factories.full(tuple(param.shape), value, dtype=param.dtype)
     made._aval = with_strides(made._aval, param._aval.strides)
     return made
@@ -387,5 +390,5 @@ class Updating(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        Step(self).run()
+        FusedStep(self).run()
         return loss

@@ -1,4 +1,4 @@
-"""Parameter groups, and what compiled functions note of them."""
+"""Parameter groups, and the guards and side effects on them in compiled functions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ VARIES = (
 class Group(dict):
     """The options of a parameter group, with its `"params"`.
 
-    In a function that `jaxgrad.jit` is tracing, the program is for the options that the function
-    looks at, and those that it sets are set when a call has ended. An optimizer's own `step` looks
-    past this: numbers are inputs of its program.
+    In a function compiled by `jaxgrad.jit`, options that the function reads are guarded, and those
+    that it sets are set again after each call. An optimizer's own `step` does not use this: its
+    numbers are inputs of the program.
 
     >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=0.5)
     >>> halve = jaxgrad.jit(lambda: optimizer.param_groups[0].update(lr=0.25))
@@ -59,7 +59,7 @@ class Group(dict):
             return
         if isinstance(value, tuple) and any(isinstance(each, Varying) for each in value):
             raise RuntimeError(VARIES.format(name))
-        known = settings(scope).setdefault((id(self), name), Setting(self, name))
+        known = settings(scope).setdefault((id(self), name), AssignedOption(self, name))
         known.take(value)
         scope.objects.record_set(known, "value")
 
@@ -68,7 +68,7 @@ class Group(dict):
             self[name] = value
 
     def __getattr__(self, name):
-        """An option, for `Objects` to compare."""
+        """An option as an attribute, for guards."""
         if name not in self:
             raise AttributeError(f"a parameter group has no option {name!r}")
         return raw(self, name)
@@ -77,10 +77,10 @@ class Group(dict):
 raw = dict.__getitem__
 
 
-class Setting:
-    """An option that a function which is being traced sets: `value` has the group have it.
+class AssignedOption:
+    """An option assigned while tracing; `value` is the side effect that assigns it after each call.
 
-    `tensor`: of a number that varies from call to call, where each call leaves it.
+    `tensor`: for a symbolic number, the tensor in which each call leaves its value.
     """
 
     def __init__(self, group, name):
@@ -99,7 +99,7 @@ class Setting:
 
     @property
     def value(self):
-        # never the same, so that it is set after each call, and keeps what it needs for that
+        # a new tuple each time, so that it counts as changed and is set after each call
         if self.tensor is not None:
             self.option = None
         return self, self.option, self.tensor
@@ -110,19 +110,19 @@ class Setting:
         self.group[self.name] = option if tensor is None else tensor.item()
 
 
-# by the outermost scope, and the group and the name of an option
+# by the outermost scope, then by the id of a group and the name of an option
 _settings = weakref.WeakKeyDictionary()
 
 
-def settings(scope) -> dict[tuple, Setting]:
-    """What the function that is being traced has set."""
+def settings(scope) -> dict[tuple, AssignedOption]:
+    """The options that the function being traced has set."""
     while scope.parent is not None:
         scope = scope.parent
     return _settings.setdefault(scope, {})
 
 
 def as_set(scope, group) -> dict:
-    """The options of a group, with those that the function which is being traced has set."""
+    """The options of a group, with those that the function being traced has set."""
     options = dict(group)
     for (owner, name), each in settings(scope).items():
         if owner == id(group):
