@@ -135,7 +135,7 @@ def _is_full(cell) -> bool:
 MOST_OBJECTS = 10_000
 
 LOST = (
-    "{} keeps an intermediate result of its forward as ctx.{}, whose {} is not known: the second "
+    "{} keeps an intermediate result of its forward as ctx.{}, and its {} is not known: the second "
     "derivative would be wrong. Pass it to ctx.save_for_backward instead"
 )
 
