@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from .. import ops
 from ..core import executor
+from ..core.tracebacks import api_boundary
 from ..tape import dual
 from ..tape.dual_level import Level, enabled, entered
 from ..tape.mode import is_inference_mode_enabled
@@ -138,6 +139,7 @@ class dual_level(_Mode):
             exit_dual_level(level=here.index(mine))
 
 
+@api_boundary
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of a tensor with a tangent.
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import warnings
 
-from ..ops import alias
+from .. import ops
+from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, edge_of
@@ -243,6 +244,7 @@ class Function(FunctionCtx, user_rules.Rules, metaclass=FunctionMeta):
         )
 
     @classmethod
+    @api_boundary
     def apply(cls, *args, **kwargs):
         """Call the Function.
 
@@ -337,7 +339,7 @@ class DelayedError(Node):
 
     def output(self, value: Tensor) -> Tensor:
         with no_grad():
-            made = alias(value) if not value.is_leaf else value.detach()
+            made = ops.alias(value) if not value.is_leaf else value.detach()
         if made._aval.differentiable:
             made._node, made._nr, made._tracked = self, len(self.avals), True
             self.avals.append(made._aval)

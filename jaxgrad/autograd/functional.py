@@ -13,6 +13,7 @@ conjugate of the derivative; forward mode gives the derivative.
 from __future__ import annotations
 
 from .. import autograd, ops
+from ..core.tracebacks import api_boundary
 from ..tape.dual import apart
 from ..tape.mode import transforms
 from ..tape.tensor import Tensor, is_concrete
@@ -35,6 +36,7 @@ IN_A_TRANSFORM = (
 NOT_STRICT = "This is not allowed in strict mode"
 
 
+@api_boundary
 def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of a vector with its Jacobian, v^T J.
 
@@ -62,6 +64,7 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         return call.result(found, call.inputs, call.several_inputs)
 
 
+@api_boundary
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of its Jacobian with a vector, J v.
 
@@ -93,6 +96,7 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         return call.result(found, weights, call.several_outputs)
 
 
+@api_boundary
 def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of `func`, and the product of a vector with its Hessian, v^T H.
 
@@ -117,6 +121,7 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         return _second_order(call, found)
 
 
+@api_boundary
 def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of `func`, and the product of its Hessian with a vector, H v.
 
@@ -141,6 +146,7 @@ def _second_order(call, found):
     return call.result(found, call.inputs, call.several_inputs)
 
 
+@api_boundary
 def jacobian(
     func,
     inputs,
@@ -194,6 +200,7 @@ def jacobian(
         return tuple(found) if call.several_outputs else found[0]
 
 
+@api_boundary
 def hessian(
     func,
     inputs,

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy
 
 from .. import autograd, ops
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete, wrap
 from . import forward_ad
 from ._function.user_rules import TWICE
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 
+@api_boundary
 def gradcheck(
     func,
     inputs,
@@ -92,6 +94,7 @@ def gradcheck(
     return _passes([(func, _sequence(inputs), None, settings)], raise_exception)
 
 
+@api_boundary
 def gradgradcheck(
     func,
     inputs,
@@ -202,7 +205,7 @@ def _check_inputs(inputs):
                 "or complex. This check will likely fail if all the inputs are not of double "
                 f"precision floating point or complex: it has dtype {tensor.dtype}.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=users_stacklevel(),
             )
         steps = zip(tensor.stride(), tensor.shape, strict=True)
         if any(step == 0 and extent > 1 for step, extent in steps):

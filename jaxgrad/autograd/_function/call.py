@@ -15,6 +15,7 @@ import jax
 
 from ... import ops
 from ...core import executor
+from ...core.tracebacks import users_stacklevel
 from ...storage.alias import assign
 from ...storage.creation_meta import FUNCTION, FUNCTION_SEVERAL
 from ...storage.inplace_check import permit
@@ -37,7 +38,7 @@ from ...tape.mode import (
 )
 from ...tape.node import FREED, SECOND_TIME, Node, next_sequence_number
 from ...tape.record import refuse_inference
-from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, known_edge_of, wrap
+from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, held, known_edge_of, wrap
 from .forward_ad import move, moving
 from .saved_variables import SavedOutput, SavedVariable, refuse_attributes, sever
 from .user_rules import Rules, gradients_of, has_setup, put_aside, reserved
@@ -250,7 +251,7 @@ def begin(cls, args):
             node = argument._node
             edges.append(known_edge_of(argument) if node is None else (node, argument._nr))
             inputs.append(argument._aval)
-            before.append(argument._raw)
+            before.append(held(argument))
     ctx.needs_input_grad = tuple(needs)
     recorded = bool(edges)
     if recorded:
@@ -434,7 +435,7 @@ class Outputs:
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
                 "have been mutated should be passed to ctx.mark_dirty().",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=users_stacklevel(),
             )
         for argument in args:
             is_view = id(argument) in self.dirty and argument._base is not None

@@ -20,10 +20,10 @@ import numpy as np
 
 from ...core import tangent_map
 from ...core.aval import IMMEDIATE
-from ...core.program import bare, conjugate, is_bare
+from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
 from ...tape.mode import PLAIN, RECORD, Draws, switch
-from ...tape.tensor import Tensor, wrap
+from ...tape.tensor import Tensor, hold, wrap
 from . import call as function_call
 from . import linearity, user_rules
 from .saved_variables import SavedOutput, SavedVariable
@@ -76,7 +76,7 @@ def _traced(cls, given):
     tensors = [value for value in outputs if isinstance(value, Tensor)]
     for value, array in zip(tensors, arrays, strict=True):
         if value._alias is None:
-            value._raw = array
+            hold(value, array)
         else:
             assign(value, wrap(array, value._aval), False)
     for saved in ctx._saved:
@@ -160,7 +160,7 @@ class CallOnArrays:
     @functools.cached_property
     def function(self):
         """The value with the author's rules, which JAX can differentiate and batch."""
-        value = self.value
+        value = renamed(self.value, self.cls.__name__)
         if user_rules.has_vmap(self.cls):
             value = jax.custom_batching.custom_vmap(value)
             value.def_vmap(self.batched)

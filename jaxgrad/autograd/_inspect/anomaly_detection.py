@@ -126,7 +126,7 @@ class _Anomalies(Watch):
         held = settings()
         if not (held.enabled and held.kinds):
             return kernel(*arrays)
-        if hasattr(program, "again"):
+        if hasattr(program, "run_operators"):
             return _compiled(program, kernel, arrays, held)
         results = kernel(*arrays)
         if isinstance(program, Program) and not isinstance(program, Reverse):
@@ -296,14 +296,14 @@ def _origin(kind) -> str:
 
 def _compiled(step, kernel, arrays, held):
     """Run a compiled function; if its results have an anomaly, run it operator by operator."""
-    kept = step.kept(arrays)
+    kept = step.copy_donated(arrays)
     results = kernel(*arrays)
     kinds = [kind for kind in held.kinds if any(_holds(result, kind) for result in results)]
     if not kinds:
         return results
     told = f"{step.name}, compiled by jaxgrad.jit, returned {kinds[0]} values"
     try:
-        again = step.again(kept)
+        again = step.run_operators(kept)
     except Exception as error:
         error.add_note(f"{told}, and was run again, operator by operator, to find this.")
         raise

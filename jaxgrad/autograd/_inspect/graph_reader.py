@@ -136,7 +136,7 @@ def kept_by(node: Node) -> list[Kept]:
         found.extend(_arrays(owner, packed[position].value if position in packed else saved))
     for held in (node.extras and node.extras.tangents) or ():
         for tangent in held.of.values() if held is not None else ():
-            found.append(Kept("tangent", tangent._raw))
+            found.append(Kept("tangent", tangent._array))
     return found
 
 
