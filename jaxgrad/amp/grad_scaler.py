@@ -374,9 +374,9 @@ def _initial_value(optimizer, tensor: Tensor):
     None if that value is unknown.
     """
     scope = mode.scope.get()
-    place = None if scope is None else scope.places.get(id(tensor))
-    if place is not None:
-        return place.array
+    captured = None if scope is None else scope.captured.get(id(tensor))
+    if captured is not None:
+        return captured.tracer
     has_zeros = isinstance(optimizer, SGD) and scope is not None
     if has_zeros and not any(group["dampening"] for group in optimizer.param_groups):
         return jax.numpy.zeros_like(tensor._array)  # equals a first step without a buffer

@@ -38,25 +38,24 @@ _NAMES = {
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 
+# Operators by their names here; an operator is made when it is first used.
+_OPERATORS = {name: name for name in ("gelu", "linear", "sigmoid", "softplus", "tanh")}
+_OPERATORS["logsigmoid"] = "log_sigmoid"
+
 
 def __getattr__(name):
-    if name not in _LAZY:
+    if name in _OPERATORS:
+        found = getattr(ops, _OPERATORS[name])
+    elif name in _LAZY:
+        found = getattr(importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
     globals()[name] = found
     return found
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY})
-
-
-sigmoid = ops.sigmoid
-tanh = ops.tanh
-linear = ops.linear
-softplus = ops.softplus
-gelu = ops.gelu
-logsigmoid = ops.log_sigmoid
+    return sorted({*globals(), *_LAZY, *_OPERATORS})
 
 
 def _activation(name, inplace, input, *args):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
+from ..core.tracebacks import hide_frames
 from ..tape import interception
 from ..tape.hooks import Hooks, RemovableHandle, register
 from .backward_hooks import BackwardHook
@@ -57,17 +58,21 @@ class ModuleCall(Members):
             self.__dict__[kind] = ModuleHooks(self._changes)
 
     def __call__(self, *args, **kwargs):
-        if interception.read is not None:
-            note(self)
-        own = self.__dict__
-        if (
-            own["_forward_pre_hooks"]
-            or own["_forward_hooks"]
-            or own["_backward_hooks"]
-            or own["_backward_pre_hooks"]
-        ):
-            return _call(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if interception.read is not None:
+                note(self)
+            own = self.__dict__
+            if (
+                own["_forward_pre_hooks"]
+                or own["_forward_hooks"]
+                or own["_backward_hooks"]
+                or own["_backward_pre_hooks"]
+            ):
+                return _call(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def forward(self, *args, **kwargs):
         """Compute the output; a subclass defines it."""

@@ -37,10 +37,10 @@ def note(module):
     """
     scope = mode.scope.get()
     if scope is not None:
-        scope.objects.depend(module, VALUE)
-        scope.objects.expect(module, "training")
+        scope.objects.guard(module, VALUE)
+        scope.objects.guard_attribute(module, "training")
         if contents(module):
-            scope.objects.depend(module, contents)
+            scope.objects.guard(module, contents)
 
 
 def contents(module) -> tuple:
@@ -109,7 +109,7 @@ class Members:
         object.__setattr__(self, name, value)
         changes, scope = self.__dict__.get("_changes"), mode.scope.get()
         if name == "training" and scope is not None:
-            scope.objects.settle(self, name)
+            scope.objects.record_set(self, name)
         if changes is None or before is value or _is_same_word(before, value):
             return
         # An assignment made by `forward` under a trace is not a change by the user.

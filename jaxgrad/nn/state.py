@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..autograd.grad_mode import no_grad
+from ..core.tracebacks import api_boundary
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor
 from .module_members import Members
@@ -124,6 +125,7 @@ class ModuleState(Members):
 
     # ---- loading
 
+    @api_boundary
     def load_state_dict(
         self, state_dict: Mapping, strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:

@@ -212,7 +212,7 @@ class FusedStep:
             read = structure_among(
                 frozenset(i for i, param in enumerate(params) if id(param) not in idle)
             )
-        self.scope.objects.depend(self.optimizer, read)
+        self.scope.objects.guard(self.optimizer, read)
 
     # ---- state
 
@@ -287,7 +287,7 @@ class FusedStep:
             if state[name] is None:
                 state[name] = result if isinstance(result, Tensor) else wrap(result)
                 if self.scope is not None:
-                    self.scope.made.append(functools.partial(state.__setitem__, name, None))
+                    self.scope.undo.append(functools.partial(state.__setitem__, name, None))
             else:
                 give(state[name], result)
         after = results[len(params) + len(kept) :]

@@ -42,7 +42,7 @@ class Group(dict):
         known = settings(scope).get((id(self), name))
         if known is not None:
             return known.option
-        scope.objects.expect(self, name)
+        scope.objects.guard_attribute(self, name)
         return value
 
     def get(self, name, default=None):
@@ -60,7 +60,7 @@ class Group(dict):
             raise RuntimeError(VARIES.format(name))
         known = settings(scope).setdefault((id(self), name), Setting(self, name))
         known.take(value)
-        scope.objects.settle(known, "value")
+        scope.objects.record_set(known, "value")
 
     def update(self, *given, **options):
         for name, value in dict(*given, **options).items():

@@ -10,6 +10,7 @@ from collections import defaultdict
 
 from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
+from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..frontend import tensor_data
 from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register
@@ -112,6 +113,8 @@ class Optimizer:
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = api_boundary(cls.__dict__["__init__"])
         if "step" in cls.__dict__:
             cls.step = _with_hooks(cls.__dict__["step"])
 
@@ -160,7 +163,7 @@ class Optimizer:
                 )
             param_group.setdefault(name, default)
         if len(set(params)) < len(params):
-            warnings.warn(DUPLICATES, stacklevel=3)
+            warnings.warn(DUPLICATES, stacklevel=users_stacklevel())
         for group in self.param_groups:
             if (names is not None) != ("param_names" in group):
                 own = "with names" if names is not None else "without names"
@@ -446,6 +449,9 @@ def _with_hooks(step):
                 return _step_with_hooks(step, self, args, kwargs)
             with record_function(f"Optimizer.step#{type(self).__name__}.step"):
                 return _step_with_hooks(step, self, args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
         finally:
             self._stepping = False
 

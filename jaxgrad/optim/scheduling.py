@@ -172,7 +172,7 @@ class LRScheduler:
         if scope is not None:
             if self.optimizer._due is not None and self.optimizer._due() is scope:
                 raise RuntimeError(NOT_YET)
-            scope.objects.depend(self, _last)
+            scope.objects.guard(self, _last)
         return self._last_lr
 
     def get_lr(self) -> list:
@@ -184,10 +184,9 @@ class LRScheduler:
     def _wait(self, scope, given):
         if given:
             raise RuntimeError(NOT_HERE.format(type(self).__name__, "that is given a number"))
-        known = scope.objects.attributes.get((id(self), "_calls"))
-        if scope.is_inner or (known is not None and known.is_set):
+        if scope.is_inner or scope.objects.is_set(self, "_calls"):
             raise RuntimeError(NOT_HERE.format(type(self).__name__, "more than once"))
-        scope.objects.settle(self, "_calls")
+        scope.objects.record_set(self, "_calls")
         self.optimizer._due = weakref.ref(scope)
 
     @property

@@ -11,7 +11,7 @@ import functools
 import threading
 from typing import Any, NamedTuple
 
-from . import interception, mode, version_counter
+from . import interception, version_counter
 from .mode import switch, with_grad
 from .node import FREED, SECOND_TIME, Node, ProgramNode
 from .tensor import Tensor, held, wrap
@@ -48,12 +48,6 @@ def unobserve(observer):
     with _lock:
         observers = tuple(each for each in observers if each != observer)
     interception.release("annotations")
-
-
-def settings() -> tuple | None:
-    """What of it decides what a program that is traced here and now does; None if nothing does."""
-    pair, strict, casting = packing.get(), version_counter.strict.get(), mode.casting.get()
-    return (pair, strict, casting) if pair or strict or casting else None
 
 
 class Pair(NamedTuple):

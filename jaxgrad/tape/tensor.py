@@ -434,12 +434,12 @@ def concrete(tensor: Tensor, what: str):
     """
     if not is_concrete(tensor):
         scope = mode.scope.get()
-        known = None if scope is None else scope.numbers_of(tensor)
+        known = None if scope is None else scope.pin_values(tensor)
         if known is not None:
             return known
-        words = getattr(scope, "words", {}).get(what, "")
+        hint = getattr(scope, "hints", {}).get(what, "")
         raise RuntimeError(
-            f"{words}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is "
+            f"{hint}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is "
             "being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. Return the "
             "tensor and read it outside, or use jaxgrad.where in place of an if. At "
             + place_of_caller()

@@ -38,7 +38,7 @@ def roots_of(outputs) -> list[tuple[Node, int]]:
         return [outputs[:2]]
     if isinstance(outputs, list | tuple) and outputs:
         return [edge for each in outputs for edge in roots_of(each)]
-    raise TypeError(f"expected a tensor or a sequence of tensors, but got {type(outputs).__name__}")
+    raise TypeError(f"a graph is that of a tensor or of several, not of {type(outputs).__name__}")
 
 
 def nodes_of(roots) -> list[Node]:
