@@ -68,6 +68,7 @@ from .core.dtypes import uint64 as uint64
 from .core.promotion import can_cast as can_cast
 from .core.promotion import promote_types as promote_types
 from .core.promotion import result_type as result_type
+from .core.tracebacks import set_traceback_filtering as set_traceback_filtering
 from .frontend import methods
 from .frontend.factories import arange as arange
 from .frontend.factories import empty as empty

@@ -1,4 +1,8 @@
-"""A compiled program of a function, and how its arrays are the function's inputs and outcome."""
+"""Compiled programs: how the arrays of a program are a function's inputs, outputs and side effects.
+
+A `CompiledProgram` traces the function once, records the guards under which it serves again
+(capture/guards.py), and at each call runs the kernel and applies the side effects.
+"""
 
 from __future__ import annotations
 
@@ -15,84 +19,119 @@ from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of
-from .captured import Argument
-from .code_guards import Surroundings
-from .graph_input import ArgumentInput, Input
-from .partition import Compiled, CompiledNode, Pullback, Split, part
-from .replay import again, replay
-from .scope import Scope, captured
-from .side_effects import Outcome
+from .code_guards import code_guards, reachable_tensors
+from .graph_input import ArgumentInput, GraphInput, NumberInput
+from .guards import (
+    ArgumentSource,
+    DistinctTensors,
+    NodeHooks,
+    ReachedArgument,
+    RepeatedArgument,
+    argument_at,
+)
+from .partition import CompiledCall, CompiledNode, PartitionedJaxpr, Pullback, function_of
+from .replay import replay, run_operators
+from .scope import Scope, input_p
+from .side_effects import AttributeEffect, OutputSpec
 
 
-class Trace:
-    """One compiled program, and how its arrays are the function's inputs and its outcome.
+class CompiledProgram:
+    """A compiled program of a function.
 
-    `places`: the tensors that go in; `survivors`: at the first call, which has just traced it, the
-    tensors that the trace has made, and `alive` those in the places, which nobody else may hold any
-    more; `left`: what the first of the survivors is, None where there is none.
+    `captured`: the captured tensors, whose arrays are the first inputs; `other_inputs`: those that
+    follow; `output`: outputs and side effects; `guards`: when it serves again. Until its first
+    call: `escaped_tensors`, those that tracing created and that are still referenced. `escaped`
+    describes one of them; such a program runs once.
     """
 
     mode = IMMEDIATE
-    is_inner = False  # whether it is a program in another
-    outcome_class = Outcome
+    is_inner = False  # whether it is a part of another program
+    output_class = OutputSpec
 
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
         self.varying = varying
         self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
         self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
         self.grad_mode, self.casting = current_mode.get(), casting.get()
-        self.derivative, self.held = None, []
+        self.call_program, self.reached_arguments = None, {}
         scope = self.scope()
         with self.wide():
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
-        if scope.outside.is_run:
-            for place in scope.places.values():
-                place.fix_history()
-        self.alive = [place.tensor for place in scope.places.values()]
-        self.places = [place.settle() for place in scope.places.values()]
-        self.left = self.described(scope)
-        self.others = [each for each in scope.inputs if each.is_given]
-        self.met, self.constants = scope.outside, closed.consts
-        reads = [getattr(each, "read", None) for each in self.others]
-        self.unseen = [read.__code__ for read in reads if hasattr(read, "__code__")]
-        self.objects = scope.objects
-        self.objects.end()
-        self.program = self.compiled(closed.jaxpr, scope.inputs, leaves)
+        self.constants, self.objects = closed.consts, scope.objects
+        self.take_captured(scope)
+        self.escaped = self.describe_escaped(scope)
+        self.other_inputs = [each for each in scope.inputs if each.is_read]
+        self.output.effects += self.attribute_effects()
+        self.node_hooks = scope.outer.hook_ids.values()
+        self.program = self.compile(closed.jaxpr, scope.inputs, leaves)
         executor.adopt(self, executor.with_wide_types(self.program))
 
-    def locate(self, leaves) -> list[Tensor]:
-        """The tensors that were in its places when it was traced, which has just been done."""
-        tensors = []
-        for place, tensor in zip(self.places, self.alive, strict=True):
-            tensors.append(tensor if place.is_outside else place.source.find(leaves, tensors))
-        self.alive = [None] * len(tensors)
-        return tensors
+    def take_captured(self, scope):
+        """Take over the captured tensors of the scope, without the tensors themselves."""
+        self.captured = list(scope.captured.values())
+        if scope.outer.is_run:
+            for captured in self.captured:
+                captured.require_history()
+        self.traced_tensors = [captured.tensor for captured in self.captured]
+        for captured in self.captured:
+            captured.release()
 
-    def described(self, scope) -> str | None:
-        for tensor in self.survivors.values():
+    def attribute_effects(self) -> list[AttributeEffect]:
+        return [AttributeEffect(*each) for each in self.objects.final_values()]
+
+    def describe_escaped(self, scope) -> str | None:
+        for tensor in self.escaped_tensors.values():
             line = scope.lines.get(id(tensor))
             where = "" if line is None else f", made at {line},"
             return f"a tensor of shape {list(tensor.shape)}{where}"
         return None
 
-    def guard(self, tensors):
-        """Note what else must be as it is for the program to serve: what the function names, and
-        arguments that it may also have read by itself.
-        """
-        self.surroundings = Surroundings(self.jitted.function, self.leaves, self.unseen)
-        given = [place for place in self.places if isinstance(place.source, Argument)]
-        tensors = [tensors[place.number] for place in given]
-        reached = self.surroundings.reached(self.leaves, tensors)
-        self.held = [
-            (place.number, weakref.ref(tensor))
-            for place, tensor in zip(given, tensors, strict=True)
-            if id(tensor) in reached
+    def take_tensors(self, leaves) -> list[Tensor]:
+        """The captured tensors at the call that traced, which the program does not keep."""
+        tensors = []
+        for captured, tensor in zip(self.captured, self.traced_tensors, strict=True):
+            found = tensor if captured.is_outside else captured.source.find(leaves, tensors)
+            tensors.append(found)
+        self.traced_tensors = None
+        return tensors
+
+    # ---- guards
+
+    def record_guards(self, tensors):
+        """Record when the program serves again. tensors: the captured ones."""
+        function, unseen = self.jitted.function, self.number_readers()
+        given = [captured for captured in self.captured if captured.position is not None]
+        own = [tensors[captured.number] for captured in given]
+        reachable = reachable_tensors(function, self.leaves, own)
+        self.reached_arguments = {
+            captured.number: weakref.ref(tensor)
+            for captured, tensor in zip(given, own, strict=True)
+            if id(tensor) in reachable
+        }
+        several = [pair for pair in self.positions.items() if len(pair[1]) > 1]
+        self.guards = [
+            *self.captured,
+            DistinctTensors(),
+            *[RepeatedArgument(number, positions) for number, positions in several],
+            *[ReachedArgument(number, tensors[number]) for number in self.reached_arguments],
+            *[NodeHooks(reference, ids) for reference, ids in self.node_hooks],
+            *self.objects.guards(),
+            *code_guards(function, self.leaves, unseen),
         ]
+
+    def number_readers(self) -> list:
+        """The code of the functions that each call runs for a number (`tracing.number`)."""
+        reads = [each.read for each in self.other_inputs if isinstance(each, NumberInput)]
+        return [read.__code__ for read in reads if hasattr(read, "__code__")]
+
+    def has_expired(self) -> bool:
+        """Whether a tensor that it needs is gone, or a hook that it runs."""
+        return any(captured.has_expired() for captured in self.captured)
 
     # ---- tracing
 
     def scope(self) -> Scope:
-        return Scope(self.name, notes_lines=self.jitted.in_a_row > 0)
+        return Scope(self.name, records_lines=self.jitted.traces_in_a_row > 0)
 
     def wide(self):
         return jax.enable_x64(True)
@@ -106,57 +145,60 @@ class Trace:
         with self.rules(), scope.open():
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
-            self.outcome = self.outcome_of(scope, [self.jitted.function(*args, **kwargs)])
+            self.output = self.output_of(scope, [self.jitted.function(*args, **kwargs)])
             del given, args, kwargs
             gradients, self.pullback = [], None
-            if self.outcome.live:
-                self.pullback = Pullback(scope, self.outcome.live)
-                gradients = self.pullback.take()
-            arrays, self.survivors = self.outcome.finish()
+            if self.output.roots:
+                self.pullback = Pullback(scope, self.output.roots)
+                gradients = self.pullback.take_arrays()
+            arrays, self.escaped_tensors = self.output.finish()
             return arrays + gradients
 
-    def outcome_of(self, scope, held) -> Outcome:
-        return self.outcome_class(scope, held)
+    def output_of(self, scope, held) -> OutputSpec:
+        return self.output_class(scope, held)
 
     def arguments(self, scope, leaves):
+        """The arguments as the traced function gets them. Sets `positions`: by the number of a
+        captured tensor its positions among them.
+        """
         given, self.positions = [], {}
         for position, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
-                number = scope.meet(leaf, Argument(position)).number
+                number = scope.capture(leaf, ArgumentSource(position)).number
                 self.positions.setdefault(number, []).append(position)
             elif isinstance(leaf, jax.Array):
-                leaf = scope.input(leaf, ArgumentInput(position))
+                leaf = scope.add_input(leaf, ArgumentInput(position))
             elif position in self.varying:
-                leaf = Varying(scope.input(leaf, ArgumentInput(position)))
+                leaf = Varying(scope.add_input(leaf, ArgumentInput(position)))
             given.append(leaf)
         return given
 
-    def compiled(self, jaxpr, inputs: list[Input], leaves):
-        """The program, as a function of the tensors in the places and the other inputs."""
+    def compile(self, jaxpr, inputs: list[GraphInput], leaves):
+        """The program as a jitted function of the captured arrays and the other inputs."""
         found = {
             inputs[equation.params["number"]]: equation.outvars[0]
             for equation in jaxpr.eqns
-            if equation.primitive is captured
+            if equation.primitive is input_p
         }
-        order = [each for each in inputs if each.place is not None] + self.others
+        order = [each for each in inputs if each.captured is not None] + self.other_inputs
         jaxpr = jaxpr.replace(
             constvars=[],
             invars=[*map(found.get, order), *jaxpr.constvars],
-            eqns=[each for each in jaxpr.eqns if each.primitive is not captured],
+            eqns=[each for each in jaxpr.eqns if each.primitive is not input_p],
         )
         if self.pullback is None:
-            run = part(jaxpr, jaxpr.invars, jaxpr.outvars, jaxpr.eqns)
+            run = function_of(jaxpr, jaxpr.invars, jaxpr.outvars, jaxpr.eqns)
         else:
-            gradients = [found.get(each) for each in self.pullback.cotangents]
-            self.split = Split(jaxpr, self.outcome.count, gradients, self.name)
-            run = self.split.forward
+            cotangents = [found.get(each) for each in self.pullback.cotangents]
+            self.partition = PartitionedJaxpr(jaxpr, self.output.count, cotangents, self.name)
+            run = self.partition.forward
         program = self.forward(run, order)
         program.__name__ = program.__qualname__ = self.name
         donated = self.donated(leaves)
-        self.donation = [number for number, place in enumerate(self.places) if number in donated]
+        self.donation = [each.number for each in self.captured if each.number in donated]
         return jax.jit(program, donate_argnums=self.donation)
 
-    def forward(self, run, order: list[Input]):
+    def forward(self, run, order: list[GraphInput]):
         """The program of a part of the jaxpr, which takes inputs and constants."""
         constants = self.constants
 
@@ -165,13 +207,13 @@ class Trace:
 
         return program
 
-    def backward(self, gradients, residuals):
-        """The gradients of the tensors that the pullback leads to."""
-        return self.split.backward(*gradients, *residuals)
+    def backward(self, cotangents, residuals):
+        """The gradients of the captured tensors that the pullback reaches."""
+        return self.partition.backward(*cotangents, *residuals)
 
     def donated(self, leaves) -> set[int]:
-        """The places whose memory the results may take."""
-        if not self.jitted.donates or (self.pullback and self.pullback.places):
+        """The numbers of the captured tensors whose memory the outputs may take."""
+        if not self.jitted.donates or (self.pullback and self.pullback.reached):
             return set()
         args, kwargs = jax.tree.unflatten(self.structure, range(self.structure.num_leaves))
         chosen = {
@@ -179,128 +221,84 @@ class Trace:
             for key in self.jitted.donate
             for leaf in jax.tree.leaves(argument_at(args, kwargs, key))
         }
-        told = {p.number for p in self.places if getattr(p.source, "position", None) in chosen}
-        return told | {c.number for c in self.outcome.changes if c.value is not None}
+        named = {each.number for each in self.captured if each.position in chosen}
+        return named | self.output.written
 
     # ---- running
 
-    def find(self, leaves) -> list[Tensor] | None:
-        """The tensors that are in its places now; None where the program is not for them."""
-        tensors = []
-        for place in self.places:
-            found = place.reference
-            tensor = place.source.find(leaves, tensors) if found is None else found()
-            if tensor is None or not place.suits(tensor):
-                return None
-            tensors.append(tensor)
-        return None if self.refusal_of(leaves, tensors) else tensors
-
-    def refusal_of(self, leaves, tensors) -> str | None:
-        """Why it cannot be called with tensors that suit one by one; None where it can."""
-        if len(set(map(id, tensors))) < len(tensors):
-            return "two tensors are the same one now"
-        for number, positions in self.positions.items():
-            if len(positions) > 1 and any(leaves[i] is not tensors[number] for i in positions):
-                return "two arguments are not the same tensor any more"
-        for number, reference in self.held:
-            if reference() is not tensors[number]:
-                return "a tensor that it was given and has read by itself is another one now"
-        if self.met.has_changed():
-            return "the hooks of a node from outside have changed"
-        why = self.objects.refusal()
-        if why is not None:
-            return why
-        return self.surroundings.changed()
-
-    def refusal(self, leaves) -> str | None:
-        """Why it cannot be called again, None where it can."""
-        tensors = []
-        for place in self.places:
-            tensor = place.source.find(leaves, tensors)
-            why = place.refusal(tensor)
-            if why is not None:
-                return (
-                    f"of the tensor of shape {list(place.aval.shape)} read at {place.line}: {why}"
-                )
-            tensors.append(tensor)
-        return self.refusal_of(leaves, tensors)
-
     def inputs_of(self, leaves, tensors):
+        """The arrays that a call passes; those to be donated copied where they are shared."""
         arrays = [tensor._raw for tensor in tensors]
         for number in self.donation:
             if sys.getrefcount(arrays[number]) > _ALONE + _is_stored(tensors[number]):
                 arrays[number] = jax.numpy.copy(arrays[number])
-        arrays += [source.array(leaves) for source in self.others]
+        arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays
 
     def __call__(self, leaves, tensors):
         inputs = self.inputs_of(leaves, tensors)
         arrays = self.kernel(*inputs)
-        survivors, self.survivors = self.survivors, ()
+        escaped, self.escaped_tensors = self.escaped_tensors, ()
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
-        result = self.outcome.apply(arrays, tensors, nodes, survivors)
-        if self.objects.settled:
-            self.objects.apply()
-        return result
+        return self.output.apply(arrays, tensors, nodes, escaped)
 
     # ---- differentiating from outside
 
     def nodes(self, tensors, inputs, arrays):
-        """For each result with a history the node that it comes from: that of the call, or where
-        the function has used its graph up, one that says so.
+        """For each output with a history its node: that of the call, or where the function has used
+        its graph up, one whose saved arrays are freed.
         """
-        if self.derivative is None:
-            self.derivative = self.differentiable(inputs, arrays)
+        if self.call_program is None:
+            self.make_call_program(inputs, arrays)
         freed, made = self.pullback.freed, {}
-        tracked = [number for number, place in enumerate(self.places) if place.tracked]
-        for number in range(self.outcome.live):
-            up = number in freed
-            if up not in made:
-                wanted = tracked if up else self.pullback.places
-                reverse = self.derivative.reverse(
-                    tuple(i in wanted for i in range(len(self.derivative.inputs)))
-                )
-                saved = FREED if up else [*inputs, *[arrays[n] for n in self.split.numbers]]
-                edges = [edge_of(tensors[n]) for n in wanted]
-                made[up] = CompiledNode(reverse, saved, edges, self.outcome.live)
-        return [made[number in freed] for number in range(self.outcome.live)]
+        for is_freed, (reverse, numbers) in self.reverses.items():
+            saved = FREED if is_freed else [*inputs, *[arrays[n] for n in self.partition.numbers]]
+            edges = [edge_of(tensors[number]) for number in numbers]
+            made[is_freed] = CompiledNode(reverse, saved, edges, self.output.roots)
+        return [made[number in freed] for number in range(self.output.roots)]
 
-    def differentiable(self, inputs, arrays):
-        shown = [place.aval for place in self.places]
+    def make_call_program(self, inputs, arrays):
+        """Make the program that nodes record, and its reverse programs: with the numbers of the
+        captured tensors that get a gradient, for outputs that are freed and for others.
+        """
+        shown = [captured.aval for captured in self.captured]
         shown += [
             aval_of(each) if hasattr(each, "shape") else type(each) for each in inputs[len(shown) :]
         ]
-        kept = [aval_of(arrays[number]) for number in self.split.numbers]
-        return Compiled(self, shown, self.pullback.shown, kept)
+        kept = [aval_of(arrays[number]) for number in self.partition.numbers]
+        self.call_program = CompiledCall(self, shown, self.pullback.avals, kept)
+        tracked = [captured.number for captured in self.captured if captured.tracked]
+        self.reverses = {}
+        for number in range(self.output.roots):
+            is_freed = number in self.pullback.freed
+            numbers = tracked if is_freed else self.pullback.reached
+            mask = tuple(map(set(numbers).__contains__, range(len(shown))))
+            self.reverses[is_freed] = self.call_program.reverse(mask), numbers
 
-    def replayed(self, inputs, gradients=None, wanted=()):
-        """See `replaying.replay`."""
-        return replay(self, inputs, gradients, wanted)
+    def replayed(self, inputs, cotangents=None, wanted=()):
+        """See `replay.replay`."""
+        return replay(self, inputs, cotangents, wanted)
 
-    def kept(self, arrays):
-        """The inputs of a run as they can be used after it, those that are donated copied."""
+    def copy_donated(self, arrays):
+        """The inputs of a run in a form that can be used after it: those to be donated copied."""
         with jax.enable_x64(True):
             return [
                 jax.numpy.copy(array) if number in self.donation else array
                 for number, array in enumerate(arrays)
             ]
 
-    def again(self, arrays):
-        """See `replaying.again`."""
-        return again(self, arrays)
-
-    def is_over(self) -> bool:
-        """Whether a tensor that it needs is gone, or a hook that it has."""
-        return any(place.is_over() for place in self.places)
+    def run_operators(self, arrays):
+        """See `replay.run_operators`."""
+        return run_operators(self, arrays)
 
 
 def _is_stored(tensor) -> bool:
-    """Whether what a tensor shares with its views has its array too."""
+    """Whether the storage that a tensor shares with its views holds its array too."""
     return tensor._alias is not None and tensor._alias.storage.array is tensor._raw
 
 
 def _alone() -> int:
-    """How many references there are to an array that only its tensor has, in `inputs_of`."""
+    """The number of references to an array that only its tensor holds, as `inputs_of` counts."""
     arrays = [Tensor.__new__(Tensor)]
     arrays[0]._raw = object()
     arrays = [arrays[0]._raw, arrays.pop()]
@@ -308,9 +306,3 @@ def _alone() -> int:
 
 
 _ALONE = _alone()
-
-
-def argument_at(args, kwargs, key):
-    if isinstance(key, str):
-        return kwargs.get(key)
-    return args[key] if key < len(args) else None

@@ -1,9 +1,9 @@
 """Control flow that depends on values: `cond`, `while_loop`, `scan`, `fori_loop`.
 
-Where there are numbers these are Python's own `if` and `for`, and the tape records what runs. In a
-trace (jaxgrad.jit, jax.jit, vmap) there are none: each function is traced by itself
-(capture/subgraph.py), and the whole is one node, of a program on JAX's own control flow. Its
-derivatives are those that JAX derives.
+Eagerly these are Python's own `if` and `for`, and the tape records what runs. In a trace
+(jaxgrad.jit, jax.jit, vmap) tensors have no values: each function is traced by itself
+(capture/subgraph.py), and the call is one node, whose program uses JAX's control flow and whose
+derivatives JAX derives.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import jax.numpy as jnp
 
 from .. import ops
 from ..core import dtypes, executor
+from ..core.tracebacks import api_boundary
 from ..frontend import tensor_data
 from ..tape import mode
 from ..tape.tensor import Tensor, current, wrap
 from .subgraph import (
-    Flow,
-    Loop,
-    Reads,
-    Step,
-    Traced,
+    ControlFlow,
+    CountedScope,
+    SharedReads,
+    Subgraph,
+    WhileLoop,
     apply,
     as_tensor,
     flatten,
@@ -34,14 +35,14 @@ from .subgraph import (
 
 
 def is_traced(leaves) -> bool:
-    """Whether there are no numbers here: inside of a trace."""
+    """Whether a trace is under way, in which tensors have no values."""
     if mode.scope.get() is not None or executor.is_traced():
         return True
     return any(isinstance(leaf._array, jax.core.Tracer) for leaf in leaves)
 
 
-def same(name: str, first, second, what: str):
-    """Raises RuntimeError where two lists of abstract values, or of tensors, differ."""
+def check_same(name: str, first, second, what: str):
+    """Raises RuntimeError where the shapes or dtypes in two lists of abstract values differ."""
     lists = [[(tuple(each.shape), each.dtype) for each in one] for one in (first, second)]
     if lists[0] != lists[1]:
         shown = [", ".join(f"{dtype}{list(shape)}" for shape, dtype in one) for one in lists]
@@ -49,7 +50,7 @@ def same(name: str, first, second, what: str):
 
 
 def call(name, function, arguments):
-    """A function called where there are numbers. Raises RuntimeError where it writes to them."""
+    """Call a function eagerly. Raises RuntimeError where it writes to its arguments."""
     tensors = [each for each in jax.tree.leaves(arguments, is_leaf=_is_tensor) if _is_tensor(each)]
     before = [tensor._version for tensor in tensors]
     result = function(*arguments)
@@ -63,15 +64,20 @@ def _is_tensor(value):
     return isinstance(value, Tensor)
 
 
+@api_boundary
 def cond(pred, true_fn: Callable, false_fn: Callable, operands: tuple | list = ()) -> Any:
-    """`true_fn(*operands)` where `pred` holds, else `false_fn(*operands)`.
+    """`true_fn(*operands)` if `pred` holds, else `false_fn(*operands)`.
 
-    pred: a tensor of one element, or a bool; operands: tensors, or trees of them. Both functions
-    give tensors, or the same tree of them, of the same shapes and dtypes; what they read from
-    outside has its gradient. In a trace both are traced and the one that is needed runs.
+    pred: a tensor of one element and any dtype, or a bool.
+    true_fn, false_fn: return tensors, or the same tree of them, of the same shapes and dtypes.
+    operands: a tuple or list of tensors, or trees of them.
 
-    Raises RuntimeError for results that differ, for a function that writes to what it is given or
-    reaches outside, and in a trace for one that draws random numbers.
+    Eagerly only the chosen function is called. In a trace both are traced, and the chosen one runs.
+    Gradients flow to the operands and to captured tensors.
+
+    Raises RuntimeError for results of different structure, shapes or dtypes, for a `pred` of more
+    than one element, for a function that writes to an operand or a captured tensor, and in a trace
+    for one that draws random numbers. Raises TypeError for results that are no tensors.
 
     >>> @jaxgrad.jit
     ... def f(x):
@@ -91,27 +97,28 @@ def cond(pred, true_fn: Callable, false_fn: Callable, operands: tuple | list = (
         leaves, structure = flatten("cond", result)
         return jax.tree.unflatten(structure, leaves)
     leaves, structure = flatten("cond", tuple(operands))
-    functions = [Traced("cond", each, leaves, structure) for each in (true_fn, false_fn)]
-    if functions[0].structure != functions[1].structure:
+    branches = [Subgraph("cond", each, leaves, structure) for each in (true_fn, false_fn)]
+    first, second = branches
+    if first.structure != second.structure:
         raise RuntimeError(
-            "cond: true_fn and false_fn give trees of different structure: "
-            f"{functions[0].structure} and {functions[1].structure}"
+            "cond: true_fn and false_fn return trees of different structure: "
+            f"{first.structure} and {second.structure}"
         )
-    same("cond", functions[0].avals, functions[1].avals, "true_fn and false_fn give other tensors")
-    reads, count = Reads(functions), len(leaves)
+    check_same("cond", first.avals, second.avals, "true_fn and false_fn return different tensors")
+    reads, count = SharedReads(branches), len(leaves)
 
     def run(flag, *arrays):
-        def branch(function):
-            return lambda *arrays: reads.run(function, arrays[:count], arrays[count:])
+        def branch(subgraph):
+            return lambda *arrays: reads.run(subgraph, arrays[:count], arrays[count:])
 
-        return jax.lax.cond(flag, *map(branch, functions), *arrays)
+        return jax.lax.cond(flag, *map(branch, branches), *arrays)
 
     leaves = [pred, *leaves, *reads.tensors]
-    return apply(Flow("Cond", leaves, run), leaves, functions[0].structure)
+    return apply(ControlFlow("Cond", leaves, run), leaves, first.structure)
 
 
 def _predicate(name, pred):
-    """A bool, or in a trace a tensor of one."""
+    """A bool; in a trace a tensor of a bool."""
     if not isinstance(pred, Tensor | jax.Array):
         if not isinstance(pred, bool | int | float):
             raise RuntimeError(
@@ -128,15 +135,20 @@ def _predicate(name, pred):
     return wrap(array) if isinstance(array, jax.core.Tracer) else bool(array)
 
 
+@api_boundary
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | list) -> tuple:
-    """`carried = body_fn(*carried)` while `cond_fn(*carried)` holds; gives the last of them.
+    """Compute `carried = body_fn(*carried)` while `cond_fn(*carried)` holds; returns the last ones.
 
-    carried_inputs: tensors, or trees of them, whose shapes and dtypes stay the same. What the two
-    functions read from outside has its gradient. In a trace there is forward mode alone: a backward
-    pass raises RuntimeError there, and works where there are numbers.
+    cond_fn: returns a bool, or a tensor of one element.
+    body_fn: returns the next carried values, of the same structure, shapes and dtypes.
+    carried_inputs: a tuple or list of tensors, or trees of them: the first carried values.
 
-    Raises RuntimeError for a body that gives other shapes or dtypes, for a function that writes to
-    what it is given or reaches outside, and in a trace for one that draws random numbers.
+    Eagerly every mode of differentiation works, captured tensors included. In a trace only forward
+    mode does: a backward pass raises RuntimeError there.
+
+    Raises RuntimeError where the body changes the structure, a shape or a dtype, for a function
+    that writes to a carried value or a captured tensor, and in a trace for one that draws random
+    numbers.
 
     >>> @jaxgrad.jit
     ... def f(x):
@@ -151,13 +163,13 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | lis
         )
     leaves, structure = flatten("while_loop", tuple(carried_inputs))
     if not is_traced(leaves):
-        return _while_here(cond_fn, body_fn, leaves, structure)
-    test = Traced("while_loop", cond_fn, leaves, structure)
-    body = Traced("while_loop", _as_tuple(body_fn), leaves, structure)
+        return _while_eagerly(cond_fn, body_fn, leaves, structure)
+    test = Subgraph("while_loop", cond_fn, leaves, structure)
+    body = Subgraph("while_loop", _as_tuple(body_fn), leaves, structure)
     _check_carried("while_loop", leaves, structure, body.avals, body.structure)
     if len(test.avals) != 1 or test.avals[0].shape.numel() != 1:
         raise RuntimeError("while_loop: cond_fn must give a bool, or a tensor of one element")
-    reads, count = Reads([test, body]), len(leaves)
+    reads, count = SharedReads([test, body]), len(leaves)
 
     def run(*arrays):
         read = arrays[count:]
@@ -168,7 +180,7 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | lis
         )
 
     leaves = [*leaves, *reads.tensors]
-    return apply(Loop("WhileLoop", leaves, run), leaves, structure)
+    return apply(WhileLoop("WhileLoop", leaves, run), leaves, structure)
 
 
 def _as_tuple(body):
@@ -182,13 +194,13 @@ def _as_tuple(body):
 def _check_carried(name, leaves, structure, found, found_structure):
     if structure != found_structure:
         raise RuntimeError(
-            f"{name}: the body gives another tree than it is given: {found_structure} for "
-            f"{structure}"
+            f"{name}: the body changes the structure of the carried values from {structure} to "
+            f"{found_structure}"
         )
-    same(name, leaves, found, "what is carried must keep its shapes and dtypes")
+    check_same(name, leaves, found, "the carry must keep its shapes and dtypes")
 
 
-def _while_here(test, body, leaves, structure):
+def _while_eagerly(test, body, leaves, structure):
     carried = jax.tree.unflatten(structure, leaves)
     while _predicate("while_loop", call("while_loop", test, carried)):
         carried = _as_tuple(lambda *args: call("while_loop", body, args))(*carried)
@@ -198,17 +210,24 @@ def _while_here(test, body, leaves, structure):
     return carried
 
 
+@api_boundary
 def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False):
-    """`carry, y = combine_fn(carry, x)` for each slice `x` of `xs` along `dim`; gives the last
-    carry, and all `y` as one, along a new dimension 0.
+    """Compute `carry, y = combine_fn(carry, x)` for each slice `x` of `xs`; returns the last carry
+    and all `y`, stacked along a new dimension 0.
 
-    init, xs, y: tensors, or trees of them; reverse: from the last slice to the first, whose `y`
-    still comes first. Every mode of derivative works, with respect to what is read from outside
-    too. In a trace the function is traced once, however many slices there are.
+    combine_fn: returns a pair: the next carry, of the same structure, shapes and dtypes, and `y`, a
+    tensor or a tree of them.
+    init: the first carry, a tensor or a tree of them.
+    xs: a tensor or a tree of them, all of one size in dimension `dim`, along which they are sliced.
+    reverse: whether to go from the last slice to the first. The order of the `y` stays that of the
+    slices.
 
-    Raises RuntimeError for slices of different number, for a carry that changes its shape or dtype,
-    for a function that writes to what it is given or reaches outside, and for one that draws random
-    numbers where the trace is one of JAX's own.
+    Every mode of differentiation works, captured tensors included. In a trace the function is
+    traced once, for any number of slices.
+
+    Raises RuntimeError for different numbers of slices, for a carry that changes its structure, a
+    shape or a dtype, for a function that writes to an argument or a captured tensor, and for one
+    that draws random numbers in a trace of JAX's own.
 
     >>> add = lambda total, x: (total + x, total * x)
     >>> jaxgrad.scan(add, jaxgrad.tensor(0.0), jaxgrad.tensor([1.0, 2.0, 3.0]))
@@ -227,15 +246,15 @@ def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False)
     slices = [ops.movedim(each, dim, 0) for each in slices] if dim else slices
     if is_traced([*carry, *slices]):
         return _scan_traced(combine_fn, carry, structure, slices, shape, reverse)
-    if lengths == {0}:  # a trace alone says what the outputs are like
+    if lengths == {0}:  # only a trace tells the shapes of the outputs
         with jax.enable_x64(True):
             return _scan_traced(combine_fn, carry, structure, slices, shape, reverse)
-    return _scan_here(combine_fn, carry, structure, slices, shape, reverse)
+    return _scan_eagerly(combine_fn, carry, structure, slices, shape, reverse)
 
 
 def _pair(result):
     if not isinstance(result, tuple | list) or len(result) != 2:
-        raise RuntimeError("scan: combine_fn must give a pair: the next carry, and an output")
+        raise RuntimeError("scan: combine_fn must give a pair: the next carry and an output")
     return tuple(result)
 
 
@@ -243,33 +262,34 @@ def _scan_traced(combine, carry, structure, slices, shape, reverse):
     firsts = [_slice_like(each) for each in slices]
     example = jax.tree.unflatten(structure, carry), jax.tree.unflatten(shape, firsts)
     both = jax.tree.structure(example, is_leaf=_is_tensor)
-    step = Traced("scan", lambda c, x: _pair(combine(c, x)), [*carry, *firsts], both, Step)
-    next_structure, _ = step.structure.children()
+    inputs = [*carry, *firsts]
+    body = Subgraph("scan", lambda c, x: _pair(combine(c, x)), inputs, both, CountedScope)
+    next_structure, _ = body.structure.children()
     count, length = next_structure.num_leaves, slices[0].shape[0]
-    _check_carried("scan", carry, structure, step.avals[:count], next_structure)
-    states = [each.reserve(length) for each in step.drawing if length]
+    _check_carried("scan", carry, structure, body.avals[:count], next_structure)
+    states = [each.reserve(length) for each in body.draws if length]
     numbers = range(length)[::-1] if reverse else range(length)
 
     def run(*arrays):
         given, xs, rest = split(arrays, count, len(slices))
-        read, drawn = split(rest, len(step.reads))
+        read, drawn = split(rest, len(body.reads))
 
-        def body(carried, x):
+        def step(carried, x):
             *x, number = x
-            now = [each.at(*pair, number) for each, *pair in zip(step.drawing, drawn, strict=False)]
-            found = step.run([*carried, *x], [*read, *now])
+            now = [each.at(*pair, number) for each, *pair in zip(body.draws, drawn, strict=False)]
+            found = body.run([*carried, *x], [*read, *now])
             return list(found[:count]), list(found[count:])
 
         xs = [*xs, jnp.asarray(numbers, jnp.int32)]
-        last, outputs = jax.lax.scan(body, list(map(strong, given)), xs, reverse=reverse)
+        last, outputs = jax.lax.scan(step, list(map(strong, given)), xs, reverse=reverse)
         return [*last, *outputs]
 
-    leaves = [*carry, *slices, *step.reads, *states]
-    return apply(Flow("Scan", leaves, run), leaves, step.structure)
+    leaves = [*carry, *slices, *body.reads, *states]
+    return apply(ControlFlow("Scan", leaves, run), leaves, body.structure)
 
 
 def split(arrays, *counts):
-    """Some arrays as so many each, and the rest."""
+    """Split a list into parts of the given lengths, and the rest."""
     found = []
     for count in counts:
         found.append(arrays[:count])
@@ -278,12 +298,12 @@ def split(arrays, *counts):
 
 
 def _slice_like(tensor):
-    """A tensor of the shape of a slice, for a trace to begin with."""
+    """A tensor of the shape of a slice, to trace with."""
     array = jnp.zeros(tensor.shape[1:], tensor.dtype.numpy)
     return wrap(array, None, tensor._requires_grad)
 
 
-def _scan_here(combine, carry, structure, slices, shape, reverse):
+def _scan_eagerly(combine, carry, structure, slices, shape, reverse):
     carried, outputs = jax.tree.unflatten(structure, carry), []
     numbers = range(slices[0].shape[0])
     for number in reversed(numbers) if reverse else numbers:
@@ -298,13 +318,17 @@ def _scan_here(combine, carry, structure, slices, shape, reverse):
     return carried, jax.tree.unflatten(outputs[0][1], stacked)
 
 
+@api_boundary
 def fori_loop(lower, upper, body: Callable, init):
-    """`value = body(i, value)` for each `i` from `lower` up to `upper`, less `upper` itself,
-    beginning with `init`; gives the last one.
+    """Compute `value = body(i, value)` for each `i` in `range(lower, upper)`; returns the last one.
 
-    lower, upper: Python numbers, and then every mode of derivative works; or tensors of one
-    integer, and then it is a `while_loop`. `i` is an int64 tensor; values are tensors, or trees of
-    them.
+    lower, upper: ints, with which every mode of differentiation works; or tensors of one integer,
+    with which the loop is a `while_loop`.
+    body: gets `i` as an int64 tensor without dimensions, and returns the next value, of the same
+    structure, shapes and dtypes.
+    init: the first value, a tensor or a tree of them.
+
+    Raises TypeError for a bound of another type, and RuntimeError as `scan` and `while_loop` do.
 
     >>> jaxgrad.fori_loop(0, 4, lambda i, x: x * 2 + i, jaxgrad.tensor(1.0))
     tensor(27.)
@@ -321,7 +345,7 @@ def fori_loop(lower, upper, body: Callable, init):
 
 
 def _bound(bound):
-    """A Python number where it is known."""
+    """A bound as an int; in a trace a tensor stays one."""
     if isinstance(bound, Tensor):
         return bound if is_traced([bound]) else int(bound.item())
     if isinstance(bound, bool) or not hasattr(bound, "__index__"):

@@ -1,4 +1,4 @@
-"""The inputs of a trace, and what gives them at a call."""
+"""The inputs of a traced program, and what supplies them at each call."""
 
 from __future__ import annotations
 
@@ -6,26 +6,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .captured import Place
+from .captured import CapturedTensor
 
 
-class Input:
-    """An input of a trace: `key` tells it from others; `place`: of a tensor its place; others that
-    are given at a call have `array`, which gives it.
+class GraphInput:
+    """An input of a traced program.
+
+    `key`: identifies it when the function is replayed; `captured`: the captured tensor that it is,
+    None for other inputs; `is_read`: whether each call gets it from `array`.
     """
 
-    place, is_given = None, False
+    captured, is_read = None, False
+
+    def array(self, leaves):
+        """The array of a call, given its arguments."""
+        raise NotImplementedError(f"{type(self).__name__}.array")
 
 
-class TensorInput(Input):
-    def __init__(self, place: Place):
-        self.place, self.key = place, ("tensor", place.number)
+class TensorInput(GraphInput):
+    """The array of a captured tensor."""
+
+    def __init__(self, captured: CapturedTensor):
+        self.captured, self.key = captured, ("tensor", captured.number)
 
 
-class ArgumentInput(Input):
-    """An argument that is an array of JAX's."""
+class ArgumentInput(GraphInput):
+    """An argument that is a JAX array or a Python number."""
 
-    is_given = True
+    is_read = True
 
     def __init__(self, position: int):
         self.position, self.key = position, ("argument", position)
@@ -34,16 +42,10 @@ class ArgumentInput(Input):
         return leaves[self.position]
 
 
-def words_of(state, number):
-    """The four words of a draw: the one so many draws after a generator's seed and count."""
-    state = jnp.stack([state[0], state[1] + np.uint64(number)])
-    return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)
+class GeneratorInput(GraphInput):
+    """The state of a generator. Each call takes `count` draws, and so advances the generator."""
 
-
-class GeneratorInput(Input):
-    """The state of a generator, which makes `count` draws at each call."""
-
-    is_given = True
+    is_read = True
 
     def __init__(self, generator):
         self.generator, self.count, self.key = generator, 0, ("generator", id(generator))
@@ -52,13 +54,19 @@ class GeneratorInput(Input):
         return self.generator.take(self.count)
 
 
-class NumberInput(Input):
-    """A number that is read at each call."""
+class NumberInput(GraphInput):
+    """A Python number that `read()` gives at each call."""
 
-    is_given = True
+    is_read = True
 
     def __init__(self, read, number):
         self.read, self.key = read, ("number", number)
 
     def array(self, leaves):
         return self.read()
+
+
+def random_words(state, number):
+    """The four words of draw `number`, counted from a generator's state: its seed and its count."""
+    state = jnp.stack([state[0], state[1] + np.uint64(number)])
+    return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)

@@ -1,7 +1,7 @@
-"""A traced function run again, on arrays that are given in place of its inputs.
+"""Replay: a traced function runs again, on given arrays in place of its inputs.
 
-What it changes is undone at the end. So it is run where JAX is to differentiate it, and where
-somebody looks for the operator that went wrong.
+Its side effects are undone at the end. JAX differentiates the replay where derivatives of higher
+order are asked for, and anomaly detection replays to find the operator that produced a NaN.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ from ..tape import dual_level
 from ..tape.mode import switch
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, leaf_state, wrap
-from .captured import GradientOf
 from .graph_input import ArgumentInput
 from .partition import pull
 from .scope import Scope
-from .side_effects import Outcome
+from .side_effects import OutputSpec
 
 
 class Replay(Scope):
-    """A scope in which the inputs of an earlier one are arrays that are given, by their keys.
+    """A scope whose inputs are given arrays, by the keys of the inputs of the first trace.
 
-    `tensors`: those in the places; `edges`: where their gradients arrive, None where they do not
-    require grad.
+    `tensors`: the captured tensors, by number; `edges`: where their gradients arrive, None for
+    those that do not require grad.
     """
 
-    def __init__(self, trace, inputs):
-        super().__init__(trace.name)
-        self.is_inner, self.casting = trace.is_inner, trace.casting
-        keys = [("tensor", place.number) for place in trace.places]
-        keys += [source.key for source in trace.others]
+    def __init__(self, program, inputs):
+        super().__init__(program.name)
+        self.is_inner, self.casting = program.is_inner, program.casting
+        keys = [("tensor", captured.number) for captured in program.captured]
+        keys += [source.key for source in program.other_inputs]
         self.given = dict(zip(keys, inputs, strict=True))
         self.known: dict[int, int] = {}
         self.tensors: list[Tensor] = []
@@ -43,8 +42,8 @@ class Replay(Scope):
 
     @contextlib.contextmanager
     def open(self):
-        """As of any scope; levels of forward mode that are begun inside are seen, though it be in
-        the midst of the derivative at another.
+        """As for any scope. Levels of forward mode entered inside are visible, even where the
+        replay is a part of the derivative at another level.
         """
         tokens = dual_level.window.set((0, math.inf)), dual_level.enabled.set(True)
         try:
@@ -54,13 +53,14 @@ class Replay(Scope):
             dual_level.window.reset(tokens[0])
             dual_level.enabled.reset(tokens[1])
 
-    def meet(self, tensor, source=None):
-        if id(tensor) not in self.places and id(tensor) not in self.known:
+    def capture(self, tensor, source=None):
+        if id(tensor) not in self.captured and id(tensor) not in self.known:
             raise RuntimeError(
-                f"{self.name}, compiled by jaxgrad.jit, is run again, and now reads a tensor of "
-                f"shape {list(tensor.shape)} from outside that it did not read when it was traced"
+                f"{self.name}, compiled by jaxgrad.jit, runs again for a derivative and reads a "
+                f"tensor of shape {list(tensor.shape)} from outside that it did not read when it "
+                "was traced"
             )
-        return super().meet(tensor, source)
+        return super().capture(tensor, source)
 
     def draw(self, generator):
         if self.is_inner:
@@ -70,65 +70,69 @@ class Replay(Scope):
             )
         return super().draw(generator)
 
-    def input(self, array, source):
-        if source.place is None:
+    def add_input(self, array, source):
+        if source.captured is None:
             return self.given[source.key]
-        return self.given["tensor", self.known[id(source.place.tensor)]]
+        return self.given["tensor", self.known[id(source.captured.tensor)]]
 
-    def fill(self, trace):
-        """Put tensors of the given arrays into the places; gives the function's arguments."""
-        leaves, held = list(trace.leaves), dict(trace.held)
-        for place in trace.places:
-            reference = held.get(place.number, place.reference)
-            tensor = self.stand_in(place) if reference is None else self.reach(place, reference())
+    def prepare(self, program):
+        """Give the captured tensors the given arrays; gives the function's arguments."""
+        leaves = list(program.leaves)
+        for captured in program.captured:
+            reference = program.reached_arguments.get(captured.number, captured.reference)
+            if reference is None:
+                tensor = self.stand_in(captured)
+            else:
+                tensor = self.recapture(captured, reference())
             self.tensors.append(tensor)
-            self.edges.append(edge_of(tensor) if place.tracked else None)
-            for position in trace.positions.get(place.number, ()):
+            self.edges.append(edge_of(tensor) if captured.tracked else None)
+            for position in program.positions.get(captured.number, ()):
                 leaves[position] = tensor
-        for other in trace.others:
+        for other in program.other_inputs:
             if isinstance(other, ArgumentInput):
                 array = self.given[other.key]
-                leaves[other.position] = (
-                    Varying(array) if other.position in trace.varying else array
-                )
+                is_number = other.position in program.varying
+                leaves[other.position] = Varying(array) if is_number else array
         return leaves
 
-    def reach(self, place, tensor):
+    def recapture(self, captured, tensor):
+        """Capture a tensor that the function reaches by itself, with the given array."""
         if tensor is None:
             raise RuntimeError(
-                f"{self.name}, compiled by jaxgrad.jit, is run again, and a tensor of shape "
-                f"{list(place.aval.shape)} that it read from outside is gone"
+                f"{self.name}, compiled by jaxgrad.jit, runs again for a derivative, and a tensor "
+                f"of shape {list(captured.aval.shape)} that it read from outside is gone"
             )
-        self.known[id(tensor)] = place.number
-        met = self.meet(tensor)
-        met.before.hooks.mute()
-        met.ignores_slot, tensor._tracked = True, place.tracked
-        if place.reads_slot:
+        self.known[id(tensor)] = captured.number
+        again = self.capture(tensor)
+        again.snapshot.hooks.mute()
+        again.ignores_grad, tensor._tracked = True, captured.tracked
+        if captured.reads_grad:
             leaf_state(tensor).grad = None
         return tensor
 
-    def stand_in(self, place):
-        array = self.given["tensor", place.number]
-        is_part = array.shape != place.aval.shape  # one of many examples
-        shown = aval_of(array) if is_part else traced_aval(place.aval, array)
-        tensor = wrap(array, shown, place.tracked)
-        if isinstance(place.source, GradientOf):
-            leaf_state(self.tensors[place.source.owner]).grad = tensor
+    def stand_in(self, captured):
+        """A new tensor in place of a captured one that the function does not reach by itself."""
+        array = self.given["tensor", captured.number]
+        is_part = array.shape != captured.aval.shape  # one of many examples
+        shown = aval_of(array) if is_part else traced_aval(captured.aval, array)
+        tensor = wrap(array, shown, captured.tracked)
+        if captured.grad_owner is not None:
+            leaf_state(self.tensors[captured.grad_owner]).grad = tensor
         return tensor
 
 
-def replay(trace, inputs, gradients=None, wanted=()):
-    """What the results of a function with a history are for these inputs; or given their gradients,
-    those of some of the tensors that it reads, by number.
+def replay(program, inputs, cotangents=None, wanted=()):
+    """The outputs with a history for these inputs; or given their cotangents, the gradients of the
+    captured tensors whose numbers are `wanted`.
     """
-    scope, before = Replay(trace, inputs), switch(trace.grad_mode)
+    scope, before = Replay(program, inputs), switch(program.grad_mode)
     try:
         with scope.open():
-            live = outcome_of(trace, scope).live
-            if gradients is None:
-                return tuple([array for _, _, array in live])
+            roots = output_of(program, scope).roots
+            if cotangents is None:
+                return tuple([array for _, _, array in roots])
             edges = [scope.edges[number] for number in wanted]
-            found = pull([edge for edge, _, _ in live], gradients, edges)
+            found = pull([edge for edge, _, _ in roots], cotangents, edges)
     finally:
         switch(before)
     zeros = jax.numpy.zeros_like
@@ -136,21 +140,21 @@ def replay(trace, inputs, gradients=None, wanted=()):
     return tuple([zeros(inputs[n]) if array is None else array for n, array in pairs])
 
 
-def again(trace, inputs):
-    """The arrays that come out where the function runs operator by operator."""
-    scope = Replay(trace, inputs)
+def run_operators(program, inputs):
+    """The output arrays for these inputs, computed operator by operator."""
+    scope = Replay(program, inputs)
     with scope.open():
-        return outcome_of(trace, scope).arrays
+        return output_of(program, scope).arrays
 
 
-def outcome_of(trace, scope) -> Outcome:
-    args, kwargs = jax.tree.unflatten(trace.structure, scope.fill(trace))
-    return trace.outcome_class(scope, [trace.jitted.function(*args, **kwargs)])
-
-
-def results(trace, inputs):
-    """What the function makes for these inputs, in the order of its outcome."""
-    scope = Replay(trace, inputs)
+def created_arrays(program, inputs):
+    """The arrays of the tensors that the function creates for these inputs."""
+    scope = Replay(program, inputs)
     with scope.open():
-        outcome = outcome_of(trace, scope)
-        return tuple([outcome.arrays[value.output] for value in outcome.fresh])
+        output = output_of(program, scope)
+        return tuple([output.arrays[value.output] for value in output.created])
+
+
+def output_of(program, scope) -> OutputSpec:
+    args, kwargs = jax.tree.unflatten(program.structure, scope.prepare(program))
+    return program.output_class(scope, [program.jitted.function(*args, **kwargs)])

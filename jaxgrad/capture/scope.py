@@ -1,10 +1,9 @@
-"""Functions of state, traced: what a function reads from outside, and what it changes there.
+"""Tracing a function of state: what it reads from outside becomes an input of the trace.
 
-While a `Scope` is open, a tensor from outside that is read becomes an input of the trace: its
-handle holds a tracer from then on, so that operators, views, writes and the tape treat it as any
-other. At the end each handle is what it was before, and what would have changed is told by its
-`Place`, for whoever runs the program to make it so. Nothing of this costs an operator anything
-while no scope is open.
+While a `Scope` is open, reading a tensor from outside captures it: its handle holds a tracer from
+then on, so operators, views, writes and the tape treat it like any other tensor. At the end each
+handle is put back. What the function changed becomes side effects of its program
+(capture/side_effects.py). Operators pay nothing for this while no scope is open.
 """
 
 from __future__ import annotations
@@ -26,88 +25,90 @@ from ..tape.node import AccumulateGrad
 from ..tape.source_location import place_of_caller
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import LeafState, Tensor, current
-from .captured import GradientOf, Outside, Place, Source
-from .graph_input import GeneratorInput, Input, NumberInput, TensorInput, words_of
-from .object_guards import Objects
+from .captured import CapturedTensor
+from .graph_input import GeneratorInput, GraphInput, NumberInput, TensorInput, random_words
+from .guards import GradSource, HandleSource, TensorSource
+from .object_state import ObjectState
 
-# An input of a trace that was found while it was under way: an equation without operands, which
-# `jit` turns into an argument. `number`: its position among the inputs.
-captured = Primitive("captured")
-captured.def_abstract_eval(lambda *, number, aval: aval)
+# An input found while tracing: an equation without operands, which becomes a parameter of the
+# program afterwards. `number`: its position among the inputs.
+input_p = Primitive("graph_input")
+input_p.def_abstract_eval(lambda *, number, aval: aval)
 
 
 class Scope:
-    """What a function reads and makes while it is being traced.
+    """What a function reads and creates while it is traced.
 
-    `places`: the tensors that it has met, by `id`; `inputs`: for each input of the trace a function
-    that gives it at a call; `made`: what takes back state that was made in here, should the
-    function fail; `lines`: where `notes_lines`, by `id` the source lines that made the
-    tensors in here.
+    `captured`: the captured tensors, by id; `inputs`: the inputs of the trace; `created`: weak
+    references to the tensors created inside, by id; `objects`: what it reads and sets in Python
+    objects; `outer`: nodes from outside that its passes reach; `undo`: functions that take back
+    state created inside, called if tracing fails; `lines`: with `records_lines`, the source lines
+    that created tensors, by id.
     """
 
-    # whether tensors of the trace around it are from outside as well, and what is traced is a
-    # program in that: one of many examples, the body of a loop
+    # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
+    # Tensors of the trace around it are from outside too.
     is_inner = False
 
-    def __init__(self, name: str, notes_lines: bool = False):
+    def __init__(self, name: str, records_lines: bool = False):
         self.name, self.trace = name, None
         self.lines: dict[int, str] = {}
-        self.notes_lines = notes_lines
+        self.records_lines = records_lines
         self.parent = mode.scope.get()
         with take_current_trace() as self.around:
             pass
-        self.places: dict[int, Place] = {}
-        self.inputs: list[Input] = []
-        self.born: dict[int, weakref.ref] = {}
-        self.counters: dict[int, tuple] = {}
+        self.captured: dict[int, CapturedTensor] = {}
+        self.inputs: list[GraphInput] = []
+        self.created: dict[int, weakref.ref] = {}
+        self.versions: dict[int, tuple] = {}
         self.generators: dict[int, GeneratorInput] = {}
-        self.made: list = []
-        self.objects = Objects(self.parent and self.parent.objects)
-        self.outside = traced_hooks.Outside()
+        self.undo: list = []
+        self.objects = ObjectState(self.parent and self.parent.objects)
+        self.outer = traced_hooks.OuterNodes()
 
     # ---- opening
 
     @contextlib.contextmanager
     def open(self):
-        """Trace around this place; afterwards every tensor is what it was before."""
+        """Trace inside of the block; afterwards every tensor from outside is what it was before."""
         token = mode.scope.set(self)
         intercept(read=_read, created=_created, grad=_grad)
         try:
             with take_current_trace() as self.trace:
                 pass
-            with self.outside.meeting():
+            with self.outer.recording():
                 yield self
         except BaseException:
-            for take_back in self.made:
+            for take_back in self.undo:
                 take_back()
             raise
         finally:
             release("read", "created", "grad")
             mode.scope.reset(token)
             self.restore()
-            self.forget()
+            self.forget_tracers()
 
     def restore(self):
-        for place in self.places.values():
-            place.before.restore(place.tensor)
-        for counter, version, writes in self.counters.values():
+        """Put captured tensors and version counters back to what they were."""
+        for captured in self.captured.values():
+            captured.snapshot.restore(captured.tensor)
+        for counter, version, writes in self.versions.values():
             counter.value = version
             if writes is not None:
                 del counter.places[writes:]
 
-    def forget(self):
-        """Keep nothing of the trace."""
+    def forget_tracers(self):
         self.trace = None
-        for place in self.places.values():
-            place.array = None
+        for captured in self.captured.values():
+            captured.tracer = None
         for source in self.generators.values():
             source.words = None
 
-    # ---- meeting
+    # ---- capturing
 
     @contextlib.contextmanager
-    def surroundings(self):
-        """Compute in the trace around this one, or here and now where there is none."""
+    def outer_trace(self):
+        """Compute in the trace around this one, or immediately where there is none."""
         token = mode.scope.set(self.parent)
         try:
             with set_current_trace(self.around):
@@ -115,128 +116,129 @@ class Scope:
         finally:
             mode.scope.reset(token)
 
-    def is_own(self, tensor: Tensor) -> bool:
-        """Whether a tensor was made in here."""
-        known = self.born.get(id(tensor))
+    def is_created_here(self, tensor: Tensor) -> bool:
+        known = self.created.get(id(tensor))
         return known is not None and known() is tensor
 
-    def is_beyond(self, node) -> bool:
-        """Whether a node, which is not that of a tensor in a place, is from outside."""
+    def is_outside(self, tensor: Tensor) -> bool:
+        """Whether a tensor is from outside of the trace."""
+        if id(tensor) in self.captured:
+            return True
+        return not self.is_created_here(tensor) and (self.is_inner or not is_traced(tensor))
+
+    def is_outer_node(self, node) -> bool:
+        """Whether a node, other than that of a captured tensor, was recorded outside."""
         if type(node) is AccumulateGrad:
             return self.is_outside(node.variable)
-        return node.sequence < self.outside.begun
+        return node.sequence < self.outer.begun
 
-    def is_outside(self, tensor: Tensor) -> bool:
-        if id(tensor) in self.places:
-            return True
-        return not self.is_own(tensor) and (self.is_inner or not is_traced(tensor))
-
-    def make(self, tensor: Tensor):
-        """Note a tensor that was made in here."""
-        self.born[id(tensor)] = weakref.ref(tensor)
-        if self.notes_lines:
+    def record_created(self, tensor: Tensor):
+        """Record a tensor created inside."""
+        self.created[id(tensor)] = weakref.ref(tensor)
+        if self.records_lines:
             self.lines[id(tensor)] = place_of_caller()
 
-    def meet(self, tensor: Tensor, source: Source | None = None) -> Place:
-        """The place of a tensor from outside, whose handle holds a tracer from now on."""
-        place = self.places.get(id(tensor))
-        if place is not None:
-            return place
-        with self.surroundings():
-            place = Place(current(tensor), source or Outside(tensor), len(self.places))
-        self.places[id(tensor)] = place
-        self.note_counter(tensor)
-        place.before.hooks.enter(tensor)
-        place.array = self.input(tensor._raw, TensorInput(place))
-        tensor._raw, tensor._aval = place.array, traced_aval(tensor._aval, place.array)
-        if place.is_moving:
-            self.hold(tensor)
+    def capture(self, tensor: Tensor, source: TensorSource | None = None) -> CapturedTensor:
+        """Capture a tensor from outside: its handle holds a tracer from now on."""
+        captured = self.captured.get(id(tensor))
+        if captured is not None:
+            return captured
+        with self.outer_trace():
+            source = source or HandleSource(tensor)
+            captured = CapturedTensor(current(tensor), source, len(self.captured))
+        self.captured[id(tensor)] = captured
+        self.record_version(tensor)
+        captured.snapshot.hooks.enter_scope(tensor)
+        captured.tracer = self.add_input(tensor._raw, TensorInput(captured))
+        tensor._raw, tensor._aval = captured.tracer, traced_aval(tensor._aval, captured.tracer)
+        if captured.has_tangent:
+            self.hide_tangents(tensor)
         tensor._alias = None
-        return place
+        return captured
 
-    def hold(self, tensor):
-        """Let the tangents of a tensor not be seen inside."""
+    def hide_tangents(self, tensor):
+        """Hide the tangents of a captured tensor: a program cannot take them in."""
         tensor._leaf = LeafState()
-        if self.is_inner:  # the derivative of the whole call is taken
+        if self.is_inner:  # JAX differentiates the whole call in forward mode
             tensor._aval = with_dual(tensor._aval, False)
         else:
-            tensor._leaf.tangents = Moving(self.name, tensor)
+            tensor._leaf.tangents = OuterTangents(self.name, tensor)
 
-    def numbers_of(self, tensor):
-        """The array of a tensor that the function reaches by itself and has not written to; the
-        program is for these numbers from then on. None for another tensor.
+    def pin_values(self, tensor):
+        """The array of a tensor that the function reaches by itself and has not written to, and a
+        guard on that array; None for other tensors.
         """
-        place = self.places.get(id(tensor))
-        if place is None or not place.is_outside or tensor._raw is not place.array:
+        captured = self.captured.get(id(tensor))
+        if captured is None or not captured.is_outside or tensor._raw is not captured.tracer:
             return None
-        array = place.before.fields[0]
+        array = captured.snapshot.array
         if isinstance(array, jax.core.Tracer):
             return None
-        place.pinned = weakref.ref(array)
+        captured.pinned = weakref.ref(array)
         return array
 
-    def note_counter(self, tensor):
+    def record_version(self, tensor):
         counter = tensor._counter
-        if counter is not None and id(counter) not in self.counters:
+        if counter is not None and id(counter) not in self.versions:
             writes = None if counter.places is None else len(counter.places)
-            self.counters[id(counter)] = counter, counter.value, writes
+            self.versions[id(counter)] = counter, counter.value, writes
 
-    def writes_to(self, place: Place) -> int:
-        """How often the tensor in a place has been written to."""
-        counter = place.tensor._counter
+    def write_count(self, captured: CapturedTensor) -> int:
+        """How often a captured tensor has been written to."""
+        counter = captured.tensor._counter
         if counter is None:
             return 0
-        return counter.value - self.counters.get(id(counter), (None, 0))[1]
+        return counter.value - self.versions.get(id(counter), (None, 0))[1]
 
-    def input(self, array, source: Input):
-        """A tracer in the place of an array, which is another one at each call."""
+    def add_input(self, array, source: GraphInput):
+        """A tracer for an array that each call supplies anew."""
         number = len(self.inputs)
         self.inputs.append(source)
         aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
         with set_current_trace(self.trace):
-            return captured.bind(number=number, aval=aval)
+            return input_p.bind(number=number, aval=aval)
 
     def draw(self, generator):
-        """The words of a generator's next draw; at each call of the program it makes as many."""
+        """The random words of a generator's next draw."""
         source = self.generators.get(id(generator))
         if source is None:
             source = self.generators[id(generator)] = GeneratorInput(generator)
-            source.words = self.input(np.zeros(2, np.uint64), source)
+            source.words = self.add_input(np.zeros(2, np.uint64), source)
         number, source.count = source.count, source.count + 1
-        return words_of(source.words, number)
+        return random_words(source.words, number)
 
     def number(self, read):
-        """A Python number that `read` gives, at each call anew."""
+        """A symbolic number, which each call reads anew by `read()`."""
         if self.is_inner and self.parent is not None:
             return self.parent.number(read)
         source = NumberInput(read, sum(isinstance(each, NumberInput) for each in self.inputs))
-        return Varying(self.input(read(), source))
+        return Varying(self.add_input(read(), source))
 
-    def slot(self, tensor: Tensor, written: bool):
-        """Note that the `.grad` of a tensor is read, or written."""
-        if self.is_own(tensor):
+    def record_grad_access(self, tensor: Tensor, written: bool):
+        """Record that the `.grad` of a tensor is read, or written; captures the gradient."""
+        if self.is_created_here(tensor):
             return
-        place = self.meet(tensor)
-        if place.writes_slot or place.ignores_slot:
+        captured = self.capture(tensor)
+        if captured.writes_grad or captured.ignores_grad:
             return
-        if written and not place.reads_slot:
-            place.writes_slot = True
+        if written and not captured.reads_grad:
+            captured.writes_grad = True
         elif not written:
-            place.reads_slot = True
-            gradient = place.before.grad
-            if gradient is not None and not self.is_own(gradient):
-                self.meet(gradient, GradientOf(place))
+            captured.reads_grad = True
+            gradient = captured.snapshot.grad
+            if gradient is not None and not self.is_created_here(gradient):
+                self.capture(gradient, GradSource(captured.number))
 
-    # ---- what is left behind
+    # ---- tensors that escape
 
-    def survivors(self) -> list[Tensor]:
-        """The tensors made in here that somebody still holds."""
-        if any(map(is_traced, self.alive())):
+    def escaped_tensors(self) -> list[Tensor]:
+        """The tensors created while tracing that are still referenced."""
+        if any(map(is_traced, self._alive())):
             gc.collect()
-        return [tensor for tensor in self.alive() if is_traced(tensor)]
+        return [tensor for tensor in self._alive() if is_traced(tensor)]
 
-    def alive(self):
-        for reference in self.born.values():
+    def _alive(self):
+        for reference in self.created.values():
             tensor = reference()
             if tensor is not None:
                 yield tensor
@@ -246,19 +248,25 @@ class ReadsTangent(RuntimeError):
     """The function uses a tangent of forward mode from outside, which a program cannot take in."""
 
 
-class Moving:
-    """In the place of the tangents of a tensor from outside."""
+class OuterTangents:
+    """Stands for the tangents of a captured tensor; raises ReadsTangent when it is used."""
 
     def __init__(self, name: str, tensor: Tensor):
-        self.what = f"{name} uses a tangent of a tensor of shape {list(tensor.shape)} from outside"
+        self.message = (
+            f"{name} uses a tangent of a tensor of shape {list(tensor.shape)} from outside"
+        )
 
     def __getattr__(self, attribute):
-        raise ReadsTangent(self.what)
+        raise ReadsTangent(self.message)
 
 
 def number(read):
-    """The Python number that `read()` gives; inside of `jaxgrad.jit` what stands for it, as it is
-    read anew at each call of the compiled function.
+    """The Python number that `read()` gives, read again at each call of a compiled function.
+
+    read: a function without arguments that gives an int or a float. Outside of `jaxgrad.jit` the
+    result is that number. Inside it is a symbolic number: operators and arithmetic take it, but its
+    value cannot be inspected (`if`, `float()`), which raises RuntimeError. A number that code reads
+    directly is a constant of the program instead, and a change of it causes a new trace.
 
     >>> rate = {"lr": 0.5}
     >>> @jaxgrad.jit
@@ -279,8 +287,11 @@ def is_traced(tensor: Tensor) -> bool:
 
 @contextlib.contextmanager
 def outside():
-    """Compute here and now, outside of the trace that is under way: what is made has numbers, and
-    is from outside to the function that is being traced.
+    """A context manager that computes immediately, outside of the trace that is under way.
+
+    Tensors created in the block have values and are no part of the program: the function captures
+    them when it reads them afterwards. The block runs when the function is traced, not at each
+    call. Use it to create state once. Without a trace it changes nothing.
 
     >>> @jaxgrad.jit
     ... def count(x):
@@ -299,23 +310,26 @@ def outside():
         mode.scope.reset(token)
 
 
+# ---- the points where operators report to the innermost scope (tape/interception.py)
+
+
 def _read(tensor: Tensor):
     scope = mode.scope.get()
     if scope is None or (tensor._aval.mode != IMMEDIATE and not scope.is_inner):
         return
-    if scope.is_own(tensor):
+    if scope.is_created_here(tensor):
         return
     with writing:
-        scope.meet(tensor)
+        scope.capture(tensor)
 
 
 def _created(tensor: Tensor):
     scope = mode.scope.get()
     if scope is not None:
-        scope.make(tensor)
+        scope.record_created(tensor)
 
 
 def _grad(tensor: Tensor, written: bool = False):
     scope = mode.scope.get()
     if scope is not None:
-        scope.slot(tensor, written)
+        scope.record_grad_access(tensor, written)

@@ -1,6 +1,5 @@
-"""What is there after a traced function has run: its results, and what it changed outside.
-
-An `Outcome` is read off when the function ends, and made so again after each run of its program.
+"""What a traced function returns and changes: the outputs of its program, and the side effects that
+are replayed after each call.
 """
 
 from __future__ import annotations
@@ -13,185 +12,244 @@ from ..tape import pytree, version_counter
 from ..tape.node import Node
 from ..tape.tensor import Tensor, current, is_moving, leaf_state, wrap
 from ..tape.version_counter import counter_of
-from .captured import Place
+from .captured import CapturedTensor
+from .guards import grad_of
 from .scope import ReadsTangent, Scope
 
 UNCHANGED = object()
 
 
-class Value:
-    """The value of a tensor after a run: `output`, the number of the array; what it shows; whether
-    it requires grad; `live`: its number among those with a history, else None.
+class OutputTensor:
+    """The value of a tensor at the end of a run.
+
+    `output`: the number of its array among the outputs of the program; `aval`, `tracked`: its
+    abstract value and requires_grad; `root`: its number among the outputs with a history, else
+    None.
     """
 
-    __slots__ = ("aval", "live", "output", "tracked")
+    __slots__ = ("aval", "output", "root", "tracked")
 
-    def __init__(self, outcome: Outcome, tensor: Tensor):
+    def __init__(self, outputs: OutputSpec, tensor: Tensor):
         if is_moving(tensor):
-            raise ReadsTangent(f"{outcome.scope.name} gives a tensor with a tangent")
+            raise ReadsTangent(f"{outputs.scope.name} gives a tensor with a tangent")
         shown = current(tensor)._aval
-        self.output = outcome.put(tensor._raw)
+        self.output = outputs.add_array(tensor._raw)
         self.aval = make_aval(tuple(shown.shape), shown.dtype, strides=shown.strides)
-        self.tracked, self.live = tensor._tracked, None
+        self.tracked, self.root = tensor._tracked, None
         if self.tracked and isinstance(tensor._node, Node):
             edge = tensor._node, tensor._nr
-            self.live = outcome.live_at(edge, self.aval, tensor._raw)
+            self.root = outputs.root_number(edge, self.aval, tensor._raw)
 
-    def make(self, arrays, nodes) -> Tensor:
-        """A new tensor of it."""
-        if self.live is None:
+    def new_tensor(self, arrays, nodes) -> Tensor:
+        if self.root is None:
             return wrap(arrays[self.output], self.aval, self.tracked)
-        return wrap(arrays[self.output], self.aval, True, nodes[self.live], self.live)
+        return wrap(arrays[self.output], self.aval, True, nodes[self.root], self.root)
 
-    def give(self, tensor: Tensor, arrays, nodes):
-        """Have a tensor be it: one that was made in the trace, or one without aliases."""
+    def give_to(self, tensor: Tensor, arrays, nodes):
+        """Give the value to a tensor without aliases."""
         tensor._raw, tensor._aval, tensor._alias = arrays[self.output], self.aval, None
-        if self.live is not None:
-            tensor._node, tensor._nr = nodes[self.live], self.live
+        if self.root is not None:
+            tensor._node, tensor._nr = nodes[self.root], self.root
 
 
-class Change:
-    """What has become of a tensor from outside: its value, how often it was written to, whether it
-    requires grad, and its `.grad`.
+class Run:
+    """One call of a program: its output arrays, the captured tensors, the nodes of the outputs with
+    a history, and the tensors that the call creates.
     """
 
-    __slots__ = ("number", "slot", "tracked", "value", "writes")
+    __slots__ = ("arrays", "created", "nodes", "tensors")
 
-    def __init__(self, outcome: Outcome, place: Place):
-        tensor, before = current(place.tensor), place.before
-        self.number, self.tracked = place.number, tensor._tracked
-        written = tensor._raw is not place.array or tensor._node is not before.fields[2]
-        self.value = Value(outcome, tensor) if written else None
-        self.writes = outcome.scope.writes_to(place)
-        self.slot = UNCHANGED
-        if self.value is not None and before.alias is not None:
-            self.refuse_turned(outcome.scope.name, place)
+    def __init__(self, arrays, tensors, nodes, created):
+        self.arrays, self.tensors, self.nodes, self.created = arrays, tensors, nodes, created
 
-    def read_slot(self, outcome: Outcome, place: Place):
-        """Note its `.grad`, which may have been another one at a call where it is set unread."""
-        grad = getattr(current(place.tensor)._leaf, "grad", None)
-        if grad is not place.before.grad or place.writes_slot:
-            self.slot = outcome.name(grad)
+    def value(self, result):
+        """The value of a result of the function, or of a `.grad`: see `OutputSpec.result`."""
+        kind, value = result
+        if kind == "created":
+            return self.created[value]
+        if kind == "captured":
+            return self.tensors[value]
+        return self.arrays[value] if kind == "array" else value
 
-    def refuse_turned(self, name, place: Place):
-        """Raises RuntimeError where a tensor that has views, or is one, came to show another."""
-        if self.value.aval is not place.aval or not self.writes:
+
+class SideEffect:
+    """What a traced function changes; `apply` changes it again after each call."""
+
+    __slots__ = ()
+
+    def apply(self, run: Run):
+        raise NotImplementedError(f"{type(self).__name__}.apply")
+
+
+class TensorEffect(SideEffect):
+    """What a function changes of a captured tensor.
+
+    `number`: that of the captured tensor; `value`: an OutputTensor where it was written to, else
+    None; `writes`: how often, for its version; `tracked`: its requires_grad; `grad`: its `.grad`,
+    as a result, or UNCHANGED.
+    """
+
+    __slots__ = ("grad", "number", "tracked", "value", "writes")
+
+    def __init__(self, outputs: OutputSpec, captured: CapturedTensor):
+        tensor, snapshot = current(captured.tensor), captured.snapshot
+        self.number, self.tracked = captured.number, tensor._tracked
+        is_written = tensor._raw is not captured.tracer or tensor._node is not snapshot.node
+        self.value = OutputTensor(outputs, tensor) if is_written else None
+        self.writes = outputs.scope.write_count(captured)
+        self.grad = UNCHANGED
+        if self.value is not None and snapshot.alias is not None:
+            self.refuse_new_storage(outputs.scope.name, captured)
+
+    def record_grad(self, outputs: OutputSpec, captured: CapturedTensor):
+        """Record the `.grad`. Where the function sets it unread, a later call may find another one,
+        so it counts as changed.
+        """
+        grad = grad_of(current(captured.tensor))
+        if grad is not captured.snapshot.grad or captured.writes_grad:
+            self.grad = outputs.result(grad)
+
+    def refuse_new_storage(self, name, captured: CapturedTensor):
+        """Raises RuntimeError where a view, or a tensor with views, was given other data."""
+        if self.value.aval is not captured.aval or not self.writes:
             raise RuntimeError(
-                f"{name}, compiled by jaxgrad.jit: a tensor of shape {list(place.aval.shape)}, "
-                "which shares its memory with others, is given other data or another shape "
-                "(data=, set_, t_, unsqueeze_ and their kin): do that outside of the function"
+                f"{name}, compiled by jaxgrad.jit, gives other data or another shape to a tensor "
+                f"of shape {list(captured.aval.shape)} that shares its memory (data=, set_, t_, "
+                "unsqueeze_ and the like): do that outside of the function"
             )
 
-    def is_none(self, place: Place) -> bool:
-        kept = self.value is None and self.slot is UNCHANGED and not self.writes
-        return kept and self.tracked is place.tracked
+    def is_needed(self, captured: CapturedTensor) -> bool:
+        is_kept = self.value is None and self.grad is UNCHANGED and not self.writes
+        return not is_kept or self.tracked is not captured.tracked
 
-    def apply(self, tensor: Tensor, arrays, nodes, named):
-        """Make it so for the tensor that is in the place now."""
-        value = self.value
-        if value is not None and value.live is None and tensor._alias is None:
-            tensor._raw, tensor._aval = arrays[value.output], value.aval  # as `write`, in a hurry
+    def apply(self, run):
+        tensor, value = run.tensors[self.number], self.value
+        if value is not None and value.root is None and tensor._alias is None:
+            tensor._raw, tensor._aval = run.arrays[value.output], value.aval  # `write`, inlined
         elif value is not None:
-            self.write(tensor, arrays, nodes)
+            self.write(tensor, run)
         if self.writes:
             counter = tensor._counter
             if counter is None or counter.places is not None:
-                count(tensor, self.writes)
+                count_writes(tensor, self.writes)
             else:
                 counter.value += self.writes
         tensor._tracked = self.tracked
-        if self.slot is not UNCHANGED:
-            leaf_state(tensor).grad = named(self.slot)
+        if self.grad is not UNCHANGED:
+            leaf_state(tensor).grad = run.value(self.grad)
 
-    def write(self, tensor, arrays, nodes):
+    def write(self, tensor, run):
         value = self.value
         if tensor._alias is None:
-            value.give(tensor, arrays, nodes)
+            value.give_to(tensor, run.arrays, run.nodes)
         else:
-            assign(tensor, value.make(arrays, nodes), value.live is not None)
+            assign(tensor, value.new_tensor(run.arrays, run.nodes), value.root is not None)
             counter_of(tensor).value -= 1
 
 
-def count(tensor: Tensor, writes: int):
+def count_writes(tensor: Tensor, writes: int):
     counter = counter_of(tensor)
     counter.value += writes
     if counter.places is not None:
         counter.places += [version_counter.place_of_caller()] * writes
 
 
-class Outcome:
-    """What a function has left behind, read off in its scope, which is at its end.
+class AttributeEffect(SideEffect):
+    """An attribute that a function sets."""
 
-    `arrays`: what the trace returns; `fresh`: tensors that it made and that are there afterwards;
-    `results`: for each result which it is; `changes`: those of tensors from outside; `live`: of
-    what has a history the edge, what it shows and its array, and afterwards how many these were.
+    __slots__ = ("name", "owner", "value")
+
+    def __init__(self, owner, name: str, value):
+        self.owner, self.name, self.value = owner, name, value
+
+    def apply(self, run):
+        owner = self.owner()
+        if owner is not None and getattr(owner, self.name) is not self.value:
+            setattr(owner, self.name, self.value)
+
+
+class OutputSpec:
+    """The outputs and side effects of a traced function, read at the end of its scope.
+
+    `arrays`: what the trace returns; `created`: the tensors created inside that exist afterwards;
+    `results`: what the function returns, leaf by leaf; `effects`: the side effects; `roots`: of
+    each output with a history its edge, abstract value and array, later only their number.
     """
 
     def __init__(self, scope: Scope, held: list):
-        """held: a list of the function's result alone, which is taken out."""
-        self.scope, self.arrays, self.live = scope, [], []
-        self.fresh: list[Value] = []
-        self.slots: dict[int, int] = {}
+        """held: a list with the function's result alone, which is taken out."""
+        self.scope, self.arrays, self.roots = scope, [], []
+        self.created: list[OutputTensor] = []
+        self.grads: dict[int, int] = {}
         self.kept, self.numbers = [], {}
-        # What is overwritten comes first: JAX gives an output the memory of the first donated input
-        # of its kind, and of another tensor's memory the program would have to make a copy.
-        changes = [Change(self, place) for place in scope.places.values()]
+        # Overwritten tensors come first: JAX gives an output the memory of the first donated input
+        # of its shape and dtype, and XLA copies where that was another tensor's.
+        effects = [TensorEffect(self, captured) for captured in scope.captured.values()]
         outputs, self.structure = pytree.flatten(held.pop())
-        self.results = list(map(self.name, outputs))
+        self.results = list(map(self.result, outputs))
         number = 0
-        while number < len(scope.places):  # a result or a `.grad` may not have been met before
-            place = list(scope.places.values())[number]
-            if number == len(changes):
-                changes.append(Change(self, place))
-            changes[number].read_slot(self, place)
+        while number < len(scope.captured):  # recording a result or a `.grad` may capture it
+            captured = list(scope.captured.values())[number]
+            if number == len(effects):
+                effects.append(TensorEffect(self, captured))
+            effects[number].record_grad(self, captured)
             number += 1
-        places = scope.places.values()
-        self.changes = [c for c, place in zip(changes, places, strict=True) if not c.is_none(place)]
+        pairs = zip(effects, scope.captured.values(), strict=True)
+        self.effects = [effect for effect, captured in pairs if effect.is_needed(captured)]
         self.refuse_overlaps()
 
-    def put(self, array) -> int:
+    @property
+    def written(self) -> set[int]:
+        """The numbers of the captured tensors that are written to."""
+        effects = [each for each in self.effects if isinstance(each, TensorEffect)]
+        return {each.number for each in effects if each.value is not None}
+
+    def add_array(self, array) -> int:
         self.arrays.append(array)
         return len(self.arrays) - 1
 
-    def live_at(self, edge, aval, array) -> int:
-        for number, (known, _, _) in enumerate(self.live):
+    def root_number(self, edge, aval, array) -> int:
+        for number, (known, _, _) in enumerate(self.roots):
             if known == edge:
                 return number
-        self.live.append((edge, aval, array))
-        return len(self.live) - 1
+        self.roots.append((edge, aval, array))
+        return len(self.roots) - 1
 
-    def name(self, value):
-        """How a result is found after a run: a kind, and a number or the value itself."""
+    def result(self, value) -> tuple:
+        """Where a run finds a result: ("array" | "captured" | "created", number), or ("constant",
+        value).
+        """
         if isinstance(value, jax.Array):
-            return "array", self.put(value)
+            return "array", self.add_array(value)
         if not isinstance(value, Tensor):
             return "constant", value
         if self.scope.is_outside(value):
-            return "place", self.scope.meet(value).number
-        return "fresh", self.keep(value)
+            return "captured", self.scope.capture(value).number
+        return "created", self.add_created(value)
 
-    def keep(self, tensor: Tensor) -> int:
-        """The number of a tensor among those that the function made."""
+    def add_created(self, tensor: Tensor) -> int:
+        """The number of a tensor among those created inside."""
         number = self.numbers.get(id(tensor))
         if number is None:
             self.kept.append(tensor)  # while its id is in use
-            number = self.numbers[id(tensor)] = len(self.fresh)
-            self.fresh.append(Value(self, tensor))
-            grad = getattr(tensor._leaf, "grad", None)
+            number = self.numbers[id(tensor)] = len(self.created)
+            self.created.append(OutputTensor(self, tensor))
+            grad = grad_of(tensor)
             if grad is not None:
-                self.slots[number] = self.keep(grad)
+                self.grads[number] = self.add_created(grad)
         return number
 
     def refuse_overlaps(self):
-        """Raises RuntimeError where two tensors of one memory were used and one was written to."""
-        written = {change.number for change in self.changes if change.value is not None}
-        places: dict[int, list] = {}
-        for place in self.scope.places.values():
-            if place.before.alias is not None:
-                places.setdefault(id(place.before.alias.storage), []).append(place)
-        for sharing in places.values():
-            if len(sharing) > 1 and written.intersection(place.number for place in sharing):
-                shapes = " and ".join(str(list(place.aval.shape)) for place in sharing)
+        """Raises RuntimeError where two captured tensors share memory and one is written to."""
+        written = self.written
+        storages: dict[int, list[CapturedTensor]] = {}
+        for captured in self.scope.captured.values():
+            alias = captured.snapshot.alias
+            if alias is not None:
+                storages.setdefault(id(alias.storage), []).append(captured)
+        for sharing in storages.values():
+            if len(sharing) > 1 and written.intersection(each.number for each in sharing):
+                shapes = " and ".join(str(list(each.aval.shape)) for each in sharing)
                 raise RuntimeError(
                     f"{self.scope.name}, compiled by jaxgrad.jit, uses tensors from outside, of "
                     f"shapes {shapes}, that share memory, and writes to one of them: take the "
@@ -199,14 +257,14 @@ class Outcome:
                 )
 
     def finish(self) -> tuple[list, dict[int, Tensor]]:
-        """End the scope; gives what the trace returns, and the tensors made in it that somebody
-        still holds, by number.
+        """End the scope; gives what the trace returns, and by number the tensors created inside
+        that are still referenced.
         """
         scope = self.scope
-        self.kept, self.live = None, len(self.live)
+        self.kept, self.roots = None, len(self.roots)
         scope.restore()
-        survivors = {}
-        for tensor in scope.survivors():
+        escaped = {}
+        for tensor in scope.escaped_tensors():
             number = self.numbers.get(id(tensor))
             if number is None and tensor._tracked and isinstance(tensor._node, Node):
                 raise RuntimeError(
@@ -214,34 +272,27 @@ class Outcome:
                     f"{list(tensor.shape)} with a history (it was computed by "
                     f"{tensor._node.name()}): detach() it, or return it"
                 )
-            survivors[self.keep_late(tensor) if number is None else number] = tensor
+            if number is None:
+                number = len(self.created)
+                self.created.append(OutputTensor(self, tensor))
+            escaped[number] = tensor
         arrays, self.count = self.arrays, len(self.arrays)
         self.numbers = self.scope = self.arrays = None
-        return arrays, survivors
+        return arrays, escaped
 
-    def keep_late(self, tensor):
-        self.fresh.append(Value(self, tensor))
-        return len(self.fresh) - 1
+    def apply(self, arrays, tensors, nodes, escaped=()):
+        """Apply the side effects of a call; gives the function's result.
 
-    def apply(self, arrays, tensors, nodes, survivors=()):
-        """Make it so; gives the function's result. `tensors`: those in the places now; `nodes`: for
-        each of `live` its node.
+        tensors: the captured tensors; nodes: one for each output with a history; escaped: by number
+        the tensors that tracing created, at the call that traced.
         """
-        made = [value.make(arrays, nodes) for value in self.fresh]
-        for number, tensor in dict(survivors).items():
-            self.fresh[number].give(tensor, arrays, nodes)
-            made[number] = tensor
-        for number, slot in self.slots.items():
-            leaf_state(made[number]).grad = made[slot]
-
-        def named(name):
-            kind, value = name
-            if kind == "fresh":
-                return made[value]
-            if kind == "place":
-                return tensors[value]
-            return arrays[value] if kind == "array" else value
-
-        for change in self.changes:
-            change.apply(tensors[change.number], arrays, nodes, named)
-        return jax.tree.unflatten(self.structure, list(map(named, self.results)))
+        created = [value.new_tensor(arrays, nodes) for value in self.created]
+        for number, tensor in dict(escaped).items():
+            self.created[number].give_to(tensor, arrays, nodes)
+            created[number] = tensor
+        for number, grad in self.grads.items():
+            leaf_state(created[number]).grad = created[grad]
+        run = Run(arrays, tensors, nodes, created)
+        for effect in self.effects:
+            effect.apply(run)
+        return jax.tree.unflatten(self.structure, list(map(run.value, self.results)))

@@ -1,8 +1,8 @@
-"""Functions of tensors inside of a trace, each traced by itself: the branches and bodies of control
-flow (capture/control_flow.py), as programs.
+"""Subgraphs: functions of tensors inside of a trace, each traced by itself, such as the branches
+and bodies of control flow (capture/control_flow.py).
 
-What such a function reads from outside is found by the tensors' handles, as `jaxgrad.jit` finds it
-(capture/scope.py); but it finds tensors of the trace around it too, so that gradients flow to them.
+What a subgraph reads from outside is captured as `jaxgrad.jit` captures it (capture/scope.py), but
+tensors of the trace around it count as outside too, so gradients flow to them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..tape import dual_level, mode, record
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, current, wrap
 from ..tape.traversal import nodes_from
-from .graph_input import Input, words_of
-from .partition import part
-from .scope import Scope, captured
+from .graph_input import GraphInput, random_words
+from .partition import function_of
+from .scope import Scope, input_p
 
 
-class Branch(Scope):
-    """A function that is traced for itself; around it another may be under way."""
+class SubgraphScope(Scope):
+    """The scope of a function traced by itself, inside of a trace."""
 
     is_inner = True
 
@@ -47,55 +47,55 @@ class Branch(Scope):
             "each run: draw them outside, and pass them in"
         )
 
-    def slot(self, tensor, written):
-        if not self.is_own(tensor):
+    def record_grad_access(self, tensor, written):
+        if not self.is_created_here(tensor):
             raise RuntimeError(
                 f"{self.name}: a function inside reads or changes the .grad of a tensor of shape "
                 f"{list(tensor.shape)} from outside: use autograd.grad, and return the gradient"
             )
 
     def refuse_writes(self, given):
-        """Raises RuntimeError where a tensor was written to that is there afterwards."""
-        met = [(place.tensor, place.array) for place in self.places.values()]
-        for tensor, array in [*met, *given]:
+        """Raises RuntimeError where a captured tensor or an argument was written to. given: pairs
+        of an argument and its array.
+        """
+        captured = [(each.tensor, each.tracer) for each in self.captured.values()]
+        for tensor, array in [*captured, *given]:
             if current(tensor)._raw is not array:
                 refuse_write(self.name, tensor)
 
 
-class Step(Branch):
-    """A function that runs so often as is known, so that each run can draw numbers of its own.
+class CountedScope(SubgraphScope):
+    """The scope of a function whose number of runs is known, so each run can draw its own numbers.
 
-    `drawing`: by generator what it draws.
+    `draws`: by the id of a generator what a run draws from it.
     """
 
     def __init__(self, name):
         super().__init__(name)
-        self.drawing: dict[int, Drawing] = {}
+        self.draws: dict[int, RunDraws] = {}
 
     def draw(self, generator):
-        counts = (
-            isinstance(self.parent, Step) or getattr(type(self.parent), "draw", None) is Scope.draw
-        )
-        if not counts:  # a trace of JAX's own, a branch, or a vmap
-            return super().draw(generator)
-        found = self.drawing.get(id(generator))
+        is_counted = isinstance(self.parent, CountedScope)
+        if not is_counted and getattr(type(self.parent), "draw", None) is not Scope.draw:
+            return super().draw(generator)  # in a trace of JAX's own, a branch, or a vmap
+        found = self.draws.get(id(generator))
         if found is None:
-            found = self.drawing[id(generator)] = Drawing(generator)
-            found.words = self.input(np.zeros(2, np.uint64), found)
+            found = self.draws[id(generator)] = RunDraws(generator)
+            found.words = self.add_input(np.zeros(2, np.uint64), found)
         number, found.count = found.count, found.count + 1
-        return words_of(found.words, number)
+        return random_words(found.words, number)
 
 
-class Drawing(Input):
-    """The state of a generator at a run, which makes `count` draws."""
+class RunDraws(GraphInput):
+    """The state of a generator at the start of a run, which takes `count` draws."""
 
     def __init__(self, generator):
         self.generator, self.count, self.words = generator, 0, None
 
     def reserve(self, runs: int):
-        """The state before so many runs, whose draws are made in the trace around them."""
+        """The state before the first of `runs` runs; takes all their draws in the trace around."""
         scope = mode.scope.get()
-        known = getattr(scope, "drawing", scope.generators)
+        known = getattr(scope, "draws", scope.generators)
 
         def draw():
             words = scope.draw(self.generator)
@@ -106,37 +106,38 @@ class Drawing(Input):
         return wrap(jax.lax.bitcast_convert_type(words.reshape(2, 2), np.uint64))
 
     def at(self, state, run):
-        """The state at a run."""
+        """The state at the start of run number `run`."""
         return state.at[1].add(run.astype(np.uint64) * np.uint64(self.count))
 
 
 def refuse_write(name, tensor):
     raise RuntimeError(
         f"{name}: a function inside writes to a tensor of shape {list(tensor.shape)} that it is "
-        "given or reaches outside: clone() it first, and return its new value"
+        "given or reaches outside: clone() it first, and return the new value"
     )
 
 
-class Traced:
-    """A function of tensors as one of arrays.
+class Subgraph:
+    """A function of tensors, traced to a function of arrays.
 
-    `reads`: the tensors from outside that it reads; `outputs`: abstract values; `structure`: of its
-    result; `drawing`: what it draws; `run(given, read)`: the function, of its arguments, and of the
-    arrays of `reads` and what is drawn from.
+    `reads`: the captured tensors; `draws`: what it draws; `avals`, `structure`: those of its
+    result; `run(given, read)`: the function, of the arrays of its arguments, and of those of
+    `reads` followed by the states of `draws`.
     """
 
-    def __init__(self, name: str, function: Callable, leaves: list[Tensor], structure, kind=Branch):
+    def __init__(
+        self, name: str, function: Callable, leaves: list[Tensor], structure, kind=SubgraphScope
+    ):
         scope, self.name = kind(name), name
         closed = jax.make_jaxpr(
             lambda *arrays: self.trace(scope, function, arrays, leaves, structure)
         )(*[leaf._array for leaf in leaves])
-        places = sorted(scope.places.values(), key=lambda place: place.number)
-        self.reads = [place.tensor for place in places]
-        self.drawing = list(getattr(scope, "drawing", {}).values())
-        equations = [each for each in closed.jaxpr.eqns if each.primitive is captured]
+        self.reads = [each.tensor for each in scope.captured.values()]
+        self.draws = list(getattr(scope, "draws", {}).values())
+        equations = [each for each in closed.jaxpr.eqns if each.primitive is input_p]
         found = {scope.inputs[e.params["number"]]: e.outvars[0] for e in equations}
-        met = {each.place.number: variable for each, variable in found.items() if each.place}
-        inner = [met[place.number] for place in places] + list(map(found.get, self.drawing))
+        arrays = {each.captured: variable for each, variable in found.items() if each.captured}
+        inner = [*map(arrays.get, scope.captured.values()), *map(found.get, self.draws)]
         self.constants = closed.consts
         if any(isinstance(each, jax.core.Tracer) for each in closed.consts):
             raise RuntimeError(
@@ -145,8 +146,8 @@ class Traced:
             )
         jaxpr = closed.jaxpr
         inputs = [*jaxpr.invars, *inner, *jaxpr.constvars]
-        rest = [each for each in jaxpr.eqns if each.primitive is not captured]
-        self.function = part(jaxpr, inputs, jaxpr.outvars, rest)
+        rest = [each for each in jaxpr.eqns if each.primitive is not input_p]
+        self.function = function_of(jaxpr, inputs, jaxpr.outvars, rest)
         self.avals = [make_aval(a.shape, dtypes.from_numpy(a.dtype)) for a in closed.out_avals]
 
     def trace(self, scope, function, arrays, leaves, structure):
@@ -159,7 +160,7 @@ class Traced:
             result = function(*jax.tree.unflatten(structure, given))
             scope.refuse_writes(pairs)
             outputs, self.structure = flatten(self.name, result)
-            if any(map(is_hooked, [*given, *nodes_behind(outputs, begun)])):
+            if any(map(is_hooked, [*given, *nodes_since(begun, outputs)])):
                 raise RuntimeError(
                     f"{self.name}: a function inside registers a hook, which would not be called, "
                     "as JAX derives the gradient of what is inside: register it outside"
@@ -170,30 +171,30 @@ class Traced:
         return self.function(*given, *read, *self.constants)
 
 
-def nodes_behind(tensors, begun: int):
-    """The nodes with sequence numbers from `begun` on that tensors were computed by."""
+def nodes_since(begun: int, tensors):
+    """The nodes recorded since sequence number `begun` in the history of tensors."""
     roots = [tensor._node for tensor in tensors if isinstance(tensor._node, Node)]
     return nodes_from(roots, lambda node: node.sequence >= begun)
 
 
-def is_hooked(where) -> bool:
-    """Whether users have registered hooks on a leaf, or on a node and what came out of it."""
-    if isinstance(where, Tensor):
-        leaf = where._leaf
+def is_hooked(leaf_or_node) -> bool:
+    """Whether a leaf, or a node or a tensor that came out of it, has hooks."""
+    if isinstance(leaf_or_node, Tensor):
+        leaf = leaf_or_node._leaf
         return leaf is not None and bool(leaf.hooks or leaf.post_hooks)
-    found = where.extras
+    found = leaf_or_node.extras
     if found is None:
         return False
     return any([found.pre_hooks, found.post_hooks, *(found.tensor_hooks or {}).values()])
 
 
 def strong(array):
-    """The array, of its dtype also where JAX took it for a Python number."""
+    """The array without JAX's weak type, which arrays made of Python numbers have."""
     return jax.lax.convert_element_type(array, array.dtype)
 
 
 def flatten(name: str, value):
-    """The tensors of a tree, numbers and arrays made tensors, and its structure."""
+    """The leaves of a tree as tensors, and its structure."""
     leaves, structure = jax.tree.flatten(value, is_leaf=lambda each: isinstance(each, Tensor))
     return [as_tensor(name, leaf) for leaf in leaves], structure
 
@@ -206,13 +207,12 @@ def as_tensor(name, value):
     if isinstance(value, bool | int | float | complex):
         return tensor_data.tensor(value)
     raise TypeError(
-        f"{name}: what goes in and comes out are tensors, and trees of them, not "
-        f"{type(value).__name__}"
+        f"{name}: arguments and results are tensors, and trees of them, not {type(value).__name__}"
     )
 
 
-class Flow(Program):
-    """Control flow over traced functions: `run` takes the arrays of `leaves`."""
+class ControlFlow(Program):
+    """Control flow over subgraphs. run: takes the arrays of `leaves`."""
 
     def __init__(self, name: str, leaves: list[Tensor], run: Callable):
         self.name, self.run = name, run
@@ -223,8 +223,8 @@ class Flow(Program):
         return tuple(self.run(*arrays))
 
 
-class Loop(Flow):
-    """A loop that runs nobody knows how often, which has no reverse mode."""
+class WhileLoop(ControlFlow):
+    """A loop whose number of runs depends on values. It has no reverse mode."""
 
     def make_reverse(self, mask):
         return NoReverse(self, mask)
@@ -233,27 +233,27 @@ class Loop(Flow):
 class NoReverse(DerivedReverse):
     def function(self, *arrays):
         raise RuntimeError(
-            "while_loop: a loop whose number of runs depends on values has no "
-            "reverse mode in a trace: how many values to keep is not known. Use scan, or fori_loop "
-            "with bounds that are Python numbers; forward mode works, and so does the loop without "
-            "jit. Where no gradient is wanted, run it under no_grad"
+            "while_loop: a loop whose number of runs depends on values has no reverse mode in a "
+            "trace: the number of residuals is not known. Use scan, or fori_loop with bounds that "
+            "are Python numbers; forward mode works, and so does the loop without jit. Without "
+            "need of a gradient, run it under no_grad"
         )
 
 
-def apply(program: Flow, leaves, structure):
-    """The program's results as the tree that the functions return."""
+def apply(program: ControlFlow, leaves, structure):
+    """Run the program; gives its results as the tree that the functions return."""
     found = record.apply(executor.prepare(program), leaves)
     return jax.tree.unflatten(structure, [found] if isinstance(found, Tensor) else found)
 
 
-class Reads:
-    """The tensors that several traced functions read from outside, each once."""
+class SharedReads:
+    """The captured tensors of several subgraphs, each once."""
 
-    def __init__(self, functions):
-        self.tensors = list({id(t): t for f in functions for t in f.reads}.values())
+    def __init__(self, subgraphs):
+        self.tensors = list({id(t): t for each in subgraphs for t in each.reads}.values())
         numbers = {id(tensor): number for number, tensor in enumerate(self.tensors)}
-        self.numbers = {id(f): [numbers[id(t)] for t in f.reads] for f in functions}
+        self.numbers = {id(each): [numbers[id(t)] for t in each.reads] for each in subgraphs}
 
-    def run(self, function: Traced, given, arrays):
-        """A function, given the arrays of all tensors that are read."""
-        return function.run(given, [arrays[number] for number in self.numbers[id(function)]])
+    def run(self, subgraph: Subgraph, given, arrays):
+        """Run a subgraph. arrays: those of all captured tensors."""
+        return subgraph.run(given, [arrays[number] for number in self.numbers[id(subgraph)]])

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes, promotion
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete, is_concrete, wrap
 from .array_creation import from_host
 
@@ -42,6 +43,7 @@ LIST_OF_PARTS = (
 )
 
 
+@api_boundary
 def getitem(tensor: Tensor, index) -> Tensor:
     """The part of a tensor that an index names, as a copy of its own that knows its gradient.
 
@@ -105,7 +107,7 @@ def _is_list_of_parts(index):
         for item in index
     )
     if found:
-        warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=4)
+        warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=users_stacklevel())
     return found
 
 
@@ -176,7 +178,7 @@ class _Walk:
         if not mask.ndim:
             self.insert()
         elif dtype == dtypes.uint8:
-            warnings.warn(BYTE_MASK, UserWarning, stacklevel=5)
+            warnings.warn(BYTE_MASK, UserWarning, stacklevel=users_stacklevel())
         numbers = (
             concrete(mask, "indexing with a boolean mask") if isinstance(mask, Tensor) else mask
         )
@@ -246,6 +248,7 @@ def _is_whole(part, extent):
     return start == 0 and end >= extent and part.step in (None, 1)
 
 
+@api_boundary
 def setitem(tensor: Tensor, index, value):
     """Write a number or a tensor to the part that an index names; it is broadcast, and converted.
 
@@ -313,6 +316,7 @@ def _without_leading_ones(value, ndim):
     return value
 
 
+@api_boundary
 def nonzero(input: Tensor, *, as_tuple: bool = False):
     """The places where a tensor is not zero, a row each; `as_tuple`: an index tensor a dimension.
 
@@ -328,6 +332,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
     return tuple(wrap(from_host(places)) for places in np.nonzero(np.atleast_1d(numbers)))
 
 
+@api_boundary
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask, broadcast with the tensor, is true, in a row.
 

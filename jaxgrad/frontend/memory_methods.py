@@ -12,6 +12,7 @@ from ..core import strides as layouts
 from ..core import view_ops
 from ..core.aval import Size, strides_of
 from ..core.device import channels_last, contiguous_format, preserve_format
+from ..core.tracebacks import api_boundary
 from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, untracked_reason
@@ -65,6 +66,7 @@ def offset_of(tensor: Tensor) -> int:
     return behind // tensor.dtype.itemsize
 
 
+@api_boundary
 def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """A view of the memory of a tensor, with any strides.
 

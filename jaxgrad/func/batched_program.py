@@ -1,7 +1,7 @@
-"""Programs of many examples: a function is traced for one, and JAX maps what comes out.
+"""Batched programs: a function is traced for one example, and `jax.vmap` maps its program.
 
-Forward and backward program are mapped apart, so what the backward one keeps is kept for all
-examples, and the gradient of what they share is summed.
+The forward and the backward program are mapped separately: residuals are saved for all examples,
+and the gradient of a shared tensor is summed over them.
 """
 
 from __future__ import annotations
@@ -10,47 +10,52 @@ import jax
 import jax.numpy as jnp
 
 from .. import ops
-from ..capture.captured import Argument, Place
-from ..capture.compiled_program import Trace
+from ..capture.captured import CapturedTensor
+from ..capture.compiled_program import CompiledProgram
 from ..capture.graph_input import ArgumentInput, TensorInput
+from ..capture.guards import ArgumentSource
 from ..capture.partition import depending
-from ..capture.replay import replay, results
+from ..capture.replay import created_arrays, replay
 from ..capture.scope import Scope
-from ..capture.side_effects import UNCHANGED, Outcome
+from ..capture.side_effects import UNCHANGED, OutputSpec, TensorEffect
 from ..core import executor
 from ..core.aval import INLINE32, mode_of, traced_aval, with_dual, with_shape
 from ..core.program import Program, bare, is_bare
 from ..tape.record import apply
 from ..tape.tensor import Tensor, current, is_moving, wrap
 
-# what PyTorch says, by what asked for the numbers of an example
+# PyTorch's messages, by the operation that needs the values of an example
 _SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
-WORDS = {
+HINTS = {
     "item()": "vmap: It looks like you're calling .item() on a Tensor. ",
     "bool()": "vmap: It looks like you're attempting to use a Tensor in some "
     "data-dependent control flow. ",
 } | dict.fromkeys(("nonzero()", "masked_select()", "indexing with a boolean mask"), _SHAPES)
 
 
-class MappedScope(Scope):
-    """The scope of one example."""
+class ExampleScope(Scope):
+    """The scope of one example.
 
-    is_inner, words = True, WORDS
+    randomness: that of `vmap`; `example`: the number of the example, for "different".
+    """
+
+    is_inner = True
+    hints = HINTS  # by operation, what to say where it needs the values of an example
 
     def __init__(self, name, randomness):
         super().__init__(name)
         self.randomness, self.example = randomness, None
 
-    def meet_part(self, tensor: Tensor, source: Argument, dim: int) -> Tensor:
-        """What stands for one example of an argument."""
+    def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
+        """Capture one example of an argument, with a guard on the whole batched argument."""
         shape = tensor.shape[:dim] + tensor.shape[dim + 1 :]
         made = wrap(None, with_shape(tensor._aval, shape), tensor._tracked)
-        place = Place(made, source, len(self.places))
-        with self.surroundings():
-            place.expect(tensor)
-        self.places[id(made)] = place
+        captured = CapturedTensor(made, source, len(self.captured))
+        with self.outer_trace():
+            captured.expect(tensor)
+        self.captured[id(made)] = captured
         struct = jax.ShapeDtypeStruct(tuple(shape), tensor.dtype.numpy)
-        place.array = made._raw = self.input(struct, TensorInput(place))
+        captured.tracer = made._raw = self.add_input(struct, TensorInput(captured))
         made._aval = traced_aval(made._aval, made._raw)
         return made
 
@@ -64,14 +69,14 @@ class MappedScope(Scope):
         if self.parent is None:
             words = super().draw(generator)
         else:
-            with self.surroundings():
+            with self.outer_trace():
                 words = generator.next_key()
         if self.randomness == "same":
             return words
         return jnp.asarray(words).at[3].set(self.example.astype(jnp.uint32) + 1)
 
 
-class Example(ArgumentInput):
+class ExampleNumber(ArgumentInput):
     """The number of the example."""
 
     def __init__(self, size):
@@ -81,45 +86,52 @@ class Example(ArgumentInput):
         return jnp.arange(self.size)
 
 
-class MappedOutcome(Outcome):
-    """What is there after one example: results alone, each a tensor of its own."""
+class ExampleOutput(OutputSpec):
+    """The outputs of one example, each a tensor of its own."""
 
-    def name(self, value):
+    def result(self, value):
         if isinstance(value, Tensor):
-            return "fresh", self.keep(ops.alias(value) if self.scope.is_outside(value) else value)
+            own = ops.alias(value) if self.scope.is_outside(value) else value
+            return "created", self.add_created(own)
         if not isinstance(value, jax.Array):
             raise ValueError(
                 f"vmap({self.scope.name}, ...): `{self.scope.name}` must only return Tensors, got "
                 f"type {type(value)}."
             )
-        return super().name(value)
+        return super().result(value)
 
 
-class Whole(Program):
-    """All results of a mapped function, as JAX differentiates them."""
+class BatchedCall(Program):
+    """A call of a batched program, which JAX differentiates as a whole."""
 
-    def __init__(self, trace, inputs):
-        self.trace, self.name, self.inputs = trace, trace.name, tuple(inputs)
+    def __init__(self, batched, inputs):
+        self.batched, self.name, self.inputs = batched, batched.name, tuple(inputs)
         self.mode = max([aval.mode for aval in inputs])
 
     def function(self, *arrays):
         run = jax.vmap(
-            lambda *one: results(self.trace, one),
-            in_axes=tuple(self.trace.axes[: len(arrays)]),
-            axis_size=self.trace.size,
+            lambda *one: created_arrays(self.batched, one),
+            in_axes=tuple(self.batched.axes[: len(arrays)]),
+            axis_size=self.batched.size,
         )
         return run(*arrays)
 
 
 def size_of(leaves, dims) -> int:
-    """How many examples there are."""
+    """The number of examples."""
     return next(leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None)
 
 
-class MappedTrace(Trace):
-    """A program of many examples."""
+class BatchedProgram(CompiledProgram):
+    """A program of many examples.
 
-    is_inner, outcome_class = True, MappedOutcome
+    `dims`: for each argument the dimension along which it is mapped, or None; `size`: the number of
+    examples; `axes`, `output_axes`: those of the program's inputs and outputs.
+
+    is_inline: whether it is a part of the trace under way.
+    """
+
+    is_inner, output_class = True, ExampleOutput
 
     def __init__(self, mapped, leaves, structure, is_inline=False):
         self.dims, self.size = mapped.dims, size_of(leaves, mapped.dims)
@@ -127,11 +139,11 @@ class MappedTrace(Trace):
         self.is_narrow = any(
             isinstance(array, jax.Array) and mode_of(array) == INLINE32 for array in arrays
         )
-        self.is_bare = not is_inline or is_bare()
+        self.is_inline, self.is_bare = is_inline, not is_inline or is_bare()
         super().__init__(mapped, leaves, structure)
 
     def scope(self):
-        return MappedScope(self.name, self.jitted.randomness)
+        return ExampleScope(self.name, self.jitted.randomness)
 
     def wide(self):
         return jax.enable_x64(not self.is_narrow)
@@ -142,105 +154,113 @@ class MappedTrace(Trace):
     def arguments(self, scope, leaves):
         given, self.positions = [], {}
         if scope.randomness == "different":
-            scope.example = scope.input(jax.ShapeDtypeStruct((), jnp.int32), Example(self.size))
+            number = ExampleNumber(self.size)
+            scope.example = scope.add_input(jax.ShapeDtypeStruct((), jnp.int32), number)
         for position, (leaf, dim) in enumerate(zip(leaves, self.dims, strict=True)):
+            source = ArgumentSource(position)
             if isinstance(leaf, Tensor) and dim is not None:
-                leaf = scope.meet_part(leaf, Argument(position), dim)
-                self.positions[len(scope.places) - 1] = [position]
+                leaf = scope.capture_slice(leaf, source, dim)
+                self.positions[len(scope.captured) - 1] = [position]
             elif isinstance(leaf, Tensor):
-                self.positions.setdefault(scope.meet(leaf, Argument(position)).number, []).append(
-                    position
-                )
+                number = scope.capture(leaf, source).number
+                self.positions.setdefault(number, []).append(position)
             elif isinstance(leaf, jax.Array):
                 shape = leaf.shape if dim is None else leaf.shape[:dim] + leaf.shape[dim + 1 :]
                 struct = jax.ShapeDtypeStruct(shape, leaf.dtype)
-                leaf = scope.input(struct, ArgumentInput(position))
+                leaf = scope.add_input(struct, ArgumentInput(position))
             given.append(leaf)
         return given
 
-    def outcome_of(self, scope, held):
-        outcome = super().outcome_of(scope, held)
-        places = list(scope.places.values())
-        self.out_axes = {}
-        for change in outcome.changes:
-            dim = self.dim_of(places[change.number])
-            self.refuse_shared(scope, places[change.number], change, dim)
-            change.slot = UNCHANGED  # the .grad of what stands for one example
-            change.tracked = places[change.number].tracked
-            if change.value is not None:
-                change.value.aval = self.with_examples(change.value.aval, dim)
-                self.out_axes[change.value.output] = dim
-        for value in outcome.fresh:
-            value.aval = self.with_examples(value.aval, 0)
-        outcome.live = [
-            (edge, self.with_examples(aval, 0), array) for edge, aval, array in outcome.live
+    def output_of(self, scope, held):
+        output = super().output_of(scope, held)
+        captured = list(scope.captured.values())
+        self.written_axes = {}
+        for effect in output.effects:
+            self.batch_effect(scope, captured[effect.number], effect)
+        for value in output.created:
+            value.aval = self.batched_aval(value.aval, 0)
+        output.roots = [
+            (edge, self.batched_aval(aval, 0), array) for edge, aval, array in output.roots
         ]
-        return outcome
+        return output
 
-    def with_examples(self, aval, dim):
+    def attribute_effects(self):
+        # the program around an inline one has these side effects itself
+        return [] if self.is_inline else super().attribute_effects()
+
+    def batch_effect(self, scope, captured, effect: TensorEffect):
+        """Turn a side effect on one example into one on the batched argument."""
+        dim = self.dim_of(captured)
+        self.refuse_shared(scope, captured, effect, dim)
+        effect.grad = UNCHANGED  # the .grad of one example is not that of the argument
+        effect.tracked = captured.tracked
+        if effect.value is not None:
+            effect.value.aval = self.batched_aval(effect.value.aval, dim)
+            self.written_axes[effect.value.output] = dim
+
+    def batched_aval(self, aval, dim):
         shape = tuple(aval.shape)
         return with_shape(aval, (*shape[:dim], self.size, *shape[dim:]))
 
-    def refuse_shared(self, scope, place, change, dim):
-        """Raises RuntimeError where a tensor that all examples share would be another for each."""
+    def refuse_shared(self, scope, captured, effect, dim):
+        """Raises RuntimeError where the examples would change a tensor that they share."""
         if dim is None:
-            what = "written to" if change.slot is UNCHANGED else "given a .grad"
+            what = "written to" if effect.grad is UNCHANGED else "given a .grad"
             raise RuntimeError(
                 f"vmap: inplace arithmetic is not possible on a tensor of shape "
-                f"{list(place.aval.shape)} that all examples of {scope.name} share, and that is "
+                f"{list(captured.aval.shape)} that all examples of {scope.name} share, and that is "
                 f"{what} by each: return the value, use autograd.grad in place of backward(), or "
                 "map along a dimension of the tensor"
             )
 
-    def dim_of(self, place):
-        """The dimension along which the tensor in a place is mapped, None where it is not."""
-        if not isinstance(place.source, Argument):
-            return None
-        return self.dims[place.source.position]
+    def dim_of(self, captured):
+        """The dimension along which a captured tensor is mapped; None where examples share it."""
+        return None if captured.position is None else self.dims[captured.position]
 
     def axis(self, source):
-        if source.place is not None:
-            return self.dim_of(source.place)
-        if isinstance(source, Example):
+        if source.captured is not None:
+            return self.dim_of(source.captured)
+        if isinstance(source, ExampleNumber):
             return 0
         return self.dims[source.position] if isinstance(source, ArgumentInput) else None
 
     def forward(self, run, order):
-        self.refuse_survivors()
+        self.refuse_escaped()
         self.axes = [*map(self.axis, order), *[None] * len(self.constants)]
-        axes = [self.out_axes.get(number, 0) for number in range(self.outcome.count)]
+        axes = [self.written_axes.get(number, 0) for number in range(self.output.count)]
         if self.pullback is not None:
-            pairs = zip(self.split.inputs, self.axes, strict=True)
-            mapped = depending(self.split.equations, [v for v, axis in pairs if axis is not None])
-            rest = self.split.outputs[self.outcome.count :]
+            pairs = zip(self.partition.inputs, self.axes, strict=True)
+            variables = [variable for variable, axis in pairs if axis is not None]
+            mapped = depending(self.partition.equations, variables)
+            rest = self.partition.outputs[self.output.count :]
             axes += [0 if variable in mapped else None for variable in rest]
-        self.split_axes = axes
+        self.output_axes = axes
         mapped_run = jax.vmap(run, in_axes=tuple(self.axes), out_axes=axes, axis_size=self.size)
-        constants, alone = self.constants, self.alone()
+        constants, unbatched = self.constants, self.unbatched_outputs()
 
         def program(*arrays):
-            if alone:
-                self.check_alone(run, alone, [*arrays, *constants])
+            if unbatched:
+                self.check_unbatched(run, unbatched, [*arrays, *constants])
             return mapped_run(*arrays, *constants)
 
-        self.plain = program
+        self.uncompiled = program
         return program
 
-    def alone(self) -> list[int]:
-        """The outputs that are to have no dimension for examples."""
-        numbers = jax.tree.unflatten(self.outcome.structure, range(len(self.outcome.results)))
+    def unbatched_outputs(self) -> list[int]:
+        """The outputs for which `out_dims` is None."""
+        numbers = jax.tree.unflatten(self.output.structure, range(len(self.output.results)))
         dims = self.jitted.out_dims_of(numbers)
-        pairs = zip(self.outcome.results, dims, strict=True)
-        chosen = [named for named, dim in pairs if dim is None]
-        fresh = self.outcome.fresh
-        return [fresh[value].output if kind == "fresh" else value for kind, value in chosen]
+        pairs = zip(self.output.results, dims, strict=True)
+        chosen = [result for result, dim in pairs if dim is None]
+        created = self.output.created
+        return [created[value].output if kind == "created" else value for kind, value in chosen]
 
-    def check_alone(self, run, alone, arrays):
-        """Raises ValueError where an output that is to be one for all examples depends on them."""
+    def check_unbatched(self, run, unbatched, arrays):
+        """Raises ValueError where an output with `out_dims` None depends on the example."""
 
         def chosen(*one):
             outputs = run(*one)
-            return [outputs[number] for number in alone]
+            return [outputs[number] for number in unbatched]
 
         every = jax.vmap(chosen, in_axes=tuple(self.axes), out_axes=None, axis_size=self.size)
         try:
@@ -252,73 +272,68 @@ class MappedTrace(Trace):
                 "a result that depends on the example has one value for each"
             ) from None
 
-    def refuse_survivors(self):
-        if self.survivors:
+    def refuse_escaped(self):
+        if self.escaped_tensors:
             raise RuntimeError(
                 f"vmap: {self.name} leaves behind a tensor of one example: return it instead"
             )
 
-    def backward(self, gradients, residuals):
-        axes = [0] * len(gradients)
-        for flag, number in self.split.kept:
-            axes.append(self.split_axes[number] if flag else self.axes[number])
-        run = jax.vmap(self.split.backward, in_axes=tuple(axes), axis_size=self.size)
-        found = run(*gradients, *residuals)
+    def backward(self, cotangents, residuals):
+        axes = [0] * len(cotangents)
+        for is_output, number in self.partition.residuals:
+            axes.append(self.output_axes[number] if is_output else self.axes[number])
+        run = jax.vmap(self.partition.backward, in_axes=tuple(axes), axis_size=self.size)
+        return self.joined(run(*cotangents, *residuals), self.pullback.reached)
+
+    def joined(self, arrays, numbers) -> list:
+        """The gradients of captured tensors, by number, from those of the examples."""
+        dims = [self.dim_of(self.captured[number]) for number in numbers]
         return [
-            self.joined(array, self.dim_of(self.places[number]))
-            for array, number in zip(found, self.pullback.places, strict=True)
+            array.sum(0) if dim is None else jnp.moveaxis(array, 0, dim)
+            for array, dim in zip(arrays, dims, strict=True)
         ]
 
-    def joined(self, array, dim):
-        """The gradient of an input, from those of the examples."""
-        return array.sum(0) if dim is None else jnp.moveaxis(array, 0, dim)
-
-    def replayed(self, inputs, gradients=None, wanted=()):
+    def replayed(self, inputs, cotangents=None, wanted=()):
         count = len(inputs)
 
         def one(*arrays):
-            given = None if gradients is None else arrays[count:]
+            given = None if cotangents is None else arrays[count:]
             return replay(self, arrays[:count], given, wanted)
 
-        axes = [*self.axes[:count], *[0] * len(gradients or ())]
+        axes = [*self.axes[:count], *[0] * len(cotangents or ())]
         run = jax.vmap(one, in_axes=tuple(axes), axis_size=self.size)
-        found = run(*inputs, *(gradients or ()))
-        if gradients is None:
-            return found
-        return tuple(
-            [
-                self.joined(array, self.dim_of(self.places[number]))
-                for array, number in zip(found, wanted, strict=True)
-            ]
-        )
+        found = run(*inputs, *(cotangents or ()))
+        return found if cotangents is None else tuple(self.joined(found, wanted))
 
     def __call__(self, leaves, tensors):
         if any(map(is_moving, tensors)):
-            return self.moving(leaves, tensors)
+            return self.run_with_tangents(leaves, tensors)
         return super().__call__(leaves, tensors)
 
-    def moving(self, leaves, tensors):
-        """The results where a tensor has a tangent: that of the whole program is taken."""
-        if self.outcome.changes:
+    def run_with_tangents(self, leaves, tensors):
+        """Run it where a tensor has a tangent: JAX differentiates the whole call."""
+        if any(isinstance(effect, TensorEffect) for effect in self.output.effects):
             raise RuntimeError(
                 f"vmap: {self.name} writes to an argument, and is given a tensor with a tangent of "
                 "forward mode: return the new value instead"
             )
-        others = [wrap(jnp.asarray(source.array(leaves))) for source in self.others]
+        others = [wrap(jnp.asarray(source.array(leaves))) for source in self.other_inputs]
         given = [*tensors, *others]
-        program = Whole(self, [with_dual(current(tensor)._aval, False) for tensor in given])
+        program = BatchedCall(self, [with_dual(current(tensor)._aval, False) for tensor in given])
         made = apply(executor.prepare(program), given)
         made = [made] if program.single else list(made)
-        named = [made[value] if kind == "fresh" else value for kind, value in self.outcome.results]
-        return jax.tree.unflatten(self.outcome.structure, named)
+        results = [
+            made[value] if kind == "created" else value for kind, value in self.output.results
+        ]
+        return jax.tree.unflatten(self.output.structure, results)
 
-    def inline(self, leaves):
+    def run_inline(self, leaves):
         """Run it as a part of the trace that is under way."""
-        tensors = self.locate(leaves)
+        tensors = self.take_tensors(leaves)
         if any(map(is_moving, tensors)):
-            return self.moving(leaves, tensors)
+            return self.run_with_tangents(leaves, tensors)
         inputs = [current(tensor)._raw for tensor in tensors]
-        inputs += [source.array(leaves) for source in self.others]
-        arrays = self.plain(*inputs)
+        inputs += [source.array(leaves) for source in self.other_inputs]
+        arrays = self.uncompiled(*inputs)
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
-        return self.outcome.apply(arrays, tensors, nodes)
+        return self.output.apply(arrays, tensors, nodes)

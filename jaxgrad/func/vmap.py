@@ -1,9 +1,9 @@
 """`func.vmap`: a function of one example as a function of many.
 
-The function is traced once, for one example, as `jaxgrad.jit` traces (capture/scope.py): what it
-reads from outside is an input that all examples share. JAX maps what comes out, the forward program
-and the backward one, so a call is one node of the tape, and tensors from outside keep their
-gradients. Outside of a trace the mapped program is compiled and kept, as a compiled function's is.
+The function is traced once, for one example, as `jaxgrad.jit` traces (capture/scope.py): captured
+tensors are inputs that all examples share. JAX maps the forward and the backward program, so a call
+is one node of the tape, and gradients flow to captured tensors. Outside of a trace the program is
+compiled and kept, like that of a compiled function.
 """
 
 from __future__ import annotations
@@ -13,29 +13,33 @@ import functools
 import jax
 
 from .. import ops
-from ..capture.jit import Jitted
+from ..capture.jit import CompiledFunction
 from ..core import executor
+from ..core.tracebacks import api_boundary
 from ..tape import mode
 from ..tape.tensor import Tensor, current
-from .batched_program import MappedTrace
+from .batched_program import BatchedProgram
 
 RANDOMNESS = ("error", "different", "same")
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: int | None = None):
-    """The function that `func`, of one example, is of many, along a dimension of its arguments.
+    """Map `func`, a function of one example, over a dimension of its arguments.
 
-    in_dims: the dimension of each argument, None for one that all examples share: an int, or a tree
-    of them in the structure of the arguments. Arguments by name are shared. out_dims: where the
-    dimension is in each result, None for one that is the same for all. randomness: "error" where
-    `func` draws random numbers, "different" ones for each example, or the "same" for all.
-    chunk_size: so many examples at once.
+    in_dims: the mapped dimension of each argument, None for one that all examples share: an int, or
+    a tree of them in the structure of the arguments. Keyword arguments are shared.
+    out_dims: the position of the mapped dimension in each result, None for a result that does not
+    depend on the example.
+    randomness: for a `func` that draws random numbers: "error", or whether examples get "different"
+    ones or the "same".
+    chunk_size: how many examples are computed at once; all by default.
 
-    Tensors that `func` reaches by itself are shared, and have gradients; a pass inside of it, by
-    `autograd.grad` or `backward`, is that of one example. Raises ValueError for dimensions that are
-    not there or of unequal sizes, and for None where a result depends on the example; RuntimeError
-    for random numbers under "error", for a result that is no tensor, and for a write to a tensor
-    that is shared.
+    Captured tensors are shared, and gradients flow to them. A pass inside of `func`, by
+    `autograd.grad` or `backward`, is that of one example.
+
+    Raises ValueError for dimensions that do not exist or have different sizes, for a result that is
+    no tensor, and for an `out_dims` of None where a result depends on the example; RuntimeError for
+    random numbers under "error" and for a write to a shared tensor.
 
     >>> jaxgrad.func.vmap(jaxgrad.dot)(jaxgrad.ones(3, 2), jaxgrad.tensor([[1.0, 2.0]] * 3))
     tensor([3., 3., 3.])
@@ -47,9 +51,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
         )
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    mapped = functools.cache(lambda dims: Mapped(func, dims, out_dims, randomness))
+    mapped = functools.cache(lambda dims: BatchedFunction(func, dims, out_dims, randomness))
 
     @functools.wraps(func, updated=())
+    @api_boundary
     def call(*args, **kwargs):
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
         dims = _dims(func, in_dims, args, kwargs, leaves)
@@ -71,7 +76,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
 
 
 def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
-    """For each leaf of the arguments the dimension along which it is mapped, or None."""
+    """The mapped dimension of each leaf of the arguments, or None."""
     if not isinstance(in_dims, int | tuple | list):
         raise ValueError(
             f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int "
@@ -98,7 +103,7 @@ def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
 
 
 def _spread(dims, args) -> list:
-    """The dimensions of all leaves, given those of trees of them."""
+    """The dimension of each leaf, from a prefix tree of dimensions."""
     if dims is None or isinstance(dims, int):
         return [dims] * len(jax.tree.leaves(args, is_leaf=_is_tensor))
     if isinstance(dims, dict):
@@ -142,7 +147,7 @@ def _size(leaves, dims) -> int:
 
 
 def _laid_out(func, results, out_dims):
-    """Results, whose first dimension counts examples, with that dimension where it is wanted."""
+    """Results with the mapped dimension, which comes first, moved to its position in `out_dims`."""
     leaves, structure = jax.tree.flatten(results, is_leaf=_is_tensor)
     dims = _out_dims(func, out_dims, results)
     return jax.tree.unflatten(structure, map(_placed, leaves, dims))
@@ -155,7 +160,7 @@ def _placed(leaf, dim):
 
 
 def _out_dims(func, out_dims, results) -> list[int | None]:
-    """For each result where its dimension for examples is to be."""
+    """The position of the mapped dimension in each result, or None."""
     count = len(jax.tree.leaves(results, is_leaf=_is_tensor))
     if out_dims is None or isinstance(out_dims, int):
         return [out_dims] * count
@@ -188,8 +193,8 @@ def _is_tensor(value) -> bool:
     return isinstance(value, Tensor)
 
 
-class Mapped(Jitted):
-    """A function of many examples; `dims`: for each leaf of its arguments the dimension."""
+class BatchedFunction(CompiledFunction):
+    """A function of many examples. dims: the mapped dimension of each leaf of its arguments."""
 
     def __init__(self, function, dims, out_dims, randomness):
         super().__init__(function, (), ())
@@ -207,7 +212,7 @@ class Mapped(Jitted):
         return super().__call__(*args, **kwargs)
 
     def uncompiled(self, leaves, structure):
-        return MappedTrace(self, leaves, structure, is_inline=True).inline(leaves)
+        return BatchedProgram(self, leaves, structure, is_inline=True).run_inline(leaves)
 
-    def new_trace(self, leaves, structure, varying):
-        return MappedTrace(self, leaves, structure)
+    def new_program(self, leaves, structure, varying):
+        return BatchedProgram(self, leaves, structure)

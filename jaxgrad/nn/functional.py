@@ -294,18 +294,18 @@ def _implicit_dim(name, input, stacklevel):
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def _reduction(reduction, size_average=None, reduce=None):
+def _reduction(reduction, size_average=None, reduce=None, stacklevel=3):
     """Return the number of a reduction; `size_average` and `reduce` are its deprecated spelling."""
     if size_average is not None or reduce is not None:
         reduction = _deprecated_reduction(size_average is not False, reduce is not False)
         warnings.warn(
             "size_average and reduce args will be deprecated, "
             f"please use reduction='{reduction}' instead.",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     if reduction not in _REDUCTIONS:
         known = ", ".join(map(repr, _REDUCTIONS))
-        raise ValueError(f"{reduction} is not a valid value for reduction: it is one of {known}")
+        raise ValueError(f"{reduction} is not a valid value for reduction: choose one of {known}")
     return _REDUCTIONS[reduction]
 
 

@@ -24,6 +24,7 @@ import jax
 from .. import rules
 from ..core import primitive, shape_check
 from ..core.primitive import Overloads, Primitive
+from ..core.tracebacks import api_boundary
 from ..table import Table, TableError
 from ..table import load as load_table
 from .dispatch import operator
@@ -96,9 +97,10 @@ class Library:
         return found
 
     def primitives(self, name: str) -> list[Primitive]:
-        """The overloads of an operator, in the order in which a call tries them: those with more
-        tensors first, since a tensor may stand for a number too. Raises TableError where an entry
-        is wrong.
+        """The overloads of an operator in the order in which a call tries them.
+
+        Overloads with more tensors come first, since a tensor may also be passed for a number.
+        Raises TableError if an entry has a mistake.
         """
         rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
         return [Primitive(rule, self.value_function(rule), self) for rule in rules]
@@ -194,6 +196,7 @@ def _shipped() -> Library:
     return Library(load_table(path, functions=frozenset(functions)), functions, pointwise=names)
 
 
+@api_boundary
 def load(path, namespace: str = "my", functions=None) -> Namespace:
     """Load a table of your own: its operators become `jaxgrad.ops.<namespace>.<name>`.
 

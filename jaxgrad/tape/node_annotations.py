@@ -11,10 +11,10 @@ import functools
 import threading
 from typing import Any, NamedTuple
 
-from . import interception, mode, version_counter
+from . import interception, version_counter
 from .mode import switch, with_grad
 from .node import FREED, SECOND_TIME, Node, ProgramNode
-from .tensor import Tensor, wrap
+from .tensor import Tensor, held, wrap
 
 _lock = threading.Lock()
 
@@ -48,12 +48,6 @@ def unobserve(observer):
     with _lock:
         observers = tuple(each for each in observers if each != observer)
     interception.release("annotations")
-
-
-def settings() -> tuple | None:
-    """What of it decides what a program that is traced here and now does; None if nothing does."""
-    pair, strict, casting = packing.get(), version_counter.strict.get(), mode.casting.get()
-    return (pair, strict, casting) if pair or strict or casting else None
 
 
 class Pair(NamedTuple):
@@ -102,7 +96,7 @@ class Packed(NamedTuple):
 
 def pack(pair: Pair, tensor: Tensor) -> Packed:
     """A tensor, which nobody else has, through a pack hook."""
-    array = tensor._raw
+    array = held(tensor)
     before = switch(with_grad(False))
     try:
         value = pair.pack(tensor)

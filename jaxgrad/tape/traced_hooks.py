@@ -1,9 +1,8 @@
-"""Hooks and compiled functions: those that were there when a function was traced are part of its
-program.
+"""Hooks and traced functions: the hooks present when a function is traced are part of its program.
 
-Inside, the hooks of a tensor from outside are those that it had, and those that are registered
-inside, which are gone afterwards. What a pass reaches beyond such tensors is noted with its hooks,
-so that a later change is seen and the function traced anew.
+Inside, a captured tensor has the hooks that it had outside, and those that the function registers,
+which are removed afterwards. `OuterNodes` records the hooks of nodes that a pass reaches beyond the
+captured tensors, so that a later change of them is noticed.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from .node import AccumulateGrad, Extras, Node, next_sequence_number
 from .tensor import LeafState, Tensor, current
 from .traversal import nodes_from
 
-# what the function that is being traced around this place meets from outside
-outside = contextvars.ContextVar("jaxgrad.outside", default=None)
+# the OuterNodes of the function that is being traced in this context
+outer_nodes = contextvars.ContextVar("jaxgrad.outer_nodes", default=None)
 
 
-class Within(Hooks):
-    """The hooks of a tensor from outside: its own, and then those registered inside."""
+class ScopedHooks(Hooks):
+    """The hooks of a captured tensor: those from outside, then those registered inside."""
 
     __slots__ = ("outer",)
 
@@ -46,9 +45,9 @@ class Within(Hooks):
         return len(self.outer) + super().__len__()
 
 
-def lists_of(tensor: Tensor) -> tuple[Hooks | None, ...]:
-    """The hooks of a tensor, () where it never had any: those of its gradient, and of a leaf those
-    for what was accumulated, its node's pre-hooks and post-hooks.
+def hook_lists(tensor: Tensor) -> tuple[Hooks | None, ...]:
+    """The lists of a tensor's hooks, () where it never had any: the hooks of its gradient; for a
+    leaf also those run after accumulation, and its node's pre-hooks and post-hooks.
     """
     node, state = current(tensor)._node, tensor._leaf
     if isinstance(node, Node):
@@ -56,38 +55,36 @@ def lists_of(tensor: Tensor) -> tuple[Hooks | None, ...]:
         return () if hooks is None else (hooks,)
     if type(state) is not LeafState:
         return ()
-    return state.hooks, state.post_hooks, *_of_node(state.node())
+    return state.hooks, state.post_hooks, *_own_hook_lists(state.node())
 
 
-def _of_node(node):
+def _own_hook_lists(node):
     extras = node and node.extras
     return (extras.pre_hooks, extras.post_hooks) if extras else ()
 
 
-def numbers_of(tensor: Tensor) -> tuple[tuple[int, ...], ...]:
-    """What tells the hooks of a tensor from others; () where it has none."""
-    return _numbers(lists_of(tensor))
+def hook_ids(tensor: Tensor) -> tuple[tuple[int, ...], ...]:
+    """The ids of a tensor's hooks, list by list; () where it has none."""
+    return _ids(hook_lists(tensor))
 
 
-def kept_weakly(tensor: Tensor) -> list[tuple]:
-    """The lists of a tensor's hooks that are not empty, which are not kept, and their numbers."""
-    return [(weakref.ref(hooks), tuple(hooks)) for hooks in lists_of(tensor) if hooks]
+def weak_hook_lists(tensor: Tensor) -> list[tuple]:
+    """Weak references to the lists of a tensor's hooks that are not empty, and the ids in them."""
+    return [(weakref.ref(hooks), frozenset(hooks)) for hooks in hook_lists(tensor) if hooks]
 
 
-def _numbers(lists):
+def _ids(lists):
     return tuple([tuple(hooks or ()) for hooks in lists]) if any(lists) else ()
 
 
-def _numbers_at(place):
-    """Those of a leaf, or of a node with those of the tensors that came out of it."""
-    if isinstance(place, Tensor):
-        return numbers_of(place)
-    hooks = (place.extras and place.extras.tensor_hooks) or {}
-    return _numbers([*map(hooks.get, sorted(hooks)), *_of_node(place)])
+def node_hook_ids(node: Node) -> tuple[tuple[int, ...], ...]:
+    """The ids of a node's hooks and of those of the tensors that came out of it."""
+    hooks = (node.extras and node.extras.tensor_hooks) or {}
+    return _ids([*map(hooks.get, sorted(hooks)), *_own_hook_lists(node)])
 
 
-class Lists:
-    """The hooks of a tensor while a function that it is from outside of is being traced."""
+class HookSnapshot:
+    """The hooks of a tensor when tracing captured it."""
 
     def __init__(self, tensor: Tensor):
         node, state = tensor._node, tensor._leaf
@@ -98,28 +95,27 @@ class Lists:
         self.hooks = self.state and (self.state.hooks, self.state.post_hooks)
         self.extras = self.node and self.node.extras
         self.values = self.extras and [getattr(self.extras, name) for name in Extras.__slots__]
-        self.within: list[Within] = []
+        self.scoped: list[ScopedHooks] = []
 
-    def enter(self, tensor: Tensor):
-        """Have hooks that are registered from now on hold inside alone."""
+    def enter_scope(self, tensor: Tensor):
+        """Limit the hooks that are registered from now on to the trace."""
         if self.state is not None:
-            self.state.hooks, self.state.post_hooks = map(self.share, self.hooks)
+            self.state.hooks, self.state.post_hooks = map(self.scoped_copy, self.hooks)
         if self.extras is None:
             return
         if tensor._node is self.node:
             hooks = self.extras.tensor_hooks or {}
-            self.extras.tensor_hooks = {number: self.share(hooks[number]) for number in hooks}
-        self.extras.pre_hooks = self.share(self.extras.pre_hooks)
-        self.extras.post_hooks = self.share(self.extras.post_hooks)
+            self.extras.tensor_hooks = {nr: self.scoped_copy(hooks[nr]) for nr in hooks}
+        self.extras.pre_hooks = self.scoped_copy(self.extras.pre_hooks)
+        self.extras.post_hooks = self.scoped_copy(self.extras.post_hooks)
 
-    def share(self, hooks):
+    def scoped_copy(self, hooks):
         if hooks is not None:
-            hooks = Within(hooks)
-            self.within.append(hooks)
+            hooks = ScopedHooks(hooks)
+            self.scoped.append(hooks)
         return hooks
 
-    def leave(self):
-        """Have the hooks be what they were."""
+    def restore(self):
         if self.state is not None:
             self.state.hooks, self.state.post_hooks = self.hooks
         if self.node is not None:
@@ -129,40 +125,33 @@ class Lists:
                 setattr(self.extras, name, value)
 
     def mute(self):
-        """Have only those that were registered inside be called."""
-        for hooks in self.within:
+        """Call only the hooks that were registered inside."""
+        for hooks in self.scoped:
             hooks.outer = Hooks()
 
 
-class Outside:
-    """What a function that is being traced meets from outside.
+class OuterNodes:
+    """The nodes from outside that passes inside a traced function can reach.
 
-    `met`: nodes by their `id`, and what hooks they had; `is_run`: whether a pass runs one of them.
+    `hook_ids`: by id a weak reference to each node and the ids of its hooks; `is_run`: whether a
+    pass runs one of them.
     """
 
     def __init__(self):
-        self.begun, self.met, self.is_run = next_sequence_number(), {}, False
+        self.begun, self.hook_ids, self.is_run = next_sequence_number(), {}, False
 
-    def note(self, roots, runs):
-        """Note what a pass can reach that is not of this trace; `runs(node)`: if it runs it."""
+    def record(self, roots, runs):
+        """Record the outer nodes that a pass can reach. `runs(node)`: whether it runs a node."""
         for node in nodes_from([node for node, _ in roots]):
             if node.sequence < self.begun and type(node) is not AccumulateGrad:
-                self.met[id(node)] = weakref.ref(node), _numbers_at(node)
+                self.hook_ids[id(node)] = weakref.ref(node), node_hook_ids(node)
                 self.is_run = self.is_run or runs(node)
 
     @contextmanager
-    def meeting(self):
-        """Note what the passes within come to."""
-        token = outside.set(self)
+    def recording(self):
+        """Record for the passes that run inside of the block."""
+        token = outer_nodes.set(self)
         try:
             yield
         finally:
-            outside.reset(token)
-
-    def has_changed(self) -> bool:
-        """Whether hooks of what was met have been added or taken away."""
-        for place, before in self.met.values():
-            alive = place()
-            if alive is not None and _numbers_at(alive) != before:
-                return True
-        return False
+            outer_nodes.reset(token)

@@ -1,11 +1,10 @@
-"""Less memory for more time: parts of a function that are computed again in the backward pass, as
-torch.utils.checkpoint.
+"""Activation checkpointing, as torch.utils.checkpoint: less memory for more time.
 
-Nodes recorded inside of a checkpointed call keep no arrays. When a backward pass comes to one, the
-function runs again, with the random numbers, grad mode and default dtype of its first run, and with
-the values that its arguments and the tensors that it reaches had then, be they overwritten since.
-Under `jaxgrad.jit` that run comes after the gradients have arrived and is kept apart from the first
-(`jax.lax.optimization_barrier`), so that XLA does not make one of the two.
+Nodes recorded inside of a checkpointed call save no arrays. When a backward pass reaches one, the
+function is recomputed, with the random numbers, grad mode and default dtype of its first run, and
+with the values that its arguments and the tensors that it reaches had then, even if they have been
+overwritten since. Under `jaxgrad.jit` the recomputation depends on the gradients
+(utils/delayed_recompute.py), so that XLA does not merge it with the first run.
 """
 
 from __future__ import annotations
@@ -19,18 +18,19 @@ from typing import NamedTuple
 import jax
 
 from ..core.dtypes import dtype
+from ..core.tracebacks import api_boundary
 from ..frontend.generator import get_rng_state, set_rng_state
 from ..tape import dual_level
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor, is_moving
 from . import checkpoint_traced
-from .checkpoint_frame import Frame, group, tensors_in
+from .checkpoint_frame import CheckpointedCall, group, tensors_in
 from .checkpoint_reentrant import CheckpointFunction as CheckpointFunction
 from .checkpoint_reentrant import check_backward_validity as check_backward_validity
 from .checkpoint_reentrant import detach_variable as detach_variable
 from .checkpoint_selective import SAC_IGNORED_OPS as SAC_IGNORED_OPS
 from .checkpoint_selective import CheckpointPolicy as CheckpointPolicy
-from .checkpoint_selective import OfJax
+from .checkpoint_selective import JaxPolicy
 from .checkpoint_selective import SelectiveCheckpointContext as SelectiveCheckpointContext
 from .checkpoint_selective import (
     create_selective_checkpoint_contexts as create_selective_checkpoint_contexts,
@@ -57,14 +57,16 @@ __all__ = [
     "set_device_states",
 ]
 
-# what set_checkpoint_early_stop and set_checkpoint_debug_enabled say, None for what a call says
+# set by set_checkpoint_early_stop and set_checkpoint_debug_enabled; None: what the call says
 _early_stop = _debug = None
 
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool):
-    """Whether the calls inside stop computing again once they have all that is needed, whatever
-    their `early_stop` says. What counts is where the function first runs.
+    """A context manager that overrides `early_stop` of the checkpointed calls inside.
+
+    enable: whether a recomputation ends once every needed tensor is saved. What counts is the
+    context of the first run.
 
     >>> with jaxgrad.utils.checkpoint.set_checkpoint_early_stop(False):
     ...     pass
@@ -79,8 +81,9 @@ def set_checkpoint_early_stop(enable: bool):
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None):
-    """Whether a CheckpointError lists the operators of both runs, whatever `debug` says of the
-    calls inside; None for what it says.
+    """A context manager that overrides `debug` of the checkpointed calls inside.
+
+    enabled: whether a CheckpointError lists the operators of both runs; None: what the call says.
 
     >>> with jaxgrad.utils.checkpoint.set_checkpoint_debug_enabled(True):
     ...     pass
@@ -94,7 +97,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None):
 
 
 def noop_context_fn():
-    """Two contexts that do nothing: what a call and its recomputation run in by default.
+    """Two context managers that do nothing: the default contexts of a call and its recomputation.
 
     >>> len(jaxgrad.utils.checkpoint.noop_context_fn())
     2
@@ -103,7 +106,7 @@ def noop_context_fn():
 
 
 class Options(NamedTuple):
-    """How a function is to run again."""
+    """How a function is recomputed."""
 
     preserve_rng_state: bool
     early_stop: bool
@@ -113,7 +116,7 @@ class Options(NamedTuple):
 
 
 class Metadata(NamedTuple):
-    """What is compared of what is saved: quick to make, as that is done for every array."""
+    """What is compared of a saved tensor. It is created for every saved array, so it is cheap."""
 
     shape: tuple
     dtype: dtype
@@ -130,7 +133,7 @@ class Metadata(NamedTuple):
         return f"{self.dtype}{list(self.shape)}{place}"
 
 
-# what must be the same of what is saved, by the name of the check
+# by the name of a determinism check, what it compares of a saved tensor
 CHECKS = {"default": Metadata.of, "none": lambda tensor: None}
 
 UNSAID = (
@@ -139,6 +142,7 @@ UNSAID = (
 )
 
 
+@api_boundary
 def checkpoint(
     function,
     *args,
@@ -150,32 +154,32 @@ def checkpoint(
     policy: Callable | None = None,
     **kwargs,
 ):
-    """`function(*args, **kwargs)`, of which the backward pass keeps the arguments alone: what else
-    it needs, the function computes again.
+    """Call `function(*args, **kwargs)` and save only its arguments for the backward pass, which
+    recomputes the rest.
 
-    Arguments and results are anything; tensors may stand in lists, tuples and dicts. The gradient
-    is that of the values that were there at the call, also where an argument, or a tensor that the
-    function reaches by closure, attribute or global, is written to afterwards; what the second run
-    itself writes to such tensors is undone. Only where two tensors of one memory are in use and the
-    function writes to one of them does the backward pass raise CheckpointError. In forward mode
-    all is kept. Inside of `cond`, `scan` and the like, in a trace, the call is one of
-    `jax.checkpoint`, and of the options `policy` alone counts.
-
-    use_reentrant: False to record the function as it is, which works with `autograd.grad`, keyword
-    arguments, nesting and derivatives of any order; True for one node that runs `function` without
-    grad mode and calls `backward()` inside of the pass: only tensors given by position get a
-    gradient from it, and `autograd.grad`, `inputs=` and second derivatives raise RuntimeError.
-    None warns and means True.
-    context_fn: gives two context managers, for the first run and for those after.
-    determinism_check: "default" to compare shapes, dtypes and devices, "none" for nothing.
+    function: takes and returns anything; tensors may be in lists, tuples and dicts.
+    use_reentrant: False records the function as it is; this works with `autograd.grad`, keyword
+    arguments, nesting and derivatives of any order. True makes one node, which runs `function`
+    without grad mode and calls `backward()` inside of the pass: only tensors passed by position get
+    a gradient, and `autograd.grad`, `inputs=` and second derivatives raise RuntimeError. None warns
+    and means True.
+    context_fn: returns two context managers, for the first run and for recomputations.
+    determinism_check: "default" compares shapes, dtypes and devices of the saved tensors, "none"
+    compares nothing.
     debug: whether an error lists the operators of both runs.
-    early_stop: whether a run ends once all that is needed is there.
-    policy: (not PyTorch's) one of `jax.checkpoint_policies`: the results of operators that it would
-    keep are kept; with use_reentrant=False, and in the place of `context_fn`.
-    preserve_rng_state: (True) whether the function draws the same random numbers again.
+    early_stop: whether a recomputation ends once every needed tensor is saved.
+    policy: (not in PyTorch) one of `jax.checkpoint_policies`: results of operators that it saves
+    are saved; needs use_reentrant=False, and replaces `context_fn`.
+    preserve_rng_state: (True) whether a recomputation draws the same random numbers.
 
-    Raises ValueError for options that do not go together, and in the backward pass CheckpointError
-    where the function, run again, saves other tensors than before.
+    The gradient is that of the values at the call, even if an argument, or a tensor that the
+    function reaches by closure, attribute or global, is written to afterwards. What a recomputation
+    writes to such tensors is undone. In forward mode everything is saved. Inside of `cond`, `scan`
+    and the like, in a trace, the call becomes one of `jax.checkpoint`, which uses `policy` only.
+
+    Raises ValueError for options that exclude each other. The backward pass raises CheckpointError
+    where the recomputation saves other tensors than the first run, and where two tensors that share
+    memory were in use and the function wrote to one of them.
 
     >>> x = jaxgrad.tensor([0.5, 1.0], requires_grad=True)
     >>> y = jaxgrad.utils.checkpoint.checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False)
@@ -208,18 +212,21 @@ def checkpoint(
         return function(*args, **kwargs)
     shown = CHECKS[determinism_check]
     options = Options(preserve, early_stop, debug, shown, recompute_context)
-    return Frame(function, args, kwargs, options).run(args, kwargs, forward_context)
+    call = CheckpointedCall(function, args, kwargs, options)
+    return call.run(args, kwargs, forward_context)
 
 
 def _is_moving(values) -> bool:
-    """Whether this is forward mode: a run after its level has ended would save something else."""
+    """Whether forward mode is in use: recomputed after its level has ended, the function would save
+    other tensors.
+    """
     return bool(dual_level.entered.get()) or any(map(is_moving, tensors_in(values)))
 
 
 def _contexts_of(policy, context_fn):
     if context_fn is not noop_context_fn:
         raise ValueError("policy= and context_fn= both say what is kept: give one of them")
-    return OfJax(policy).contexts
+    return JaxPolicy(policy).contexts
 
 
 def _refuse_options(kwargs, unsupported):
@@ -231,12 +238,18 @@ def _refuse_options(kwargs, unsupported):
         )
 
 
+@api_boundary
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
-    """`functions` called one after another, in as many checkpointed segments, of which the last is
-    not checkpointed. Chains of n functions need least memory with about sqrt(n) segments.
+    """Call functions one after another, in checkpointed segments; the last one is not checkpointed.
 
-    functions: a list, or a module with children; preserve_rng_state: as of `checkpoint`. Raises
-    ValueError for other keywords.
+    A chain of n functions needs least memory with about sqrt(n) segments.
+
+    functions: a list of functions, or a module with children.
+    segments: the number of segments.
+    input: the argument of the first function.
+    use_reentrant, preserve_rng_state: as for `checkpoint`.
+
+    Raises ValueError for other keywords.
 
     >>> x = jaxgrad.tensor(0.5, requires_grad=True)
     >>> sequential = jaxgrad.utils.checkpoint.checkpoint_sequential
@@ -268,14 +281,14 @@ def _in_order(functions, input):
     return input
 
 
-# passes that belong together
+# ---- groups of passes
 
 
 class GraphExecGroup:
-    """Backward passes inside of it compute a checkpointed call again once in all, not once each.
+    """A context manager in which several backward passes share one recomputation of a call.
 
-    No two of them may need the same of what was saved. It has no meaning for `use_reentrant=True`.
-    Raises RuntimeError for one inside another.
+    No two of the passes may need the same saved tensor. It has no effect with `use_reentrant=True`.
+    Raises RuntimeError inside of another group.
 
     >>> x = jaxgrad.tensor(0.5, requires_grad=True)
     >>> f = lambda x: (x.sin(), x.exp())
@@ -304,15 +317,15 @@ class GraphExecGroup:
 
 
 class _Key:
-    """What a group's recomputed values are kept by, until it is left."""
+    """The key of a group's recomputed tensors, which are dropped with it."""
 
 
-# devices
+# ---- devices
 
 
 class DefaultDeviceType:
-    """The device type whose random state would be kept where no argument says another. Kept for
-    PyTorch's code: here one generator serves all devices.
+    """The device type whose random state is preserved where no argument tells it. It exists for
+    PyTorch's code: one generator serves all devices here.
 
     >>> jaxgrad.utils.checkpoint.DefaultDeviceType.set_device_type("cuda")
     >>> jaxgrad.utils.checkpoint.DefaultDeviceType.get_device_type()
@@ -323,12 +336,12 @@ class DefaultDeviceType:
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
-        """Set it."""
+        """Set the default device type."""
         DefaultDeviceType._default_device_type = device
 
     @staticmethod
     def get_device_type() -> str:
-        """What was set, else the type of JAX's default device."""
+        """The device type that was set, by default that of JAX's default device."""
         if DefaultDeviceType._default_device_type is None:
             found = jax.default_backend()
             DefaultDeviceType._default_device_type = {"gpu": "cuda"}.get(found, found)
@@ -336,8 +349,8 @@ class DefaultDeviceType:
 
 
 def get_device_states(*args) -> tuple[list[int], list[Tensor]]:
-    """The indices of the devices, but the CPU, that tensors among the arguments are on, and for
-    each the random state: that of the default generator, which serves all of them.
+    """The indices of the devices, other than the CPU, of the tensors in the arguments, and for each
+    the random state: that of the default generator, which serves all of them.
 
     >>> jaxgrad.utils.checkpoint.get_device_states(jaxgrad.ones(2))
     ([], [])
@@ -348,7 +361,7 @@ def get_device_states(*args) -> tuple[list[int], list[Tensor]]:
 
 
 def set_device_states(devices, states, *, device_type: str | None = None) -> None:
-    """Give the default generator the states that `get_device_states` gave.
+    """Set the default generator to the states that `get_device_states` returned.
 
     >>> jaxgrad.utils.checkpoint.set_device_states([], [])
     """

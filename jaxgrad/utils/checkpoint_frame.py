@@ -1,8 +1,9 @@
-"""The calls of checkpointed functions: what each keeps to run again, and how that is done.
+"""Calls of checkpointed functions: what a call keeps, and how the function is recomputed.
 
-What nodes save inside of such a call goes through a pair of hooks (tape/node_annotations.py): in
-the place of each array they keep a `Holder`. When a backward pass first needs one, the function
-runs again, and what is saved then is taken in order. It is kept for that pass, until it is needed.
+Nodes recorded inside of such a call save their arrays through a pair of saved-tensor hooks
+(tape/node_annotations.py), and so keep a `SavedSlot` in place of each. When a backward pass first
+unpacks a slot, the function runs again, and the arrays saved then fill the slots in order. They are
+kept for that pass, until each is used.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import jax
 
 from ..autograd._engine import graph_task
 from ..autograd._engine.saved_tensor_hooks import saved_tensors_hooks
-from ..autograd._function.saved_variables import Saved
+from ..autograd._function.saved_variables import SavedVariable
 from ..core import dtypes, executor
 from ..ops import autocast
 from ..tape import mode, node_annotations
@@ -24,16 +25,16 @@ from ..tape.mode import RECORD, Draws
 from ..tape.node import AccumulateGrad, Node, next_sequence_number
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import Tensor
-from .checkpoint_state import CheckpointError, Outside, mapped, once, tensors_in, version_of
-from .delayed_recompute import late
+from .checkpoint_state import CheckpointError, OuterState, mapped, once, tensors_in, version_of
+from .delayed_recompute import after_gradients
 
-# the call around this place, and whether it is its first run
+# the call that is running in this context, and its recomputation, None for the first run
 around = contextvars.ContextVar("jaxgrad.checkpoint", default=None)
 
-# whether what is unpacked is an argument of a call inside, which may need it again
+# whether an argument of an inner call is being unpacked, which may be needed again
 of_argument = contextvars.ContextVar("jaxgrad.checkpoint_argument", default=False)
 
-# the GraphExecGroup that is entered here and now
+# the GraphExecGroup that is entered in this context
 group = contextvars.ContextVar("jaxgrad.checkpoint_group", default=None)
 
 TIP = (
@@ -42,33 +43,37 @@ TIP = (
 )
 
 
-class Stop(BaseException):
-    """Ends a run once all that is needed has been saved."""
+class StopRecomputation(BaseException):
+    """Ends a recomputation once every needed tensor has been saved."""
 
 
-class Holder:
-    """What a node keeps in the place of an array that it saved."""
+class SavedSlot:
+    """Stands in a node for an array that it saved."""
 
-    __slots__ = ("__weakref__", "frame", "number")
+    __slots__ = ("__weakref__", "call", "number")
 
-    def __init__(self, frame: Frame, number: int):
-        self.frame, self.number = frame, number
+    def __init__(self, call: CheckpointedCall, number: int):
+        self.call, self.number = call, number
 
 
-class Again:
-    """A run of a function once more: what it has saved so far, by number."""
+class Recomputation:
+    """A further run of a function.
+
+    `count`: how many tensors it has saved; `found`: by number those that are needed; `shown`: what
+    is compared of each; `names`: the nodes that saved them; `log`: with `debug`, the operators.
+    """
 
     def __init__(self):
         self.count, self.found, self.shown, self.names, self.log = 0, {}, {}, [], []
 
 
-class Frame:
+class CheckpointedCall:
     """One call of a checkpointed function.
 
-    `holders`: weak references to what its nodes keep, in order; `shown`: what was saved there;
-    `names`: by whom; `recomputed`: for each pass, or group of passes, what was saved anew and is
-    not used yet; `gradients`: those that have arrived at its results, in a trace; `log`: for
-    `debug` the operators.
+    `slots`: weak references to the slots in its nodes, in order; `shown`: what is compared of the
+    tensors saved there; `names`: the nodes that saved them; `recomputed`: for each pass, or group
+    of passes, the recomputed tensors that are not used yet; `gradients`: in a trace, those that
+    have arrived at the outputs; `log`: with `debug`, the operators.
     """
 
     def __init__(self, function, args, kwargs, options):
@@ -78,20 +83,20 @@ class Frame:
         self.dtype, self.off = dtypes.get_default_dtype(), mode.off.get()
         self.casting = mode.casting.get()
         arguments = list(tensors_in((args, kwargs)))
-        self.arguments = mapped((args, kwargs), once(self.kept))
-        self.outside = Outside(function, arguments)
-        self.holders, self.shown, self.names, self.log = [], [], [], []
+        self.arguments = mapped((args, kwargs), once(self.saved))
+        self.outer = OuterState(function, arguments)
+        self.slots, self.shown, self.names, self.log = [], [], [], []
         self.recomputed, self.gradients = weakref.WeakKeyDictionary(), []
         self.completed = False
 
-    def kept(self, tensor: Tensor) -> Saved:
-        """An argument as it is now, through the hooks around the call."""
-        saved, pair = Saved(tensor), node_annotations.packing.get()
+    def saved(self, tensor: Tensor) -> SavedVariable:
+        """An argument as it is now, packed by the saved-tensor hooks around the call."""
+        saved, pair = SavedVariable(tensor), node_annotations.packing.get()
         if pair is not None:
             saved.pack(pair)
         if pair == PAIR.pair:
-            frame, again = around.get()
-            frame.name("checkpoint", again)
+            call, recomputation = around.get()
+            call.name_saved("checkpoint", recomputation)
         saved.source = None
         return saved
 
@@ -106,21 +111,21 @@ class Frame:
         if not self.completed:
             raise RuntimeError(SUPPRESSED)
         outputs = list(tensors_in(result))
-        self.outside.add(outputs, begun, arguments)
-        self.outside.refuse_overlaps(arguments, versions)
+        self.outer.add_leaves(outputs, begun, arguments)
+        self.outer.refuse_overlaps(arguments, versions)
         if self.traced:
-            self.listen(outputs, begun)
+            self.watch_gradients(outputs, begun)
         return result
 
     @contextmanager
-    def entered(self, draws, again=None):
-        """Have what is saved inside come to this call."""
-        here = self, again
+    def entered(self, draws, recomputation=None):
+        """Pack the tensors that nodes save inside of the block into slots of this call."""
+        here = self, recomputation
         token = around.set(here)
 
         def observer(node):
             if around.get() is here:
-                self.note_node(node, again)
+                self.observe_node(node, recomputation)
 
         node_annotations.observe(observer)
         try:
@@ -130,83 +135,85 @@ class Frame:
             node_annotations.unobserve(observer)
             around.reset(token)
 
-    def note_node(self, node, again: Again | None):
+    def observe_node(self, node, recomputation: Recomputation | None):
         if self.options.debug:
             shapes = ", ".join(map(str, node.outputs()))
-            log = self.log if again is None else again.log
+            log = self.log if recomputation is None else recomputation.log
             log.append(f"{node.name()} {shapes} at {place_of_caller()}")
-        self.name(node.name(), again)
+        self.name_saved(node.name(), recomputation)
 
-    def name(self, name: str, again: Again | None):
-        """Note who has saved what was saved last. Ends a run that has all that is needed."""
-        names = self.names if again is None else again.names
-        count = len(self.holders) if again is None else again.count
+    def name_saved(self, name: str, recomputation: Recomputation | None):
+        """Record which node saved the last tensors. Ends a recomputation that is complete."""
+        names = self.names if recomputation is None else recomputation.names
+        count = len(self.slots) if recomputation is None else recomputation.count
         names += [name] * (count - len(names))
-        if again is not None and self.options.early_stop and count == len(self.holders):
-            raise Stop
+        is_complete = count == len(self.slots)
+        if recomputation is not None and self.options.early_stop and is_complete:
+            raise StopRecomputation
 
-    def pack(self, tensor: Tensor, again: Again | None):
-        if not self.concerns(tensor):
+    def pack(self, tensor: Tensor, recomputation: Recomputation | None):
+        if not self.is_own(tensor):
             return tensor
-        if again is not None:
-            return self.pack_again(tensor, again)
-        holder = Holder(self, len(self.holders))
-        self.holders.append(weakref.ref(holder))
+        if recomputation is not None:
+            return self.pack_again(tensor, recomputation)
+        slot = SavedSlot(self, len(self.slots))
+        self.slots.append(weakref.ref(slot))
         self.shown.append(self.options.shown(tensor))
-        return holder
+        return slot
 
-    def concerns(self, tensor) -> bool:
-        """Whether what is saved is of this trace: not of one within, whose values end with it."""
+    def is_own(self, tensor) -> bool:
+        """Whether a tensor belongs to the trace of this call, not to an inner one that ends first.
+        """
         inner = not self.traced and isinstance(tensor._raw, jax.core.Tracer)
         return mode.scope.get() is self.scope and not inner
 
-    def listen(self, outputs, begun):
-        """Note the gradients that arrive at the results: in a trace the run again must come after
-        them, or its values would be there from the beginning.
+    def watch_gradients(self, outputs, begun):
+        """Record the gradients that arrive at the outputs: in a trace the recomputation must depend
+        on them, or XLA could run it before the backward pass.
         """
         nodes = {id(each._node): each._node for each in outputs if isinstance(each._node, Node)}
         for node in nodes.values():
             if node.sequence > begun and type(node) is not AccumulateGrad:
-                node.register_prehook(self.note)
+                node.register_prehook(self.record_gradients)
 
-    def note(self, gradients):
+    def record_gradients(self, gradients):
         found = [gradient for gradient in gradients if gradient is not None]
         self.gradients = [gradient._array for gradient in found]
 
-    # ---- the runs after
+    # ---- recomputations
 
-    def unpack(self, holder: Holder) -> Tensor:
+    def unpack(self, slot: SavedSlot) -> Tensor:
         run = graph_task.current.get()
         key = group.get() or run or self
         found = None if key is self else self.recomputed.get(key)
         if found is None:
-            found = self.again()
+            found = self.recompute()
             if key is not self:
                 self.recomputed[key] = found
-        tensor = found.pop(holder.number, None)
+        tensor = found.pop(slot.number, None)
         if tensor is None:
             raise CheckpointError(TWICE.format(OVERLAP if group.get() else ""))
         if run is not None and not run.retain_graph and not of_argument.get():
-            holder.frame = None  # its node is used up, and should hold nothing
+            slot.call = None  # its node is used up, and must keep nothing alive
         return tensor
 
-    def again(self) -> dict[int, Tensor]:
-        """What the function saves when it runs once more, by number."""
-        run = Again()
+    def recompute(self) -> dict[int, Tensor]:
+        """Run the function again; gives the tensors that it saves, by number."""
+        run = Recomputation()
         token = of_argument.set(True)
         try:
-            args, kwargs = mapped(self.arguments, once(_tensor), Saved)
+            args, kwargs = mapped(self.arguments, once(_unpacked_argument), SavedVariable)
         finally:
             of_argument.reset(token)
         given = list(tensors_in((args, kwargs)))
-        for tensor, array in zip(given, self.late([each._raw for each in given]), strict=True):
+        for tensor, array in zip(given, self.delayed([each._raw for each in given]), strict=True):
             tensor._raw = array
-        late = functools.partial(self.late, choose=not given)
-        with self.outside.again(given, late), self.settings():
+        delayed = functools.partial(self.delayed, choose=not given)
+        with self.outer.restored(given, delayed), self.settings():
             try:
                 with self.entered(self.draws and self.drawn(), run), self.options.recompute_context:
                     self.function(*args, **kwargs)
-            except Stop:
+            except StopRecomputation:
                 pass
         self.gradients = []
         if self.completed:
@@ -215,8 +222,8 @@ class Frame:
 
     @contextmanager
     def settings(self):
-        """Grad mode, default dtype and autocast of the first run, and no pass around."""
-        before, off, current = mode.switch(RECORD), mode.off.set(self.off), None
+        """Restore grad mode, default dtype and autocast of the first run, outside of any pass."""
+        before, off = mode.switch(RECORD), mode.off.set(self.off)
         current = graph_task.current.set(None)
         dtypes.set_default_dtype(self.dtype)
         try:
@@ -227,50 +234,49 @@ class Frame:
             mode.off.reset(off)
             mode.switch(before)
 
-    def late(self, arrays, choose=True):
-        """The arrays as they are once the gradients have arrived."""
-        return late(arrays, self.gradients, choose) if self.traced else arrays
+    def delayed(self, arrays, choose=True):
+        """In a trace the arrays made dependent on the gradients, see `after_gradients`."""
+        return after_gradients(arrays, self.gradients, choose) if self.traced else arrays
 
     def drawn(self) -> Draws:
-        """The numbers that the first run drew."""
+        """The random numbers that the first run drew."""
         draws = Draws()
         draws.made = list(self.draws.made)
         traced = [i for i, words in enumerate(draws.made) if isinstance(words, jax.core.Tracer)]
-        for i, words in zip(traced, self.late([draws.made[i] for i in traced]), strict=True):
+        for i, words in zip(traced, self.delayed([draws.made[i] for i in traced]), strict=True):
             draws.made[i] = words
         return draws
 
-    def pack_again(self, tensor, again: Again):
-        number, again.count = again.count, again.count + 1
-        if number >= len(self.holders):
+    def pack_again(self, tensor, run: Recomputation):
+        number, run.count = run.count, run.count + 1
+        if number >= len(self.slots):
             if self.options.early_stop:
-                raise Stop
+                raise StopRecomputation
             if self.completed:
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation "
-                    f"than during the original forward pass. {len(self.holders)} were saved then. "
+                    f"than during the original forward pass. {len(self.slots)} were saved then. "
                     f"{TIP}"
                 )
-            return tensor  # of a pass begun inside, in a first run that has not ended
-        holder = self.holders[number]()
-        if holder is not None:  # else a pass begun inside has used it up
-            again.found[number] = tensor
-        again.shown[number] = self.options.shown(tensor)
+            return tensor  # in a pass inside of the function, whose first run has not ended
+        if self.slots[number]() is not None:  # else a pass inside of the function has used it up
+            run.found[number] = tensor
+        run.shown[number] = self.options.shown(tensor)
         return tensor
 
-    def check(self, run: Again):
-        """Raises CheckpointError where not the same was saved."""
-        if run.count != len(self.holders):
+    def check(self, run: Recomputation):
+        """Raises CheckpointError where the recomputation saved other tensors."""
+        if run.count != len(self.slots):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the "
-                f"original forward and recomputation.\nsaved by the original: {len(self.holders)}\n"
+                f"original forward and recomputation.\nsaved by the original: {len(self.slots)}\n"
                 f"saved by the recomputation: {run.count}\n{TIP}{self.logs(run)}"
             )
         differ = [
             f"tensor at position {number}:\nsaved metadata: {self.shown[number]}\n"
             f"recomputed metadata: {shown}"
             for number, shown in run.shown.items()
-            if shown != self.shown[number] and self.holders[number]() is not None
+            if shown != self.shown[number] and self.slots[number]() is not None
         ]
         if differ:
             found = "\n".join(differ)
@@ -278,18 +284,17 @@ class Frame:
                 "torch.utils.checkpoint: Recomputed values for the following tensors have "
                 f"different metadata than during the forward pass.\n{found}\n{TIP}{self.logs(run)}"
             )
-
         self.check_names(run)
 
-    def check_names(self, run: Again):
-        """Raises CheckpointError where another operator saved what is like what was saved."""
+    def check_names(self, run: Recomputation):
+        """Raises CheckpointError where other nodes saved the tensors."""
         if None in self.shown:
             return
         for number, pair in enumerate(zip(self.names, run.names, strict=False)):
             if pair[0] != pair[1]:
                 raise CheckpointError(
-                    "torch.utils.checkpoint: the recomputation did something else than the "
-                    f"original forward: tensor {number} was saved by {pair[0]}, and now by "
+                    "torch.utils.checkpoint: the recomputation differs from the original forward: "
+                    f"tensor {number} was saved by {pair[0]}, and now by "
                     f"{pair[1]}. {TIP}{self.logs(run)}"
                 )
 
@@ -317,19 +322,19 @@ OVERLAP = (
 
 
 def _pack(tensor: Tensor):
-    frame, again = around.get()
-    return frame.pack(tensor, again)
+    call, recomputation = around.get()
+    return call.pack(tensor, recomputation)
 
 
 def _unpack(value) -> Tensor:
-    if not isinstance(value, Holder):
+    if not isinstance(value, SavedSlot):
         return value
-    if value.frame is None:
+    if value.call is None:
         raise CheckpointError(TWICE.format(""))
-    return value.frame.unpack(value)
+    return value.call.unpack(value)
 
 
-# one pair for all calls, which jaxgrad.jit sees as one setting
+# one pair for all calls, so that jaxgrad.jit compiles one program for them
 PAIR = saved_tensors_hooks(_pack, _unpack)
 
 
@@ -337,16 +342,16 @@ def _nothing():
     yield
 
 
-def _tensor(saved: Saved) -> Tensor:
+def _unpacked_argument(saved: SavedVariable) -> Tensor:
     array = saved.array if saved.packed is None else saved.packed.tensor()._array
     tensor = saved.with_history(array, None)
     if tensor._tracked and type(tensor._node) is not AccumulateGrad:
-        tensor._node, tensor._nr = Argument(tensor), 0
+        tensor._node, tensor._nr = ArgumentNode(tensor), 0
     return tensor
 
 
-class Argument(Node):
-    """The node of an argument of a function that runs again, where it has a history."""
+class ArgumentNode(Node):
+    """The node of an argument with a history, in a recomputation."""
 
     __slots__ = ("aval", "edges", "extras", "sequence")
     output_count = 1

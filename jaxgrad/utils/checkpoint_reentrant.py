@@ -1,4 +1,4 @@
-"""Checkpointing with `use_reentrant=True`: one node, and a backward pass inside of the pass."""
+"""Checkpointing with `use_reentrant=True`: one node, whose backward runs a nested pass."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..ops import autocast
 from ..tape import mode
 from ..tape.mode import Draws, is_grad_enabled
 from ..tape.tensor import Tensor, wrap
-from .checkpoint_state import Outside
-from .delayed_recompute import late
+from .checkpoint_state import OuterState
+from .delayed_recompute import after_gradients
 
 
 class CheckpointFunction(autograd.Function):
-    """A call of a function as one node, whose `backward` runs the function again and a pass inside
-    of the one that is under way. `checkpoint(..., use_reentrant=True)` calls it.
+    """A call of a function as one node, whose `backward` recomputes the function and runs a nested
+    pass. `checkpoint(..., use_reentrant=True)` applies it.
     """
 
     @staticmethod
@@ -30,7 +30,7 @@ class CheckpointFunction(autograd.Function):
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
         ctx.others = [None if isinstance(arg, Tensor) else arg for arg in args]
         ctx.places = [isinstance(arg, Tensor) for arg in args]
-        ctx.outside = Outside(run_function, tensors)
+        ctx.outer = OuterState(run_function, tensors)
         ctx.save_for_backward(*tensors)
         with autograd.grad_mode.no_grad(), _drawing(ctx.draws):
             return run_function(*args)
@@ -42,13 +42,13 @@ class CheckpointFunction(autograd.Function):
         if is_grad_enabled():
             raise RuntimeError(RECORDED)
         tensors = ctx.saved_tensors
-        arrays = _after(grads, [tensor._array for tensor in tensors])
+        arrays = _delayed(grads, [tensor._array for tensor in tensors])
         saved = iter(map(_like, tensors, arrays))
         pairs = zip(ctx.places, ctx.others, strict=True)
         inputs = detach_variable(tuple(next(saved) if place else other for place, other in pairs))
         given = [value for value in inputs if isinstance(value, Tensor)]
-        again = ctx.outside.again(given, functools.partial(_after, grads, choose=not given))
-        with again, autograd.enable_grad(), _drawing(ctx.draws), autocast.entered(ctx.casting):
+        restored = ctx.outer.restored(given, functools.partial(_delayed, grads, choose=not given))
+        with restored, autograd.enable_grad(), _drawing(ctx.draws), autocast.entered(ctx.casting):
             outputs = ctx.run_function(*inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         wanted = [
@@ -81,10 +81,10 @@ def _drawing(draws):
     return contextlib.nullcontext() if draws is None else draws.again()
 
 
-def _after(gradients, arrays, choose=True):
-    """Arrays as they are once the gradients have arrived."""
+def _delayed(gradients, arrays, choose=True):
+    """In a trace the arrays made dependent on the gradients, see `after_gradients`."""
     arrived = [gradient._array for gradient in gradients if gradient is not None]
-    return late(arrays, arrived, choose) if is_traced() else arrays
+    return after_gradients(arrays, arrived, choose) if is_traced() else arrays
 
 
 def _like(tensor, array):
@@ -94,7 +94,7 @@ def _like(tensor, array):
 
 
 def detach_variable(inputs: tuple) -> tuple[Tensor, ...]:
-    """The values of a tuple, tensors detached, with the `requires_grad` that they had.
+    """The values of a tuple, with tensors detached; they keep their `requires_grad`.
 
     Raises RuntimeError for anything but a tuple.
 
@@ -117,7 +117,7 @@ def _detached(tensor):
 
 
 def check_backward_validity(inputs) -> None:
-    """Warn where none of the values is a tensor that requires grad.
+    """Warn if none of the values is a tensor that requires grad.
 
     >>> jaxgrad.utils.checkpoint.check_backward_validity([jaxgrad.ones(2, requires_grad=True)])
     """

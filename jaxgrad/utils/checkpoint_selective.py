@@ -1,9 +1,9 @@
-"""Selective checkpointing: which operators of a checkpointed function are kept, and which are run
-again.
+"""Selective checkpointing: a policy decides which operators' results are saved, and which are
+recomputed.
 
-Eagerly a policy sees the kernel of each operator that runs, and what it keeps takes the place of
-the kernel in the run after. In a trace there are no kernels: there it sees each tensor that an
-operator records, and XLA drops what nobody needs any more.
+Eagerly the policy is asked about each kernel that runs, and a recomputation takes a saved result
+instead of running the kernel. In a trace no kernels run: there the policy is asked about each
+recorded tensor, and XLA removes the computations that are no longer needed.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ..tape import mode
 from ..tape.node import ProgramNode
 from ..tape.tensor import Tensor, wrap
 
-# the context of selective checkpointing that is entered here and now
+# the selective checkpointing that is entered in this context
 selected = contextvars.ContextVar("jaxgrad.checkpoint_selected", default=None)
 
-# operators that cost nothing, of which no policy is asked
+# operators without cost, about which no policy is asked
 SAC_IGNORED_OPS = {ops.detach, ops.alias}
 
 
 class CheckpointPolicy(enum.Enum):
-    """What becomes of an operator's result: it is kept, computed again, or kept in the memory of
-    the host. MUST and PREFER are the same here, as nobody else has a say.
+    """Whether an operator's result is saved, recomputed, or saved in host memory. MUST and PREFER
+    mean the same, since nothing else has an influence.
 
     >>> jaxgrad.utils.checkpoint.CheckpointPolicy.MUST_SAVE.value
     0
@@ -54,8 +54,8 @@ _OFFLOAD = (CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFFLO
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the operator: `op_output`, its result. `is_recompute` is False,
-    as the policy is asked in the first run alone.
+    """What a policy gets beside the operator: `op_output`, its result; `is_recompute`, which is
+    False, since the policy is asked in the first run only.
     """
 
     def __init__(self, *, is_recompute, op_output=None):
@@ -63,7 +63,9 @@ class SelectiveCheckpointContext:
 
 
 class _Selection:
-    """A context in which operators are watched; `kept`: by operator what became of each call."""
+    """A context that observes operators. `kept`: by operator and number of the call, what became of
+    its result.
+    """
 
     def __init__(self, kept):
         self.kept = kept
@@ -74,14 +76,14 @@ class _Selection:
         if self.scope is None:
             executor.observe(self.kernel)
         else:
-            self.make, self.scope.make = self.scope.make, self.born
+            self.record, self.scope.record_created = self.scope.record_created, self.created
         return self
 
     def __exit__(self, *exception):
         if self.scope is None:
             executor.unobserve(self.kernel)
         else:
-            self.scope.make = self.make
+            self.scope.record_created = self.record
         selected.reset(self.token)
 
     def kernel(self, program, kernel, *arrays):
@@ -90,8 +92,8 @@ class _Selection:
             return kernel(*arrays)
         return self.result(op, functools.partial(kernel, *arrays), program, arrays)
 
-    def born(self, tensor: Tensor):
-        self.make(tensor)
+    def created(self, tensor: Tensor):
+        self.record(tensor)
         node = tensor._node
         if type(node) is not ProgramNode or selected.get() is not self:
             return
@@ -106,7 +108,7 @@ class _Selection:
 
 
 class _Caching(_Selection):
-    """The first run, which keeps what the policy says."""
+    """The first run, which saves the results that the policy chooses."""
 
     def __init__(self, policy, kept):
         super().__init__(kept)
@@ -116,7 +118,7 @@ class _Caching(_Selection):
         number, found = self.number(op), compute()
         shown = jax.tree.map(wrap, found)
         context = SelectiveCheckpointContext(is_recompute=False, op_output=shown)
-        known = {"program": program} if isinstance(self.policy, OfJax) else {}
+        known = {"program": program} if isinstance(self.policy, JaxPolicy) else {}
         token = selected.set(None)
         try:
             chosen = self.policy(context, op, *map(_shown, arrays), **known)
@@ -129,7 +131,7 @@ class _Caching(_Selection):
 
 
 class _Cached(_Selection):
-    """A run after, which computes only what was not kept."""
+    """A recomputation, which computes only the results that were not saved."""
 
     def result(self, op, compute, program, arrays):
         number = self.number(op)
@@ -156,7 +158,7 @@ _RECOMPUTE, _CONSUMED = object(), object()
 
 
 def _keep(chosen, found):
-    """What gives a result again; `_RECOMPUTE` where it is not kept."""
+    """A function that gives a saved result; `_RECOMPUTE` where it is not saved."""
     if chosen in _SAVE:
         return lambda: found
     if chosen not in _OFFLOAD:
@@ -172,7 +174,7 @@ def _shown(value):
 
 
 def _operator(program):
-    """The operator of jaxgrad that a program is, None where there is none to ask about."""
+    """The operator of a program; None where the policy is not asked about it."""
     if not isinstance(program, Call):
         return None
     op = getattr(ops, program.primitive.name, None)
@@ -180,16 +182,15 @@ def _operator(program):
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
-    """The two contexts for `checkpoint(..., context_fn=...)` by which the results of some operators
-    are kept.
+    """The contexts for `checkpoint(..., context_fn=...)` that save the results of some operators.
 
-    policy_fn_or_list: a list of operators (`jaxgrad.matmul`) whose results are kept, or
-    `policy(context, op, *args)`, which gives a CheckpointPolicy, or a bool; `args` are the tensors
-    and numbers that the operator computes from (none in a trace). allow_cache_entry_mutation has no
-    meaning: what is kept is an array, which cannot be written to.
+    policy_fn_or_list: a list of operators, such as `jaxgrad.matmul`, whose results are saved; or
+    `policy(context, op, *args)`, which returns a CheckpointPolicy, or a bool for saving. `args` are
+    the operator's tensors and numbers (none in a trace).
+    allow_cache_entry_mutation: without effect: saved results are arrays, which never change.
 
-    Raises TypeError for anything else, ValueError for a list of what are no operators. Such a
-    region can be passed through once: a second pass raises RuntimeError.
+    Raises TypeError for anything else, ValueError for a list element that is no operator. Only one
+    pass can run through such a call: a second one raises RuntimeError.
 
     >>> import functools
     >>> cp = jaxgrad.utils.checkpoint
@@ -224,12 +225,12 @@ class _Listed:
         return op in self.listed
 
 
-# policies of JAX
+# ---- policies of JAX
 
 
-class OfJax:
-    """A policy of `jax.checkpoint_policies` as one of operators: a result is kept where the policy
-    keeps what one of the operator's primitives gives.
+class JaxPolicy:
+    """A policy of `jax.checkpoint_policies` for operators: a result is saved if the policy saves
+    that of one of the operator's primitives.
     """
 
     def __init__(self, policy: Callable):
@@ -259,7 +260,7 @@ class OfJax:
 
 
 def _equations(jaxpr):
-    """The equations of a jaxpr and of those within."""
+    """Yield the equations of a jaxpr and of the jaxprs in their parameters."""
     jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
     for equation in jaxpr.eqns:
         within = [v for v in equation.params.values() if isinstance(v, ClosedJaxpr | Jaxpr)]

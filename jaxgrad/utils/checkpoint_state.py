@@ -1,38 +1,36 @@
-"""What a checkpointed function reads from outside: held as it was, and put back afterwards.
+"""The state that a checkpointed function reads from outside: held as it was, and put back.
 
-A function that runs again must find what it found before. Its arguments are held by their arrays;
-of tensors that it reaches otherwise (closures, attributes of a module, globals) the arrays that
-they had are noted, and put into their handles while it runs again. Whatever that run writes, adds
-to a `.grad` or registers as a hook is undone at its end.
+A function that runs again must find what its first run found. Its arguments are held by their
+arrays. For the tensors that it reaches otherwise (closures, attributes of a module, globals), their
+arrays are held and put into the handles for the recomputation. Whatever a recomputation writes,
+accumulates in a `.grad` or registers as a hook is undone at its end.
 """
 
 from __future__ import annotations
 
-import functools
 import types
 import weakref
 from contextlib import contextmanager
 
 import jax
 
-from ..capture.jit import Jitted
+from ..capture.guards import grad_of
+from ..capture.jit import CompiledFunction
 from ..core import dtypes
 from ..core.aval import traced_aval
 from ..frontend.generator import default_generator
 from ..tape import mode, traced_hooks
 from ..tape.hooks import Hooks, RemovableHandle
 from ..tape.node import AccumulateGrad, Node
+from ..tape.object_walk import UNSET, ObjectWalk, cell_value, full_cells, global_names
 from ..tape.tensor import Tensor, current
 from ..tape.traversal import nodes_from
-
-# how many objects are looked through for tensors
-MOST_OBJECTS = 5_000
 
 _UNREAD = object()
 
 
 def mapped(value, change, kind=Tensor):
-    """A value with what is of a kind, in it or in lists, tuples and dicts in it, changed."""
+    """A value with every object of a type in it, and in its lists, tuples and dicts, changed."""
     if isinstance(value, kind):
         return change(value)
     if type(value) in (list, tuple):
@@ -45,7 +43,7 @@ def mapped(value, change, kind=Tensor):
 
 
 def once(change):
-    """`change`, which makes of one object one other."""
+    """`change`, memoized by the identity of its argument."""
     known = {}
 
     def changed(value):
@@ -57,87 +55,54 @@ def once(change):
 
 
 def tensors_in(value):
-    """The tensors in a value, or in lists, tuples and dicts in it."""
+    """The tensors in a value, and in its lists, tuples and dicts, each once."""
     found = []
     mapped(value, found.append)
     return {id(tensor): tensor for tensor in found}.values()
 
 
 class CheckpointError(RuntimeError):
-    """A checkpointed function that, run again, did not save what it had saved before."""
+    """A checkpointed function, run again, did not save the tensors that its first run saved."""
 
 
-def reachable(function, cells=None):
-    """The tensors that a function can reach through closures, attributes, containers and the
-    globals that it names. cells: a list for the variables of closures, and what they hold.
+class _FunctionWalk(ObjectWalk):
+    """What a function reaches through closures, attributes, containers and the globals it names.
+
+    `cells`: the closure variables on the way, and their values.
     """
-    seen, stack = {}, [function]
-    while stack and len(seen) < MOST_OBJECTS:
-        value = stack.pop()
-        if value is None or type(value) in _PLAIN or id(value) in seen:
-            continue
-        seen[id(value)] = value  # held, so that no other gets its id
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, types.FunctionType) and cells is not None:
-            cells += [(cell, cell.cell_contents) for cell in _cells(value)]
-            stack.extend(_within(value))
-        elif not isinstance(value, _OPAQUE):
-            stack.extend(_within(value))
+
+    opaque = (
+        type(None), bool, int, float, complex, str, bytes, Node, type, types.ModuleType, jax.Array,
+        types.BuiltinFunctionType,
+    )  # fmt: skip
+    most = 5_000
+
+    def __init__(self):
+        super().__init__()
+        self.cells = []
+
+    def of_function(self, function):
+        self.cells += [(cell, cell.cell_contents) for cell in full_cells(function)]
+        if function.__module__ and function.__module__.partition(".")[0] in _OWN:
+            return ()
+        named = [function.__globals__[name] for name in global_names(function)]
+        rest = function.__defaults__, function.__kwdefaults__, vars(function)
+        return [*super().of_function(function), *named, *rest]
+
+    def of_object(self, value):
+        if isinstance(value, CompiledFunction):
+            return (value.function,)
+        calls = [getattr(type(value), name, None) for name in ("forward", "__call__")]
+        return [*super().of_object(value), *calls]
 
 
-_PLAIN = frozenset([bool, int, float, complex, str, bytes, type, types.ModuleType])
-_OPAQUE = (Node, type, types.ModuleType, jax.Array, types.BuiltinFunctionType)
 _OWN = ("jaxgrad", "jax", "numpy", "torch")
 
 
-def _within(value):
-    if isinstance(value, list | tuple | set | frozenset):
-        return value
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, types.FunctionType):
-        return _within_function(value)
-    if isinstance(value, types.MethodType):
-        return (value.__self__, value.__func__)
-    if isinstance(value, functools.partial):
-        return (value.func, value.args, value.keywords)
-    if isinstance(value, Jitted):
-        return (value.function,)
-    found = [vars(value)] if hasattr(value, "__dict__") else []
-    return [*found, *[getattr(type(value), name, None) for name in ("forward", "__call__")]]
-
-
-def _within_function(function):
-    if function.__module__ and function.__module__.partition(".")[0] in _OWN:
-        return ()
-    cells = [cell.cell_contents for cell in _cells(function)]
-    around, names = function.__globals__, _names(function.__code__)
-    named = [around[name] for name in names if name in around]
-    return [*cells, *named, function.__defaults__, function.__kwdefaults__, vars(function)]
-
-
-@functools.lru_cache(maxsize=4096)
-def _names(code) -> frozenset[str]:
-    """The names that a function's code, and that of functions in it, looks up beyond its own."""
-    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    return frozenset(code.co_names).union(*map(_names, inner))
-
-
-def _cells(function):
-    return [cell for cell in function.__closure__ or () if _is_full(cell)]
-
-
-def _is_full(cell) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
-
-
-def leaves_behind(outputs, begun: int):
-    """The leaves that results were computed from by nodes with sequence numbers from `begun` on."""
+def leaves_since(begun: int, outputs):
+    """The leaves in the history of outputs, as far as it was recorded since sequence number
+    `begun`.
+    """
     roots = [each._node for each in outputs if isinstance(each._node, Node)]
     nodes = nodes_from(roots, lambda node: node.sequence >= begun or _is_leaf(node))
     return (node.variable for node in nodes if _is_leaf(node))
@@ -147,8 +112,8 @@ def _is_leaf(node) -> bool:
     return type(node) is AccumulateGrad
 
 
-class Held:
-    """A tensor as it was when a function ran first; the handle itself is not held."""
+class HeldTensor:
+    """A tensor as it was at the first run. The handle is referenced weakly."""
 
     __slots__ = ("aval", "node", "nr", "raw", "reference", "tracked", "version")
 
@@ -164,19 +129,19 @@ class Held:
         self.version = version_of(tensor)
 
     def value(self, tensor):
-        """The array that it had, and what that shows, in the trace that is under way."""
+        """The array that it had, and its abstract value, in the trace that is under way."""
         if self.raw is not _UNREAD:
             return self.raw, self.aval
-        place = _place(tensor)  # it has been read since, in the trace that has met it
-        if place is None:
+        captured = _captured(tensor)  # where the trace has read it since
+        if captured is None:
             return tensor._raw, tensor._aval
-        return place.array, traced_aval(self.aval, place.array)
+        return captured.tracer, traced_aval(self.aval, captured.tracer)
 
     def has_changed(self, tensor, array) -> bool:
         return tensor._raw is not array or tensor._tracked is not self.tracked
 
-    def put(self, tensor, array, aval):
-        """Have the tensor be what it was, with an array of these values."""
+    def put_back(self, tensor, array, aval):
+        """Make the tensor what it was, with the given array of the same values."""
         node = self.node()
         if self.tracked and node is None and tensor._node is not None:
             raise CheckpointError(
@@ -193,46 +158,47 @@ def version_of(tensor) -> int:
     return 0 if counter is None else counter.value
 
 
-def _place(tensor):
+def _captured(tensor):
     scope = mode.scope.get()
-    return None if scope is None else scope.places.get(id(tensor))
+    return None if scope is None else scope.captured.get(id(tensor))
 
 
 def _is_unread(tensor) -> bool:
-    """Whether a trace is under way that a tensor is from outside of, and has not been read in."""
+    """Whether a tensor is from outside of the trace under way, and not captured yet."""
     scope = mode.scope.get()
-    return scope is not None and _place(tensor) is None and scope.is_outside(tensor)
+    return scope is not None and _captured(tensor) is None and scope.is_outside(tensor)
 
 
-class Outside:
-    """The tensors that a function reaches by itself, as they are now."""
+class OuterState:
+    """The tensors that a function reaches by itself, and its closure variables, as they are now."""
 
     def __init__(self, function, arguments):
-        known, self.cells = set(map(id, arguments)), []
-        found = reachable(function, self.cells)
-        self.held = {id(tensor): Held(tensor) for tensor in found if id(tensor) not in known}
-        self.refusal = None
+        known, walk = set(map(id, arguments)), _FunctionWalk()
+        tensors = [value for value in walk.walk(function) if isinstance(value, Tensor)]
+        self.held = {id(each): HeldTensor(each) for each in tensors if id(each) not in known}
+        self.cells, self.refusal = walk.cells, None
 
-    def add(self, outputs, begun, arguments):
-        """Hold besides these the leaves that the results were found to come from."""
+    def add_leaves(self, outputs, begun, arguments):
+        """Hold also the leaves in the history of the function's outputs."""
         known = set(map(id, arguments))
-        for leaf in leaves_behind(outputs, begun):
+        for leaf in leaves_since(begun, outputs):
             if id(leaf) not in known and id(leaf) not in self.held:
-                self.held[id(leaf)] = Held(leaf)
+                self.held[id(leaf)] = HeldTensor(leaf)
 
     def refuse_overlaps(self, arguments, versions):
-        """Note where two tensors of one memory were in use and one was written to: apart from each
-        other they would not see the write. `versions`: of the arguments, before.
+        """Refuse to recompute where two tensors shared memory and the function wrote to one of
+        them: put back separately, the other would not see the write. versions: those of the
+        arguments before.
         """
         pairs = list(zip(arguments, versions, strict=True))
         pairs += [(held.reference(), held.version) for held in self.held.values()]
         sharing: dict[int, list] = {}
         for tensor, version in pairs:
             if tensor is not None and tensor._alias is not None:
-                written = version_of(tensor) != version
-                sharing.setdefault(id(tensor._alias.storage), []).append((tensor, written))
+                is_written = version_of(tensor) != version
+                sharing.setdefault(id(tensor._alias.storage), []).append((tensor, is_written))
         for group in sharing.values():
-            if len(group) > 1 and any(written for _, written in group):
+            if len(group) > 1 and any(is_written for _, is_written in group):
                 shapes = " and ".join(str(list(tensor.shape)) for tensor, _ in group)
                 self.refusal = (
                     f"torch.utils.checkpoint: the function uses tensors of shapes {shapes} that "
@@ -240,73 +206,72 @@ class Outside:
                     "views inside of it, or clone() before it"
                 )
 
-    def tensors(self) -> list:
+    def alive(self) -> list:
+        """Pairs of a held tensor and its handle."""
         pairs = [(held, held.reference()) for held in self.held.values()]
         return [(held, tensor) for held, tensor in pairs if tensor is not None]
 
     @contextmanager
-    def again(self, arguments, late):
-        """Have the tensors be what they were; afterwards they are what they are now.
+    def restored(self, arguments, delayed):
+        """Put the state back inside of the block, and the present state afterwards.
 
-        arguments: tensors that the function is given; late: makes of arrays of a trace others of
-        the same values.
+        arguments: tensors that the function gets; delayed: makes arrays of a trace depend on the
+        gradients, so that XLA recomputes (utils/delayed_recompute.py).
         """
         if self.refusal:
             raise CheckpointError(self.refusal)
-        pairs = self.tensors()
+        pairs = self.alive()
         leaves = [each._node.variable for each in arguments if type(each._node) is AccumulateGrad]
-        before = [_Now(tensor) for tensor in [*leaves, *[tensor for _, tensor in pairs]]]
+        before = [_TensorSnapshot(each) for each in [*leaves, *[tensor for _, tensor in pairs]]]
         random, dtype = _generator_state(), dtypes.get_default_dtype()
         begun = _next_hook()
-        variables = [(cell, cell.cell_contents) for cell, _ in self.cells if _is_full(cell)]
+        variables = [(cell, cell_value(cell)) for cell, _ in self.cells]
         try:
             _bind(self.cells)
-            self.put(pairs, late)
+            self.put_back(pairs, delayed)
             yield
         finally:
             ended = _next_hook()
-            _bind(variables)
-            for now in before:
-                now.restore()
+            _bind([pair for pair in variables if pair[1] is not UNSET])
+            for snapshot in before:
+                snapshot.restore()
             if ended > begun + 1:
-                _unhook([tensor for _, tensor in pairs], begun, ended)
+                _remove_hooks([tensor for _, tensor in pairs], begun, ended)
             _restore_generator(random)
             dtypes.set_default_dtype(dtype)
 
-    def put(self, pairs, late):
+    def put_back(self, pairs, delayed):
         values = [held.value(tensor) for held, tensor in pairs]
         traced = [isinstance(array, jax.core.Tracer) for array, _ in values]
         if any(traced):
-            fresh = iter(late([v[0] for v, flag in zip(values, traced, strict=True) if flag]))
+            arrays = [array for (array, _), flag in zip(values, traced, strict=True) if flag]
+            fresh = iter(delayed(arrays))
             values = [
                 (next(fresh), aval) if flag else (array, aval)
                 for (array, aval), flag in zip(values, traced, strict=True)
             ]
         for (held, tensor), (array, aval) in zip(pairs, values, strict=True):
-            # apart from what shares its memory, which is not to see what is written
+            # without its alias: other tensors of its memory must not see what is written
             if held.has_changed(tensor, array) or tensor._alias is not None:
-                held.put(tensor, array, aval)
+                held.put_back(tensor, array, aval)
 
 
-class _Now:
-    """A tensor as it is, for what is done to it to be undone."""
+class _TensorSnapshot:
+    """A tensor and its `.grad` as they are now."""
 
-    __slots__ = ("fields", "grad", "grad_raw", "tensor")
+    __slots__ = ("fields", "grad", "grad_fields", "tensor")
 
     def __init__(self, tensor):
-        self.tensor, self.fields = tensor, _fields(tensor)
-        self.grad = self.grad_raw = None
-        leaf = tensor._leaf
-        if leaf is not None and getattr(leaf, "grad", None) is not None:
-            self.grad, self.grad_raw = leaf.grad, _fields(leaf.grad)
+        self.tensor, self.fields, self.grad = tensor, _fields(tensor), grad_of(tensor)
+        self.grad_fields = None if self.grad is None else _fields(self.grad)
 
     def restore(self):
-        _give(self.tensor, self.fields)
+        _set_fields(self.tensor, self.fields)
         leaf = self.tensor._leaf
-        if leaf is not None and getattr(leaf, "grad", None) is not self.grad:
+        if leaf is not None and grad_of(self.tensor) is not self.grad:
             leaf.grad = self.grad
         if self.grad is not None:
-            _give(self.grad, self.grad_raw)
+            _set_fields(self.grad, self.grad_fields)
 
 
 def _fields(tensor):
@@ -316,7 +281,7 @@ def _fields(tensor):
     )  # fmt: skip
 
 
-def _give(tensor, fields):
+def _set_fields(tensor, fields):
     raw, aval, node, nr, tracked, alias, version = fields
     if tensor._raw is raw and tensor._node is node and tensor._tracked is tracked:
         tensor._alias = alias
@@ -338,19 +303,20 @@ def _restore_generator(state):
 
 
 def _bind(variables):
+    """Bind closure variables to values. variables: pairs of a cell and its value."""
     for cell, value in variables:
-        if not _is_full(cell) or cell.cell_contents is not value:
+        if cell_value(cell) is not value:
             cell.cell_contents = value
 
 
 def _next_hook() -> int:
-    """A number between those of the hooks registered before and after."""
+    """An id between those of the hooks registered before and after."""
     return RemovableHandle(Hooks()).id
 
 
-def _unhook(tensors, begun, ended):
-    """Take away the hooks that were registered meanwhile."""
+def _remove_hooks(tensors, begun, ended):
+    """Remove the hooks with ids between two others."""
     for tensor in tensors:
-        for hooks in traced_hooks.lists_of(tensor):
+        for hooks in traced_hooks.hook_lists(tensor):
             for number in [n for n in hooks or () if begun < n < ended]:
                 hooks.pop(number, None)

@@ -1,7 +1,7 @@
-"""Checkpoints inside of the branches and bodies of control flow, in a trace.
+"""Checkpoints inside of subgraphs: branches and bodies of control flow, in a trace.
 
-There JAX derives the gradient of what the function does, and the tape that it records is not used:
-so the call is one program, of which `jax.checkpoint` has JAX keep the arguments alone.
+There JAX derives the gradient, and the tape is not used. So the call is one program, for which
+`jax.checkpoint` makes JAX save the arguments only.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 import jax
 
 from ..capture.control_flow import split
-from ..capture.subgraph import Branch, Flow, Step, Traced, apply
+from ..capture.subgraph import ControlFlow, CountedScope, Subgraph, SubgraphScope, apply
 from ..tape import mode
 from ..tape.tensor import Tensor
 
 
 def concerns() -> bool:
-    """Whether this is inside of such a function."""
-    return isinstance(mode.scope.get(), Branch)
+    """Whether a subgraph is being traced."""
+    return isinstance(mode.scope.get(), SubgraphScope)
 
 
 def call(function, args, kwargs, policy):
-    """A checkpointed call; policy: one of `jax.checkpoint_policies`."""
+    """Call a checkpointed function. policy: one of `jax.checkpoint_policies`."""
     values, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
     tensors, shape = list(filter(_is_tensor, values)), []
 
@@ -31,15 +31,16 @@ def call(function, args, kwargs, policy):
         shape[:] = jax.tree.flatten(function(*args, **kwargs), is_leaf=_is_tensor)
         return list(filter(_is_tensor, shape[0]))
 
-    traced = Traced("checkpoint", inner, tensors, jax.tree.structure((0,) * len(tensors)), Step)
-    states = [each.reserve(1) for each in traced.drawing]
+    flat = jax.tree.structure((0,) * len(tensors))
+    traced = Subgraph("checkpoint", inner, tensors, flat, CountedScope)
+    states = [each.reserve(1) for each in traced.draws]
 
     def run(*arrays):
         given, read = split(arrays, len(tensors))
         return traced.run(given, read)
 
     leaves = [*tensors, *traced.reads, *states]
-    program = Flow("Checkpoint", leaves, jax.checkpoint(run, policy=policy))
+    program = ControlFlow("Checkpoint", leaves, jax.checkpoint(run, policy=policy))
     found = iter(apply(program, leaves, traced.structure))
     outputs, structure = shape
     filled = [next(found) if _is_tensor(value) else value for value in outputs]

@@ -1,10 +1,10 @@
-"""Arrays of a trace as they are once gradients have arrived: the same values, which XLA takes for
-others.
+"""Arrays of a trace made dependent on gradients: the same values, which XLA treats as different.
 
-What is computed again from the very inputs of the first time XLA would compute once and keep.
-`jax.lax.optimization_barrier` keeps the two apart on a GPU or TPU. On a CPU XLA takes the barrier
-out before it looks for what is computed twice (so `jax.checkpoint` saves nothing there). There the
-values go through a choice, which depends on the bits of a gradient and always falls the same way.
+A recomputation from the same inputs would be merged with the first computation by XLA (common
+subexpression elimination), whose results would then be kept. On a GPU or TPU
+`jax.lax.optimization_barrier` prevents this. On a CPU XLA removes the barrier before it merges, so
+`jax.checkpoint` saves nothing there. Here the values go through a select whose predicate depends on
+the bits of a gradient and is always true.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import jax
 import jax.numpy as jnp
 
 
-def late(arrays, gradients, choose=True) -> list:
-    """The arrays after the gradients. choose: False where the barrier alone will do."""
+def after_gradients(arrays, gradients, choose=True) -> list:
+    """The arrays, dependent on the gradients. choose: False where the barrier is enough."""
     arrays, gradients = list(arrays), list(gradients)
     if not arrays:
         return arrays
     with jax.enable_x64(True):
-        # a gradient may be a constant, whose bits XLA knows: then those of the arrays count
+        # a gradient may be a constant, whose bits XLA knows: then those of the arrays decide
         bits = [_bits(each) for each in (gradients, arrays)]
         bits = [each for each in bits if each is not None]
         if not choose or not bits:
@@ -43,7 +43,7 @@ def _filled(flag, array):
 
 
 def _bits(arrays):
-    """The bits of a number of the first of some arrays that has numbers with bits."""
+    """The bits of one element of the first array that has elements; None where none has."""
     for array in arrays:
         array = jax.lax.stop_gradient(array)
         number = array.real if jnp.iscomplexobj(array) else array

@@ -1,4 +1,4 @@
-"""Names of torch.utils.hooks that code which registers hooks uses."""
+"""Names of torch.utils.hooks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from ..tape.hooks import RemovableHandle as RemovableHandle
 
 
 def unserializable_hook(f):
-    """Mark a hook as one that is lost when its tensor is saved: kept for PyTorch's code, which says
-    so to silence a warning. Tensors are not pickled here.
+    """Mark a hook as not serializable, which silences a warning of PyTorch's.
+
+    It exists for PyTorch's code: tensors are not pickled here.
+
+    f: the hook, which is returned.
 
     >>> @jaxgrad.utils.hooks.unserializable_hook
     ... def double(grad):

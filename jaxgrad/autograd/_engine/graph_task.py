@@ -67,8 +67,8 @@ class Pass:
 
     def run_here(self, roots, gradients):
         self.roots = roots
-        if traced_hooks.outside.get() is not None:
-            traced_hooks.outside.get().note(roots, self.runs)
+        if traced_hooks.outer_nodes.get() is not None:
+            traced_hooks.outer_nodes.get().record(roots, self.runs)
         before, around = current_mode.get(), current.set(self)
         # as `with_grad`, in the usual case without its call
         is_usual = not self.create_graph and before < INFERENCE

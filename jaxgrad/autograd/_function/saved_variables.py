@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import types
 
 from ...core.view_ops import plain
 from ...tape import node_annotations
 from ...tape.dual import kept, restore
 from ...tape.node import Node
-from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, known_edge_of, wrap
+from ...tape.object_walk import ObjectWalk
+from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, held, known_edge_of, wrap
 
 
-class Saved:
+class SavedVariable:
     """A saved tensor that is not an output of the call.
 
     derived: whether `forward` computed it from the inputs, so that its history was not recorded.
@@ -23,7 +23,7 @@ class Saved:
 
     def __init__(self, tensor: Tensor):
         self.source, self.packed = current(tensor), None
-        self.array, self.aval = tensor._raw, tensor._aval
+        self.array, self.aval = held(tensor), tensor._aval
         self.derived = tensor._node is DERIVED
         self.edge = known_edge_of(tensor) if tensor._tracked else None
         self.tangents = kept(tensor) if tensor._aval.dual else None
@@ -48,7 +48,7 @@ class Saved:
             return self.with_history(self.packed.tensor()._array, ctx)
         source = current(self.source)
         same_place = not source._tracked or self.edge == known_edge_of(source)
-        if source._raw is self.array and source._tracked == (self.edge is not None) and same_place:
+        if held(source) is self.array and source._tracked == (self.edge is not None) and same_place:
             return source
         return self.with_history(self.array, ctx)
 
@@ -57,7 +57,7 @@ class Saved:
         return restore(wrap(array, plain(self.aval), *place), self.tangents)
 
 
-class SavedOutput(Saved):
+class SavedOutput(SavedVariable):
     """A saved output. Its history is the call, which it does not hold: that would be a cycle."""
 
     __slots__ = ("number", "tracked")
@@ -94,45 +94,16 @@ def _intermediates(ctx):
         (name, tensor)
         for name, value in vars(ctx).items()
         if name != "saved_for_forward"
-        for tensor in _tensors_in(value)
-        if tensor._node is DERIVED
+        for tensor in _AttributeWalk().walk(value)
+        if isinstance(tensor, Tensor) and tensor._node is DERIVED
     ]
 
 
-def _tensors_in(value):
-    """Yield the tensors reachable from a value through containers, objects and functions."""
-    seen, stack = {}, [value]
-    while stack and len(seen) < MOST_OBJECTS:
-        value = stack.pop()
-        if id(value) in seen or isinstance(value, Node | Saved | type | types.ModuleType):
-            continue
-        seen[id(value)] = value  # kept alive, so that no other object gets its id
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, list | tuple | set | frozenset):
-            stack.extend(value)
-        elif isinstance(value, dict):
-            stack.extend(value.values())
-        elif isinstance(value, types.FunctionType):
-            stack.extend(cell.cell_contents for cell in value.__closure__ or () if _is_full(cell))
-        elif isinstance(value, types.MethodType):
-            stack.append(value.__self__)
-        elif isinstance(value, functools.partial):
-            stack.extend((value.func, value.args, value.keywords))
-        elif hasattr(value, "__dict__"):
-            stack.append(vars(value))
+class _AttributeWalk(ObjectWalk):
+    """What an attribute of a call holds through containers, objects and closures."""
 
+    opaque = (Node, SavedVariable, type, types.ModuleType)
 
-def _is_full(cell) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
-
-
-# how many objects the search for tensors looks at
-MOST_OBJECTS = 10_000
 
 LOST = (
     "{} keeps an intermediate result of its forward as ctx.{}, whose {} is not known: the second "

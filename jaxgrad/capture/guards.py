@@ -1,0 +1,512 @@
+"""When a compiled function is traced again: the guards of its programs, and the search for a
+program that serves a call.
+
+A program is valid for what tracing saw: the modes, the kinds of the arguments and of the captured
+tensors, the attributes, variables, items and hooks that the function read. Arguments and modes are
+the key under which a program is filed. Everything else is a `Guard` in the program's one list,
+recorded while tracing (capture/scope.py, capture/object_state.py) and right after it
+(capture/code_guards.py).
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import jax
+
+from ..core import dtypes
+from ..core.aval import Aval, aval_of
+from ..tape import mode, node_annotations, traced_hooks, version_counter
+from ..tape.dual import mark
+from ..tape.node import Node
+from ..tape.object_walk import UNSET
+from ..tape.source_location import place_of_caller
+from ..tape.tensor import INFERENCE_TENSOR, Tensor, current
+
+# how many programs are kept for one kind of arguments
+MOST_KEPT = 32
+
+
+class Guard:
+    """What must hold for a program to serve a call.
+
+    `leaves` are the arguments of the call; `tensors` are the captured tensors that the guards
+    before this one have found.
+    """
+
+    __slots__ = ()
+
+    def check(self, leaves: list, tensors: list[Tensor]) -> bool:
+        """Whether it holds."""
+        raise NotImplementedError(f"{type(self).__name__}.check")
+
+    def reason(self, leaves: list, tensors: list[Tensor]) -> str:
+        """Why it does not hold."""
+        raise NotImplementedError(f"{type(self).__name__}.reason")
+
+
+# ---- the decision
+
+
+class ProgramCache:
+    """The programs of a compiled function, by the key of the arguments they were traced with.
+
+    static: the arguments, by position or name, whose numbers are always part of the key.
+    """
+
+    def __init__(self, name: str, static: tuple = ()):
+        self.name, self.static = name, static
+        self.programs: dict[tuple, list] = {}
+        self.numbers: dict[object, VaryingNumbers] = {}
+        self.last = None  # the structure, the keys of the arguments and the program traced last
+
+    def find(self, leaves, structure):
+        """The program that serves a call, and its captured tensors; None and None where the
+        function must be traced. Raises TypeError for an argument that cannot be hashed.
+        """
+        key = self.key(leaves, structure)
+        try:
+            programs = self.programs.get(key, ())
+        except TypeError as error:
+            raise TypeError(
+                f"{self.name}: an argument is neither a tensor nor hashable: {error}. Pass its "
+                "tensors in a tuple, a list, a dict or a dataclass"
+            ) from None
+        for program in programs:
+            tensors = []
+            for guard in program.guards:
+                if not guard.check(leaves, tensors):
+                    break
+            else:
+                return program, tensors
+        return None, None
+
+    def key(self, leaves, structure) -> tuple:
+        """What selects programs before any guard is checked: the structure of the arguments, the
+        modes, and each argument's abstract value or value.
+        """
+        keys = list(map(_key_of, leaves))
+        numbers = self.numbers.get(structure)
+        for position in () if numbers is None else numbers.varying:
+            keys[position] = type(leaves[position])
+        modes = (
+            mode.current_mode.get(), mode.casting.get(), dtypes.get_default_dtype(),
+            node_annotations.packing.get(), version_counter.strict.get(),
+        )  # fmt: skip
+        return structure, modes, *keys
+
+    def reason(self, leaves, structure) -> str:
+        """Why no program serves a call, by comparison with the program that was traced last."""
+        if self.last is None:
+            return "it was called for the first time"
+        before, known, program = self.last
+        if program.escaped is not None:
+            return ESCAPED.format(program.escaped)
+        if structure != before:
+            return f"the structure of the arguments was {before}, and is {structure}"
+        for position, (old, new) in enumerate(zip(known, _compared(leaves), strict=True)):
+            if old != new:
+                return f"argument {position} was {old[0]}, and is {new[0]}"
+        tensors = []
+        for guard in program.guards:
+            if not guard.check(leaves, tensors):
+                return guard.reason(leaves, tensors)
+        return "grad mode or another setting was changed"
+
+    def add(self, program, leaves, structure) -> bool:
+        """File a program under its key; whether there was one before. A program that leaves tensors
+        behind is not filed: it runs once, since another run would have to create them anew.
+        """
+        self.last = structure, _compared(leaves), program
+        key = self.key(leaves, structure)
+        known = self.programs.get(key, ())
+        if program.escaped is None:
+            self.programs[key] = [program, *known[: MOST_KEPT - 1]]
+        return bool(known)
+
+    def drop_expired(self):
+        """Drop the programs that can never serve again."""
+        for key, programs in list(self.programs.items()):
+            programs[:] = [each for each in programs if not each.has_expired()]
+            if not programs:
+                self.programs.pop(key, None)
+
+    def numbers_in(self, leaves, structure) -> VaryingNumbers:
+        """The Python numbers among the arguments, those that differ from earlier calls noted."""
+        numbers = self.numbers.get(structure)
+        if numbers is None:
+            numbers = self.numbers[structure] = VaryingNumbers(self.static, leaves, structure)
+        numbers.update(leaves)
+        return numbers
+
+
+ESCAPED = (
+    "it leaves behind {}, which each run would have to create anew: write into an existing tensor, "
+    "as in `state.copy_(new)`, or return it"
+)
+
+
+def _key_of(leaf):
+    if isinstance(leaf, Tensor):
+        if leaf._aval.dual:
+            mark(leaf)
+        return leaf._aval
+    if isinstance(leaf, jax.Array):
+        return aval_of(leaf), leaf.weak_type
+    return type(leaf), leaf
+
+
+def _compared(leaves) -> list:
+    """The arguments as `reason` compares and shows them."""
+    keys = map(_key_of, leaves)
+    return [(key, None) if isinstance(key, Aval) else key[::-1] for key in keys]
+
+
+class VaryingNumbers:
+    """The Python numbers among the arguments of one structure.
+
+    `varying`: the positions of those that have had several values; they are inputs of the program.
+    """
+
+    def __init__(self, static, leaves, structure):
+        args, kwargs = jax.tree.unflatten(structure, range(len(leaves)))
+        fixed = {i for key in static for i in jax.tree.leaves(argument_at(args, kwargs, key))}
+        self.first = {
+            i: leaf
+            for i, leaf in enumerate(leaves)
+            if type(leaf) in (int, float) and i not in fixed
+        }
+        self.varying = frozenset()
+
+    def update(self, leaves):
+        self.varying |= {i for i, first in self.first.items() if leaves[i] != first}
+
+    def give_up(self) -> bool:
+        """Make the varying numbers part of the program again; whether there were any."""
+        given_up, self.varying = self.varying, frozenset()
+        for position in given_up:
+            del self.first[position]
+        return bool(given_up)
+
+
+def argument_at(args, kwargs, key):
+    """An argument by position or name; None where the call does not give it."""
+    if isinstance(key, str):
+        return kwargs.get(key)
+    return args[key] if key < len(args) else None
+
+
+# ---- guards of captured tensors
+
+
+class TensorSource:
+    """Where a later call finds a captured tensor."""
+
+    def find(self, leaves, tensors) -> Tensor | None:
+        """The tensor, given the arguments and the captured tensors found before it."""
+        raise NotImplementedError(f"{type(self).__name__}.find")
+
+
+class ArgumentSource(TensorSource):
+    """An argument, by its position among the leaves."""
+
+    def __init__(self, position: int):
+        self.position = position
+
+    def find(self, leaves, tensors):
+        return leaves[self.position]
+
+
+class HandleSource(TensorSource):
+    """A tensor that the function reaches by closure, attribute or global: the handle itself, for as
+    long as it is referenced elsewhere.
+    """
+
+    def __init__(self, tensor: Tensor):
+        self.reference = weakref.ref(tensor)
+
+    def find(self, leaves, tensors):
+        return self.reference()
+
+
+class GradSource(TensorSource):
+    """The `.grad` of another captured tensor. owner: its number."""
+
+    def __init__(self, owner: int):
+        self.owner = owner
+
+    def find(self, leaves, tensors):
+        leaf = tensors[self.owner]._leaf
+        return None if leaf is None else leaf.grad
+
+
+class TensorGuard(Guard):
+    """What a captured tensor must be; `check` finds it and appends it to `tensors`.
+
+    `source`: where it is found; `aval`, `tracked`, `kind`, `hooks`: its abstract value, its
+    requires_grad, whether it is a leaf, and the ids of its hooks; `pinned`: its array, where
+    tracing read the values; `history`: its node, where a pass inside ran through it; `has_grad`:
+    whether `.grad` was set, which counts where the function `reads_grad`; `line`: the source line
+    that read it first.
+    """
+
+    def __init__(self, tensor: Tensor, source: TensorSource):
+        self.source, self.line = source, place_of_caller()
+        self.reference = getattr(source, "reference", None)
+        self.pinned = self.history = None
+        self.reads_grad = False
+        self.expect(tensor)
+
+    def expect(self, tensor: Tensor):
+        """Require what `tensor` is now."""
+        self.aval, self.tracked, self.kind = tensor._aval, tensor._tracked, kind_of(tensor)
+        self.hooks = traced_hooks.hook_ids(tensor)
+        self.hook_lists = traced_hooks.weak_hook_lists(tensor)
+        self.has_grad = grad_of(tensor) is not None
+
+    def has_expired(self) -> bool:
+        """Whether no tensor can pass any more: the tensor is gone, or one of its hooks."""
+        is_gone = self.reference is not None and self.reference() is None
+        return is_gone or any(not ids.issubset(hooks() or ()) for hooks, ids in self.hook_lists)
+
+    def check(self, leaves, tensors):
+        reference = self.reference
+        tensor = self.source.find(leaves, tensors) if reference is None else reference()
+        if tensor is None:
+            return False
+        tensors.append(tensor)
+        if tensor._alias is not None or tensor._aval.dual or self.pinned is not None:
+            return self.difference(tensor) is None
+        if tensor._aval is not self.aval or tensor._tracked is not self.tracked:
+            return False
+        if tensor._node is not None or self.kind is not None or self.hooks:
+            return self.difference(tensor) is None
+        leaf = tensor._leaf
+        if leaf is None:
+            return not (self.reads_grad and self.has_grad)
+        if self.reads_grad and (leaf.grad is not None) is not self.has_grad:
+            return False
+        if leaf.hooks or leaf.post_hooks or leaf.node() is not None:
+            return self.difference(tensor) is None
+        return True
+
+    def reason(self, leaves, tensors):
+        tensor = self.source.find(leaves, tensors)
+        why = "it is gone" if tensor is None else self.difference(tensor)
+        return f"of the tensor of shape {list(self.aval.shape)} read at {self.line}: {why}"
+
+    def difference(self, tensor: Tensor) -> str | None:
+        """How a tensor differs from what is required; None where it does not. `check` decides the
+        common cases without it.
+        """
+        if current(tensor)._aval.dual:
+            mark(tensor)
+        if tensor._aval is not self.aval:
+            return f"it was {self.aval}, and is {tensor._aval}"
+        if self.pinned is not None and self.pinned() is not tensor._raw:
+            return "its numbers were looked at, and have changed"
+        if tensor._tracked is not self.tracked:
+            return f"requires_grad was {self.tracked}, and is {tensor._tracked}"
+        if kind_of(tensor) is not self.kind:
+            return "it was a leaf, and is none" if self.kind is None else "it has another history"
+        if self.history is not None and self.history() is not tensor._node:
+            return "a pass ran through its history, which is another one now"
+        if self.reads_grad and (grad_of(tensor) is not None) is not self.has_grad:
+            was, now = ("a tensor", "None") if self.has_grad else ("None", "a tensor")
+            return f"its grad was {was}, and is {now}"
+        has_no_hooks = tensor._leaf is tensor._node is None
+        if (() if has_no_hooks else traced_hooks.hook_ids(tensor)) != self.hooks:
+            return "its hooks have changed"
+        return None
+
+
+def kind_of(tensor: Tensor):
+    """None for a leaf, `Node` for a tensor with a history, INFERENCE_TENSOR for one of inference
+    mode.
+    """
+    node = tensor._node
+    return (
+        Node if isinstance(node, Node) else INFERENCE_TENSOR if node is INFERENCE_TENSOR else None
+    )
+
+
+def grad_of(tensor: Tensor) -> Tensor | None:
+    """The `.grad` as it is stored, without a notice to the trace under way."""
+    return getattr(tensor._leaf, "grad", None)
+
+
+class DistinctTensors(Guard):
+    """The captured tensors are different ones, as they were."""
+
+    __slots__ = ()
+
+    def check(self, leaves, tensors):
+        return len(set(map(id, tensors))) == len(tensors)
+
+    def reason(self, leaves, tensors):
+        return "two tensors are the same one now"
+
+
+class RepeatedArgument(Guard):
+    """One tensor is given at several positions of the arguments."""
+
+    __slots__ = ("number", "positions")
+
+    def __init__(self, number: int, positions: list[int]):
+        self.number, self.positions = number, positions
+
+    def check(self, leaves, tensors):
+        return all(leaves[position] is tensors[self.number] for position in self.positions)
+
+    def reason(self, leaves, tensors):
+        return f"the arguments {self.positions} are not the same tensor any more"
+
+
+class ReachedArgument(Guard):
+    """An argument that the function may also have read by itself is the same tensor."""
+
+    __slots__ = ("number", "reference")
+
+    def __init__(self, number: int, tensor: Tensor):
+        self.number, self.reference = number, weakref.ref(tensor)
+
+    def check(self, leaves, tensors):
+        return self.reference() is tensors[self.number]
+
+    def reason(self, leaves, tensors):
+        return "an argument that the function also reaches by itself is another tensor now"
+
+
+class NodeHooks(Guard):
+    """The hooks of a node outside of the function that a pass inside it can reach."""
+
+    __slots__ = ("ids", "reference")
+
+    def __init__(self, reference, ids):
+        self.reference, self.ids = reference, ids
+
+    def check(self, leaves, tensors):
+        node = self.reference()
+        return node is None or traced_hooks.node_hook_ids(node) == self.ids
+
+    def reason(self, leaves, tensors):
+        return f"the hooks of {self.reference().name()}, from outside, have changed"
+
+
+# ---- guards of Python objects
+
+
+class ObjectRead(Guard):
+    """What `read(owner)` gives."""
+
+    __slots__ = ("owner", "read", "value")
+
+    def __init__(self, owner: weakref.ref, read, value):
+        self.owner, self.read, self.value = owner, read, value
+
+    def check(self, leaves, tensors):
+        owner = self.owner()
+        return owner is not None and self.read(owner) == self.value
+
+    def reason(self, leaves, tensors):
+        return f"the {type(self.owner()).__name__} that it uses has changed"
+
+
+class AttributeValue(Guard):
+    """The value of an attribute, by equality."""
+
+    __slots__ = ("name", "owner", "value")
+
+    def __init__(self, owner: weakref.ref, name: str, value):
+        self.owner, self.name, self.value = owner, name, value
+
+    def check(self, leaves, tensors):
+        found = getattr(self.owner(), self.name, UNSET)
+        return found == self.value
+
+    def reason(self, leaves, tensors):
+        owner = self.owner()
+        found = getattr(owner, self.name, UNSET)
+        return f"{self.name} of a {type(owner).__name__} was {self.value}, and is {found}"
+
+
+def in_cell(cell, name):
+    """What a closure variable is bound to; UNSET before its first assignment."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNSET
+
+
+def item_of(mapping: dict, name):
+    """An item of a dict; UNSET where there is none."""
+    return mapping.get(name, UNSET)
+
+
+def attribute_of(holder, name):
+    """An object's own attribute; UNSET where it has none."""
+    return vars(holder).get(name, UNSET)
+
+
+class NameBinding(Guard):
+    """What a variable, attribute or item is bound to: the same object, or an equal plain value.
+
+    look: `in_cell`, `item_of` or `attribute_of`. Holder and value are referenced weakly where that
+    is possible.
+    """
+
+    __slots__ = ("holder", "look", "name", "reference", "value")
+
+    def __init__(self, holder, look, name):
+        self.look, self.name, value = look, name, look(holder, name)
+        try:
+            self.holder = weakref.ref(holder)
+        except TypeError:
+            self.holder = lambda: holder
+        try:
+            self.reference, self.value = weakref.ref(value), None
+        except TypeError:
+            self.reference, self.value = None, value
+
+    def check(self, leaves, tensors):
+        holder = self.holder()
+        value = UNSET if holder is None else self.look(holder, self.name)
+        if self.reference is not None:
+            return self.reference() is value
+        return value is self.value or is_same_plain_value(value, self.value)
+
+    def reason(self, leaves, tensors):
+        holder = self.holder()
+        value = UNSET if holder is None else self.look(holder, self.name)
+        if isinstance(self.value, PLAIN) and isinstance(value, PLAIN):
+            return f"{self.name} was {self.value!r}, and is {value!r}"
+        return f"{self.name} is bound to something else"
+
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None))
+
+
+def is_same_plain_value(value, known) -> bool:
+    return isinstance(known, PLAIN) and type(value) is type(known) and value == known
+
+
+class ListElements(Guard):
+    """The elements of a list: the same objects. Tensors among them are not kept alive.
+
+    `may_grow`: whether elements may follow them, as where the function's code appends.
+    """
+
+    __slots__ = ("elements", "holder", "ids", "may_grow", "name")
+
+    def __init__(self, holder: list, name: str):
+        self.holder, self.name, self.may_grow = holder, name, False
+        self.ids = list(map(id, holder))
+        # referenced, since the id of a freed object is used again
+        self.elements = [each for each in holder if not isinstance(each, Tensor)]
+
+    def check(self, leaves, tensors):
+        now = self.holder[: len(self.ids)] if self.may_grow else self.holder
+        return list(map(id, now)) == self.ids
+
+    def reason(self, leaves, tensors):
+        return f"{self.name} has other elements"
