@@ -580,8 +580,9 @@ class Class:
         base = list(inspect.signature(replaced).parameters.values())
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in base):
             return False
+        asked = [p.name for p in own if p.default is p.empty]
         same = [parameter.name for parameter in base] == [p.name for p in own[: len(base)]]
-        return not same or any(p.default is p.empty for p in own[len(base) :])
+        return not same or asked != [p.name for p in base if p.default is p.empty]
 
     def property(self, name, value) -> list[str]:
         hint = signature_of(value.fget).return_annotation
