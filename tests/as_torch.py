@@ -11,6 +11,7 @@ PyTorch returned (recorded by record_autograd.py beside it): tensors with dtype,
 `requires_grad`, and lists, tuples and dicts of them; `error` and `warned` catch what is raised.
 """
 
+import contextlib
 import functools
 import inspect
 import json
@@ -47,6 +48,11 @@ def as_torch(body=None, *, precision=1e-14):
 def leaf(torch, *values, **options):
     """A tensor that requires grad, of one number without dimensions."""
     return torch.tensor(values[0] if len(values) == 1 else values, requires_grad=True, **options)
+
+
+def strict(torch):
+    """A context in which jaxgrad checks versions of saved tensors, as PyTorch always does."""
+    return getattr(torch.autograd.graph, "strict_versions", contextlib.nullcontext)()
 
 
 def parameters(function):

@@ -30,7 +30,7 @@ def found():
 
 
 @pytest.mark.parametrize("training", ["momentum", "Adam", "Adam, spread", "momentum, explicit"])
-def test_S09_a_compiled_step_on_rows_that_are_spread_over_devices(training):
+def test_a_compiled_step_on_rows_that_are_spread_over_devices_S09(training):
     """Parameters, their gradients and what the optimizer keeps stay on all devices, whole, or as
     spread as the parameters are."""
     step = found()[training]
@@ -40,7 +40,7 @@ def test_S09_a_compiled_step_on_rows_that_are_spread_over_devices(training):
 
 
 @pytest.mark.parametrize("check_vma", [True, False])
-def test_S09_averages_in_a_shard_map_are_the_gradient_of_the_whole(check_vma):
+def test_averages_in_a_shard_map_are_the_gradient_of_the_whole_S09(check_vma):
     """Of the tape inside of it, and of JAX around it, to second order."""
     differences = found()[f"gradients, {check_vma}"]
     assert len(differences) == 4 and max(differences.values()) < 1e-6

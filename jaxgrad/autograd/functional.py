@@ -40,9 +40,12 @@ NOT_STRICT = "This is not allowed in strict mode"
 def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of a vector with its Jacobian, v^T J.
 
+    func: returns a tensor or a tuple of tensors, of any shape.
+    inputs: a tensor or a tuple of tensors, of any shape.
     v: a tensor for each output, of its shape and dtype; may be None for a single output of one
         element.
-    create_graph, strict: see the module.
+    create_graph: make the results differentiable.
+    strict: raise RuntimeError if an output does not depend on an input.
 
     Returns `(outputs, product)`, the product with a tensor for each input. Raises RuntimeError for
     a `v` of another size.
@@ -65,13 +68,16 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of its Jacobian with a vector, J v.
 
-    The product is the derivative of u^T J with respect to u (the "double backward trick"), so
-    `func` needs no forward mode, but its backward must be differentiable. `forward_ad` takes less
-    work if all operators support it.
+    The product is the derivative of u^T J with respect to u, where u has the shape of the outputs
+    (the "double backward trick"). So `func` needs no forward mode, but its backward must be
+    differentiable. `forward_ad` takes less work if all operators support it.
 
+    func: returns a tensor or a tuple of tensors, of any shape.
+    inputs: a tensor or a tuple of tensors, of any shape.
     v: a tensor for each input, of its shape and dtype; may be None for a single input of one
         element.
-    create_graph, strict: see the module.
+    create_graph: make the results differentiable.
+    strict: raise RuntimeError if an output does not depend on an input.
 
     Returns `(outputs, product)`, the product with a tensor for each output. Raises RuntimeError for
     a `v` of another size.
@@ -95,9 +101,11 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of `func`, and the product of a vector with its Hessian, v^T H.
 
     func: returns a tensor of one element.
+    inputs: a tensor or a tuple of tensors, of any shape.
     v: a tensor for each input, of its shape and dtype; may be None for a single input of one
         element.
-    create_graph, strict: see the module.
+    create_graph: make the results differentiable.
+    strict: raise RuntimeError if the output or the gradient does not depend on an input.
 
     Returns `(value, product)`, the product with a tensor for each input. Raises RuntimeError for a
     `v` of another size.
@@ -153,7 +161,10 @@ def jacobian(
     pass for each element of the outputs, or with `vectorize` one pass under `jax.vmap`. Forward
     mode calls `func` once, with a batch of tangents.
 
-    create_graph, strict: see the module.
+    func: returns a tensor or a tuple of tensors, of any shape.
+    inputs: a tensor or a tuple of tensors, of any shape.
+    create_graph: make the result differentiable.
+    strict: raise RuntimeError if an output does not depend on an input.
     vectorize: compute all rows, or columns, at once.
     strategy: "reverse-mode" or "forward-mode".
 
@@ -198,15 +209,17 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = REVERSE,
 ):
-    """The Hessian of `func`, which returns a tensor of one element.
+    """The Hessian of `func`.
 
     Each block has the shape of one input followed by that of another. It is the Jacobian of the
     gradient; the gradient is computed in reverse mode.
 
+    func: returns a tensor of one element.
+    inputs: a tensor or a tuple of tensors, of any shape.
     create_graph, strict, vectorize: as for `jacobian`.
     outer_jacobian_strategy: the `strategy` for the Jacobian of the gradient.
 
-    Raises what `jacobian` raises.
+    Raises what `jacobian` raises, and RuntimeError if `func` returns more than one element.
 
     >>> jaxgrad.autograd.functional.hessian(lambda x: (x**3).sum(), jaxgrad.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],

@@ -22,7 +22,6 @@ from ..tape.tensor import Tensor, concrete, is_concrete, wrap
 from .array_creation import from_host
 
 # in the first two the place is data of the kernel, so that a loop over places compiles one
-_select, _slice, _unsqueeze, _index = ops._select, ops._slice, ops.unsqueeze, ops.index
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 MASK_DTYPES = (dtypes.bool, dtypes.uint8)
@@ -72,7 +71,7 @@ def _at(tensor, dim, index):
     extent = shape[dim]
     if not -extent <= index < extent:
         raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {extent}")
-    return _select(tensor, dim, index if index >= 0 else index + extent)
+    return ops._select(tensor, dim, index if index >= 0 else index + extent)
 
 
 def _too_many(shape):
@@ -94,7 +93,7 @@ def _sliced(tensor, dim, part):
         raise ValueError(
             f"step must be greater than zero, but got {step}: use flip to turn a dimension round"
         )
-    return _slice(tensor, dim, start, len(range(start, end, step)), step)
+    return ops._slice(tensor, dim, start, len(range(start, end, step)), step)
 
 
 def _is_list_of_parts(index):
@@ -129,7 +128,7 @@ class _Walk:
     def result(self) -> Tensor:
         original, walked = self.tensor, self.walked()
         if self.indices:
-            return _index(walked, self.index_list())
+            return ops.index(walked, self.index_list())
         return ops.alias(original) if walked is original else walked
 
     def walked(self) -> Tensor:
@@ -158,7 +157,7 @@ class _Walk:
             self.tensor = _at(self.tensor, self.dim, part)
 
     def insert(self):
-        self.tensor = _unsqueeze(self.tensor, self.dim)
+        self.tensor = ops.unsqueeze(self.tensor, self.dim)
 
     def take_array(self, part):
         dtype = dtypes.as_dtype(part.dtype)
@@ -172,7 +171,7 @@ class _Walk:
             self.add(part, dtype)
         else:
             # a place that is known later only; no index tensor, since it does not join the others
-            self.tensor = _index(self.tensor, [*[None] * self.dim, part])
+            self.tensor = ops.index(self.tensor, [*[None] * self.dim, part])
 
     def take_mask(self, mask, dtype):
         """A mask as an index tensor for each of its dimensions; without any it makes one."""
@@ -306,7 +305,7 @@ def _fill_mask(tensor, mask, value):
 
 def _indexed_ndim(target, walk):
     """How many dimensions what index tensors name has."""
-    call, _ = _index.operator.bind((target, walk.index_list()), {})
+    call, _ = ops.index.operator.bind((target, walk.index_list()), {})
     return call.outputs[0].ndim
 
 

@@ -18,6 +18,7 @@ from ..core.device import default_device
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..core.view_ops import plain
 from ..ops import inplace
+from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
 from ..tape.tensor import Tensor, concrete, is_concrete, leaf_state, standing, wrap
@@ -42,7 +43,7 @@ class OperatorMethod:
         self.name, self.operator = name, operator
 
     def __get__(self, instance, owner=None):
-        made = getattr(ops, self.operator)
+        made = as_method(getattr(ops, self.operator))
         setattr(Tensor, self.name, made)
         return made if instance is None else made.__get__(instance)
 
@@ -60,7 +61,6 @@ def install():
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
-    Tensor.imag = property(ops.imag)
     for symbol, operator in PROTOCOL.items():
         setattr(Tensor, f"__{symbol}__", OperatorMethod(f"__{symbol}__", operator))
 
@@ -218,6 +218,11 @@ class _Methods:
     def real(self):
         """The real parts, a view; a real tensor itself."""
         return ops.real(self) if self.dtype.is_complex else self
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts of a complex tensor, a view."""
+        return ops.imag(self)
 
     def where(self, condition, other):
         """This tensor where `condition` holds, `other` elsewhere; see `jaxgrad.where`.

@@ -15,7 +15,7 @@ from .. import autograd, ops
 from ..core import view_ops
 from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled, transforms
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, wrap
 from .arguments import (
     are_arrays,
     array_of,
@@ -159,7 +159,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"debug_unwrap(): a Tensor is expected, not {type(tensor).__name__}")
-    return wrap(current(tensor)._raw, view_ops.plain(tensor._aval))
+    return wrap(tensor._array, view_ops.plain(tensor._aval))
 
 
 def _value(output, has_aux):

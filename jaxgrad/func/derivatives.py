@@ -289,7 +289,7 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
 
 def _refuse_complex(name, what, given):
     for number, leaf in enumerate(jax.tree.leaves(given, is_leaf=is_tensor)):
-        if jax.numpy.iscomplexobj(leaf._raw if isinstance(leaf, Tensor) else leaf):
+        if jax.numpy.iscomplexobj(leaf._array if isinstance(leaf, Tensor) else leaf):
             raise RuntimeError(
                 f"{name}: Expected all {what} to be real but received complex tensor at flattened "
                 f"input idx: {number}"

@@ -1,4 +1,4 @@
-"""Parameter groups, and what compiled functions note of them."""
+"""Parameter groups, and the guards on their options."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 
 VARIES = (
-    "param_groups[...][{!r}] is set to several numbers, one of which varies from call to call, in "
-    "a function that jaxgrad.jit is tracing: set it before the call. There it may be another one "
-    "each time, without a new trace"
+    "param_groups[...][{!r}] is set to a tuple with a symbolic number in a function that "
+    "jaxgrad.jit is tracing: set it before the call, where a new value does not trace again"
 )
 
 
 class Group(dict):
     """The options of a parameter group, with its `"params"`.
 
-    In a function that `jaxgrad.jit` is tracing, the program is for the options that the function
-    looks at, and those that it sets are set when a call has ended. An optimizer's own `step` looks
-    past this: numbers are inputs of its program.
+    A function compiled by `jaxgrad.jit` is guarded on the options that it reads; options that it
+    sets are written back after each call. An optimizer's own `step` bypasses this: hyperparameters
+    are inputs of its program.
 
     >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=0.5)
     >>> halve = jaxgrad.jit(lambda: optimizer.param_groups[0].update(lr=0.25))
@@ -68,7 +67,7 @@ class Group(dict):
             self[name] = value
 
     def __getattr__(self, name):
-        """An option, for `Objects` to compare."""
+        """Return an option; guards on objects compare attributes."""
         if name not in self:
             raise AttributeError(f"a parameter group has no option {name!r}")
         return raw(self, name)
@@ -78,9 +77,9 @@ raw = dict.__getitem__
 
 
 class Setting:
-    """An option that a function which is being traced sets: `value` has the group have it.
+    """A hyperparameter assigned while tracing; written back after each call.
 
-    `tensor`: of a number that varies from call to call, where each call leaves it.
+    `tensor`: holds a symbolic number, whose value differs from call to call.
     """
 
     def __init__(self, group, name):
@@ -99,7 +98,7 @@ class Setting:
 
     @property
     def value(self):
-        # never the same, so that it is set after each call, and keeps what it needs for that
+        # A new tuple never equals the last one, so the setter runs after each call.
         if self.tensor is not None:
             self.option = None
         return self, self.option, self.tensor
@@ -110,19 +109,19 @@ class Setting:
         self.group[self.name] = option if tensor is None else tensor.item()
 
 
-# by the outermost scope, and the group and the name of an option
+# By outermost scope, then by group and option.
 _settings = weakref.WeakKeyDictionary()
 
 
 def settings(scope) -> dict[tuple, Setting]:
-    """What the function that is being traced has set."""
+    """Return the assignments of the traced function, by group and option."""
     while scope.parent is not None:
         scope = scope.parent
     return _settings.setdefault(scope, {})
 
 
 def as_set(scope, group) -> dict:
-    """The options of a group, with those that the function which is being traced has set."""
+    """Return the options of a group, with the assignments of the traced function."""
     options = dict(group)
     for (owner, name), each in settings(scope).items():
         if owner == id(group):
@@ -131,7 +130,7 @@ def as_set(scope, group) -> dict:
 
 
 def named(given) -> tuple[list | None, list]:
-    """The names of parameters, None where they have none, and the parameters."""
+    """Return the names of parameters, or None, and the parameters."""
     if isinstance(given, set):
         raise TypeError(
             "optimizer parameters need to be organized in ordered collections, but the ordering of "

@@ -61,7 +61,7 @@ def nested(ways, function):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_pitfall_S41_third_derivatives_in_all_nestings(name):
+def test_third_derivatives_in_all_nestings_pitfall_41(name):
     ours, theirs = FUNCTIONS[name]
 
     @jaxgrad.jit

@@ -23,7 +23,7 @@ def with_gradients(torch):
 
 
 @as_torch(precision=1e-7)
-def test_S04_total_norm(torch):
+def test_get_total_norm_of_gradients_S04(torch):
     total = torch.nn.utils.get_total_norm
     tensors = [torch.tensor([3.0, 0.0, -4.0]), torch.tensor([[12.0]])]
     norms = [total(tensors, p) for p in (2.0, 1, 3, 0.5, math.inf, "inf", -math.inf, 0)]
@@ -42,7 +42,7 @@ def test_S04_total_norm(torch):
 
 
 @as_torch(precision=1e-7)
-def test_S04_clipping_of_gradients(torch):
+def test_clipping_of_gradients_S04(torch):
     utils, found = torch.nn.utils, []
     for options in ({"max_norm": 1.0}, {"max_norm": 100.0}, {"max_norm": 2, "norm_type": math.inf}):
         given = with_gradients(torch)
@@ -63,7 +63,7 @@ def test_S04_clipping_of_gradients(torch):
 
 
 @as_torch
-def test_S04_signatures(torch):
+def test_signatures_of_clipping_S04(torch):
     return {name: parameters(getattr(torch.nn.utils, name)) for name in UTILS}
 
 

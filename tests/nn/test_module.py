@@ -30,7 +30,7 @@ def small(torch):
 
 
 @as_torch
-def test_S01_parameters_of_a_module(torch):
+def test_parameters_of_a_module_S01(torch):
     module = small(torch)
     found = [
         [name for name, _ in module.named_parameters()],
@@ -54,7 +54,7 @@ def test_S01_parameters_of_a_module(torch):
 
 
 @as_torch
-def test_S01_parameters_of_integers(torch):
+def test_parameters_of_integers_S01(torch):
     whole = torch.ones(2, dtype=torch.int64)
     fixed = torch.nn.Parameter(whole, requires_grad=False)
     words = "Only Tensors of floating point and complex dtype can require gradients"
@@ -68,7 +68,7 @@ def test_S01_parameters_of_integers(torch):
 
 
 @as_torch
-def test_S01_a_parameter_shares_the_memory_of_its_tensor(torch):
+def test_a_parameter_shares_the_memory_of_its_tensor_S01(torch):
     data = torch.zeros(2)
     parameter = torch.nn.Parameter(data)
     data.add_(1)
@@ -296,7 +296,7 @@ def test_forward_hooks_that_are_always_called(torch):
 
 
 @as_torch
-def test_F18_full_backward_hooks(torch):
+def test_full_backward_hooks_F18(torch):
     seen = []
 
     class Pair(torch.nn.Module):
@@ -322,7 +322,7 @@ def test_F18_full_backward_hooks(torch):
 
 
 @as_torch
-def test_F18_backward_hooks_without_inputs_that_require_grad(torch):
+def test_backward_hooks_without_inputs_that_require_grad_F18(torch):
     module, seen = small(torch), []
     x = torch.ones(1, 2, dtype=torch.float64)
     module.register_full_backward_hook(lambda m, gi, go: seen.append((list(gi), list(go))))
@@ -339,7 +339,7 @@ def test_F18_backward_hooks_without_inputs_that_require_grad(torch):
 
 
 @as_torch
-def test_F18_what_backward_hooks_must_not_do(torch):
+def test_what_backward_hooks_must_not_do_F18(torch):
     module, relu = torch.nn.Identity(), torch.nn.ReLU(inplace=True)
     x = torch.tensor([1.0, -1.0], requires_grad=True)
     module.register_full_backward_hook(lambda m, gi, go: None)
@@ -355,7 +355,7 @@ def test_F18_what_backward_hooks_must_not_do(torch):
 
 
 @as_torch
-def test_F18_backward_hooks_and_second_derivatives(torch):
+def test_backward_hooks_and_second_derivatives_F18(torch):
     class Square(torch.nn.Module):
         def forward(self, x):
             return x * x

@@ -61,7 +61,7 @@ def order_of(monkeypatch, run):
     return seen
 
 
-def test_A37_nodes_run_by_descending_number_each_once(monkeypatch):
+def test_nodes_run_by_descending_number_each_once_A37(monkeypatch):
     x = leaf(torch, 2.0)
     left, right = x * x, x * 3
     right_again = right * right
@@ -480,7 +480,7 @@ def chain(x, length):
 
 
 @pytest.mark.parametrize("length", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
-def test_A36_deep_chains_are_recorded_run_and_freed(length):
+def test_deep_chains_are_recorded_run_and_freed_A36(length):
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(200)
     try:

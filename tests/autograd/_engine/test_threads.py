@@ -42,7 +42,7 @@ def of_another_thread(function, *args):
         return pool.submit(function, *args).result()
 
 
-def test_A49_many_tasks_on_one_leaf():
+def test_many_tasks_on_one_leaf_A49():
     x = leaf(torch, 2.0)
 
     def task(_):
@@ -65,7 +65,7 @@ def test_many_tasks_on_one_leaf_recorded():
     assert x.grad.item() == 100 * 12
 
 
-def test_A49_one_shared_graph_is_for_one():
+def test_one_shared_graph_is_for_one_A49():
     for _ in range(20):
         x = leaf(torch, 2.0)
         y = (x * x + x.exp() * x).sin()
