@@ -106,7 +106,7 @@ def damaged_operation(node):
 
 
 def damaged_node(node):
-    """What may stand in the place of a node."""
+    """The replacements of a node."""
     if isinstance(node, ast.BinOp):
         yield from damaged_operation(node)
     elif isinstance(node, ast.Call):
@@ -118,7 +118,7 @@ def damaged_node(node):
 
 
 def negated(tree, parts):
-    """The whole with another sign; each part of a tuple by itself."""
+    """The whole formula with another sign; of a tuple, each part separately."""
     if isinstance(tree, ast.Tuple):
         for position in range(len(tree.elts)):
             changed = [*tree.elts]
@@ -163,7 +163,7 @@ class Target:
         return any(value is self.formula for _, value in self.primitive.rule.gradients)
 
     def damage(self, text):
-        """Put the formula `text` in its place, in everything that has not been traced yet."""
+        """Replace the formula by `text` in everything that is not traced yet."""
         for formula in self.formulas:
             other = replace(formula, text=text)
             names = tuple(sorted(formula.names))
@@ -195,7 +195,7 @@ def formulas_of(rule):
 
 
 def forget_traces():
-    """Have every operator traced anew at its next call."""
+    """Make every operator trace again at its next call."""
     for name in ops.library.names:
         getattr(ops, name).operator.plans.clear()
         # none of those that were never called has to be read from the table
@@ -267,7 +267,7 @@ def samples_of(target):
 
 
 def problems_of(target):
-    """Complex ones first: they notice what real ones do, and a missing conjugation."""
+    """Complex samples first: they notice what real ones do, and a missing conjugation."""
     for index in samples_of(target):
         for field in reversed(SAMPLES[index][1].fields):
             yield index, field
@@ -290,7 +290,7 @@ def notice(problem, is_gradient):
 
 @cache
 def is_sound(index, field):
-    """Whether the checks pass when nothing is damaged; a sample that does not is no witness."""
+    """Whether the checks pass without damage; a sample that fails then is no witness."""
     sound = not notice(problem(index, field), True)
     if not sound:
         print(f"{SAMPLES[index][1]} fails although nothing is damaged", file=sys.stderr)
@@ -313,7 +313,7 @@ def is_noticed(target, text):
 
 
 def survivors(only, position):
-    """How many damages of a formula were tried, and a line for each that nobody noticed."""
+    """How many damages of a formula were tried, and a line for each that no check noticed."""
     warnings.simplefilter("ignore")  # those that operators give as PyTorch does
     target = targets(only)[position]
     formula, lines, tried = target.formula, [], 0

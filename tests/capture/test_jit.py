@@ -216,9 +216,7 @@ def test_jit_as_a_method_and_with_arguments():
 
 
 def test_jit_inside_jax_transformations():
-    """On tracers of somebody else's the function is part of their trace, and its rules hold
-    there.
-    """
+    """Called on another trace's tracers, the function is part of that trace and keeps its rules."""
     function = torch.jit(lambda x: torch.abs(x).sum())
     assert jax.grad(function)(jnp.array([-2.0, 0.0])).tolist() == [-1, 0]
     assert jax.jit(jax.vmap(function))(jnp.ones((2, 3))).tolist() == [3, 3]

@@ -20,7 +20,7 @@ LAYOUTS = tuples(RECORDED["layouts"])
 
 
 def share(shape, strides):
-    """Whether two places are one element, found by going through them all."""
+    """Whether two places are one element, by enumeration."""
     places = itertools.product(*map(range, shape))
     found = [sum(map(int.__mul__, place, strides)) for place in places]
     return len({*found}) < len(found)

@@ -18,7 +18,7 @@ RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "factories.json").
 
 
 def decoded(given):
-    """What an argument of the recording stands for."""
+    """The value that an argument of the recording stands for."""
     if not isinstance(given, list):
         return given
     kind, *rest = given

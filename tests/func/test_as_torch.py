@@ -348,7 +348,7 @@ def test_rearrange_moves_dimensions_K19(torch):
 
 
 def test_a_dimension_that_is_not_one_K19():
-    """PyTorch takes the first of three."""
+    """PyTorch uses the first of three."""
     with pytest.raises(ValueError, match="a dimension of size 3 is not made of"):
         jaxgrad.func.rearrange(jaxgrad.ones(2, 3), "a 1 -> a")
     with pytest.raises(ValueError, match="cannot infer the sizes of two dimensions"):
@@ -389,7 +389,7 @@ def test_requires_grad_inside_K20():
 
 
 def test_saved_tensor_hooks_K21():
-    """They are called inside and around a transform, where PyTorch refuses them."""
+    """The hooks are called inside and around a transform, where PyTorch refuses them."""
     packed, func = [], jaxgrad.func
 
     def hooks():

@@ -43,7 +43,7 @@ class Training:
 
 
 def both(make, script, step=None):
-    """A script run on compiled and on usual steps: they must agree. Gives how often Python ran."""
+    """Compares a script on compiled and on eager steps. Returns how often Python ran."""
     eager, compiled = Training(make, False, step), Training(make, True, step)
     for training in (eager, compiled):
         script(training)

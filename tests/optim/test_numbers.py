@@ -28,7 +28,7 @@ def parameters(torch, dtype):
 
 
 def trained(torch, make, compiled=False, dtype="float64"):
-    """What 50 steps make of a small model: losses, parameters, state; how often Python ran."""
+    """Losses, parameters and state of a small model after 50 steps; how often Python ran."""
     weight, bias = parameters(torch, getattr(torch, dtype))
     inputs = torch.tensor([[0.3, -0.5, 0.9], [1.0, 0.2, -0.4]], dtype=weight.dtype)
     optimizer, losses, runs = make(torch.optim, weight, bias), [], []

@@ -13,7 +13,7 @@ import jaxgrad
 
 
 def base(torch):
-    """The module of the class Optimizer, whose name PyTorch takes out of torch.optim."""
+    """The module of the class Optimizer; PyTorch deletes its name from torch.optim."""
     return importlib.import_module(f"{torch.__name__}.optim.optimizer")
 
 
@@ -424,7 +424,7 @@ def test_what_is_loaded_is_a_copy():
 
 
 class OfTorch:
-    """As much of a tensor of PyTorch's as a state dict of it needs."""
+    """The part of PyTorch's Tensor that a state dict needs."""
 
     def __init__(self, values):
         self.values = np.array(values)
