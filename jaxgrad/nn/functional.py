@@ -14,6 +14,7 @@ import importlib
 import warnings
 
 from .. import ops
+from ..core.tracebacks import users_stacklevel
 
 # Names that are imported at their first use, by the module that defines them.
 _NAMES = {
@@ -294,14 +295,14 @@ def _implicit_dim(name, input, stacklevel):
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def _reduction(reduction, size_average=None, reduce=None, stacklevel=3):
+def _reduction(reduction, size_average=None, reduce=None):
     """Return the number of a reduction; `size_average` and `reduce` are its deprecated spelling."""
     if size_average is not None or reduce is not None:
         reduction = _deprecated_reduction(size_average is not False, reduce is not False)
         warnings.warn(
             "size_average and reduce args will be deprecated, "
             f"please use reduction='{reduction}' instead.",
-            stacklevel=stacklevel,
+            stacklevel=users_stacklevel(),
         )
     if reduction not in _REDUCTIONS:
         known = ", ".join(map(repr, _REDUCTIONS))

@@ -458,6 +458,32 @@ def test_signatures_of_modules(torch):
 
 
 @as_torch
+def test_signatures_and_mistakes_of_function_layers(torch):
+    nn = torch.nn
+    layers = (
+        "ReLU", "ELU", "CELU", "LeakyReLU", "GELU", "GLU", "Softplus", "Threshold", "Softmax",
+        "MaxPool1d", "AvgPool1d", "AvgPool3d", "AdaptiveAvgPool2d", "Dropout2d", "AlphaDropout",
+        "MSELoss", "HuberLoss", "NLLLoss", "CrossEntropyLoss", "BCEWithLogitsLoss",
+        "GaussianNLLLoss", "CosineSimilarity",
+    )  # fmt: skip
+
+    class Halved(nn.ELU):
+        def __init__(self, halves):
+            super().__init__(inplace=True, alpha=0.5**halves)
+
+    return [
+        {name: parameters(getattr(nn, name).__init__) for name in layers},
+        parameters(Halved),
+        [repr(Halved(2)), Halved(2)(torch.tensor([-1.0, 2.0]))],
+        error(lambda: nn.ReLU(True, 2), words="positional arguments"),
+        error(lambda: nn.ELU(1.0, alpha=2.0), words="multiple values for argument 'alpha'"),
+        error(lambda: nn.Threshold(1.0), words="'value'"),
+        error(lambda: nn.MaxPool2d(2, size=3), words="unexpected keyword argument 'size'"),
+        nn.MSELoss(reduction="sum")(input=torch.ones(2), target=torch.zeros(2)),
+    ]
+
+
+@as_torch
 def test_containers_hold_modules_and_parameters(torch):
     nn = torch.nn
     net = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 1))
