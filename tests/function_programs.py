@@ -233,7 +233,7 @@ def hooked(x, factor):
 
 
 hooked.defvjp(
-    lambda x, factor: (hooked(x, factor), None),  # as it is for whoever differentiates the pass
+    lambda x, factor: (hooked(x, factor), None),  # as for a derivative of the pass
     lambda factor, _, g: (g * factor,),
 )
 

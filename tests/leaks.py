@@ -26,7 +26,7 @@ def no_graph_is_left(monkeypatch):
         begin(run, retain_graph, create_graph, *args, **kwargs)
 
     monkeypatch.setattr(graph_task.Pass, "__init__", noting)
-    gc.freeze()  # what was there before is then in nobody's way
+    gc.freeze()  # so that earlier objects are not searched
     try:
         yield
         if alive():

@@ -37,7 +37,7 @@ from jaxgrad.table import Formula
 SEED = 0
 PRODUCTS = ast.Mult, ast.MatMult, ast.Div
 
-# Functions whose arguments may change places.
+# Functions whose arguments may be exchanged.
 COMMUTATIVE = {"add", "mul", "maybe_multiply", "maximum", "minimum", "eq", "ne", "logical_and"}
 
 # Damaged formulas that mean the same, by label and text, and why.
@@ -198,7 +198,7 @@ def forget_traces():
     """Make every operator trace again at its next call."""
     for name in ops.library.names:
         getattr(ops, name).operator.plans.clear()
-        # none of those that were never called has to be read from the table
+        # operators that were never called need not be read from the table
         for primitive in vars(ops.library.find(name)).get("primitives", ()):
             primitive.calls.clear()
 
@@ -283,7 +283,7 @@ def notice(problem, is_gradient):
             derivatives.first_order(problem, findings)
         if not findings and not problem.sample.kink:
             derivatives.second_order(problem, findings)
-    except Exception:  # whatever a damaged formula makes of its arguments
+    except Exception:  # a damaged formula may raise any error
         return True
     return bool(findings)
 
@@ -314,7 +314,7 @@ def is_noticed(target, text):
 
 def survivors(only, position):
     """How many damages of a formula were tried, and a line for each that no check noticed."""
-    warnings.simplefilter("ignore")  # those that operators give as PyTorch does
+    warnings.simplefilter("ignore")  # warnings that operators give as PyTorch does
     target = targets(only)[position]
     formula, lines, tried = target.formula, [], 0
     where = f"{formula.path}:{formula.line}:{formula.column}: {formula.label}"
@@ -326,7 +326,7 @@ def survivors(only, position):
         tried += 1
         if not is_noticed(target, text):
             lines.append(f"{where}: nobody noticed {text!r}")
-    jax.clear_caches()  # or compiled programs fill the memory
+    jax.clear_caches()  # otherwise compiled programs fill the memory
     return tried, lines
 
 

@@ -96,7 +96,7 @@ def test_what_autocast_converts_S05(torch):
             found["mm in float16"] = str(known["mm"](lambda x: x.bfloat16()).dtype)
         return found
 
-    # compiled, so that nothing of it runs
+    # compiled, so that no operator runs eagerly
     return dtypes() if torch is not jaxgrad else jaxgrad.jit(dtypes)()
 
 

@@ -259,7 +259,7 @@ def test_one_no_grad_object_in_several_threads_C05():
     with mode:
         thread.start()
         inside.wait(10)
-    assert jaxgrad.is_grad_enabled()  # what this thread found, not what the other did
+    assert jaxgrad.is_grad_enabled()  # the mode that this thread had, not the other one's
     leave.set()
     thread.join()
     assert found == [True]
@@ -292,7 +292,7 @@ def test_no_grad_objects_entered_and_left_out_of_order_C05():
     for position in (1, 0, 3, 2):
         modes[position].__exit__(None, None, None)
         found.append(jaxgrad.is_grad_enabled())
-    assert found == [False, True, False, False]  # each goes back to what it found itself
+    assert found == [False, True, False, False]  # each task restores its own mode
     jaxgrad.set_grad_enabled(True)
 
 

@@ -10,7 +10,7 @@ import jaxgrad
 
 autograd = jaxgrad.autograd
 
-# each mode as an object that switches it to what it is not, and how to see what it is
+# a constructor that changes each mode, and its reader
 MODES = {
     "no_grad": (autograd.no_grad, jaxgrad.is_grad_enabled),
     "enable_grad": (autograd.enable_grad, jaxgrad.is_grad_enabled),
@@ -177,7 +177,7 @@ def test_modes_of_several_threads_C08_C01_C06_C09_C14_C15_C16(mode):
     """A mode belongs to the thread that entered it; one object serves several threads."""
     make, read, _, inside = mode
     one, found, barrier = make(), [], threading.Barrier(4)
-    with one:  # settings hold from the call on
+    with one:  # a setting holds from its call on
         assert read() is inside
 
     def work(enter):

@@ -37,7 +37,7 @@ OTHER_NAMES = {
     "ops._fill_diagonal": "PyTorch has it in place only, where it is a write through a view",
 }
 
-# Those whose nodes have the names and other `next_functions`.
+# Operators whose nodes have PyTorch's names and other `next_functions`.
 OTHER_EDGES = {
     **dict.fromkeys(["nn.functional.cross_entropy", "ops.cross_entropy_loss"], LAST),
     **dict.fromkeys(

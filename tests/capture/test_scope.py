@@ -327,7 +327,7 @@ def test_what_is_overwritten_is_donated_and_nothing_else():
     array = held._array
     step = torch.jit(lambda: (held.add_(1).detach(), held * 2))
     first, doubled = step()
-    assert not array.is_deleted() and array[0] == 1  # somebody has it
+    assert not array.is_deleted() and array[0] == 1  # another handle holds it
     assert [each[0].item() for each in (first, doubled, held)] == [2, 4, 2]
     add = torch.jit(lambda x: x.add_(1))
     add(held)
@@ -570,7 +570,7 @@ class Trainer:
         return x * self.config["gamma"] * self.state
 
     def value(self, x):
-        self.seen += 1  # is no change
+        self.seen += 1  # assigning the same value is no change
         return (self.help(x) * self.beta * self.scale).sum()
 
 
@@ -619,7 +619,7 @@ def test_elements_of_lists_are_looked_at():
     factors, before = [torch.tensor(2.0), 3.0], []
     compiled = torch.jit(lambda x: x * math.prod(factors))
     assert compiled(torch.tensor(1.0)).item() == 6
-    before.append(factors[0])  # so that it is not gone
+    before.append(factors[0])  # so that it stays alive
     factors[0] = torch.tensor(5.0)
     assert compiled(torch.tensor(1.0)).item() == 15
     factors.append(7.0)

@@ -200,7 +200,7 @@ def test_a_function_may_set_the_mode_of_a_module():
 
     @torch.jit
     def there_and_back():
-        before = model(x)  # in the mode that it finds
+        before = model(x)  # in the mode of the call
         model.train(not model.training)
         return before, model(x)
 

@@ -262,7 +262,7 @@ def test_numbers_are_the_same_whatever_the_settings():
     code = f"first = jaxgrad.initial_seed(); jaxgrad.manual_seed(5); {lines}; print(first)"
     *found, seed = run(code, JAX_ENABLE_X64="1", JAX_DEFAULT_PRNG_IMPL="rbg")
     assert found == expected
-    # a process that sets no seed has one of its own
+    # a process that sets no seed draws its own
     assert int(seed) not in (SEED, jaxgrad.Generator().initial_seed())
 
 

@@ -7,7 +7,7 @@ import jaxgrad
 
 pytestmark = pytest.mark.slow
 
-# where ours says more, or names a structure as JAX writes it
+# where our message says more, or names a structure in JAX's form
 STRUCTURE = "Expected pytree structure of cotangents to be the same as pytree structure of outputs"
 PRIMALS = (
     "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure"
@@ -409,7 +409,7 @@ def test_saved_tensor_hooks_K21():
         lambda: func.jacrev(cube)(x),
     ):
         packed.clear()
-        # both of exp's result and sine's argument are tenfold in the backward pass
+        # exp's result and sine's argument are ten times as large in the backward pass
         assert abs(way().item() - 10 * jaxgrad.tensor(10.0).cos().item()) < 1e-5
         assert packed == [[1.0], [1.0]]
     with hooks():

@@ -99,7 +99,7 @@ def test_first_values_without_chance(torch):
     ]
 
 
-# what is drawn: by the mean and the deviation that the distribution has
+# draws, checked by the distribution's mean and deviation
 
 SHAPE = (200, 50, 2)
 IN, OUT = 100, 400

@@ -100,7 +100,7 @@ def test_members_go_by_attribute(torch):
     del module.weight
     del module.tail
     del module.kept
-    # what was a parameter becomes a module, and what was a plain value a parameter
+    # a parameter becomes a module, and a plain value a parameter
     module.plain = 3
     module.plain = nn.Parameter(torch.ones(1))
     refused = [
@@ -525,7 +525,7 @@ def test_containers_hold_modules_and_parameters(torch):
     ]
 
 
-# what PyTorch does not have
+# extensions of PyTorch
 
 
 def test_a_parameter_is_a_plain_tensor_to_operators():

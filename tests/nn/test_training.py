@@ -133,7 +133,7 @@ def test_a_compiled_function_follows_lists_and_dicts_of_its_module():
     scaled.factors.append(1.0)
     check(11.0, 3)
     scaled.factors[:] = [2.0]
-    check(8.0, 3)  # which leads back to the program of before
+    check(8.0, 3)  # which finds the earlier program again
 
 
 def test_what_forward_notes_is_no_change():
@@ -319,6 +319,6 @@ def test_gradients_of_micro_batches_compiled_S07(torch):
     if torch is not jaxgrad:
         return micro_batches(torch, lambda step: step)[:-1]
     *found, accumulate = micro_batches(torch, torch.jit)
-    # where a part begins is part of the program, and so is whether there is a .grad already
+    # the start of a part is part of the program, and so is whether .grad is None
     assert len(accumulate.traces) == 2
     return found

@@ -192,7 +192,7 @@ def test_no_two_families_define_a_function_of_one_name():
     assert sorted(names) == sorted(set(names))
 
 
-# views and in-place operators of a table of one's own
+# views and in-place operators of a user's table
 
 EVENS = """
 - name: evens(Tensor(a) self) -> Tensor(a)

@@ -298,11 +298,11 @@ def test_an_expanded_parameter_is_refused():
 @as_torch(precision=1e-9)
 def test_steps_through_which_gradients_flow(torch):
     found, usual = {}, torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)  # or PyTorch's bias correction has 32 bits here
+    torch.set_default_dtype(torch.float64)  # otherwise PyTorch's bias correction has 32 bits here
     for name in ("SGD", "Adam", "RMSprop", "Adagrad"):
         begin, rate = double(torch, 1.0, -2.0), double(torch, 0.1)
         x = begin.clone()
-        lr = rate if name in ("SGD", "Adam") else 0.1  # PyTorch can with these
+        lr = rate if name in ("SGD", "Adam") else 0.1  # PyTorch accepts these
         optimizer = getattr(torch.optim, name)([x], lr=lr, differentiable=True)
         for number in range(2):
             x.grad = (begin + number + 1).square()
