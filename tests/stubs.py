@@ -136,6 +136,7 @@ SPECIAL = {
 ATTRIBUTES = {
     "BackwardCFunction": {"saved_tensors": "tuple[Tensor, ...]"},
     "Tensor": {
+        "grad": "Tensor | Any",  # None before a backward pass, which programs know
         **dict.fromkeys(("T", "H", "mT", "mH", "real", "imag", "data"), "Tensor"),
         **{"shape": "Size", "dtype": "dtype", "device": "device"},
         **dict.fromkeys(("itemsize", "nbytes"), "int"),
@@ -184,29 +185,30 @@ DECLARATIONS = {
 
 
 def public_names(module) -> list[str]:
-    """What a module offers: its definitions, what it imports `as` itself, and what `dir` adds."""
-    found = set(dir(module)) if module in (jaxgrad, ops) else set(dir(module)) - set(vars(module))
-    if module is not jaxgrad:
-        tree = ast.parse(inspect.getsource(module))
-        found |= {name for statement in tree.body for name in _defined(statement)}
-        found |= set(getattr(module, "__all__", ()))
+    """What a module offers: the names in `dir`, those that it loads at their first use and those
+    in `__all__`, but not what it imports for itself.
+    """
+    tree = ast.parse(inspect.getsource(module))
+    own = {name for statement in tree.body for name in _imported_for_itself(statement)}
+    own = set() if module is jaxgrad else own - {*getattr(module, "__all__", ())}
+    later = {*getattr(module, "_LATER", ()), *getattr(module, "__all__", ())}
+    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    found = {*dir(module), *later, *classes} - own
     return sorted(name for name in found if _is_offered(module, name))
 
 
-def _defined(statement):
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return [statement.name]
-    if isinstance(statement, ast.ImportFrom):
-        return [alias.name for alias in statement.names if alias.asname == alias.name]
-    if isinstance(statement, ast.Assign):
-        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
-    return []
+def _imported_for_itself(statement):
+    if not isinstance(statement, ast.Import | ast.ImportFrom):
+        return []
+    return [a.asname or a.name for a in statement.names if a.asname != a.name]
 
 
 def _is_offered(module, name):
-    if name.startswith("_") or name.isupper():
+    if name.startswith("_"):
         return False
     value = getattr(module, name)
+    if name.isupper() and not inspect.isclass(value):
+        return False  # a constant
     return not inspect.ismodule(value) or value.__name__ in MODULES
 
 
@@ -578,8 +580,9 @@ class Class:
         base = list(inspect.signature(replaced).parameters.values())
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in base):
             return False
+        asked = [p.name for p in own if p.default is p.empty]
         same = [parameter.name for parameter in base] == [p.name for p in own[: len(base)]]
-        return not same or any(p.default is p.empty for p in own[len(base) :])
+        return not same or asked != [p.name for p in base if p.default is p.empty]
 
     def property(self, name, value) -> list[str]:
         hint = signature_of(value.fget).return_annotation

@@ -51,6 +51,7 @@ def pyright(copied, *files):
     """The mistakes that pyright finds in files and in the stubs: (name of the file, line)."""
     environment = os.environ | {"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
     command = [sys.executable, "-m", "pyright", "--outputjson", "jaxgrad"]
+    command += ["--pythonpath", sys.executable]
     command += [shutil.copy(file, copied) for file in files]
     report = json.loads(run(command, env=environment, cwd=copied))
     assert report["summary"]["filesAnalyzed"] == len(stubs.MODULES) + len(files)

@@ -31,6 +31,28 @@ from jaxgrad.autograd import (
 from jaxgrad.autograd.function import (
     FunctionCtx,
 )
+class DeviceType(Enum):
+    CPU = 0
+    CUDA = 1
+    MKLDNN = 2
+    OPENGL = 3
+    OPENCL = 4
+    IDEEP = 5
+    HIP = 6
+    FPGA = 7
+    MAIA = 8
+    XLA = 9
+    Vulkan = 10
+    Metal = 11
+    XPU = 12
+    MPS = 13
+    Meta = 14
+    HPU = 15
+    VE = 16
+    Lazy = 17
+    IPU = 18
+    MTIA = 19
+    PrivateUse1 = 20
 class Function(FunctionCtx):
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
@@ -54,6 +76,13 @@ class Function(FunctionCtx):
 class NestedIOFunction(Function):
     def backward_extended(self, *grad_output: Any) -> Any: ...
     def forward_extended(self, *input: Any) -> Any: ...
+class ProfilerActivity(Enum):
+    CPU = 0
+    XPU = 1
+    CUDA = 2
+    HPU = 3
+    MTIA = 4
+    PrivateUse1 = 5
 class SavedTensor:
     node: Any
     position: Any
@@ -88,6 +117,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: _float = 1e-06, ato
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: _float = 1e-06, atol: _float = 1e-05, rtol: _float = 0.001, gen_non_contig_grad_outputs: _bool = False, raise_exception: _bool = True, nondet_tol: _float = 0.0, check_undefined_grad: _bool = True, check_grad_dtypes: _bool = False, check_batched_grad: _bool = False, check_fwd_over_rev: _bool = False, check_rev_over_rev: _bool = True, fast_mode: _bool = False, masked: _bool = False, check_nested: _bool = False) -> _bool: ...
 def is_multithreading_enabled() -> _bool: ...
 def is_view_replay_enabled() -> _bool: ...
+def kineto_available() -> _bool: ...
 class set_detect_anomaly:
     settings: Any
     place: Any

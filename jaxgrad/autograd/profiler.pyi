@@ -13,8 +13,11 @@ _Number: TypeAlias = _bool | _int | _float | _complex
 from jaxgrad import (
     device as _device,
 )
-from jaxgrad.autograd.profiler_util import (
+from jaxgrad.autograd import (
     DeviceType,
+    kineto_available as kineto_available,
+)
+from jaxgrad.autograd.profiler_util import (
     FormattedTimesMixin,
     FunctionEventAvg,
 )
@@ -128,7 +131,6 @@ class emit_nvtx:
     def __exit__(self, *exception: Any) -> None: ...
     def __init__(self, enabled: _bool = True, record_shapes: _bool = False) -> None: ...
     kind: _str
-def kineto_available() -> _bool: ...
 def load_nvprof(path: Any) -> EventList: ...
 def parse_nvprof_trace(path: Any) -> list[FunctionEvent]: ...
 class profile:

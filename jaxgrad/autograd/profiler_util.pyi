@@ -10,33 +10,14 @@ from numpy.typing import NDArray as _NDArray
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Number: TypeAlias = _bool | _int | _float | _complex
 
+from jaxgrad.autograd import (
+    DeviceType as DeviceType,
+)
 from jaxgrad.autograd.profiler import (
     EventList as EventList,
     FunctionEvent as FunctionEvent,
     MemRecordsAcc as MemRecordsAcc,
 )
-class DeviceType(Enum):
-    CPU = 0
-    CUDA = 1
-    MKLDNN = 2
-    OPENGL = 3
-    OPENCL = 4
-    IDEEP = 5
-    HIP = 6
-    FPGA = 7
-    MAIA = 8
-    XLA = 9
-    Vulkan = 10
-    Metal = 11
-    XPU = 12
-    MPS = 13
-    Meta = 14
-    HPU = 15
-    VE = 16
-    Lazy = 17
-    IPU = 18
-    MTIA = 19
-    PrivateUse1 = 20
 class FormattedTimesMixin:
     @property
     def cpu_time(self) -> Any: ...

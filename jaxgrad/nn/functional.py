@@ -314,7 +314,7 @@ def _implicit_dim(name, input):
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def _reduction(reduction, size_average=None, reduce=None, stacklevel=3):
+def _reduction(reduction, size_average=None, reduce=None):
     """Return the number of a reduction; `size_average` and `reduce` are its deprecated spelling."""
     if size_average is not None or reduce is not None:
         reduction = _deprecated_reduction(size_average is not False, reduce is not False)

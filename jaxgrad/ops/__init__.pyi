@@ -592,7 +592,6 @@ def less_equal_(input: Tensor, other: Tensor) -> Tensor:
     """True where `input` is less than or equal to `other`."""
 @overload
 def less_equal_(input: Tensor, other: _Number) -> Tensor: ...
-library: Library
 def linalg_matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of matrices or vectors in the last two dimensions; the others are batches and broadcast."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -817,7 +816,6 @@ def prod(input: Tensor, *, dtype: _dtype | None = None, out: Tensor | None = Non
     """Product of all elements, or along the dimension `dim`; the gradient is exact where elements are 0."""
 @overload
 def prod(input: Tensor, dim: _int, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor: ...
-def public_functions(source: Any) -> dict[_str, Callable[..., Any]]: ...
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with elements of `source` at indices of the flattened tensor; duplicates add up under `accumulate`, else one is written."""
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:

@@ -107,8 +107,8 @@ def test_signature_binds_the_arguments_of_a_sample(sample):
         (
             "max",
             "(input: Tensor, dim: int | Tensor = ..., keepdim: bool = False, *, "
-            "other: Tensor = ..., out: Tensor | tuple[Tensor, ...] | None = None) "
-            "-> Tensor | (values: Tensor, indices: Tensor)",
+            "other: Tensor = ..., out: tuple[Tensor, ...] | Tensor | None = None) "
+            "-> (values: Tensor, indices: Tensor) | Tensor",
         ),
     ],
 )  # fmt: skip
