@@ -1,4 +1,4 @@
-"""Tests that are pieces of PyTorch code: PyTorch ran them once, and jaxgrad must come to the same.
+"""Tests that are pieces of PyTorch code: jaxgrad must give the answers that PyTorch gave once.
 
     @as_torch
     def test_of_something(torch):
@@ -85,7 +85,7 @@ def warned(function, *args):
 
 
 def described(value):
-    """A value as JSON has it."""
+    """A value in the form of the JSON recording."""
     if hasattr(value, "requires_grad") and hasattr(value, "detach"):
         return {
             "dtype": str(value.dtype),
@@ -105,7 +105,7 @@ def described(value):
 
 
 def differences(theirs, ours, where, precision=1e-14):
-    """Fails where the two, described, are not the same."""
+    """Fails where two described values differ."""
     assert type(theirs) is type(ours), f"{where}: {ours!r} for {theirs!r}"
     if isinstance(theirs, float):
         same = math.isclose(theirs, ours, rel_tol=precision) or (theirs != theirs and ours != ours)

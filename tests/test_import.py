@@ -1,4 +1,4 @@
-"""What `import jaxgrad` does, and does not do, to the process that says it."""
+"""What `import jaxgrad` changes in the process, and what it leaves alone."""
 
 import importlib.metadata
 import os

@@ -1,1 +1,1 @@
-"""Functions of state, compiled: what they read, what must hold, what they change."""
+"""Compiled functions of state: captured tensors, guards and side effects."""

@@ -29,9 +29,10 @@ from .guards import (
     RepeatedArgument,
     argument_at,
 )
+from .input_names import NamedInputs, input_names
 from .partition import CompiledCall, CompiledNode, PartitionedJaxpr, Pullback, function_of
 from .replay import replay, run_operators
-from .scope import Scope, input_p
+from .scope import CaptureScope, input_p
 from .side_effects import AttributeEffect, OutputSpec
 
 
@@ -130,8 +131,8 @@ class CompiledProgram:
 
     # ---- tracing
 
-    def scope(self) -> Scope:
-        return Scope(self.name, records_lines=self.jitted.traces_in_a_row > 0)
+    def scope(self) -> CaptureScope:
+        return CaptureScope(self.name, records_lines=self.jitted.traces_in_a_row > 0)
 
     def wide(self):
         return jax.enable_x64(True)
@@ -140,7 +141,7 @@ class CompiledProgram:
         """The tape differentiates what is traced, so operators need no rules for JAX."""
         return bare()
 
-    def run(self, scope: Scope, leaves):
+    def run(self, scope: CaptureScope, leaves):
         """What JAX traces: the function on tensors of tracers."""
         with self.rules(), scope.open():
             given = self.arguments(scope, leaves)
@@ -194,6 +195,7 @@ class CompiledProgram:
             run = self.partition.forward
         program = self.forward(run, order)
         program.__name__ = program.__qualname__ = self.name
+        program.__signature__ = NamedInputs(input_names(self, order))
         donated = self.donated(leaves)
         self.donation = [each.number for each in self.captured if each.number in donated]
         return jax.jit(program, donate_argnums=self.donation)

@@ -19,11 +19,11 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, leaf_state, wrap
 from .graph_input import ArgumentInput
 from .partition import pull
-from .scope import Scope
+from .scope import CaptureScope
 from .side_effects import OutputSpec
 
 
-class Replay(Scope):
+class Replay(CaptureScope):
     """A scope whose inputs are given arrays, by the keys of the inputs of the first trace.
 
     `tensors`: the captured tensors, by number; `edges`: where their gradients arrive, None for

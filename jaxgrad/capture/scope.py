@@ -1,8 +1,8 @@
 """Tracing a function of state: what it reads from outside becomes an input of the trace.
 
-While a `Scope` is open, reading a tensor from outside captures it: its handle holds a tracer from
-then on, so operators, views, writes and the tape treat it like any other tensor. At the end each
-handle is put back. What the function changed becomes side effects of its program
+While a `CaptureScope` is open, reading a tensor from outside captures it: its handle holds a tracer
+from then on, so operators, views, writes and the tape treat it like any other tensor. At the end
+each handle is put back. What the function changed becomes side effects of its program
 (capture/side_effects.py). Operators pay nothing for this while no scope is open.
 """
 
@@ -36,7 +36,7 @@ input_p = Primitive("graph_input")
 input_p.def_abstract_eval(lambda *, number, aval: aval)
 
 
-class Scope:
+class CaptureScope:
     """What a function reads and creates while it is traced.
 
     `captured`: the captured tensors, by id; `inputs`: the inputs of the trace; `created`: weak

@@ -14,7 +14,7 @@ from ..tape.tensor import Tensor, current, is_moving, leaf_state, wrap
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor
 from .guards import grad_of
-from .scope import ReadsTangent, Scope
+from .scope import CaptureScope, ReadsTangent
 
 UNCHANGED = object()
 
@@ -52,7 +52,7 @@ class OutputTensor:
             tensor._node, tensor._nr = nodes[self.root], self.root
 
 
-class Run:
+class ProgramRun:
     """One call of a program: its output arrays, the captured tensors, the nodes of the outputs with
     a history, and the tensors that the call creates.
     """
@@ -77,7 +77,7 @@ class SideEffect:
 
     __slots__ = ()
 
-    def apply(self, run: Run):
+    def apply(self, run: ProgramRun):
         raise NotImplementedError(f"{type(self).__name__}.apply")
 
 
@@ -176,7 +176,7 @@ class OutputSpec:
     each output with a history its edge, abstract value and array, later only their number.
     """
 
-    def __init__(self, scope: Scope, held: list):
+    def __init__(self, scope: CaptureScope, held: list):
         """held: a list with the function's result alone, which is taken out."""
         self.scope, self.arrays, self.roots = scope, [], []
         self.created: list[OutputTensor] = []
@@ -292,7 +292,7 @@ class OutputSpec:
             created[number] = tensor
         for number, grad in self.grads.items():
             leaf_state(created[number]).grad = created[grad]
-        run = Run(arrays, tensors, nodes, created)
+        run = ProgramRun(arrays, tensors, nodes, created)
         for effect in self.effects:
             effect.apply(run)
         return jax.tree.unflatten(self.structure, list(map(run.value, self.results)))

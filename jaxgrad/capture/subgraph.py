@@ -23,10 +23,10 @@ from ..tape.tensor import Tensor, current, wrap
 from ..tape.traversal import nodes_from
 from .graph_input import GraphInput, random_words
 from .partition import function_of
-from .scope import Scope, input_p
+from .scope import CaptureScope, input_p
 
 
-class SubgraphScope(Scope):
+class SubgraphScope(CaptureScope):
     """The scope of a function traced by itself, inside of a trace."""
 
     is_inner = True
@@ -76,7 +76,7 @@ class CountedScope(SubgraphScope):
 
     def draw(self, generator):
         is_counted = isinstance(self.parent, CountedScope)
-        if not is_counted and getattr(type(self.parent), "draw", None) is not Scope.draw:
+        if not is_counted and getattr(type(self.parent), "draw", None) is not CaptureScope.draw:
             return super().draw(generator)  # in a trace of JAX's own, a branch, or a vmap
         found = self.draws.get(id(generator))
         if found is None:

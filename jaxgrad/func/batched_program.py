@@ -16,7 +16,7 @@ from ..capture.graph_input import ArgumentInput, TensorInput
 from ..capture.guards import ArgumentSource
 from ..capture.partition import depending
 from ..capture.replay import created_arrays, replay
-from ..capture.scope import Scope
+from ..capture.scope import CaptureScope
 from ..capture.side_effects import UNCHANGED, OutputSpec, TensorEffect
 from ..core import executor
 from ..core.aval import INLINE32, mode_of, traced_aval, with_dual, with_shape
@@ -33,7 +33,7 @@ HINTS = {
 } | dict.fromkeys(("nonzero()", "masked_select()", "indexing with a boolean mask"), _SHAPES)
 
 
-class ExampleScope(Scope):
+class ExampleScope(CaptureScope):
     """The scope of one example.
 
     randomness: that of `vmap`; `example`: the number of the example, for "different".

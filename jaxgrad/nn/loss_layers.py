@@ -20,7 +20,7 @@ class Loss(FunctionLayer):
         options = self._bind(args, kwargs)
         deprecated = options.get("size_average"), options.get("reduce")
         if deprecated != (None, None):
-            number = functional._reduction(options["reduction"], *deprecated, stacklevel=4)
+            number = functional._reduction(options["reduction"], *deprecated)
             reduction = list(functional._REDUCTIONS)[number]
             options |= {"size_average": None, "reduce": None, "reduction": reduction}
         super().__init__(**options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from . import rules
-from .fused_step import FusedOptimizer, filled, new_count
+from .fused_step import FusedOptimizer, filled, new_counter
 from .options import check, check_fused, check_rate, is_used
 
 
@@ -60,7 +60,7 @@ class Adagrad(FusedOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
-        count = new_count()
+        count = new_counter()
         for group in self.param_groups:
             for param in group["params"]:
                 begin = {"step": count, "sum": self.initial(self.rule(group), "sum", param)}

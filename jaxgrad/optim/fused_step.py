@@ -170,15 +170,16 @@ def _identity(group):
 class FusedStep:
     """One call of an optimizer's `step`.
 
-    `counts`: by `id`, each step counter and its new array. `apart`: copies of counters that
-    parameters without a gradient share; the active parameters go on with the copies.
+    `counts`: by id the step counters that are advanced, and their arrays afterwards; `copies`: by
+    id the copies of counters that are shared with parameters without a gradient; `new_counter`:
+    the counter of all parameters whose state this call creates.
     """
 
     def __init__(self, optimizer):
         self.optimizer, self.scope = optimizer, modes.scope.get()
         self.counts: dict[int, tuple] = {}
-        self.apart: dict[int, Tensor] = {}
-        self.begun: Tensor | None = None
+        self.copies: dict[int, Tensor] = {}
+        self.new_counter: Tensor | None = None
 
     def run(self):
         """Update all groups, then the step counters."""
@@ -196,16 +197,18 @@ class FusedStep:
             if params:
                 work.append((number, group, params, grads))
         if self.scope is not None:
-            self.depend(idle)
+            self.guard_state(idle)
         if idle:
-            self.part(idle, [param for _, _, params, _ in work for param in params])
+            self.separate_counters(idle, [param for _, _, params, _ in work for param in params])
         for each in work:
             self.update(*each)
         for count, array in self.counts.values():
             put(count, array)
 
-    def depend(self, idle):
-        """Guard the traced program on the state that it finds."""
+    def guard_state(self, idle):
+        """Guard on the structure of the optimizer's state, without that of the parameters in
+        `idle`, which have no gradient.
+        """
         read, idle = structure_of, set(map(id, idle))
         if idle:
             params = chain.from_iterable(raw(g, "params") for g in self.optimizer.param_groups)
@@ -216,16 +219,16 @@ class FusedStep:
 
     # ---- state
 
-    def part(self, idle, active):
-        """Give the active parameters step counters of their own if idle parameters share them."""
+    def separate_counters(self, idle, active):
+        """Give active parameters their own step counters where they share those of idle ones."""
         known = self.optimizer.state
         kept = {id(known[param].get("step")) for param in idle if param in known}
         for param in active if kept else ():
             count = known[param].get("step") if param in known else None
             if count is not None and id(count) in kept:
-                if id(count) not in self.apart:
-                    self.apart[id(count)] = wrap(count._array)
-                known[param]["step"] = self.apart[id(count)]
+                if id(count) not in self.copies:
+                    self.copies[id(count)] = wrap(count._array)
+                known[param]["step"] = self.copies[id(count)]
 
     def state_for(self, rule, param):
         """Return the state of a parameter, created at its first step."""
@@ -233,16 +236,16 @@ class FusedStep:
             return {}
         state = self.optimizer.state[param]
         if rule.counts and "step" not in state:
-            if self.begun is None:
-                self.begun = new_count()
-            state["step"] = self.begun
+            if self.new_counter is None:
+                self.new_counter = new_counter()
+            state["step"] = self.new_counter
         for name in rule.states:
             if state.get(name) is None:
                 state[name] = self.optimizer.initial(rule, name, param)
         return state
 
     def number(self, position, group, name):
-        """Return a hyperparameter, or under a trace the input that stands for it."""
+        """A number of a group; inside of a trace a symbolic number, which each call reads anew."""
         value = entry(group, name)
         if isinstance(value, jax.Array):
             value = wrap(value)
@@ -254,7 +257,7 @@ class FusedStep:
         return value._array if isinstance(value, Varying) else float(value)
 
     def is_constant(self, position, name) -> bool:
-        """Return whether the traced function itself has set the hyperparameter."""
+        """Whether the function being traced has set a number of a group."""
         name = "betas" if name in ("beta1", "beta2") else name
         return (id(self.optimizer.param_groups[position]), name) in settings(self.scope)
 
@@ -312,7 +315,7 @@ def entry(group, name):
 
 
 def read(reference, position, name, found):
-    """Return a hyperparameter; `found` if the optimizer was created in the trace and is gone."""
+    """A number of a group; `found` if the optimizer, created in the trace, is gone."""
     optimizer = reference()
     return found if optimizer is None else float(entry(optimizer.param_groups[position], name))
 
@@ -325,21 +328,21 @@ def distinct(counts) -> tuple[list, tuple[int, ...]]:
     return list(different.values()), found
 
 
-def here():
-    """Return a context in which new tensors stay out of the trace."""
+def outside_of_trace():
+    """A context in which new tensors are no part of the trace under way."""
     return contextlib.nullcontext() if modes.scope.get() is None else scope.outside()
 
 
-def new_count() -> Tensor:
-    """Return a step counter that starts at zero."""
+def new_counter() -> Tensor:
+    """A step counter that starts at zero."""
     wide = dtypes.get_default_dtype() is dtypes.float64
-    with here():
+    with outside_of_trace():
         return factories.zeros((), dtype=dtypes.float64 if wide else dtypes.float32)
 
 
 def filled(param: Tensor, value) -> Tensor:
-    """Return a tensor of one value, of the shape, dtype and strides of a parameter."""
-    with here():
+    """A tensor like a parameter, of one value."""
+    with outside_of_trace():
         made = factories.full(tuple(param.shape), value, dtype=param.dtype)
     made._aval = with_strides(made._aval, param._aval.strides)
     return made

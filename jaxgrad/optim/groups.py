@@ -1,4 +1,4 @@
-"""Parameter groups, and the guards on their options."""
+"""Parameter groups, and the guards and side effects on them in compiled functions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ VARIES = (
 class Group(dict):
     """The options of a parameter group, with its `"params"`.
 
-    A function compiled by `jaxgrad.jit` is guarded on the options that it reads; options that it
-    sets are written back after each call. An optimizer's own `step` bypasses this: hyperparameters
-    are inputs of its program.
+    In a function compiled by `jaxgrad.jit`, options that the function reads are guarded, and those
+    that it sets are set again after each call. An optimizer's own `step` does not use this: its
+    numbers are inputs of the program.
 
     >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=0.5)
     >>> halve = jaxgrad.jit(lambda: optimizer.param_groups[0].update(lr=0.25))
@@ -58,7 +58,7 @@ class Group(dict):
             return
         if isinstance(value, tuple) and any(isinstance(each, Varying) for each in value):
             raise RuntimeError(VARIES.format(name))
-        known = settings(scope).setdefault((id(self), name), Setting(self, name))
+        known = settings(scope).setdefault((id(self), name), AssignedOption(self, name))
         known.take(value)
         scope.objects.record_set(known, "value")
 
@@ -67,7 +67,7 @@ class Group(dict):
             self[name] = value
 
     def __getattr__(self, name):
-        """Return an option; guards on objects compare attributes."""
+        """An option as an attribute, for guards."""
         if name not in self:
             raise AttributeError(f"a parameter group has no option {name!r}")
         return raw(self, name)
@@ -76,10 +76,10 @@ class Group(dict):
 raw = dict.__getitem__
 
 
-class Setting:
-    """A hyperparameter assigned while tracing; written back after each call.
+class AssignedOption:
+    """An option assigned while tracing; `value` is the side effect that assigns it after each call.
 
-    `tensor`: holds a symbolic number, whose value differs from call to call.
+    `tensor`: for a symbolic number, the tensor in which each call leaves its value.
     """
 
     def __init__(self, group, name):
@@ -98,7 +98,7 @@ class Setting:
 
     @property
     def value(self):
-        # A new tuple never equals the last one, so the setter runs after each call.
+        # a new tuple each time, so that it counts as changed and is set after each call
         if self.tensor is not None:
             self.option = None
         return self, self.option, self.tensor
@@ -109,19 +109,19 @@ class Setting:
         self.group[self.name] = option if tensor is None else tensor.item()
 
 
-# By outermost scope, then by group and option.
+# by the outermost scope, then by the id of a group and the name of an option
 _settings = weakref.WeakKeyDictionary()
 
 
-def settings(scope) -> dict[tuple, Setting]:
-    """Return the assignments of the traced function, by group and option."""
+def settings(scope) -> dict[tuple, AssignedOption]:
+    """The options that the function being traced has set."""
     while scope.parent is not None:
         scope = scope.parent
     return _settings.setdefault(scope, {})
 
 
 def as_set(scope, group) -> dict:
-    """Return the options of a group, with the assignments of the traced function."""
+    """The options of a group, with those that the function being traced has set."""
     options = dict(group)
     for (owner, name), each in settings(scope).items():
         if owner == id(group):

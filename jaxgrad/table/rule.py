@@ -343,6 +343,8 @@ class RuleBuilder:
         return [(n, self.read_value(key, INPUT_WORDS, scope, n)) for key, n in keys.items()]
 
     def read_tangents(self, keys, gradients):
+        if not keys:
+            return {}
         still = {n for names, value in gradients if value == NON_DIFFERENTIABLE for n in names}
         moving = [name for name in self.schema.tensors if name not in still]
         fixed = [name for name in self.schema.names if name not in moving]

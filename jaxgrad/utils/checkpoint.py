@@ -105,7 +105,7 @@ def noop_context_fn():
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-class Options(NamedTuple):
+class CheckpointOptions(NamedTuple):
     """How a function is recomputed."""
 
     preserve_rng_state: bool
@@ -115,7 +115,7 @@ class Options(NamedTuple):
     recompute_context: contextlib.AbstractContextManager
 
 
-class Metadata(NamedTuple):
+class SavedMetadata(NamedTuple):
     """What is compared of a saved tensor. It is created for every saved array, so it is cheap."""
 
     shape: tuple
@@ -134,7 +134,7 @@ class Metadata(NamedTuple):
 
 
 # by the name of a determinism check, what it compares of a saved tensor
-CHECKS = {"default": Metadata.of, "none": lambda tensor: None}
+CHECKS = {"default": SavedMetadata.of, "none": lambda tensor: None}
 
 UNSAID = (
     "{}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
@@ -211,7 +211,7 @@ def checkpoint(
     if not is_grad_enabled() or _is_moving((args, kwargs)):
         return function(*args, **kwargs)
     shown = CHECKS[determinism_check]
-    options = Options(preserve, early_stop, debug, shown, recompute_context)
+    options = CheckpointOptions(preserve, early_stop, debug, shown, recompute_context)
     call = CheckpointedCall(function, args, kwargs, options)
     return call.run(args, kwargs, forward_context)
 

@@ -1,5 +1,6 @@
-"""Autocast and scaled gradients. Numbers are such that half precision has them exactly, or rounds
-them in one way only."""
+"""Autocast and gradient scaling. The numbers are exact in half precision, or round in one way
+only.
+"""
 
 import contextlib
 import warnings

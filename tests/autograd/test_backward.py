@@ -129,7 +129,7 @@ def test_shape_of_the_gradient_A09(torch):
 
 
 def test_the_position_is_named_A09():
-    """PyTorch fails while it looks for it."""
+    """PyTorch fails during the search."""
     x = leaf(jaxgrad, 1.0, 2.0, 3.0)
     with pytest.raises(RuntimeError, match=r"grad_output\[1\] has a shape of torch.Size\(\[2\]\)"):
         jaxgrad.autograd.backward([x.sum(), x * x], [None, jaxgrad.ones(2)])
@@ -529,7 +529,7 @@ def test_exports_of_autograd_A42(torch):
 
 
 def test_a_gradient_needs_no_synchronisation_A33():
-    """There are no streams: whoever reads a gradient, in whatever thread, waits for it."""
+    """There are no streams: a thread that reads a gradient waits for it."""
     x = leaf(jaxgrad, *[1.0] * 300)
     matrix = x.outer(x)
     (matrix @ matrix @ matrix).sum().backward()

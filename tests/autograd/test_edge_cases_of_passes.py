@@ -16,7 +16,7 @@ def numbers(torch, *values, **options):
 
 
 def word(made):
-    """The kind and the words of a warning or an error, as far as both say the same."""
+    """The type of a warning or error and the words that both libraries share."""
     return [(each["error"], each["says"].split(". ")[0]) for each in made["warnings"]]
 
 

@@ -158,7 +158,7 @@ def test_indices_out_of_range_edge_35():
 
 
 def kinks(torch):
-    """At each point where the gradient is a choice: a function, and its arguments."""
+    """Functions and arguments where the gradient is a convention."""
     F, t = torch.nn.functional, torch.tensor
     return {
         "relu": (F.relu, 0.0),

@@ -1,4 +1,4 @@
-"""torch.autograd.forward_ad row by row of PyTorch's behaviour, and what beyond it is ours."""
+"""torch.autograd.forward_ad, row by row of PyTorch's behaviour, and where jaxgrad goes further."""
 
 import copy
 import math
@@ -18,7 +18,7 @@ def dual(torch, values=(1.0, 2.0), tangents=(3.0, 4.0), **options):
 
 
 def tangent(torch, tensor):
-    """As it is now: PyTorch writes to tangents in place."""
+    """The tangent as it is now: PyTorch writes to tangents in place."""
     found = torch.autograd.forward_ad.unpack_dual(tensor).tangent
     return None if found is None else found.clone()
 
@@ -148,7 +148,7 @@ def test_dtypes_of_duals_I03(torch):
 
 
 def test_a_tangent_has_the_dtype_of_its_tensor_I03():
-    """PyTorch leaves it as it is, and then sin() of float32 has a tangent of float64."""
+    """PyTorch does not convert it, so that sin() of float32 has a tangent of float64."""
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.ones(1), jaxgrad.ones(1).double())
         z = fwAD.make_dual(jaxgrad.tensor([1j]), jaxgrad.ones(1))
@@ -535,7 +535,7 @@ def test_tangents_of_writes_to_expanded_tensors_I07(torch):
 
 
 def test_filling_an_expanded_part_of_a_dual_itself_I07():
-    """PyTorch comes to the same; here the memory is another tensor's, which stands still."""
+    """PyTorch agrees; here the memory belongs to another tensor, which has no tangent."""
     with fwAD.dual_level():
         x = jaxgrad.tensor([1.0, 2.0])
         y = fwAD.make_dual(x, jaxgrad.tensor([3.0, 4.0]))
@@ -625,7 +625,7 @@ def test_tangents_of_data_I07(torch):
 
 
 def test_tangents_of_data_of_another_shape_I07():
-    """In PyTorch it would keep the tangent that it had, of two elements."""
+    """In PyTorch it would keep its old tangent of two elements."""
     with fwAD.dual_level():
         x = dual(jaxgrad) * 1
         for data in (jaxgrad.ones(3), jaxgrad.ones(2).double()):
@@ -638,7 +638,7 @@ def test_tangents_of_data_of_another_shape_I07():
 
 @as_torch
 def test_no_grad_keeps_tangents_I08_C03(torch):
-    """It is about reverse mode; `detach`, or what is unpacked, stops tangents."""
+    """no_grad concerns reverse mode; `detach` and unpacked tensors stop tangents."""
     with torch.autograd.forward_ad.dual_level():
         x = torch.autograd.forward_ad.make_dual(leaf(torch, 1.0, 2.0), torch.ones(2))
         with torch.no_grad():

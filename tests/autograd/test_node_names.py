@@ -1,4 +1,4 @@
-"""The names of nodes are PyTorch's, for every sample of every operator, and so are their edges.
+"""Names and edges of nodes are PyTorch's, for every sample of every operator.
 
 tests/oracle/node_names.json has PyTorch's names (`make record`).
 """

@@ -1,4 +1,4 @@
-"""Where others have given wrong gradients without an error: cases that have no better room."""
+"""Cases in which other libraries gave wrong gradients without an error."""
 
 import contextlib
 import io

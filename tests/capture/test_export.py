@@ -1,4 +1,4 @@
-"""Gradients as programs that are kept: exported by JAX, serialised, and loaded again."""
+"""Gradients as programs that JAX exports, serialises and loads again."""
 
 import jax
 import jax.numpy as jnp

@@ -172,7 +172,7 @@ def test_a_number_that_is_looked_at_stays_part_of_the_program():
         torch.jit(lambda x: x if torch.tracing.number(lambda: 0.5) > 1 else -x)(torch.ones(1))
 
 
-def test_static_argnames():
+def test_static_argnames_are_part_of_the_program():
     cut = torch.jit(lambda x, k=1: x[k:], static_argnames="k")
     assert [cut(torch.ones(4), k=k).shape[0] for k in (0, 1, 2)] == [4, 3, 2]
     assert cut.count == 3
@@ -689,7 +689,7 @@ def test_threads_trace_functions_of_their_own():
     assert results == {number: [3, 3, 3] for number in range(6)}
 
 
-def test_under_a_trace_of_jax_state_is_constant():
+def test_state_is_constant_under_a_trace_of_jax():
     weight = torch.tensor([1.0, 2.0])
     step = torch.jit(lambda x: (x * weight).sum())
     assert jax.grad(lambda x: step(wrap(x))._array)(jnp.ones(2)).tolist() == [1, 2]

@@ -1,4 +1,4 @@
-"""Functions of functions, row by row of PyTorch's behaviour."""
+"""Transformations of functions, row by row of PyTorch's behaviour."""
 
 import pytest
 from as_torch import as_torch, error, parameters

@@ -1,4 +1,4 @@
-"""The transformations of jaxgrad.func in each other, against JAX's of the same functions."""
+"""Nested transformations of jaxgrad.func against JAX's of the same functions."""
 
 import functools
 import itertools

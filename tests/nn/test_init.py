@@ -117,7 +117,7 @@ DRAWN = [
 
 
 @pytest.mark.parametrize(("draw", "mean", "deviation", "bounds"), DRAWN)
-def test_distributions(draw, mean, deviation, bounds):
+def test_distributions_of_initial_values(draw, mean, deviation, bounds):
     jaxgrad.manual_seed(3)
     values = draw(jaxgrad.empty(*SHAPE)).numpy()
     error = deviation / math.sqrt(values.size)
@@ -128,14 +128,14 @@ def test_distributions(draw, mean, deviation, bounds):
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 2, 2)])
-def test_orthogonal(shape):
+def test_orthogonal_makes_orthonormal_rows(shape):
     rows = nn.init.orthogonal_(jaxgrad.empty(*shape, dtype=jaxgrad.float64), gain=2.0)
     matrix = rows.numpy().reshape(shape[0], -1)
     matrix = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
     numpy.testing.assert_allclose(matrix @ matrix.T, 4 * numpy.eye(len(matrix)), atol=1e-12)
 
 
-def test_sparse():
+def test_sparse_leaves_a_share_of_zeros():
     values = nn.init.sparse_(jaxgrad.empty(10, 4), 0.3, 2.0).numpy()
     assert ((values == 0).sum(0) == 3).all()
 

@@ -1,4 +1,4 @@
-"""jaxgrad.nn.Module and Parameter: what belongs to a module, its state, its hooks, its copies."""
+"""jaxgrad.nn.Module and Parameter: members, state, hooks and copies of a module."""
 
 import copy
 
@@ -117,7 +117,7 @@ def test_members_go_by_attribute(torch):
 
 
 @as_torch
-def test_wrong_members(torch):
+def test_wrong_members_are_refused(torch):
     module, nn = small(torch), torch.nn
 
     class Hasty(nn.Module):
@@ -241,7 +241,7 @@ def test_hooks_of_state_dicts(torch):
 
 
 @as_torch
-def test_extra_state(torch):
+def test_extra_state_is_part_of_the_state_dict(torch):
     class Counting(torch.nn.Module):
         steps = 0
 
@@ -258,7 +258,7 @@ def test_extra_state(torch):
 
 
 @as_torch
-def test_forward_hooks(torch):
+def test_forward_hooks_change_arguments_and_results(torch):
     identity, seen = torch.nn.Identity(), []
     x = torch.tensor([1.0])
 
@@ -458,7 +458,33 @@ def test_signatures_of_modules(torch):
 
 
 @as_torch
-def test_containers(torch):
+def test_signatures_and_mistakes_of_function_layers(torch):
+    nn = torch.nn
+    layers = (
+        "ReLU", "ELU", "CELU", "LeakyReLU", "GELU", "GLU", "Softplus", "Threshold", "Softmax",
+        "MaxPool1d", "AvgPool1d", "AvgPool3d", "AdaptiveAvgPool2d", "Dropout2d", "AlphaDropout",
+        "MSELoss", "HuberLoss", "NLLLoss", "CrossEntropyLoss", "BCEWithLogitsLoss",
+        "GaussianNLLLoss", "CosineSimilarity",
+    )  # fmt: skip
+
+    class Halved(nn.ELU):
+        def __init__(self, halves):
+            super().__init__(inplace=True, alpha=0.5**halves)
+
+    return [
+        {name: parameters(getattr(nn, name).__init__) for name in layers},
+        parameters(Halved),
+        [repr(Halved(2)), Halved(2)(torch.tensor([-1.0, 2.0]))],
+        error(lambda: nn.ReLU(True, 2), words="positional arguments"),
+        error(lambda: nn.ELU(1.0, alpha=2.0), words="multiple values for argument 'alpha'"),
+        error(lambda: nn.Threshold(1.0), words="'value'"),
+        error(lambda: nn.MaxPool2d(2, size=3), words="unexpected keyword argument 'size'"),
+        nn.MSELoss(reduction="sum")(input=torch.ones(2), target=torch.zeros(2)),
+    ]
+
+
+@as_torch
+def test_containers_hold_modules_and_parameters(torch):
     nn = torch.nn
     net = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 1))
     row = nn.ModuleList([nn.ReLU(), nn.Tanh()])

@@ -1,4 +1,4 @@
-"""Modules under jaxgrad.jit: a compiled step learns what the same step learns uncompiled."""
+"""Modules under jaxgrad.jit: a compiled step learns what the eager step learns."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What all optimizers have: groups, errors, hooks, state dicts; as PyTorch 2.13 has it."""
+"""What all optimizers share: groups, errors, hooks, state dicts, as in PyTorch 2.13."""
 
 import copy
 import importlib

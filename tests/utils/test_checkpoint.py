@@ -418,7 +418,7 @@ def test_options_of_one_kind_of_checkpoint_only_N03(torch):
 
 
 def changing(torch, *functions):
-    """A function that is another one at each run."""
+    """A function that differs at each run."""
     runs = iter(functions)
     return lambda x: next(runs)(x)
 

@@ -106,7 +106,7 @@ class _AttributeWalk(ObjectWalk):
 
 
 LOST = (
-    "{} keeps an intermediate result of its forward as ctx.{}, whose {} is not known: the second "
+    "{} keeps an intermediate result of its forward as ctx.{}, and its {} is not known: the second "
     "derivative would be wrong. Pass it to ctx.save_for_backward instead"
 )
 

@@ -1,4 +1,4 @@
-"""What the logger torch.autograd.graph is told of a backward pass."""
+"""What a backward pass writes to the logger torch.autograd.graph."""
 
 import logging
 import re
@@ -9,7 +9,7 @@ LOGGER = logging.getLogger("torch.autograd.graph")
 
 
 class Kept(logging.Handler):
-    """What was logged, without addresses."""
+    """The logged messages without addresses."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Hooks under `jaxgrad.jit`: they run while a function is traced, and a change of them is seen.
+"""Hooks under `jaxgrad.jit`: they run while a function is traced, and a changed hook traces again.
 
 What is expected is written out; each program is also run as it is, uncompiled, to the same.
 """

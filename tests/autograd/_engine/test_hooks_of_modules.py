@@ -1,4 +1,4 @@
-"""Hooks by attribute, and what hooks of modules stand on."""
+"""Hooks by attribute, and the node hooks that hooks of modules are built on."""
 
 from as_torch import as_torch, error, leaf
 

@@ -1,4 +1,4 @@
-"""Backward passes inside of backward passes, what is called at their end, and threads beside."""
+"""Backward passes inside backward passes, callbacks at the end of a pass, and threads."""
 
 import contextvars
 import sys
@@ -27,7 +27,7 @@ def nested(torch, inside):
 
 
 def deep(torch, depth, at=lambda level: None):
-    """A pass inside of a pass and so on, so many; `at(level)` is called in each, `at(0)` last."""
+    """Nested passes, `depth` of them; `at(level)` is called in each, `at(0)` last."""
     ends = []
 
     def pass_of(level):
@@ -112,7 +112,7 @@ def test_in_a_hook_grad_mode_is_off_A48(torch):
 
 @as_torch
 def test_the_graph_of_the_pass_around_A48(torch):
-    """It is the same graph: what the inner pass frees, the outer one does not find."""
+    """Both passes share a graph: the outer pass does not find what the inner one freed."""
     x = leaf(torch, 2.0)
     graph = [x * x]
     F = nested(torch, lambda: graph[0].backward())
@@ -186,7 +186,7 @@ def test_an_error_at_the_bottom_edge_38(kind):
 
 
 def test_recursion_without_an_end_edge_38():
-    """Python's own error, and no crash; afterwards all is as it was."""
+    """Python raises RecursionError and does not crash; afterwards everything works as before."""
     before = sys.getrecursionlimit()
 
     def endless(level=0):
@@ -233,7 +233,7 @@ def test_strict_versions_in_the_deepest_pass_edge_38():
 
 
 def test_passes_inside_passes_compiled_edge_38():
-    """In a trace passes do not go on in another thread, which would not be part of the trace."""
+    """In a trace a pass stays in its thread: another thread would not be part of the trace."""
 
     def step(x):
         found = []
@@ -403,7 +403,7 @@ def test_callbacks_belong_to_the_pass_of_their_thread_A47():
 
 
 def together(task, count=8):
-    """The results, or the errors, of `task(number)` in so many threads that begin at once."""
+    """The results or errors of `task(number)` in `count` threads that start together."""
     barrier, found = threading.Barrier(count), {}
 
     def run(number):
@@ -443,7 +443,7 @@ def test_functions_of_many_threads_on_one_leaf_A49():
 
 @pytest.mark.usefixtures("frequent_switches")
 def test_hooks_of_many_threads_on_one_leaf_A49():
-    """Each pass calls what is registered when it comes to the leaf; none is lost or repeated."""
+    """Each pass calls the hooks that are registered when it reaches the leaf, each once."""
     x, calls = leaf(jaxgrad, 2.0), []
     x.register_hook(lambda grad: calls.append("hook"))
     x.register_post_accumulate_grad_hook(lambda x: calls.append("post"))
@@ -479,7 +479,7 @@ def test_a_hook_of_several_tensors_in_many_threads_A49():
 
 @pytest.mark.usefixtures("frequent_switches")
 def test_one_graph_of_a_function_in_many_threads_A49():
-    """One of them runs it; the others find it freed."""
+    """One thread runs the graph; the others find it freed."""
     for _ in range(20):
         x = leaf(jaxgrad, 3.0)
         y = square(jaxgrad).apply(x)

@@ -1,4 +1,6 @@
-"""Nodes and what they have saved: to look at, through hooks, on the host; edges for tensors."""
+"""Nodes and their saved tensors: reading them, hooks, copies on the host; edges in place of
+tensors.
+"""
 
 import gc
 import weakref
@@ -19,7 +21,7 @@ def vector(torch):
 
 
 class Log:
-    """A pair of hooks that keeps tensors in a list, and notes what it is called with."""
+    """A pair of hooks that keeps tensors in a list and records its arguments."""
 
     def __init__(self, torch):
         self.torch, self.packed, self.unpacked = torch, [], 0
@@ -428,7 +430,7 @@ def test_switches_of_cuda_streams_are_accepted_H10(torch):
 
 
 class Mark:
-    """Something that can be held weakly, which torch's nodes cannot."""
+    """An object that weakref accepts; torch's nodes are not."""
 
 
 @as_torch

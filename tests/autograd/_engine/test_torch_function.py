@@ -4,7 +4,7 @@ from as_torch import as_torch, error, leaf
 
 
 class Wrapper:
-    """Has a tensor, and says what it was asked."""
+    """Holds a tensor and records the calls of `__torch_function__`."""
 
     def __init__(self, tensor):
         self.tensor, self.asked = tensor, []

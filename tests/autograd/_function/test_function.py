@@ -189,7 +189,7 @@ def test_arguments_by_name_in_the_combined_style_G06(torch):
 
 
 def test_nothing_is_taken_by_name_alone_G06():
-    """A tensor that came so would silently have no gradient."""
+    """A tensor passed this way would silently have no gradient."""
 
     def forward(ctx, x, *, factor):
         return x * factor
@@ -367,7 +367,7 @@ def test_an_input_returned_without_a_gradient_G11(torch):
 
 
 def test_one_tensor_returned_twice_G11():
-    """In PyTorch both are one tensor, the second output, which gets all of the gradient."""
+    """In PyTorch both are one tensor, the second output, which gets the whole gradient."""
 
     def forward(ctx, x):
         y = x * 2
@@ -583,7 +583,7 @@ def test_complex_gradients_G17(torch):
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError, SystemExit])
 @pytest.mark.parametrize("where", ["forward", "backward", "setup_context"])
-def test_interrupts(kind, where):
+def test_interrupts_in_rules_leave_the_graph_usable(kind, where):
     calls = []
 
     def at(place):

@@ -1,4 +1,4 @@
-"""What a Function's ctx keeps and is told, row by row of PyTorch's behaviour."""
+"""What a Function's ctx keeps and reports, row by row of PyTorch's behaviour."""
 
 import warnings
 
@@ -329,7 +329,7 @@ def test_a_function_that_is_not_used_is_not_called_G34(torch):
 
 @as_torch
 def test_none_gradients_reach_a_function_G34(torch):
-    """The gradient of a Function's input is undefined, and it comes to another Function."""
+    """An undefined gradient of one Function's input reaches another Function."""
     found = []
     for materialize in (True, False):
         seen = []
@@ -433,7 +433,7 @@ def test_needs_input_grad_of_each_argument_G36(torch):
 
 @as_torch
 def test_needs_input_grad_under_grad_of_one_input_G36(torch):
-    """It says what forward was called with, and not what is asked for."""
+    """It depends on the arguments of forward, not on the gradients that are asked for."""
     seen = []
 
     def backward(ctx, grad):

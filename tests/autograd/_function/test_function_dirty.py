@@ -7,7 +7,7 @@ import jaxgrad
 
 
 def tripling(torch, mark=True, returned=True):
-    """Writes three times its input to it; its gradient is seven times what arrives."""
+    """Multiplies its input by three in place; backward multiplies by seven."""
 
     def forward(ctx, x):
         x.mul_(3)
@@ -107,7 +107,7 @@ def test_a_write_without_mark_dirty_is_no_part_of_the_gradient_G28(torch):
 
 
 def test_what_others_saved_before_stays_what_it_was_G28():
-    """PyTorch raises here, where it is marked; the gradient is right."""
+    """PyTorch raises for a marked input; the gradient is right."""
     x = leaf(jaxgrad, 2.0, 3.0)
     y = x * 1
     b = y * y  # saves y
@@ -149,7 +149,7 @@ def test_a_saved_input_written_to_by_the_function_itself_G28(torch):
 
 
 def test_an_input_saved_before_the_function_writes_to_it_G28():
-    """PyTorch has the new value, or under its checks raises; here it is what was given."""
+    """PyTorch reads the new value or raises; jaxgrad reads the value that was saved."""
 
     def forward(ctx, x):
         ctx.save_for_backward(x.clone())
@@ -260,7 +260,7 @@ def test_mark_dirty_of_the_base_of_a_view_G27(torch):
 
 @as_torch
 def test_hooks_of_a_tensor_written_to_G27(torch):
-    """F09: they stay with the value that they were registered on."""
+    """Hooks stay with the value that they were registered on (F09)."""
     x, seen = leaf(torch, 1.0), []
     y = x * 5
     y.register_hook(lambda grad: seen.append(("old", grad.item())))

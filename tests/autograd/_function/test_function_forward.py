@@ -142,7 +142,7 @@ def test_what_jvp_returns_G26(torch):
 
 
 def test_none_for_a_tangent_G26():
-    """PyTorch fails inside of itself."""
+    """PyTorch fails with an internal error."""
     F = function(jaxgrad, lambda ctx, x: (x * 2, x * 3), jvp=lambda ctx, t: (t * 5, None))
     x = jaxgrad.ones(2)
     (_, first), (_, second) = tangent(jaxgrad, F, x, x)
@@ -194,7 +194,7 @@ def test_a_function_in_both_modes_G25(torch):
 
 @as_torch
 def test_apply_jvp_of_a_context_G40(torch):
-    """What the class of the node offers is `jvp` itself."""
+    """The node's class offers `jvp` itself."""
     kind = different(torch)._backward_cls
     return issubclass(kind, torch.autograd.function.BackwardCFunction), hasattr(kind, "apply_jvp")
 
@@ -226,7 +226,7 @@ def test_a_closure_over_what_is_differentiated_outside_G47(torch):
 
 
 def test_a_function_without_setup_context_under_func_G47():
-    """PyTorch refuses it; nothing here needs the two to be separate."""
+    """PyTorch refuses it; jaxgrad needs no separate setup_context."""
 
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -240,7 +240,7 @@ def test_a_function_without_setup_context_under_func_G47():
 
 @pytest.mark.parametrize("name", ["_pt_reserved_attrs", "_pt_inner_ctx"])
 def test_names_of_ctx_that_pytorch_reserves_G50(name):
-    """A batched call has no ctx of another kind, so authors may use them."""
+    """A batched call has the same ctx, so authors may use these names."""
 
     def forward(ctx, x):
         setattr(ctx, name, 3)

@@ -1,4 +1,4 @@
-"""Functions under JAX's own transformations: which of the author's rules runs, in every nesting.
+"""Functions under JAX's transformations: which of the author's rules runs, in every nesting.
 
 The rules are deliberately not the derivative of the value, so that it is seen which one ran.
 """
@@ -111,12 +111,12 @@ DERIVATIVES = REVERSE | FORWARD
 
 
 def orders(names, count):
-    """All sequences of so many derivatives, the innermost first."""
+    """All sequences of `count` derivatives, the innermost first."""
     return list(itertools.product(names, repeat=count))
 
 
 def expected(order, x=2.0):
-    """What the rules give: each of the first two derivatives by the rule of its mode."""
+    """The expected numbers: each of the first two derivatives by the rule of its mode."""
     rules = [(7, 5), (11, 13), (1, 1)]
     chosen = [pair[name in FORWARD] for pair, name in zip(rules, order, strict=False)]
     return math.prod(chosen) * x ** (3 - len(order))
@@ -546,7 +546,7 @@ def masked(grad, x):
 
 @pytest.mark.parametrize("name", LINEAR)
 def test_tangents_derived_from_backward_G25(name):
-    """They are the transposed map: for each pair of a tangent and a weight the products agree."""
+    """The tangents are the transposed map: products agree for each pair of tangent and weight."""
 
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -666,7 +666,7 @@ def test_random_numbers_of_a_function_inside_of_another_G21():
 
 
 def batching(seen, rule=None, **members):
-    """Doubles; its vmap notes what it is told, and puts the batch last."""
+    """Doubles; its vmap records its arguments and puts the batch last."""
 
     def vmap(info, in_dims, x, factor):
         seen.append((info.batch_size, info.randomness, in_dims, tuple(x.shape)))

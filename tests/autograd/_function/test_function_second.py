@@ -1,7 +1,7 @@
-"""Second derivatives of Functions that save what is neither input nor output: they are right, or
-refused; PyTorch's are silently wrong (pytorch#76185, #104040).
+"""Second derivatives of Functions that save an intermediate are right or refused.
 
-The oracle is the derivative of x^3, in closed form.
+PyTorch's are silently wrong (pytorch#76185, #104040). The oracle is the derivative of x^3, in
+closed form.
 """
 
 import functools
@@ -27,7 +27,7 @@ def vector():
 
 
 def second(F, *args):
-    """The derivative of the weighted first derivative, by three ways: the tape, compiled, JAX's."""
+    """The derivative of the weighted first derivative, by the tape, compiled, and by JAX."""
     weights = torch.tensor(WEIGHTS, dtype=torch.float64)
 
     def tape(x):
@@ -54,7 +54,7 @@ EXPECTED = [6 * x * w for x, w in zip(X, WEIGHTS, strict=True)]
 
 
 def cube(keep, slope=lambda kept: 3 * kept):
-    """x^3, whose backward reads what `keep(x)` gives, the square, as its one saved tensor."""
+    """x^3, whose backward reads the square that `keep(x)` returns as its one saved tensor."""
 
     def forward(ctx, x):
         ctx.save_for_backward(keep(x))
@@ -165,7 +165,7 @@ def test_second_derivatives_of_saved_inputs_and_outputs_G20_G21(torch):
 
 @as_torch
 def test_a_saved_input_is_protected_and_an_attribute_is_not_G20(torch):
-    """Saved, the value stays (or PyTorch raises); an attribute has what was written to it."""
+    """A saved value stays (or PyTorch raises); an attribute shows what was written to it."""
 
     def forward(ctx, x):
         ctx.x = x.detach()
@@ -300,7 +300,7 @@ def test_a_forward_that_counts_its_calls_is_refused_G21():
 
 
 def test_an_input_that_was_written_to_meanwhile_G21():
-    """Forward runs once more on what it was given."""
+    """Forward runs once more on its arguments."""
     x = vector()
     y = x * 1
     z = cube(lambda x: x * x).apply(y).sum()

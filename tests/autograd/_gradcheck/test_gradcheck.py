@@ -92,7 +92,7 @@ def test_gradients_that_are_right_L01(torch):
 
 @as_torch
 def test_inputs_that_the_function_holds_L01(torch):
-    """As the parameters of a module: what is moved is the tensor itself."""
+    """As with parameters of a module, gradcheck moves the tensor itself."""
     x, w = vector(torch), vector(torch, 3.0, 4.0)
     y = x * 2
     found = [

@@ -19,7 +19,7 @@ gradcheck, gradgradcheck = jaxgrad.autograd.gradcheck, jaxgrad.autograd.gradgrad
 
 
 def made(torch, forward, name="Rule", **rules):
-    """The `apply` of a Function of one tensor, which it keeps for its rules."""
+    """The `apply` of a Function of one tensor that saves it for its rules."""
 
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
@@ -88,7 +88,7 @@ def test_gradcheck_of_batched_gradients_L08(torch):
 
 
 def wrong_when_batched():
-    """The identity, but three times that in a batch."""
+    """The identity, multiplied by three in a batch."""
     same = {"backward": lambda ctx, g: g, "jvp": lambda ctx, t: t * 1}
     return made(jaxgrad, lambda x: x * 1, vmap=lambda info, dims, x: (x * 3, dims[0]), **same)
 
@@ -134,7 +134,7 @@ def test_gradcheck_of_forward_mode_L09(torch):
 
 
 def product_rules(undefined):
-    """Rules of x * y; `undefined`: by what the tangent is multiplied where that of x is None."""
+    """Rules of x * y; `undefined` multiplies the tangent where that of x is None."""
 
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
@@ -385,7 +385,7 @@ def test_nothing_to_differentiate_L14():
 
 
 def wrong_inside(rule):
-    """x ** 3 whose first derivatives are right, but in them is an identity with a wrong `rule`."""
+    """x ** 3 whose first derivatives are right but contain an identity with a wrong `rule`."""
     rules = {"backward": lambda ctx, g: g * 1, "jvp": lambda ctx, t: t * 1}
     rules |= {rule: lambda ctx, given: given * 5}
     inner = made(jaxgrad, lambda x: x * 1, "Inner", **rules)

@@ -1,5 +1,5 @@
-"""Anomaly mode: what it says of a failing backward pass, row by row of PyTorch's behaviour, and of
-a NaN beyond it.
+"""Anomaly mode: messages about a failing backward pass and a NaN, row by row of PyTorch's
+behaviour.
 """
 
 import asyncio
@@ -153,7 +153,7 @@ def test_nodes_keep_the_traceback_of_their_call_M01(torch):
     return before, after, list(y.grad_fn.metadata), kinds, lines[-1].split(", in ")[1]
 
 
-def test_where_warnings_are_errors_the_error_tells_it_itself_M01():
+def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():
     x = leaf(jaxgrad, 0.0)
     with jaxgrad.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError) as raised:
         root_of_zero(jaxgrad)
@@ -539,7 +539,7 @@ def test_names_of_anomaly_mode_at_the_top_level_D31():
 
 
 def chain(torch):
-    """The names that the tracebacks of a third derivative that fails are about, and their lines."""
+    """The operators and lines in the tracebacks of a failing third derivative."""
     x = leaf(torch, 0.0)
     first = x**2.5
     (second,) = torch.autograd.grad(first, x, create_graph=True)

@@ -91,7 +91,7 @@ def test_what_a_profile_is_before_it_ends_O01(torch):
 
 
 def test_results_before_the_end_are_an_error_O01():
-    """PyTorch 2.13 gives an empty list, which says that nothing ran."""
+    """PyTorch 2.13 returns an empty list, as if nothing had run."""
     prof = profiler.profile()
     asked = [
         prof.key_averages,
@@ -282,7 +282,7 @@ def test_annotations_are_those_of_jax_O04(tmp_path):
 
 
 def nvprof_file(folder, kind=211):
-    """A file as nvprof writes it: two ranges, and three kernels that were launched in them."""
+    """A file as nvprof writes it: two ranges and the three kernels launched in them."""
     path = Path(folder, "nvprof.sqlite")
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.executescript(
@@ -395,7 +395,7 @@ def test_numbers_are_those_of_the_graph_O05():
 
 
 def test_an_operator_that_records_no_node_has_no_number_O05():
-    """In PyTorch it has the number that the next node gets."""
+    """In PyTorch it has the number of the next node."""
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile() as prof:
         y = x.tanh()
