@@ -10,7 +10,7 @@ pytest := -m pytest -n auto --dist worksteal
 $(foreach venv,.venv .venv-torch,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick lint record oracle mutate bench rooms wheel clean
+.PHONY: demo test quick lint stubs record oracle mutate bench rooms wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: .venv/demo  # train a network on handwritten digits, four ways
@@ -25,6 +25,9 @@ quick: .venv/test  # the tests that are not marked slow
 lint: .venv/lint
 	$(python) -m ruff check .
 
+stubs: .venv/test  # write the type stubs, jaxgrad/**/*.pyi
+	$(python) tests/stubs.py
+
 record: .venv-torch/oracle  # record PyTorch's answers for OPERATORS="i0 copysign", or all that are missing
 	.venv-torch/bin/python tests/oracle/record_operators.py $(OPERATORS)
 
@@ -32,7 +35,8 @@ oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorde
 	.venv-torch/bin/python $(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
 	    tests/oracle/live_matrix.py tests/oracle/live_forward_ad.py \
 	    tests/oracle/live_functions.py tests/oracle/live_transforms.py \
-	    tests/oracle/live_samples.py tests/oracle/live_rules.py $(ARGUMENTS)
+	    tests/oracle/live_samples.py tests/oracle/live_rules.py \
+	    tests/oracle/live_examples.py $(ARGUMENTS)
 
 mutate: .venv/test  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))

@@ -7,9 +7,9 @@ tensor([2., 4.])
 """
 
 import importlib
-from importlib.util import find_spec
+import importlib.util
 
-if find_spec("jaxgrad.rules") is None:
+if importlib.util.find_spec("jaxgrad.rules") is None:
     raise ImportError("this checkout of jaxgrad is not installed: run pip install -e . in it")
 
 __version__ = "0.1.0"
@@ -68,6 +68,7 @@ from .core.dtypes import uint64 as uint64
 from .core.promotion import can_cast as can_cast
 from .core.promotion import promote_types as promote_types
 from .core.promotion import result_type as result_type
+from .core.tracebacks import set_traceback_filtering as set_traceback_filtering
 from .frontend import methods
 from .frontend.factories import arange as arange
 from .frontend.factories import empty as empty
@@ -134,6 +135,8 @@ _LATER |= dict.fromkeys(
     "amp.autocast_mode",
 )
 
+_MODULES = ("amp", "autograd", "func", "nn", "ops", "optim", "random", "tracing", "utils")
+
 
 def __getattr__(name):
     """Every operator of the table is a function here, and its in-place form: a name of this module
@@ -143,9 +146,21 @@ def __getattr__(name):
         return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:
         found = getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
-    elif not name.startswith("_") and ops.library.has(name):
+    elif _is_operator(name):
         found = getattr(ops, name)
     else:
         raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")
     globals()[name] = found
     return found
+
+
+def __dir__():
+    """What users call: no module of the core, and no formula of a gradient."""
+    mine = [name for name, value in globals().items() if type(value) is not type(importlib)]
+    offered = {*mine, *filter(_is_operator, dir(ops)), *_MODULES, *_LATER}
+    helpers = ("_backward", "_forward")
+    return sorted(n for n in offered if not n.startswith("_") and not n.endswith(helpers))
+
+
+def _is_operator(name):
+    return not name.startswith("_") and ops.library.has(name)

@@ -143,12 +143,13 @@ def _gelu_slope(self, approximate):
     return 0.5 * (1 + tanh) + 0.5 * self * (1 - tanh * tanh) * _tanh_argument_slope(self)
 
 
-def gelu_double_backward(grad, grad_output, self, *, approximate):
-    """The gradient of `self` in `gelu_backward`."""
-    return grad * grad_output * _gelu_curvature(self, approximate)
+def gelu_double_backward(grad, self, *, approximate):
+    """The gradient of `self` in `gelu_backward`; `grad` is multiplied by `grad_output`."""
+    return grad * _gelu_curvature(self, approximate)
 
 
 def _gelu_curvature(self, approximate):
+    """The second derivative of `gelu`."""
     if not _by_tanh(approximate):
         return _normal_density(self) * (2 - self * self)
     tanh, slope = jnp.tanh(_tanh_argument(self)), _tanh_argument_slope(self)
@@ -198,13 +199,15 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
     return jnp.where(self_or_result <= 0, grad_output * slope, grad_output * scale)
 
 
-def elu_double_backward(grad, grad_output, alpha, scale, input_scale, is_result, self_or_result):
-    """The gradient of `self_or_result` in `elu_backward`."""
+def elu_double_backward(grad, scale, input_scale, is_result, self_or_result):
+    """The gradient of `self_or_result` in `elu_backward`; `grad` is multiplied by `grad_output`,
+    and `scale` by `alpha`.
+    """
     curvature = input_scale
     if not is_result:
         exponential = jnp.exp(_negative(self_or_result) * input_scale)
-        curvature = alpha * scale * input_scale * input_scale * exponential
-    return jnp.where(self_or_result < 0, grad * grad_output * curvature, 0)
+        curvature = scale * input_scale * input_scale * exponential
+    return jnp.where(self_or_result < 0, grad * curvature, 0)
 
 
 def _negative(tensor):

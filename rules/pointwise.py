@@ -48,6 +48,7 @@ log10 = promotion.floating(jnp.log10)
 sigmoid = promotion.floating(lax.logistic)
 
 
+@promotion.common
 def sigmoid_backward(grad_output, output):
     return grad_output * conj((1 - output) * output)
 
@@ -91,6 +92,7 @@ atanh = promotion.floating(lax.atanh)
 atan2 = promotion.floating(_real(lax.atan2))
 
 
+@promotion.common
 def tanh_backward(grad_output, output):
     return grad_output * conj(1 - output * output)
 

@@ -1,4 +1,4 @@
-"""Tests that are pieces of PyTorch code: PyTorch ran them once, and jaxgrad must come to the same.
+"""Tests that are pieces of PyTorch code: jaxgrad must give the answers that PyTorch gave once.
 
     @as_torch
     def test_of_something(torch):
@@ -11,6 +11,7 @@ PyTorch returned (recorded by record_autograd.py beside it): tensors with dtype,
 `requires_grad`, and lists, tuples and dicts of them; `error` and `warned` catch what is raised.
 """
 
+import contextlib
 import functools
 import inspect
 import json
@@ -49,6 +50,11 @@ def leaf(torch, *values, **options):
     return torch.tensor(values[0] if len(values) == 1 else values, requires_grad=True, **options)
 
 
+def strict(torch):
+    """A context in which jaxgrad checks versions of saved tensors, as PyTorch always does."""
+    return getattr(torch.autograd.graph, "strict_versions", contextlib.nullcontext)()
+
+
 def parameters(function):
     """Names and defaults of a function."""
     given = inspect.signature(function).parameters.values()
@@ -79,7 +85,7 @@ def warned(function, *args):
 
 
 def described(value):
-    """A value as JSON has it."""
+    """A value in the form of the JSON recording."""
     if hasattr(value, "requires_grad") and hasattr(value, "detach"):
         return {
             "dtype": str(value.dtype),
@@ -99,7 +105,7 @@ def described(value):
 
 
 def differences(theirs, ours, where, precision=1e-14):
-    """Fails where the two, described, are not the same."""
+    """Fails where two described values differ."""
     assert type(theirs) is type(ours), f"{where}: {ours!r} for {theirs!r}"
     if isinstance(theirs, float):
         same = math.isclose(theirs, ours, rel_tol=precision) or (theirs != theirs and ours != ours)

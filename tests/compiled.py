@@ -1,4 +1,4 @@
-"""Bodies of tests for PyTorch (as_torch.py), run inside of one `jaxgrad.jit`.
+"""Runs bodies of as_torch tests inside one `jaxgrad.jit`.
 
 Every tensor that such a body makes of numbers is traced there, so that what it computes is computed
 by the compiled program; what it returns comes out of it.

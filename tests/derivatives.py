@@ -1,4 +1,4 @@
-"""The checks of one problem (problems.py), each against somebody else.
+"""The checks of one problem (problems.py), each against an independent oracle.
 
 Against finite differences, PyTorch's recorded answers, and between the ways of asking: reverse and
 forward mode, the tape and JAX, compiled and not, batched and one by one.

@@ -1,4 +1,4 @@
-"""Random programs of Functions, operators, hooks and in-place writes, and what they must come to.
+"""Random programs of Functions, operators, hooks and in-place writes, and their expected results.
 
 A program is a list of steps on vectors, each a few small numbers. `run` runs one with jaxgrad or
 with PyTorch; `reference` is the same in jax.numpy alone, where a write makes a new value and a hook

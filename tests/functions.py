@@ -1,4 +1,4 @@
-"""Functions that tests of `autograd.Function` differentiate."""
+"""Functions (`autograd.Function`) that several test files differentiate."""
 
 
 def function(torch, forward, backward=None, **members):

@@ -1,4 +1,4 @@
-"""What a test leaves behind: the nodes of graphs that are still alive."""
+"""Finds nodes of graphs that are still alive after a test."""
 
 import contextlib
 import gc

@@ -45,10 +45,9 @@ EITHER_ORDER = "a transposition names two dimensions, in either order"
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("transpose.int.self", "transpose(grad, dim1, dim0)"): EITHER_ORDER,
     ("swapaxes.self", "transpose(grad, axis1, axis0)"): EITHER_ORDER,
-    ("swapdims.self", "transpose(grad, dim1, dim0)"): EITHER_ORDER,
     (
         "_softmax_backward_data.output",
-        "softmax_double_gradient(grad_output, grad, output, dim)",
+        "softmax_double_backward(grad_output, grad, dim, output)",
     ): "the two gradients are treated alike",
 }
 

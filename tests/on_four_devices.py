@@ -1,4 +1,6 @@
-"""What `test_devices.py` runs in a process of its own, on four devices: prints what it finds."""
+"""The program that test_devices.py runs on four devices, in its own process; it prints its
+results.
+"""
 
 import json
 import sys

@@ -84,12 +84,12 @@ class Problem:
         return [to_tensor(array, i in self.moving) for i, array in enumerate(arrays)]
 
     def outputs(self, tensors):
-        """What the operator gives, as a list."""
+        """The operator's outputs, as a list."""
         result = self.sample.call(jaxgrad, tensors)
         return [result] if isinstance(result, jaxgrad.Tensor) else list(result)
 
     def gradients(self, tensors, outputs, output_gradients, **options):
-        """By the tape, one tensor for each moving input; zeros for one that was not used."""
+        """Gradients by the tape, one tensor for each moving input; zeros for an unused one."""
         results = [outputs[i] for i in self.differentiable]
         wanted = [tensors[i] for i in self.moving]
         options |= {"materialize_grads": True}

@@ -1,4 +1,4 @@
-"""What the profiles of tests have in common."""
+"""Helpers of the tests of profiles."""
 
 import jaxgrad
 from jaxgrad.autograd import profiler
@@ -16,7 +16,7 @@ def named(prof, name):
 
 
 def square(x):
-    """Some operators, forward and backward."""
+    """Runs some operators forward and backward."""
     y = (x * x).sin()
     y.sum().backward()
     return y

@@ -1,9 +1,9 @@
-"""The page of rows: what of torch.autograd and its kin there is, and the tests that prove it.
+"""The page of rows: what torch.autograd and related modules offer, and the tests of each row.
 
 python tests/rows.py     writes docs/api/autograd_rows.md from autograd/rows.yaml and the names of
                          all tests, and prints the rows that have none
 
-A test counts for every row whose id begins its name: `test_F03_F04_...` for two.
+A test counts for every row whose id ends its name: `test_hooks_run_in_order_F03_F04` for two.
 """
 
 import ast
@@ -16,7 +16,8 @@ TESTS = Path(__file__).resolve().parent
 ROWS = TESTS / "autograd" / "rows.yaml"
 PAGE = TESTS.parent / "docs" / "api" / "autograd_rows.md"
 
-IDS = re.compile(r"[A-Z]\d\d(?=_|$)|edge_\d\d(?=_|$)")
+ID = r"(?:[A-Z]\d\d|edge_\d\d)"
+IDS = re.compile(f"(?:_{ID})+$")
 
 HEAD = """\
 # torch.autograd, row by row
@@ -33,12 +34,9 @@ def areas():
 
 
 def ids_of(name) -> list[str]:
-    """The ids that a test's name begins with."""
-    rest, found = name.removeprefix("test_"), []
-    while match := IDS.match(rest):
-        found.append(match[0])
-        rest = rest[match.end() :].removeprefix("_")
-    return found
+    """The ids that a test's name ends with."""
+    found = IDS.search(name)
+    return re.findall(ID, found[0]) if found else []
 
 
 def tests_by_row():

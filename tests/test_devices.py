@@ -1,4 +1,4 @@
-"""Gradients on several devices: what four of them come to is what one does."""
+"""Gradients on four devices equal those on one."""
 
 import functools
 import json
@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).parent / "on_four_devices.py"
 
 @functools.cache
 def found():
-    """What the program comes to, in a process whose one processor stands for four devices."""
+    """The program's output in a process whose one processor stands for four devices."""
     flags = "--xla_force_host_platform_device_count=4"
     child = subprocess.run(
         [sys.executable, "-W", "error", str(PROGRAM)],
@@ -30,7 +30,7 @@ def found():
 
 
 @pytest.mark.parametrize("training", ["momentum", "Adam", "Adam, spread", "momentum, explicit"])
-def test_S09_a_compiled_step_on_rows_that_are_spread_over_devices(training):
+def test_a_compiled_step_on_rows_that_are_spread_over_devices_S09(training):
     """Parameters, their gradients and what the optimizer keeps stay on all devices, whole, or as
     spread as the parameters are."""
     step = found()[training]
@@ -40,7 +40,7 @@ def test_S09_a_compiled_step_on_rows_that_are_spread_over_devices(training):
 
 
 @pytest.mark.parametrize("check_vma", [True, False])
-def test_S09_averages_in_a_shard_map_are_the_gradient_of_the_whole(check_vma):
-    """Of the tape inside of it, and of JAX around it, to second order."""
+def test_averages_in_a_shard_map_are_the_gradient_of_the_whole_S09(check_vma):
+    """Derivatives by the tape inside it and by JAX around it, to second order."""
     differences = found()[f"gradients, {check_vma}"]
     assert len(differences) == 4 and max(differences.values()) < 1e-6

@@ -1,4 +1,4 @@
-"""The demo runs, learns, and its four ways agree: it exits with an error where they do not."""
+"""The demo runs, learns, and its four variants agree; otherwise it exits with an error."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""What `import jaxgrad` does, and does not do, to the process that says it."""
+"""What `import jaxgrad` changes in the process, and what it leaves alone."""
 
 import importlib.metadata
 import os
@@ -63,3 +63,23 @@ def test_version_is_the_newest_in_the_changelog():
     text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
     newest = re.search(r"^## (?!Unreleased)(\S+) - \d{4}-\d\d-\d\d$", text, re.MULTILINE)
     assert newest[1] == jaxgrad.__version__
+
+
+def test_dir_offers_what_users_call():
+    offered = set(dir(jaxgrad))
+    assert {"sin", "sin_", "absolute", "tensor", "Tensor", "float32", "jit", "save"} <= offered
+    assert {"amp", "autograd", "func", "nn", "ops", "optim", "random", "utils"} <= offered
+    assert not [name for name in offered if not hasattr(jaxgrad, name)]
+
+
+def test_dir_does_not_offer_the_core_or_formulas_of_gradients():
+    packages = {"capture", "core", "frontend", "rules", "storage", "table", "tape", "cli"}
+    assert not set(dir(jaxgrad)) & (packages | {"importlib", "methods"})
+    assert not [name for name in dir(jaxgrad) if name.endswith("_backward")]
+
+
+def test_dir_of_ops_has_the_operators_and_load():
+    offered = set(dir(jaxgrad.ops))
+    assert {"sin", "sin_", "absolute", "_softmax", "tanh_backward", "load"} <= offered
+    assert not offered & {"Library", "library", "jax", "inspect", "dispatch"}
+    assert not [name for name in offered if not hasattr(jaxgrad.ops, name)]

@@ -1,4 +1,4 @@
-"""The check that no test leaves a graph behind notices when one does."""
+"""The check for leaked graphs notices one."""
 
 import gc
 

@@ -26,7 +26,7 @@ import pytest
         ("(a, b)", ["(-a, b)", "(a, -b)"]),
     ],
 )
-def test_mutants(formula, damaged):
+def test_mutants_of_formulas(formula, damaged):
     assert sorted(set(mutate.mutants(formula))) == sorted(damaged)
 
 

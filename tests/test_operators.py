@@ -37,7 +37,7 @@ every_sample = pytest.mark.parametrize(
 
 
 def first_samples(count):
-    """So many of each operator."""
+    """The first `count` samples of each operator."""
     chosen = [each for each in recorded.SAMPLES if rank(*each) < count]
     return pytest.mark.parametrize(("family", "sample"), [parameters(*each) for each in chosen])
 

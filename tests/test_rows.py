@@ -1,4 +1,6 @@
-"""The page of rows is what the tests' names say, and every row has its test."""
+"""The page of rows follows from the names of the tests, and every row has a test."""
+
+import re
 
 import pytest
 import rows
@@ -21,17 +23,24 @@ def test_every_id_in_a_name_is_a_row():
 @pytest.mark.parametrize(
     ("name", "ids"),
     [
-        ("test_A05_of_wrong_length", ["A05"]),
-        ("test_F03_F04_order", ["F03", "F04"]),
-        ("test_C01", ["C01"]),
-        ("test_edge_07_materialize_grads", ["edge_07"]),
-        ("test_edge_under_jit", []),
-        ("test_order_of_A05", []),
-        ("test_A050", []),
+        ("test_grad_tensors_of_wrong_length_A05", ["A05"]),
+        ("test_the_order_of_hooks_F03_F04", ["F03", "F04"]),
+        ("test_materialize_grads_edge_07", ["edge_07"]),
+        ("test_detach_D15_edge_23", ["D15", "edge_23"]),
+        ("test_edges_under_jit", []),
+        ("test_A05_of_wrong_length", []),
+        ("test_grad_tensors_A050", []),
+        ("test_numbers_pitfall_36", []),
     ],
 )
 def test_ids_of_a_name(name, ids):
     assert rows.ids_of(name) == ids
+
+
+def test_no_name_begins_with_an_id():
+    begins = re.compile(rf"\s*def test_{rows.ID}(_|\b)", re.MULTILINE)
+    found = [path.name for path in rows.TESTS.rglob("test_*.py") if begins.search(path.read_text())]
+    assert found == [], "a name says what the test checks; its row's id ends it"
 
 
 def test_rows_without_a_test_are_found(monkeypatch):

@@ -34,7 +34,7 @@ def classes(torch, count, *shape, seed=0):
 
 
 def begun(torch, model, seed=0):
-    """A module with numbers that both have."""
+    """A module with fixed numbers, the same in both libraries."""
     model = model.double()
     with torch.no_grad():
         for number, parameter in enumerate(model.parameters()):

@@ -14,12 +14,15 @@ import itertools
 import pathlib
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from sklearn.datasets import load_digits
-from tqdm import tqdm
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits  # type: ignore[import-untyped]
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 import jaxgrad as torch
 import jaxgrad.nn.functional as F
@@ -28,8 +31,14 @@ SIZES = (64, 64, 32, 10)
 BATCH, EPOCHS, RATE = 64, 60, 0.1
 HELD_OUT = 360
 
+wait_for: Callable[[Any], Any] = jax.block_until_ready  # which JAX does not annotate
 
-def digits(dtype):
+Numbers = NDArray[Any]
+Data = tuple[Numbers, Numbers]  # images and labels
+Step = Callable[..., tuple[Any, Any]]  # of weights, images and labels: new weights, and the loss
+
+
+def digits(dtype: type[np.floating[Any]]) -> tuple[Data, Data]:
     """Images scaled to [0, 1] and their labels: training set, held-out set."""
     images, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(images))
@@ -37,7 +46,7 @@ def digits(dtype):
     return (images[HELD_OUT:], labels[HELD_OUT:]), (images[:HELD_OUT], labels[:HELD_OUT])
 
 
-def initial_weights(dtype):
+def initial_weights(dtype: type[np.floating[Any]]) -> list[Numbers]:
     """The weights that all ways start from: uniform with variance 1 / inputs, biases zero."""
     generator = np.random.default_rng(1)
     arrays = []
@@ -47,7 +56,7 @@ def initial_weights(dtype):
     return [array.astype(dtype) for array in arrays]
 
 
-def batches(count):
+def batches(count: int) -> Iterator[Numbers]:
     """The indices of each batch of the training set, in the same random order for all ways."""
     generator = np.random.default_rng(2)
     for _ in range(EPOCHS):
@@ -55,17 +64,19 @@ def batches(count):
         yield from order[: count - count % BATCH].reshape(-1, BATCH)
 
 
-def network(weights, x):
+def network(weights: Sequence[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
     for weight, bias in zip(weights[:-2:2], weights[1:-2:2], strict=True):
         x = F.relu(F.linear(x, weight, bias))
     return F.linear(x, *weights[-2:])
 
 
-def loss_of(weights, x, y):
+def loss_of(weights: Sequence[torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(network(weights, x), y)
 
 
-def imperative_step(weights, x, y):
+def imperative_step(
+    weights: Sequence[torch.Tensor], x: torch.Tensor, y: torch.Tensor
+) -> tuple[list[torch.Tensor], torch.Tensor]:
     """One step of gradient descent as PyTorch users write it; returns the new weights."""
     loss = loss_of(weights, x, y)
     loss.backward()
@@ -74,7 +85,7 @@ def imperative_step(weights, x, y):
 
 
 class Network(torch.nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.layers = torch.nn.Sequential(
             torch.nn.Linear(64, 64),
@@ -84,11 +95,11 @@ class Network(torch.nn.Module):
             torch.nn.Linear(32, 10),
         )
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> Any:
         return self.layers(x)
 
 
-def script(start):
+def script(start: list[Numbers]) -> tuple[Step, list[torch.Tensor]]:
     """The step of a PyTorch script that starts from these weights, and its parameters.
 
     The step ignores the weights it is given: the model holds them. It returns them as the other
@@ -101,28 +112,32 @@ def script(start):
     criterion = torch.nn.CrossEntropyLoss()
 
     @torch.jit
-    def step(x, y):
+    def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         optimizer.zero_grad()
-        loss = criterion(model(x), y)
+        loss: torch.Tensor = criterion(model(x), y)
         loss.backward()
         optimizer.step()
         return loss.detach()
 
-    def given(weights, x, y):
+    def given(
+        weights: list[torch.Tensor], x: torch.Tensor, y: torch.Tensor
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
         loss = step(x, y)
         return list(model.parameters()), loss
 
     return given, list(model.parameters())
 
 
-def functional_step(weights, x, y):
+def functional_step(
+    weights: list[torch.Tensor], x: torch.Tensor, y: torch.Tensor
+) -> tuple[list[torch.Tensor], torch.Tensor]:
     gradients, loss = torch.func.grad_and_value(loss_of)(weights, x, y)
     return [
         weight - RATE * gradient for weight, gradient in zip(weights, gradients, strict=True)
     ], loss
 
 
-def plain_loss(weights, x, y):
+def plain_loss(weights: list[jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:
     """The same network in plain JAX, for comparison."""
     for weight, bias in zip(weights[:-2:2], weights[1:-2:2], strict=True):
         x = jax.nn.relu(x @ weight.T + bias)
@@ -131,40 +146,45 @@ def plain_loss(weights, x, y):
 
 
 @jax.jit
-def plain_step(weights, x, y):
+def plain_step(
+    weights: list[jax.Array], x: jax.Array, y: jax.Array
+) -> tuple[list[jax.Array], jax.Array]:
     loss, gradients = jax.value_and_grad(plain_loss)(weights, x, y)
     return [
         weight - RATE * gradient for weight, gradient in zip(weights, gradients, strict=True)
     ], loss
 
 
-def train(name, step, weights, data, as_data):
+def train(
+    name: str, step: Step, weights: Any, data: Data, as_data: Callable[..., Any]
+) -> tuple[Any, list[float], float]:
     """Runs all steps; returns the weights, each step's loss, and microseconds per warm step."""
     images, labels = data
     places = list(batches(len(images)))
     inputs = [(as_data(images[place]), as_data(labels[place])) for place in places]
-    losses, begun, warm = [], 0.0, min(20, len(inputs) // 2)
+    losses: list[Any] = []
+    begun, warm = 0.0, min(20, len(inputs) // 2)
     for number, (x, y) in enumerate(
         tqdm(inputs, desc=f"{name:<26}", unit="step", leave=True, mininterval=0.2)
     ):
         if number == warm:
-            jax.block_until_ready(weights)
+            wait_for(weights)
             begun = time.perf_counter()
         weights, loss = step(weights, x, y)
         losses.append(loss)
-    jax.block_until_ready(weights)
+    wait_for(weights)
     duration = (time.perf_counter() - begun) / (len(inputs) - warm)
     return weights, [float(loss) for loss in losses], duration * 1e6
 
 
-def accuracy(weights, data):
+def accuracy(weights: list[Numbers], data: Data) -> float:
     images, labels = data
     for weight, bias in zip(weights[:-2:2], weights[1:-2:2], strict=True):
         images = np.maximum(images @ weight.T + bias, 0)
     return float(np.mean(np.argmax(images @ weights[-2].T + weights[-1], axis=1) == labels))
 
 
-def save_curves(path, curves):
+def save_curves(path: pathlib.Path, curves: dict[str, list[float]]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -186,7 +206,9 @@ def save_curves(path, curves):
     figure.savefig(path)
 
 
-def save_graph(path, weights, data, as_data):
+def save_graph(
+    path: pathlib.Path, weights: list[Numbers], data: Data, as_data: Callable[..., torch.Tensor]
+) -> None:
     images, labels = data
     leaves = [torch.tensor(weight, requires_grad=True) for weight in weights]
     names = {
@@ -197,8 +219,8 @@ def save_graph(path, weights, data, as_data):
     torch.autograd.graph.draw(loss, names).save(path)
 
 
-def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--float64", action="store_true", help="compute in double precision")
     parser.add_argument(
         "--output",
@@ -209,18 +231,18 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> None:
     options = parse(arguments)
     dtype = np.float64 if options.float64 else np.float32
     tolerance = 1e-9 if options.float64 else 1e-3
     training, held_out = digits(dtype)
     start = initial_weights(dtype)
 
-    def leaves():
+    def leaves() -> list[torch.Tensor]:
         return [torch.tensor(weight, requires_grad=True) for weight in start]
 
     scripted, parameters = script(start)
-    runs = {
+    runs: dict[str, tuple[Step, list[torch.Tensor], Callable[..., Any]]] = {
         "eager backward()": (imperative_step, leaves(), torch.tensor),
         "backward() under jit": (torch.jit(imperative_step), leaves(), torch.tensor),
         "func.grad under jit": (

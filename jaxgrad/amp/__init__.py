@@ -1,4 +1,4 @@
-"""Automatic mixed precision: autocast, and scaled gradients."""
+"""Automatic mixed precision: autocast and gradient scaling."""
 
 from .autocast_mode import autocast as autocast
 from .autocast_mode import custom_bwd as custom_bwd

@@ -1,9 +1,7 @@
-"""`autocast`: matrix products in half precision, losses in float32, parameters and their gradients
-as they are.
+"""`autocast`: matrix products in half precision, losses in float32, parameters unchanged.
 
-Which operators these are is PyTorch's choice for CPUs, whatever the device (ops/autocast.py). What
-holds is noted for the current thread or asyncio task, and a function compiled by `jaxgrad.jit` has
-a program of its own for it.
+PyTorch's lists for CPUs say which operators are converted, on every device (`ops/autocast.py`). The
+state belongs to the current thread or asyncio task; `jaxgrad.jit` keeps one program per state.
 """
 
 from __future__ import annotations
@@ -20,98 +18,106 @@ from ..ops.autocast import Cache, is_eligible, switch
 from ..tape import mode
 from ..tape.tensor import Tensor
 
-_USUAL = {"cpu": bfloat16, "cuda": float16, "tpu": bfloat16}
+_DEFAULT_DTYPES = {"cpu": bfloat16, "cuda": float16, "tpu": bfloat16}
 HALVES = (bfloat16, float16)
 
-_chosen = contextvars.ContextVar("jaxgrad.autocast_dtypes", default=())
-_caching = contextvars.ContextVar("jaxgrad.autocast_cache", default=True)
+_dtypes = contextvars.ContextVar("jaxgrad.autocast_dtypes", default=())
+_cache_enabled = contextvars.ContextVar("jaxgrad.autocast_cache", default=True)
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is autocast for a type of device: for "cpu", "cuda" and "tpu".
+    """Return whether autocast supports a device type: "cpu", "cuda" or "tpu".
 
     >>> jaxgrad.amp.is_autocast_available("cpu")
     True
     """
-    return device_type in _USUAL
+    return device_type in _DEFAULT_DTYPES
 
 
-def _known(device_type: str) -> str:
+def _check_device_type(device_type: str) -> str:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-    if device_type not in _USUAL:
+    if device_type not in _DEFAULT_DTYPES:
         raise RuntimeError(
-            f"User specified an unsupported autocast device_type '{device_type}': there are "
-            f"{', '.join(_USUAL)}"
+            f"User specified an unsupported autocast device_type '{device_type}': choose one "
+            f"of {', '.join(_DEFAULT_DTYPES)}"
         )
     return device_type
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether operators are converted, here and now, on a type of device.
+    """Return whether autocast is enabled for a device type.
+
+    Raises RuntimeError for an unsupported device type.
 
     >>> with jaxgrad.autocast("cpu"):
     ...     jaxgrad.is_autocast_enabled("cpu")
     True
     """
-    return _known(device_type) in dict(mode.casting.get() or ())
+    return _check_device_type(device_type) in dict(mode.casting.get() or ())
 
 
 def set_autocast_enabled(device_type: str, enabled: bool):
-    """Have operators be converted on a type of device from here on, or no longer.
+    """Enable or disable autocast for a device type, in the current thread or task.
+
+    Raises RuntimeError for an unsupported device type.
 
     >>> jaxgrad.set_autocast_enabled("cpu", True)
     >>> (jaxgrad.ones(2, 2) @ jaxgrad.ones(2, 2)).dtype
     torch.bfloat16
     >>> jaxgrad.set_autocast_enabled("cpu", False)
     """
-    held = dict(mode.casting.get() or ())
-    held.pop(_known(device_type), None)
+    states = dict(mode.casting.get() or ())
+    states.pop(_check_device_type(device_type), None)
     if enabled:
-        held[device_type] = get_autocast_dtype(device_type)
-    switch(tuple(sorted(held.items(), key=str)) or None)
+        states[device_type] = get_autocast_dtype(device_type)
+    switch(tuple(sorted(states.items(), key=str)) or None)
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
-    """The dtype that operators are converted to on a type of device, where autocast is on.
+    """Return the dtype to which autocast converts on a device type.
+
+    Raises RuntimeError for an unsupported device type.
 
     >>> jaxgrad.get_autocast_dtype("cpu"), jaxgrad.get_autocast_dtype("cuda")
     (torch.bfloat16, torch.float16)
     """
-    return dict(_chosen.get()).get(_known(device_type), _USUAL[device_type])
+    return dict(_dtypes.get()).get(_check_device_type(device_type), _DEFAULT_DTYPES[device_type])
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype):
-    """Choose the dtype that operators are converted to on a type of device.
+    """Set the dtype to which autocast converts on a device type.
+
+    Raises RuntimeError for an unsupported device type.
 
     >>> jaxgrad.set_autocast_dtype("cpu", jaxgrad.bfloat16)
     """
-    _chosen.set(tuple({**dict(_chosen.get()), _known(device_type): dtype}.items()))
+    _dtypes.set(tuple({**dict(_dtypes.get()), _check_device_type(device_type): dtype}.items()))
     if is_autocast_enabled(device_type):
         set_autocast_enabled(device_type, True)
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether a parameter that is used several times is converted once.
+    """Return whether autocast converts each parameter once and caches the result.
 
     >>> jaxgrad.is_autocast_cache_enabled()
     True
     """
-    return _caching.get()
+    return _cache_enabled.get()
 
 
 def set_autocast_cache_enabled(enabled: bool):
-    """Have a parameter that is used several times be converted once, or each time.
+    """Enable or disable the cache of converted parameters.
 
     >>> jaxgrad.set_autocast_cache_enabled(True)
     """
-    _caching.set(enabled)
+    _cache_enabled.set(enabled)
     if not enabled:
         mode.casts.set(None)
 
 
 def clear_autocast_cache():
-    """Convert parameters anew.
+    """Drop the cached conversions of parameters.
 
     >>> jaxgrad.clear_autocast_cache()
     """
@@ -120,20 +126,20 @@ def clear_autocast_cache():
 
 
 class autocast:
-    """Inside of the block, or of the function that it decorates, matrix products and convolutions
-    compute in half precision, losses in float32, and the rest in the dtype that it is given.
+    """Run matrix products and convolutions in half precision and losses in float32.
 
-    Parameters stay as they are, and so do the dtypes of their gradients; run `backward()` after the
-    block. device_type: "cpu", "cuda" or "tpu", whose tensors are meant. dtype: by default bfloat16,
-    for "cuda" float16; another than these two gives a warning, and nothing is converted. enabled:
-    False inside of another one switches that off. cache_enabled: convert a parameter that is used
-    several times once. Raises RuntimeError for another type of device.
+    A context manager and decorator for the forward pass; call `backward()` outside. Parameters and
+    their gradients keep their dtypes. device_type: "cpu", "cuda" or "tpu"; tensors on it are
+    converted. dtype: bfloat16 or float16, by default bfloat16, for "cuda" float16; another one
+    warns and disables. enabled: False disables an outer autocast. cache_enabled: convert each
+    parameter once. Raises RuntimeError for another device type. Source: Micikevicius et al., "Mixed
+    Precision Training", 2017.
 
     >>> weight = jaxgrad.ones(2, 2, requires_grad=True)
     >>> with jaxgrad.autocast("cpu"):
-    ...     made = jaxgrad.ones(1, 2) @ weight
-    >>> made.sum().backward()
-    >>> made.dtype, weight.grad.dtype
+    ...     product = jaxgrad.ones(1, 2) @ weight
+    >>> product.sum().backward()
+    >>> product.dtype, weight.grad.dtype
     (torch.bfloat16, torch.float32)
     """
 
@@ -144,13 +150,13 @@ class autocast:
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ):
-        self.device = _known(device_type)
+        self.device = _check_device_type(device_type)
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
-        self._enabled = enabled and self._serves()
-        self._cache_enabled = _caching.get() if cache_enabled is None else cache_enabled
-        self._before = []
+        self._enabled = enabled and self._is_supported()
+        self._cache_enabled = _cache_enabled.get() if cache_enabled is None else cache_enabled
+        self._outer = []
 
-    def _serves(self) -> bool:
+    def _is_supported(self) -> bool:
         if self.device == "cuda" and not has(self.device):
             warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=3)
             return False
@@ -165,7 +171,8 @@ class autocast:
         return True
 
     def __enter__(self):
-        self._before.append((mode.casting.get(), _chosen.get(), _caching.get(), mode.casts.get()))
+        state = mode.casting.get(), _dtypes.get(), _cache_enabled.get(), mode.casts.get()
+        self._outer.append(state)
         set_autocast_dtype(self.device, self.fast_dtype)
         set_autocast_enabled(self.device, self._enabled)
         set_autocast_cache_enabled(self._cache_enabled)
@@ -174,11 +181,11 @@ class autocast:
         return self
 
     def __exit__(self, *exception):
-        held, chosen, caching, casts = self._before.pop()
+        enabled, dtypes, cache_enabled, casts = self._outer.pop()
         mode.casts.set(casts)
-        _caching.set(caching)
-        _chosen.set(chosen)
-        switch(held)
+        _cache_enabled.set(cache_enabled)
+        _dtypes.set(dtypes)
+        switch(enabled)
 
     def __call__(self, func):
         if not callable(func):
@@ -196,9 +203,11 @@ class autocast:
 
 
 def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
-    """A decorator for `forward` of a Function: how its `backward` is to run is noted, and with
-    `cast_inputs` tensors of floating point are converted to that dtype, and autocast is off inside.
-    Outside of autocast it does nothing.
+    """Decorate `forward` of a Function to save the autocast state for `custom_bwd`.
+
+    device_type: "cpu", "cuda" or "tpu". cast_inputs: under autocast, convert floating-point tensors
+    on the device to this dtype and disable autocast in `forward`. Raises RuntimeError for another
+    device type.
 
     >>> class Double(jaxgrad.autograd.Function):
     ...     @staticmethod
@@ -209,7 +218,7 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
     ...     Double.apply(jaxgrad.ones(1, dtype=jaxgrad.bfloat16))
     tensor([2.])
     """
-    _known(device_type)
+    _check_device_type(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -222,8 +231,8 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
             return fwd(ctx, *args, **kwargs)
 
         def cast(value):
-            fits = isinstance(value, Tensor) and is_eligible(value, (device_type,))
-            return value.to(cast_inputs) if fits else value
+            casts = isinstance(value, Tensor) and is_eligible(value, (device_type,))
+            return value.to(cast_inputs) if casts else value
 
         args, kwargs = jax.tree.map(cast, (args, kwargs), is_leaf=_is_tensor)
         with autocast(device_type, enabled=False):
@@ -233,8 +242,10 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
 
 
 def custom_bwd(bwd=None, *, device_type: str):
-    """A decorator for `backward` of a Function whose `forward` has `custom_fwd`: it runs under the
-    autocast that `forward` ran under.
+    """Decorate `backward` of a Function to run under the autocast state of its `forward`.
+
+    `forward` must be decorated with `custom_fwd`. device_type: "cpu", "cuda" or "tpu".
+    Raises RuntimeError for another device type.
 
     >>> class Double(jaxgrad.autograd.Function):
     ...     @staticmethod
@@ -246,7 +257,7 @@ def custom_bwd(bwd=None, *, device_type: str):
     ...     def backward(ctx, gradient):
     ...         return gradient * 2
     """
-    _known(device_type)
+    _check_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 

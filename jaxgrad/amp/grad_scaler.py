@@ -1,6 +1,4 @@
-"""Losses that are scaled, so that small gradients of half precision are not zero, and steps that
-are left out where a gradient has become infinite.
-"""
+"""`GradScaler`: loss scaling, which keeps small float16 gradients from underflow."""
 
 from __future__ import annotations
 
@@ -22,24 +20,23 @@ from ..tape import mode
 from ..tape.tensor import Tensor, is_concrete, wrap
 
 
-class Stage(enum.Enum):
-    """What has been done with an optimizer since the last `update()`."""
+class OptimizerStage(enum.Enum):
+    """What has been called for an optimizer since the last `update()`."""
 
     READY, UNSCALED, STEPPED = range(3)
 
 
 class GradScaler:
-    """A loss times a factor, its gradients divided by it before a step, and the step left out where
-    one of them is infinite or NaN.
+    """Dynamic loss scaling: multiply the loss by a scale, divide the gradients by it before the
+    step, and skip the step if one of them is infinite or NaN.
 
-    Call `scaler.scale(loss).backward()`, `scaler.step(optimizer)`, then `scaler.update()`: that
-    multiplies the factor by `backoff_factor` after a step that was left out, and by `growth_factor`
-    after `growth_interval` others. To look at gradients before, call `unscale_(optimizer)`. device:
-    "cuda", "cpu" or "tpu"; for "cuda" without one it gives a warning, and is not enabled. Where it
-    is not enabled, `step` is the optimizer's, and the rest does nothing.
-
-    A function compiled by `jaxgrad.jit` that calls all three is one program: parameters and state
-    of an optimizer keep their values where a step is left out.
+    Call `scaler.scale(loss).backward()`, `scaler.step(optimizer)` and `scaler.update()`, which
+    multiplies the scale by `backoff_factor` after a skipped step and by `growth_factor` after
+    `growth_interval` steps in a row. device: "cuda", "cpu" or "tpu"; "cuda" without a GPU warns and
+    disables. A disabled scaler only calls `optimizer.step`. In a function compiled by
+    `jaxgrad.jit`, a skipped step keeps the values of parameters and state. Raises AssertionError
+    unless `growth_factor > 1 > backoff_factor`. Source: Micikevicius et al., "Mixed Precision
+    Training", 2017.
 
     >>> weight = jaxgrad.ones(2, requires_grad=True)
     >>> optimizer = jaxgrad.optim.SGD([weight], lr=0.5)
@@ -78,24 +75,30 @@ class GradScaler:
         self._growth_interval = growth_interval
         self._scale: Tensor | None = None
         self._growth_tracker: Tensor | None = None
-        # by the `id` of an optimizer, its stage and whether one of its gradients is infinite
-        self._stages: dict[int, tuple[Stage, Tensor]] = {}
+        # By `id` of an optimizer: its stage, and whether a gradient is not finite.
+        self._stages: dict[int, tuple[OptimizerStage, Tensor]] = {}
 
     # ---- a step
 
     def scale(self, outputs):
-        """A tensor, or an iterable of tensors, times the factor. ValueError for anything else."""
+        """Multiply a tensor, or each tensor of a nested iterable, by the scale.
+
+        Raises ValueError for other types.
+
+        >>> jaxgrad.amp.GradScaler("cpu", init_scale=4.0).scale(jaxgrad.ones(1))
+        tensor([4.])
+        """
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return outputs * self._begun()
+            return outputs * self._lazy_scale()
         if isinstance(outputs, list | tuple):
             return type(outputs)(map(self.scale, outputs))
         if hasattr(outputs, "__iter__"):
             return map(self.scale, outputs)
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
-    def _begun(self) -> Tensor:
+    def _lazy_scale(self) -> Tensor:
         if self._scale is None:
             with contextlib.nullcontext() if mode.scope.get() is None else tracing.outside():
                 self._scale = factories.full((), self._init_scale, dtype=dtypes.float32)
@@ -104,69 +107,94 @@ class GradScaler:
                 )
         return self._scale
 
-    def _known(self, what) -> Tensor:
+    def _require_scale(self, method) -> Tensor:
         if self._scale is None:
             raise AssertionError(
-                f"Attempted {what} but _scale is None.  This may indicate your script did not use "
-                "scaler.scale(loss or outputs) earlier in the iteration."
+                f"Attempted {method} but _scale is None.  This may indicate your script did not "
+                "use scaler.scale(loss or outputs) earlier in the iteration."
             )
         return self._scale
 
     def unscale_(self, optimizer):
-        """Divide the gradients of an optimizer by the factor, and note whether all are finite.
+        """Divide the gradients of an optimizer by the scale in place, and check whether all are
+        finite.
 
-        Raises RuntimeError where that has been done since the last `update()`, ValueError for
-        gradients of float16.
+        Call it before `step` to clip gradients. Raises RuntimeError on a second call before
+        `update()`, ValueError for float16 gradients.
+
+        >>> x = jaxgrad.ones(1, requires_grad=True)
+        >>> scaler = jaxgrad.amp.GradScaler("cpu", init_scale=4.0)
+        >>> scaler.scale(x.sum()).backward()
+        >>> scaler.unscale_(jaxgrad.optim.SGD([x]))
+        >>> x.grad
+        tensor([1.])
         """
         if not self._enabled:
             return
-        scale = self._known("unscale_")
-        stage, _ = self._stages.get(id(optimizer), (Stage.READY, None))
-        if stage is Stage.UNSCALED:
+        scale = self._require_scale("unscale_")
+        stage, _ = self._stages.get(id(optimizer), (OptimizerStage.READY, None))
+        if stage is OptimizerStage.UNSCALED:
             raise RuntimeError(
                 "unscale_() has already been called on this optimizer since the last update()."
             )
-        if stage is Stage.STEPPED:
+        if stage is OptimizerStage.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         with no_grad(), autocast.entered(None):
             inverse = scale.double().reciprocal().float()
-            found = [_unscale(grad, inverse) for grad in _gradients(optimizer)]
-        if found:
-            flag = ops.stack(found).any()
-            self._stages[id(optimizer)] = Stage.UNSCALED, flag
+            flags = [_unscale(grad, inverse) for grad in _gradients(optimizer)]
+        if flags:
+            found_inf = ops.stack(flags).any()
+            self._stages[id(optimizer)] = OptimizerStage.UNSCALED, found_inf
 
     def step(self, optimizer, *args, **kwargs):
-        """`unscale_(optimizer)`, unless that has been done, and the optimizer's step, unless a
-        gradient is not finite. Gives what the step gives; arguments are passed on.
+        """Call `optimizer.step(*args, **kwargs)` and return its result, unless a gradient is not
+        finite.
 
-        Raises RuntimeError for a closure, and where a step has been taken since the last
-        `update()`.
+        Calls `unscale_` first if that has not been done. Raises RuntimeError for a closure and on a
+        second call before `update()`.
+
+        >>> x = jaxgrad.ones(1, requires_grad=True)
+        >>> scaler = jaxgrad.amp.GradScaler("cpu")
+        >>> scaler.scale(x.sum() * float("inf")).backward()
+        >>> scaler.step(jaxgrad.optim.SGD([x]))
+        >>> x
+        tensor([1.], requires_grad=True)
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        self._known("step")
-        if self._stages.get(id(optimizer), (None,))[0] is Stage.STEPPED:
+        self._require_scale("step")
+        if self._stages.get(id(optimizer), (None,))[0] is OptimizerStage.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
         if id(optimizer) not in self._stages:
             self.unscale_(optimizer)
         if id(optimizer) not in self._stages:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        _, found = self._stages[id(optimizer)]
-        if is_concrete(found):
-            result = None if found.item() else optimizer.step(*args, **kwargs)
+        _, found_inf = self._stages[id(optimizer)]
+        if is_concrete(found_inf):
+            result = None if found_inf.item() else optimizer.step(*args, **kwargs)
         else:
-            del self._stages[id(optimizer)]  # nothing of a trace is kept, should it end here
-            result = _step_unless(found, optimizer, args, kwargs)
-        self._stages[id(optimizer)] = Stage.STEPPED, found
+            del self._stages[id(optimizer)]  # keeps no tracer if the step raises
+            result = _step_if_finite(found_inf, optimizer, args, kwargs)
+        self._stages[id(optimizer)] = OptimizerStage.STEPPED, found_inf
         return result
 
     def update(self, new_scale: float | Tensor | None = None):
-        """Adapt the factor to what the steps since the last `update()` have found, or set it."""
+        """Update the scale from the steps since the last `update()`, or set it to `new_scale`.
+
+        new_scale: a number or a one-element tensor without grad. Raises AssertionError for another
+        tensor, or if no step was taken.
+
+        >>> scaler = jaxgrad.amp.GradScaler("cpu", init_scale=4.0)
+        >>> _ = scaler.scale(jaxgrad.ones(1))
+        >>> scaler.update(2.0)
+        >>> scaler.get_scale()
+        2.0
+        """
         if not self._enabled:
             return
-        scale, stages = self._known("update"), self._stages
+        scale, stages = self._require_scale("update"), self._stages
         self._stages = {}
         if new_scale is not None:
             if isinstance(new_scale, Tensor) and (
@@ -182,47 +210,68 @@ class GradScaler:
         if not stages:
             raise AssertionError("No inf checks were recorded prior to update.")
         with no_grad():
-            self._adapt(ops.stack([found for _, found in stages.values()]).any())
+            self._update_scale(ops.stack([found_inf for _, found_inf in stages.values()]).any())
 
-    def _adapt(self, found):
+    def _update_scale(self, found_inf):
         scale, tracker = self._scale, self._growth_tracker
         growth = tracing.number(lambda: self._growth_factor)
         backoff = tracing.number(lambda: self._backoff_factor)
         interval = tracing.number(lambda: self._growth_interval)
         grown, counted = scale * growth, tracker + 1
-        is_time = counted == interval
-        grown = ops.where(is_time & grown.isfinite(), grown, scale)
-        counted = ops.where(is_time | found, 0, counted)
-        scale.copy_(ops.where(found, scale * backoff, grown))
+        grows = counted == interval
+        grown = ops.where(grows & grown.isfinite(), grown, scale)
+        counted = ops.where(grows | found_inf, 0, counted)
+        scale.copy_(ops.where(found_inf, scale * backoff, grown))
         tracker.copy_(counted)
 
-    # ---- what it is set to
+    # ---- settings
 
     def is_enabled(self) -> bool:
+        """Return whether the scaler is enabled.
+
+        >>> jaxgrad.amp.GradScaler("cpu", enabled=False).is_enabled()
+        False
+        """
         return self._enabled
 
     def get_scale(self) -> float:
-        """The factor; 1.0 where it is not enabled."""
+        """Return the scale as a number; 1.0 if disabled.
+
+        >>> jaxgrad.amp.GradScaler("cpu").get_scale()
+        65536.0
+        """
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self) -> float:
+        """Return the growth factor."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float):
+        """Set the growth factor."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
+        """Return the backoff factor."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float):
+        """Set the backoff factor."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
+        """Return the growth interval."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int):
+        """Set the growth interval.
+
+        >>> scaler = jaxgrad.amp.GradScaler("cpu")
+        >>> scaler.set_growth_interval(100)
+        >>> scaler.get_growth_interval()
+        100
+        """
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -232,7 +281,11 @@ class GradScaler:
         return self._init_growth_tracker if tracker is None else tracker.item()
 
     def state_dict(self) -> dict:
-        """What it is set to, as numbers; empty where it is not enabled."""
+        """Return scale, factors, interval and growth tracker as numbers; empty if disabled.
+
+        >>> jaxgrad.amp.GradScaler("cpu").state_dict()["scale"]
+        65536.0
+        """
         if not self._enabled:
             return {}
         return {
@@ -244,7 +297,13 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict):
-        """Take on what `state_dict` gave. Raises RuntimeError for an empty one."""
+        """Restore what `state_dict` returned. Raises RuntimeError for an empty dict if enabled.
+
+        >>> scaler = jaxgrad.amp.GradScaler("cpu")
+        >>> scaler.load_state_dict(scaler.state_dict() | {"scale": 8.0})
+        >>> scaler.get_scale()
+        8.0
+        """
         if not self._enabled:
             return
         if not state_dict:
@@ -268,55 +327,57 @@ def _gradients(optimizer):
 
 
 def _unscale(grad: Tensor, inverse: Tensor) -> Tensor:
-    """Scale a gradient in place; gives whether it has a number that is not finite."""
+    """Multiply a gradient in place; return whether an element is not finite."""
     if grad.dtype is dtypes.float16:
         raise ValueError("Attempting to unscale FP16 gradients.")
-    found = grad.isfinite().logical_not().any()
+    found_inf = grad.isfinite().logical_not().any()
     grad.mul_(inverse.to(grad.dtype))
-    return found
+    return found_inf
 
 
-# ---- a step inside of a trace, where it is not known whether it is to be taken
+# ---- a step under a trace, where it is not known whether it is skipped
 
 
 def _tensors(optimizer) -> list[Tensor]:
-    """The parameters of an optimizer, and its state."""
+    """Return the parameters of an optimizer and the tensors of its state."""
     state = [value for each in optimizer.state.values() for value in each.values()]
     parameters = [param for group in optimizer.param_groups for param in group["params"]]
-    found = [each for each in (*parameters, *state) if isinstance(each, Tensor)]
-    return list({id(each): each for each in found}.values())
+    tensors = [each for each in (*parameters, *state) if isinstance(each, Tensor)]
+    return list({id(each): each for each in tensors}.values())
 
 
-def _step_unless(found: Tensor, optimizer, args, kwargs):
-    """Take a step, and give back to all tensors what they were where it is to be left out."""
+def _step_if_finite(found_inf: Tensor, optimizer, args, kwargs):
+    """Take a step, and restore all tensors where it is to be skipped."""
     state = {param: dict(entry) for param, entry in optimizer.state.items()}
     before = {id(each): each._array for each in _tensors(optimizer)}
     result = optimizer.step(*args, **kwargs)
     after = _tensors(optimizer)
-    made = [each for each in after if id(each) not in before]
-    before |= {id(each): _first(optimizer, each) for each in made}
-    if any(before[id(each)] is None for each in made):
+    created = [each for each in after if id(each) not in before]
+    before |= {id(each): _initial_value(optimizer, each) for each in created}
+    if any(before[id(each)] is None for each in created):
         optimizer.state.clear()
         optimizer.state.update(state)
         raise RuntimeError(
-            f"the first step of {type(optimizer).__name__} makes state of its gradients, and a "
-            "compiled function does not know whether it is to be left out: call "
-            "scaler.step(optimizer) once before it is compiled"
+            f"the first step of {type(optimizer).__name__} creates state from gradients, which a "
+            "compiled function cannot undo for a skipped step: call scaler.step(optimizer) once "
+            "before it is compiled"
         )
     with no_grad():
         for tensor in after:
-            tensor.copy_(ops.where(found, wrap(before[id(tensor)]), tensor.detach()))
+            tensor.copy_(ops.where(found_inf, wrap(before[id(tensor)]), tensor.detach()))
     return result
 
 
-def _first(optimizer, tensor: Tensor):
-    """What a tensor was before the step that has made it part of the state; None where that cannot
-    be told."""
+def _initial_value(optimizer, tensor: Tensor):
+    """Return the value before the step of a tensor that the step added to the state.
+
+    None if that value is unknown.
+    """
     scope = mode.scope.get()
     captured = None if scope is None else scope.captured.get(id(tensor))
     if captured is not None:
         return captured.tracer
     has_zeros = isinstance(optimizer, SGD) and scope is not None
     if has_zeros and not any(group["dampening"] for group in optimizer.param_groups):
-        return jax.numpy.zeros_like(tensor._array)  # as good as no momentum
+        return jax.numpy.zeros_like(tensor._array)  # equals a first step without a buffer
     return None

@@ -12,6 +12,7 @@ import jax
 
 from .. import ops
 from ..core import executor
+from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import dual_level
 from ..tape.mode import transforms
 from ..tape.tensor import Tensor, wrap
@@ -86,6 +87,7 @@ CREATES_CYCLE = (
 )
 
 
+@api_boundary
 def backward(
     tensors,
     grad_tensors=None,
@@ -111,7 +113,7 @@ def backward(
         warnings.warn(
             "`grad_variables` is deprecated. Use `grad_tensors` instead.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=users_stacklevel(),
         )
         if grad_tensors is not None:
             raise RuntimeError(
@@ -141,7 +143,7 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
         return torch_function.handle(backward, relevant, (outputs,), options)
     gradients = gradients_of(outputs, grad_tensors)
     if create_graph:
-        warnings.warn(CREATES_CYCLE, UserWarning, stacklevel=3)
+        warnings.warn(CREATES_CYCLE, UserWarning, stacklevel=users_stacklevel())
     roots = edges_of_outputs(outputs)
     retain_graph = create_graph if retain_graph is None else retain_graph
     if wanted is None:
@@ -156,6 +158,7 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
     run.run(roots, [run.carried(gradient) for gradient in gradients])
 
 
+@api_boundary
 def grad(
     outputs,
     inputs,
@@ -220,7 +223,7 @@ def _grad(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To "
             "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=3,
+            stacklevel=users_stacklevel(),
         )
     retain_graph = create_graph if retain_graph is None else retain_graph
     compute = _batched if is_grads_batched else _single
@@ -306,15 +309,19 @@ class _Methods:
         >>> x.grad
         tensor(6.)
         """
-        if is_overridden((self,)):
-            options = {
-                "gradient": gradient,
-                "retain_graph": retain_graph,
-                "create_graph": create_graph,
-                "inputs": inputs,
-            }
-            return torch_function.handle(Tensor.backward, (self,), (self,), options)
-        return _backward(self, gradient, retain_graph, create_graph, inputs)
+        try:
+            if is_overridden((self,)):
+                options = {
+                    "gradient": gradient,
+                    "retain_graph": retain_graph,
+                    "create_graph": create_graph,
+                    "inputs": inputs,
+                }
+                return torch_function.handle(Tensor.backward, (self,), (self,), options)
+            return _backward(self, gradient, retain_graph, create_graph, inputs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
 
 Tensor.backward = _Methods.backward

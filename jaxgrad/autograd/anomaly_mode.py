@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 
-from ._inspect.anomaly_detection import AnomalySettings, enter, holder, leave, settings
+from ._inspect.anomaly_detection import AnomalySettings, current_scope, enter, leave, settings
 from .grad_mode import _Mode
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
@@ -93,7 +93,7 @@ class set_detect_anomaly(_Anomaly):
 
     def __init__(self, mode: bool, check_nan: bool = True, *, check_inf=False, check_forward=False):
         self.settings = _checked("set_detect_anomaly", mode, check_nan, check_inf, check_forward)
-        self.place = holder()
+        self.place = current_scope()
         self.before = self.place.settings
         self.place.set(self.settings)
 
@@ -123,7 +123,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     True
     >>> jaxgrad.set_anomaly_enabled(False)
     """
-    holder().set(_checked("set_anomaly_enabled", enabled, check_nan, False, False))
+    current_scope().set(_checked("set_anomaly_enabled", enabled, check_nan, False, False))
 
 
 def is_anomaly_enabled() -> bool:

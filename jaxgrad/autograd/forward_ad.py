@@ -11,12 +11,6 @@ share one level.
 ...     x = fwAD.make_dual(jaxgrad.tensor(3.0), jaxgrad.tensor(1.0))
 ...     fwAD.unpack_dual(x * x).tangent
 tensor(6.)
-
-Tangents go through `no_grad`, which is about the other mode; `detach` and `inference_mode` drop
-them. Levels may be entered one inside the other (PyTorch refuses), for derivatives of higher order.
-A level belongs to the thread, or asyncio task, that entered it, and to those that were begun with
-its context; tensors take their tangents along into any other, and operators there compute with
-them. PyTorch has one level, of all threads.
 """
 
 from __future__ import annotations
@@ -25,6 +19,7 @@ from typing import NamedTuple
 
 from .. import ops
 from ..core import executor
+from ..core.tracebacks import api_boundary
 from ..tape import dual
 from ..tape.dual_level import Level, enabled, entered
 from ..tape.mode import is_inference_mode_enabled
@@ -51,6 +46,12 @@ class UnpackedDualTensor(NamedTuple):
 
     primal: the value.
     tangent: a tensor of the shape and dtype of `primal`, or None.
+
+    >>> import jaxgrad.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     primal, tangent = fwAD.unpack_dual(jaxgrad.ones(2))
+    >>> tangent is None
+    True
     """
 
     primal: Tensor
@@ -75,8 +76,13 @@ def enter_dual_level() -> int:
 def exit_dual_level(*, level: int | None = None):
     """End the innermost level; its tangents are dropped.
 
-    level: the number of the innermost level, which is the default. Raises RuntimeError for another
-        number, and outside of any level.
+    level: the number of the innermost level, which is the default.
+
+    Raises RuntimeError for another number, and outside of any level.
+
+    >>> import jaxgrad.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> fwAD.exit_dual_level()
     """
     here = entered.get()
     level = len(here) - 1 if level is None else level
@@ -105,6 +111,11 @@ class dual_level(_Mode):
 
     Its end raises RuntimeError if an inner level was not exited. If an exception is propagating, it
     ends both instead.
+
+    >>> import jaxgrad.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level() as level:
+    ...     print(level)
+    0
     """
 
     def __init__(self):
@@ -128,6 +139,7 @@ class dual_level(_Mode):
             exit_dual_level(level=here.index(mine))
 
 
+@api_boundary
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of a tensor with a tangent.
 
@@ -142,6 +154,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     tangent of another shape, for a complex tangent of a real tensor, and if the tensor or the
     tangent has a tangent at this level; ValueError for tensors of other dtypes; TypeError for
     objects that are not tensors.
+
+    >>> import jaxgrad.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 0.0]))
+    ...     fwAD.unpack_dual(x * x).tangent
+    tensor([2., 0.])
     """
     here = entered.get()
     number = len(here) - 1 if level is None else level
@@ -182,7 +200,7 @@ def _check(tensor, tangent):
         )
     if tangent.dtype.is_complex and not tensor.dtype.is_complex:
         raise RuntimeError(
-            f"a real tensor of {tensor.dtype} cannot have a complex tangent of {tangent.dtype}"
+            f"a tensor of {tensor.dtype} cannot have a tangent of {tangent.dtype}, which is complex"
         )
 
 

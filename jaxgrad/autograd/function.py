@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import warnings
 
-from ..ops import alias
+from .. import ops
+from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, edge_of
@@ -25,11 +26,14 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None):
         """Save tensors for `backward`, which reads them from `ctx.saved_tensors`.
 
-        tensors: tensors of any shape and dtype, or None.
         Inputs and outputs keep their history, so gradients computed from them can be
         differentiated. An intermediate result gets its history when a second derivative needs it:
-        `forward` then runs again. Raises TypeError for any other object: keep those as attributes
-        of `ctx`.
+        `forward` then runs again.
+
+        tensors: tensors of any shape and dtype, or None.
+
+        Raises TypeError for any other object: keep those as attributes of `ctx`. For an example see
+        `Function`.
         """
         for position, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
@@ -42,8 +46,25 @@ class FunctionCtx:
     def save_for_forward(self, *tensors: Tensor | None):
         """Save tensors for `jvp`, which reads them from `ctx.saved_tensors`.
 
-        tensors: tensors of any shape and dtype, or None. Raises AssertionError for any other
-            object.
+        tensors: tensors of any shape and dtype, or None.
+
+        Raises AssertionError for any other object.
+
+        >>> import jaxgrad.autograd.forward_ad as fwAD
+        >>> class Square(jaxgrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_forward(x)
+        ...         return x * x
+        ...
+        ...     @staticmethod
+        ...     def jvp(ctx, tangent):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * tangent
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(jaxgrad.tensor(3.0), jaxgrad.tensor(1.0))
+        ...     fwAD.unpack_dual(Square.apply(x)).tangent
+        tensor(6.)
         """
         for tensor in tensors:
             assert tensor is None or isinstance(tensor, Tensor), (
@@ -55,8 +76,23 @@ class FunctionCtx:
     def mark_dirty(self, *args: Tensor):
         """Declare the inputs that `forward` writes to in place; `forward` must return them.
 
-        args: input tensors. Raises RuntimeError for an object that is not a tensor, and for a leaf
-            that requires grad.
+        args: input tensors.
+
+        Raises RuntimeError for an object that is not a tensor, and for a leaf that requires grad.
+
+        >>> class Double(jaxgrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.mark_dirty(x)
+        ...         return x.mul_(2)
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> x = jaxgrad.ones(2)
+        >>> _ = Double.apply(x)
+        >>> x
+        tensor([2., 2.])
         """
         for tensor in args:
             if not isinstance(tensor, Tensor):
@@ -70,7 +106,22 @@ class FunctionCtx:
     def mark_non_differentiable(self, *args: Tensor):
         """Declare the outputs that have no gradient; `backward` gets zeros for them.
 
-        args: output tensors. Raises RuntimeError for an object that is not a tensor.
+        args: output tensors.
+
+        Raises RuntimeError for an object that is not a tensor.
+
+        >>> class Signs(jaxgrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         sign = x.sign()
+        ...         ctx.mark_non_differentiable(sign)
+        ...         return x.clone(), sign
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad, grad_of_sign):
+        ...         return grad
+        >>> [y.requires_grad for y in Signs.apply(jaxgrad.ones(2, requires_grad=True))]
+        [True, False]
         """
         for tensor in args:
             if not isinstance(tensor, Tensor):
@@ -83,7 +134,23 @@ class FunctionCtx:
     def set_materialize_grads(self, value: bool):
         """Choose whether missing gradients and tangents are zeros, the default, or None.
 
+        value: True for zeros.
+
         Raises TypeError if `value` is not a bool.
+
+        >>> class Both(jaxgrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.set_materialize_grads(False)
+        ...         return x * 2, x * 3
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, first, second):
+        ...         print(second)
+        ...         return first * 2
+        >>> first, _ = Both.apply(jaxgrad.tensor(1.0, requires_grad=True))
+        >>> first.backward()
+        None
         """
         if not isinstance(value, bool):
             raise TypeError(
@@ -177,6 +244,7 @@ class Function(FunctionCtx, user_rules.Rules, metaclass=FunctionMeta):
         )
 
     @classmethod
+    @api_boundary
     def apply(cls, *args, **kwargs):
         """Call the Function.
 
@@ -271,7 +339,7 @@ class DelayedError(Node):
 
     def output(self, value: Tensor) -> Tensor:
         with no_grad():
-            made = alias(value) if not value.is_leaf else value.detach()
+            made = ops.alias(value) if not value.is_leaf else value.detach()
         if made._aval.differentiable:
             made._node, made._nr, made._tracked = self, len(self.avals), True
             self.avals.append(made._aval)

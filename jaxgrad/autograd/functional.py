@@ -13,6 +13,7 @@ conjugate of the derivative; forward mode gives the derivative.
 from __future__ import annotations
 
 from .. import autograd, ops
+from ..core.tracebacks import api_boundary
 from ..tape.dual import apart
 from ..tape.mode import transforms
 from ..tape.tensor import Tensor, is_concrete
@@ -35,12 +36,16 @@ IN_A_TRANSFORM = (
 NOT_STRICT = "This is not allowed in strict mode"
 
 
+@api_boundary
 def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of a vector with its Jacobian, v^T J.
 
+    func: returns a tensor or a tuple of tensors, of any shape.
+    inputs: a tensor or a tuple of tensors, of any shape.
     v: a tensor for each output, of its shape and dtype; may be None for a single output of one
         element.
-    create_graph, strict: see the module.
+    create_graph: make the results differentiable.
+    strict: raise RuntimeError if an output does not depend on an input.
 
     Returns `(outputs, product)`, the product with a tensor for each input. Raises RuntimeError for
     a `v` of another size.
@@ -50,25 +55,29 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        call = Evaluation("vjp", inputs, create_graph, strict)
+        call = _Evaluation("vjp", inputs, create_graph, strict)
         call.run(func)
         vector = call.vector_for_outputs(v)
-        found = gradients(call.outputs, call.inputs, vector, create_graph)
+        found = _gradients(call.outputs, call.inputs, vector, create_graph)
         call.need(found, OUTPUT)
         call.need_graph(found, "The jacobian")
         return call.result(found, call.inputs, call.several_inputs)
 
 
+@api_boundary
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of its Jacobian with a vector, J v.
 
-    The product is the derivative of u^T J with respect to u (the "double backward trick"), so
-    `func` needs no forward mode, but its backward must be differentiable. `forward_ad` takes less
-    work if all operators support it.
+    The product is the derivative of u^T J with respect to u, where u has the shape of the outputs
+    (the "double backward trick"). So `func` needs no forward mode, but its backward must be
+    differentiable. `forward_ad` takes less work if all operators support it.
 
+    func: returns a tensor or a tuple of tensors, of any shape.
+    inputs: a tensor or a tuple of tensors, of any shape.
     v: a tensor for each input, of its shape and dtype; may be None for a single input of one
         element.
-    create_graph, strict: see the module.
+    create_graph: make the results differentiable.
+    strict: raise RuntimeError if an output does not depend on an input.
 
     Returns `(outputs, product)`, the product with a tensor for each output. Raises RuntimeError for
     a `v` of another size.
@@ -78,22 +87,25 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        call = Evaluation("jvp", inputs, create_graph, strict)
+        call = _Evaluation("jvp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
         call.run(func)
         weights, back = call.transposed(call.outputs, call.inputs, OUTPUT)
-        found = gradients(back, weights, vector, create_graph)
+        found = _gradients(back, weights, vector, create_graph)
         call.need_graph(found, "The jacobian")
         return call.result(found, weights, call.several_outputs)
 
 
+@api_boundary
 def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of `func`, and the product of a vector with its Hessian, v^T H.
 
     func: returns a tensor of one element.
+    inputs: a tensor or a tuple of tensors, of any shape.
     v: a tensor for each input, of its shape and dtype; may be None for a single input of one
         element.
-    create_graph, strict: see the module.
+    create_graph: make the results differentiable.
+    strict: raise RuntimeError if the output or the gradient does not depend on an input.
 
     Returns `(value, product)`, the product with a tensor for each input. Raises RuntimeError for a
     `v` of another size.
@@ -103,12 +115,13 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     (tensor(9.), tensor([ 6., 12.]))
     """
     with enable_grad():
-        call = Evaluation("vhp", inputs, create_graph, strict)
+        call = _Evaluation("vhp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
-        found = gradients(call.gradient(func), call.inputs, vector, create_graph)
+        found = _gradients(call.gradient(func), call.inputs, vector, create_graph)
         return _second_order(call, found)
 
 
+@api_boundary
 def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of `func`, and the product of its Hessian with a vector, H v.
 
@@ -120,10 +133,10 @@ def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     (tensor(9.), tensor([ 6., 12.]))
     """
     with enable_grad():
-        call = Evaluation("hvp", inputs, create_graph, strict)
+        call = _Evaluation("hvp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
         weights, back = call.transposed(call.gradient(func), call.inputs, JACOBIAN)
-        found = gradients(back, weights, vector, create_graph)
+        found = _gradients(back, weights, vector, create_graph)
         return _second_order(call, found)
 
 
@@ -133,6 +146,7 @@ def _second_order(call, found):
     return call.result(found, call.inputs, call.several_inputs)
 
 
+@api_boundary
 def jacobian(
     func,
     inputs,
@@ -147,7 +161,10 @@ def jacobian(
     pass for each element of the outputs, or with `vectorize` one pass under `jax.vmap`. Forward
     mode calls `func` once, with a batch of tangents.
 
-    create_graph, strict: see the module.
+    func: returns a tensor or a tuple of tensors, of any shape.
+    inputs: a tensor or a tuple of tensors, of any shape.
+    create_graph: make the result differentiable.
+    strict: raise RuntimeError if an output does not depend on an input.
     vectorize: compute all rows, or columns, at once.
     strategy: "reverse-mode" or "forward-mode".
 
@@ -170,7 +187,7 @@ def jacobian(
             "pass cannot tell which outputs depend on which inputs. Set `vectorize=False`."
         )
     with enable_grad():
-        call = Evaluation("jacobian", inputs, create_graph, strict)
+        call = _Evaluation("jacobian", inputs, create_graph, strict)
         call.run(func)
         if vectorize:
             blocks = _jacobian_blocks.by_one_pass(call.outputs, call.inputs, create_graph)
@@ -183,6 +200,7 @@ def jacobian(
         return tuple(found) if call.several_outputs else found[0]
 
 
+@api_boundary
 def hessian(
     func,
     inputs,
@@ -191,27 +209,29 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = REVERSE,
 ):
-    """The Hessian of `func`, which returns a tensor of one element.
+    """The Hessian of `func`.
 
     Each block has the shape of one input followed by that of another. It is the Jacobian of the
     gradient; the gradient is computed in reverse mode.
 
+    func: returns a tensor of one element.
+    inputs: a tensor or a tuple of tensors, of any shape.
     create_graph, strict, vectorize: as for `jacobian`.
     outer_jacobian_strategy: the `strategy` for the Jacobian of the gradient.
 
-    Raises what `jacobian` raises.
+    Raises what `jacobian` raises, and RuntimeError if `func` returns more than one element.
 
     >>> jaxgrad.autograd.functional.hessian(lambda x: (x**3).sum(), jaxgrad.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
     _check_strategy(outer_jacobian_strategy)
-    several, _ = tuple_of(inputs, "inputs", "hessian")
+    several, _ = _tuple_of(inputs, "inputs", "hessian")
 
     def value(*given):
-        output = single(*tuple_of(func(*given), RESULT, "hessian"), "hessian")
+        output = _single(*_tuple_of(func(*given), RESULT, "hessian"), "hessian")
         if strict:
-            need_graph([output])
+            _need_graph([output])
         return output.reshape(())
 
     def gradient(*given):
@@ -219,19 +239,19 @@ def hessian(
             given = tuple([each.requires_grad_() for each in given])
         found = jacobian(value, given, create_graph=True)
         if strict:
-            need_second_order(found)
+            _need_second_order(found)
         return found if several else found[0]
 
     return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 def _forward_jacobian(func, inputs):
-    several_inputs, given = tuple_of(inputs, "inputs", "jacobian")
+    several_inputs, given = _tuple_of(inputs, "inputs", "jacobian")
     several_outputs = False
 
     def outputs_of(*duals):
         nonlocal several_outputs
-        several_outputs, outputs = tuple_of(func(*duals), RESULT, "jacobian")
+        several_outputs, outputs = _tuple_of(func(*duals), RESULT, "jacobian")
         return outputs
 
     with enable_grad():
@@ -270,12 +290,12 @@ def _check_forward(create_graph, strict, vectorize):
 # the call of `func`: its arguments, its outputs, and what they must be
 
 
-class Evaluation:
+class _Evaluation:
     """A call of `func`, with checks of its arguments and results."""
 
     def __init__(self, name, inputs, create_graph, strict):
         self.name, self.create_graph, self.strict = name, create_graph, strict
-        self.several_inputs, given = tuple_of(inputs, "inputs", name)
+        self.several_inputs, given = _tuple_of(inputs, "inputs", name)
         if transforms.get() and not create_graph and any(each.requires_grad for each in given):
             cure = f"{name} without create_graph=True"
             raise RuntimeError(IN_A_TRANSFORM.format(cure))
@@ -284,26 +304,26 @@ class Evaluation:
 
     def run(self, func):
         """Call `func`."""
-        self.several_outputs, self.outputs = tuple_of(func(*self.inputs), RESULT, self.name)
+        self.several_outputs, self.outputs = _tuple_of(func(*self.inputs), RESULT, self.name)
         if self.strict:
-            need_graph(self.outputs)
+            _need_graph(self.outputs)
 
     def vector_for_inputs(self, v):
         """The user's `v` for the inputs; `[None]`, which stands for ones, if `v` is None."""
         if v is None:
-            need_one_element(self.inputs, "input to the user-provided function is")
+            _need_one_element(self.inputs, "input to the user-provided function is")
         return self.vector(v, self.inputs, self.several_inputs)
 
     def vector_for_outputs(self, v):
         """The user's `v` for the outputs; `[None]`, which stands for ones, if `v` is None."""
         if v is None:
-            need_one_element(self.outputs, "user-provided function returns")
+            _need_one_element(self.outputs, "user-provided function returns")
         return self.vector(v, self.outputs, self.several_outputs)
 
     def vector(self, v, like, several):
         if v is None:
             return [None]
-        entries = tuple_of(v, "v", self.name)[1]
+        entries = _tuple_of(v, "v", self.name)[1]
         if len(entries) != len(like):
             wanted = f"v is a tuple of invalid length: should be {len(like)} but got {len(entries)}"
             alone = len(like) == 1 and not several
@@ -319,11 +339,11 @@ class Evaluation:
     def gradient(self, func):
         """The recorded gradient of a function of one element."""
         self.run(func)
-        output = single(self.several_outputs, self.outputs, self.name)
-        found = gradients([output.reshape(())], self.inputs, [None], True)
+        output = _single(self.several_outputs, self.outputs, self.name)
+        found = _gradients([output.reshape(())], self.inputs, [None], True)
         self.need(found, OUTPUT)
         if self.strict:
-            need_second_order(found)
+            _need_second_order(found)
         pairs = zip(found, self.inputs, strict=True)
         return [zeros_like(other) if each is None else each for each, other in pairs]
 
@@ -334,7 +354,7 @@ class Evaluation:
         the Jacobian.
         """
         self.weights = [zeros_like(each).requires_grad_() for each in outputs]
-        back = gradients(outputs, inputs, self.weights, True)
+        back = _gradients(outputs, inputs, self.weights, True)
         self.need(back, subject)
         if any(each is not None and not each.requires_grad for each in back):
             self.refuse_detached(outputs, inputs, back)
@@ -343,7 +363,7 @@ class Evaluation:
     def refuse_detached(self, outputs, inputs, back):
         """Raise RuntimeError for gradients that ignore the weights, unless they are zero."""
         ones = [zeros_like(each) + 1 for each in outputs]
-        found = gradients(outputs, inputs, ones, False, True)
+        found = _gradients(outputs, inputs, ones, False, True)
         for position, (each, other) in enumerate(zip(back, found, strict=True)):
             if each is None or each.requires_grad:
                 continue
@@ -370,7 +390,7 @@ class Evaluation:
             )
         for index in range(output.numel() if output.requires_grad else 0):
             one = _jacobian_blocks.one_hot(output, index)
-            found = gradients([output], self.inputs, [one], self.create_graph, True)
+            found = _gradients([output], self.inputs, [one], self.create_graph, True)
             self.need(found, f"Output {position} of the user-provided function")
             self.need_graph(found, "The jacobian")
             yield found
@@ -402,7 +422,7 @@ class Evaluation:
         return tuple(given) if several else given[0]
 
 
-def tuple_of(value, what, name):
+def _tuple_of(value, what, name):
     """Whether a value is a tuple, and its tensors as a tuple.
 
     Raises TypeError for a value that is neither a tensor nor a tuple of tensors.
@@ -424,7 +444,7 @@ def _own(tensor, create_graph):
     return apart(tensor).requires_grad_()
 
 
-def gradients(outputs, inputs, vectors, create_graph, retain_graph=None):
+def _gradients(outputs, inputs, vectors, create_graph, retain_graph=None):
     """The gradients of outputs; None for an input that they do not depend on."""
     pairs = [
         pair
@@ -437,7 +457,7 @@ def gradients(outputs, inputs, vectors, create_graph, retain_graph=None):
     return autograd.grad(outputs, inputs, vectors, retain_graph, create_graph, allow_unused=True)
 
 
-def single(several, outputs, name):
+def _single(several, outputs, name):
     """The only output of a function of one element. Raises RuntimeError for other results."""
     if several:
         raise RuntimeError(
@@ -452,7 +472,7 @@ def single(several, outputs, name):
     return outputs[0]
 
 
-def need_one_element(tensors, where):
+def _need_one_element(tensors, where):
     """Raise RuntimeError unless there is one tensor, of one element."""
     if len(tensors) != 1 or tensors[0].numel() != 1:
         shapes = ", ".join(str(list(each.shape)) for each in tensors)
@@ -462,7 +482,7 @@ def need_one_element(tensors, where):
         )
 
 
-def need_graph(outputs):
+def _need_graph(outputs):
     """Raise RuntimeError for an output that does not require grad."""
     for position, output in enumerate(outputs):
         if not output.requires_grad:
@@ -473,7 +493,7 @@ def need_graph(outputs):
             )
 
 
-def need_second_order(gradient):
+def _need_second_order(gradient):
     """Raise RuntimeError for a gradient that does not depend on the inputs."""
     for position, each in enumerate(gradient):
         if not depends(each):

@@ -207,7 +207,9 @@ class _Setting(_Mode):
 class set_grad_enabled(_Setting):
     """Choose whether operators are recorded, from the call on or for a `with` block.
 
-    mode: whether they are recorded. Raises TypeError if it is not a bool.
+    mode: whether they are recorded.
+
+    Raises TypeError if it is not a bool.
 
     >>> with jaxgrad.set_grad_enabled(False):
     ...     jaxgrad.is_grad_enabled()
@@ -267,7 +269,9 @@ class set_multithreading_enabled(_Kept):
 
     A backward pass of jaxgrad runs in the thread that calls it.
 
-    mode: the value to remember. Raises TypeError if it is not a bool.
+    mode: the value to remember.
+
+    Raises TypeError if it is not a bool.
 
     >>> with jaxgrad.autograd.set_multithreading_enabled(False):
     ...     jaxgrad.autograd.is_multithreading_enabled()
@@ -291,7 +295,9 @@ class enforce_grad_layout_policy(_Kept):
 
     It always has the strides of a dense leaf, and is contiguous for other leaves.
 
-    enable: the value to remember. Raises TypeError if it is not a bool.
+    enable: the value to remember.
+
+    Raises TypeError if it is not a bool.
 
     >>> x = jaxgrad.ones(2, 3).t().requires_grad_()
     >>> with jaxgrad.autograd.enforce_grad_layout_policy(False):
@@ -311,7 +317,9 @@ class _force_original_view_tracking(_Kept):
 
     jaxgrad always regenerates them so.
 
-    mode: the value to remember. Raises TypeError if it is not a bool.
+    mode: the value to remember.
+
+    Raises TypeError if it is not a bool.
 
     >>> with jaxgrad.autograd._force_original_view_tracking(True):
     ...     jaxgrad.autograd.is_view_replay_enabled()
@@ -333,8 +341,9 @@ def is_view_replay_enabled() -> bool:
 class _unsafe_preserve_version_counter(_Mode):
     """Hide in-place writes in a `with` block from the versions of tensors.
 
-    tensors: a tensor or a tuple of tensors. Raises AssertionError for another object, TypeError for
-        other objects in the tuple.
+    tensors: a tensor or a tuple of tensors.
+
+    Raises AssertionError for another object, TypeError for other objects in the tuple.
 
     >>> x = jaxgrad.zeros(2)
     >>> with jaxgrad.autograd._unsafe_preserve_version_counter(x):

@@ -14,16 +14,12 @@ import jax.numpy as jnp
 import numpy
 
 from .. import autograd, ops
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete, wrap
 from . import forward_ad
 from ._function.user_rules import TWICE
 from ._gradcheck import jacobian, properties
-from ._gradcheck.legacy import get_analytical_jacobian as get_analytical_jacobian
-from ._gradcheck.legacy import get_numerical_jacobian as get_numerical_jacobian
-from ._gradcheck.legacy import (
-    get_numerical_jacobian_wrt_specific_input as get_numerical_jacobian_wrt_specific_input,
-)
-from ._gradcheck.problem import Problem, directions, name_of, tensors_of
+from ._gradcheck.problem import GradcheckProblem, directions, name_of, parts, tensors_of
 from ._gradcheck.report import CheckSettings, Tolerance
 from ._gradcheck.report import GradcheckError as GradcheckError
 from .grad_mode import enable_grad
@@ -38,6 +34,7 @@ __all__ = [
 ]
 
 
+@api_boundary
 def gradcheck(
     func,
     inputs,
@@ -70,8 +67,8 @@ def gradcheck(
     check_undefined_grad: check that a missing gradient or tangent counts as zeros.
     check_grad_dtypes: check that the rules of Functions return the dtypes of their inputs.
     check_batched_grad, check_batched_forward_grad: check gradients, and tangents, under `jax.vmap`.
-    check_forward_ad: check forward mode as well, and that both modes are one map: <u, J v> = <J^T
-        u, v>.
+    check_forward_ad: check forward mode as well, and that reverse mode is its transpose:
+        <u, J v> = <J^T u, v>.
     check_backward_ad: check reverse mode.
     fast_mode: compare random projections of the Jacobian, which takes few evaluations.
     masked: kept for PyTorch's code; there are no sparse tensors.
@@ -97,6 +94,7 @@ def gradcheck(
     return _passes([(func, _sequence(inputs), None, settings)], raise_exception)
 
 
+@api_boundary
 def gradgradcheck(
     func,
     inputs,
@@ -156,7 +154,7 @@ def _second_order(func, inputs, grad_outputs, non_contiguous, settings) -> list:
     """The checks for second derivatives: of the gradient, then of the tangent."""
     name = name_of(func)
     with enable_grad():
-        outputs = Problem(func, inputs).outputs
+        outputs = GradcheckProblem(func, inputs).outputs
     if not outputs:
         return [(func, inputs, name, settings)]
     gradients = _grad_outputs(outputs, grad_outputs, non_contiguous)
@@ -207,7 +205,7 @@ def _check_inputs(inputs):
                 "or complex. This check will likely fail if all the inputs are not of double "
                 f"precision floating point or complex: it has dtype {tensor.dtype}.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=users_stacklevel(),
             )
         steps = zip(tensor.stride(), tensor.shape, strict=True)
         if any(step == 0 and extent > 1 for step, extent in steps):
@@ -224,7 +222,7 @@ def _passes(checks, raise_exception) -> bool:
         _check_inputs(inputs)
         try:
             with enable_grad():
-                _check(Problem(func, inputs, name), settings)
+                _check(GradcheckProblem(func, inputs, name), settings)
         except GradcheckError:
             if raise_exception:
                 raise
@@ -307,3 +305,137 @@ def _tangent_of(func, count):
         return tuple(each for each in found if each is not None)
 
     return tangent
+
+
+# PyTorch's old helpers, kept for code that calls them
+
+
+def get_numerical_jacobian(fn, inputs, target=None, eps: float = 1e-3, grad_out: float = 1.0):
+    """The Jacobians of the first output of `fn(inputs)`, by central differences.
+
+    fn: a function of the sequence `inputs`, which returns a tensor or a tuple of tensors.
+    inputs: a tensor or a sequence of tensors.
+    target: the tensors to differentiate with respect to; by default those of `inputs` that require
+        grad.
+    eps: the step.
+    Returns for each of them a tensor of shape `(input.numel(), output.numel())`. Raises ValueError
+    for a complex output and for a `grad_out` other than 1.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64, requires_grad=True)
+    >>> import warnings
+    >>> from jaxgrad.autograd.gradcheck import get_numerical_jacobian
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     (found,) = get_numerical_jacobian(lambda xs: xs[0] * 3, (x,))
+    >>> round((found - 3 * jaxgrad.eye(2)).abs().max().item(), 6)
+    0.0
+    """
+    _warn_of_legacy("get_numerical_jacobian", grad_out)
+    wanted = _sequence(inputs if target is None else target)
+    wanted = [each for each in wanted if isinstance(each, Tensor) and each.requires_grad]
+    with enable_grad():
+        problem = GradcheckProblem(lambda *_: fn(inputs), tuple(wanted))
+        _refuse_complex(problem.everything[0], "get_numerical_jacobian")
+        return tuple(_numerical(problem, k, [0], eps)[0] for k in range(len(wanted)))
+
+
+def get_analytical_jacobian(inputs, output, nondet_tol: float = 0.0, grad_out: float = 1.0):
+    """The Jacobians of a tensor by backward passes, and whether they are reliable.
+
+    inputs: a tensor or a sequence of tensors; those that require grad count.
+    output: a real tensor.
+    nondet_tol: the largest difference allowed between two passes.
+    Returns `(jacobians, reentrant, correct_sizes, correct_types)`; the last two are always True.
+    Raises ValueError for a complex output and for a `grad_out` other than 1.
+
+    >>> import warnings
+    >>> from jaxgrad.autograd.gradcheck import get_analytical_jacobian
+    >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     found = get_analytical_jacobian(x, x * 3)
+    >>> found[1:]
+    (True, True, True)
+    """
+    _warn_of_legacy("get_analytical_jacobian", grad_out)
+    _refuse_complex(output, "get_analytical_jacobian")
+    inputs = [each for each in _sequence(inputs) if isinstance(each, Tensor) and each.requires_grad]
+    problem = GradcheckProblem(lambda *_: output, tuple(inputs))
+    first, second = jacobian.rows(problem)[0, 1], jacobian.rows(problem)[0, 1]
+    pairs = zip(first, second, strict=True)
+    reentrant = all(abs(a - b).max(initial=0) <= nondet_tol for a, b in pairs)
+    return tuple(_tensor(block.T) for block in first), reentrant, True, True
+
+
+def get_numerical_jacobian_wrt_specific_input(
+    fn, input_idx, inputs, outputs, eps, input=None, is_forward_ad: bool = False
+):
+    """The Jacobians of all outputs with respect to one input, by central differences.
+
+    fn: a function of `*inputs`, which returns `outputs`.
+    input_idx: the position of the input.
+    eps: the step.
+    input: the tensor to move in place of `inputs[input_idx]`.
+    is_forward_ad: refuse complex inputs, as PyTorch does.
+    Returns for each output a tensor of shape `(input.numel(), output.numel())`.
+
+    >>> from jaxgrad.autograd.gradcheck import get_numerical_jacobian_wrt_specific_input
+    >>> x = jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64, requires_grad=True)
+    >>> fn, eps = jaxgrad.neg, 1e-3
+    >>> (found,) = get_numerical_jacobian_wrt_specific_input(fn, 0, (x,), (fn(x),), eps)
+    >>> found.shape
+    torch.Size([2, 2])
+    """
+    moving = inputs[input_idx] if input is None else input
+    with enable_grad():
+        problem = GradcheckProblem(lambda *_: fn(*inputs), (moving,))
+        return _numerical(problem, 0, list(range(len(outputs))), eps, is_forward_ad)
+
+
+def _numerical(problem, position, chosen, eps, is_forward=False):
+    """For each chosen output the Jacobian, with a row for each element of an input."""
+    tensor = problem.input(position)
+    found = [[] for _ in chosen]
+    for index in range(tensor.numel()):
+        along = [problem.slopes(position, index, d, eps, chosen) for d in parts(tensor)]
+        for lines, slopes in zip(found, zip(*along, strict=True), strict=True):
+            complex_to_complex = len(slopes) == 2 and numpy.iscomplexobj(slopes[0])
+            assert not complex_to_complex, (
+                "Expected ds_dx to be real-valued, not complex: take the real or imaginary part of "
+                "the function's output"
+            )
+            assert not (len(slopes) == 2 and is_forward), (
+                "Expected a real input for is_forward_ad, not complex: move one part of it"
+            )
+            lines.append(sum(s * d for s, d in zip(slopes, parts(tensor), strict=True)).ravel())
+    shapes = [(tensor.numel(), problem.everything[i].numel()) for i in chosen]
+    pairs = zip(found, shapes, strict=True)
+    return tuple(_tensor(numpy.reshape(lines, shape), tensor) for lines, shape in pairs)
+
+
+def _tensor(array, like=None):
+    if like is not None and not numpy.iscomplexobj(array):
+        array = array.astype(like.dtype.numpy)
+    with jax.enable_x64(True):
+        return wrap(jnp.asarray(array))
+
+
+def _refuse_complex(output, name):
+    if output.dtype.is_complex:
+        raise ValueError(
+            f"Expected output to be non-complex. {name} no longer supports functions that return "
+            "complex outputs."
+        )
+
+
+def _warn_of_legacy(name, grad_out):
+    warnings.warn(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed; it is kept for "
+        "old code. Use autograd.functional.jacobian, or gradcheck.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    if grad_out != 1.0:
+        raise ValueError(
+            f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0."
+        )

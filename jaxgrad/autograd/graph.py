@@ -45,6 +45,11 @@ class GradientEdge(NamedTuple):
     node: the node.
     output_nr: the number of its output.
     ownership_token: kept for PyTorch's code; None.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> edge = jaxgrad.autograd.graph.get_gradient_edge(x * x)
+    >>> edge.node.name(), edge.output_nr
+    ('MulBackward0', 0)
     """
 
     node: Any
@@ -55,7 +60,9 @@ class GradientEdge(NamedTuple):
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge along which the gradient of a tensor arrives.
 
-    tensor: a tensor of any shape that requires grad. Raises RuntimeError for one that does not.
+    tensor: a tensor of any shape that requires grad.
+
+    Raises RuntimeError for one that does not.
 
     >>> x = jaxgrad.tensor(2.0, requires_grad=True)
     >>> edge = jaxgrad.autograd.graph.get_gradient_edge(x)
@@ -78,7 +85,9 @@ class strict_versions(_Setting):
     `set_grad_enabled`, it applies from the call on, or to a `with` block. It must be on both where
     an operator is recorded and where the backward pass runs.
 
-    mode: whether it is on. Raises TypeError if it is not a bool.
+    mode: whether it is on.
+
+    Raises TypeError if it is not a bool.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.autograd.graph.strict_versions():
@@ -112,7 +121,9 @@ class record_lines(_Setting):
     A node then has its line in `node.metadata["place"]`; `draw`, `memory_report` and `explain` show
     it. As with `set_grad_enabled`, it applies from the call on, or to a `with` block.
 
-    mode: whether it is on. Raises TypeError if it is not a bool.
+    mode: whether it is on.
+
+    Raises TypeError if it is not a bool.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.autograd.graph.record_lines():
@@ -163,7 +174,9 @@ def allow_mutation_on_saved_tensors():
 def region_activation_memory_budget(budget: float):
     """Raise RuntimeError: the option belongs to PyTorch's compiler.
 
-    budget: a number. Raises TypeError if it is not, ValueError if it is not between 0 and 1.
+    budget: a number.
+
+    Raises TypeError if it is not, ValueError if it is not between 0 and 1.
 
     >>> try:
     ...     jaxgrad.autograd.graph.region_activation_memory_budget(2.0)

@@ -166,7 +166,13 @@ class profile:
 
     @property
     def function_events(self) -> EventList:
-        """All events, as an EventList. Raises AssertionError before the block has ended."""
+        """All events, as an EventList. Raises AssertionError before the block has ended.
+
+        >>> with jaxgrad.autograd.profiler.profile() as prof:
+        ...     y = jaxgrad.ones(3)
+        >>> len(prof.function_events) > 0
+        True
+        """
         if self._function_events is None:
             raise AssertionError(
                 "Expected profiling results, but there are none: "
@@ -220,7 +226,13 @@ class profile:
         return self.function_events.key_averages(*grouping, by_line)
 
     def total_average(self):
-        """The sum of all events."""
+        """The sum of all events.
+
+        >>> with jaxgrad.autograd.profiler.profile() as prof:
+        ...     y = jaxgrad.ones(3)
+        >>> prof.total_average().key
+        'Total'
+        """
         return self.function_events.total_average()
 
     @property

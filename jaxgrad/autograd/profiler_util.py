@@ -28,7 +28,18 @@ __all__ = [
 
 
 class EventList(list):
-    """A list of events, or of sums of events."""
+    """A list of events, or of sums of events.
+
+    >>> with jaxgrad.autograd.profiler.profile() as prof:
+    ...     y = jaxgrad.ones(3)
+    >>> events = prof.function_events
+    >>> sorted(events.key_averages(), key=lambda event: event.key)[0].key
+    'aten::ones'
+    >>> events.supported_export_stacks_metrics()[0]
+    'self_cpu_time_total'
+    >>> events.table(row_limit=1).count("aten::ones")
+    1
+    """
 
     def __init__(self, *args, use_device=None, profile_memory=False, with_flops=False):
         super().__init__(*args)
@@ -112,7 +123,9 @@ class EventList(list):
         """Write a line for each event that has a stack: its calls and a metric, for flame graphs.
 
         path: the file.
-        metric: one of `supported_export_stacks_metrics()`. Raises ValueError for another one.
+        metric: one of `supported_export_stacks_metrics()`.
+
+        Raises ValueError for another one.
         """
         if metric not in self.supported_export_stacks_metrics():
             supported = self.supported_export_stacks_metrics()
@@ -173,6 +186,16 @@ class MemRecordsAcc:
     """Memory records that can be searched by time.
 
     mem_records: pairs of a record, which has `start_ns()`, and a flag.
+
+    >>> class Record:
+    ...     def __init__(self, start):
+    ...         self.start = start
+    ...
+    ...     def start_ns(self):
+    ...         return self.start
+    >>> found = jaxgrad.autograd.profiler_util.MemRecordsAcc([(Record(5), True), (Record(9), True)])
+    >>> [record.start for record, _ in found.in_interval(0, 6)]
+    [5]
     """
 
     def __init__(self, mem_records: list[tuple[Any, bool]]):

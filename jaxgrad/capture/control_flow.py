@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from .. import ops
 from ..core import dtypes, executor
+from ..core.tracebacks import api_boundary
 from ..frontend import tensor_data
 from ..tape import mode
 from ..tape.tensor import Tensor, current, wrap
@@ -63,6 +64,7 @@ def _is_tensor(value):
     return isinstance(value, Tensor)
 
 
+@api_boundary
 def cond(pred, true_fn: Callable, false_fn: Callable, operands: tuple | list = ()) -> Any:
     """`true_fn(*operands)` if `pred` holds, else `false_fn(*operands)`.
 
@@ -133,6 +135,7 @@ def _predicate(name, pred):
     return wrap(array) if isinstance(array, jax.core.Tracer) else bool(array)
 
 
+@api_boundary
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | list) -> tuple:
     """Compute `carried = body_fn(*carried)` while `cond_fn(*carried)` holds; returns the last ones.
 
@@ -207,6 +210,7 @@ def _while_eagerly(test, body, leaves, structure):
     return carried
 
 
+@api_boundary
 def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False):
     """Compute `carry, y = combine_fn(carry, x)` for each slice `x` of `xs`; returns the last carry
     and all `y`, stacked along a new dimension 0.
@@ -314,6 +318,7 @@ def _scan_eagerly(combine, carry, structure, slices, shape, reverse):
     return carried, jax.tree.unflatten(outputs[0][1], stacked)
 
 
+@api_boundary
 def fori_loop(lower, upper, body: Callable, init):
     """Compute `value = body(i, value)` for each `i` in `range(lower, upper)`; returns the last one.
 

@@ -16,7 +16,7 @@ from . import view_ops
 from .program import Program, Reverse, is_bare
 
 
-class Step:
+class ViewStep:
     """A call of a view operator, with the numbers that are its data, after those before it."""
 
     __slots__ = ("before", "call", "numbers")
@@ -25,7 +25,7 @@ class Step:
         self.call, self.numbers, self.before = call, numbers, before
 
 
-def same(first: Step | None, second: Step | None) -> bool:
+def same(first: ViewStep | None, second: ViewStep | None) -> bool:
     """Whether two chains lead to the same place."""
     while first is not second:
         if first is None or second is None or first.call is not second.call:
@@ -55,7 +55,7 @@ def chain(step):
     return tuple([call for call, _ in found]), [n for _, numbers in found for n in numbers]
 
 
-class Write(Program):
+class CopySlices(Program):
     """`base` with `value` where the calls, one after another, would have cut it out."""
 
     name = "CopySlices"
@@ -69,9 +69,9 @@ class Write(Program):
 
     @staticmethod
     @functools.lru_cache(maxsize=4096)
-    def of(base, value, calls) -> Write:
-        """The one `Write` of these abstract values and calls."""
-        return Write(
+    def of(base, value, calls) -> CopySlices:
+        """The one `CopySlices` of these abstract values and calls."""
+        return CopySlices(
             view_ops.compact(view_ops.plain(base)), view_ops.compact(view_ops.plain(value)), calls
         )
 

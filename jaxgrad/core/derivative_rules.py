@@ -108,9 +108,10 @@ class CallReverse(Reverse):
         gradients, saved = arrays[:count], arrays[count:]
         scope = self.saved.names(saved) | self.gradient_names(gradients)
         found = {}
-        for names, formula in self.formulas:
-            results = self.evaluate(names, formula, scope, gradients, saved)
-            found |= dict(zip(names, results, strict=True))
+        with jax.named_scope(self.node_name):
+            for names, formula in self.formulas:
+                results = self.evaluate(names, formula, scope, gradients, saved)
+                found |= dict(zip(names, results, strict=True))
         supply = {name: iter(_as_list(call, name, found[name])) for name in found}
         results = {i: next(supply[owner]) for i, owner in enumerate(call.owners) if owner in supply}
         return tuple(
@@ -217,6 +218,9 @@ class TangentMap:
         self.saved = Saved(call, inputs, outputs)
         self.select = self.saved.select
 
+    def __repr__(self):
+        return f"derivative of {self.call.primitive.name}"
+
     @property
     def outputs(self):
         return [self.call.outputs[i].struct for i in self.call.differentiable_outputs]
@@ -246,10 +250,11 @@ class TangentMap:
 
     def forward(self, saved, tangents):
         call = self.call
-        results = [
-            self.evaluate(position, formula, saved, tangents)
-            for position, formula in enumerate(self.formulas)
-        ]
+        with jax.named_scope(call.primitive.name):
+            results = [
+                self.evaluate(position, formula, saved, tangents)
+                for position, formula in enumerate(self.formulas)
+            ]
         outputs = [call.outputs[i] for i in call.differentiable_outputs]
         return tuple(
             conform(result, output, where(call, output_names(call)[i]))

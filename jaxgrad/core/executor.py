@@ -79,7 +79,7 @@ def with_wide_types(function):
     return call
 
 
-class Step:
+class NamedKernel:
     """What is computed beside programs, as observers see it: a name and a kernel.
 
     inputs: of a user's own function, whose name it is, its arguments.
@@ -142,14 +142,14 @@ def _follow_observers():
 
 
 def run(name: str, function, *args, inputs=None):
-    """`function(*args)`, which no program computes; observers see it as a Step."""
+    """`function(*args)`, which no program computes; observers see it as a NamedKernel."""
     if not observers:
         return function(*args)
-    return observed(Step(name, inputs), function)(*args)
+    return observed(NamedKernel(name, inputs), function)(*args)
 
 
-_add = adopt(Step("add"), jax.jit(jnp.add))
-_wide_add = adopt(Step("add"), with_wide_types(_add.kernel))
+_add = adopt(NamedKernel("add"), jax.jit(jnp.add))
+_wide_add = adopt(NamedKernel("add"), with_wide_types(_add.kernel))
 
 
 def add(first, second, wide: bool):
@@ -160,9 +160,9 @@ def add(first, second, wide: bool):
 
 
 @functools.lru_cache(maxsize=1024)
-def _filler(aval: Aval, value) -> Step:
+def _filler(aval: Aval, value) -> NamedKernel:
     kernel = with_wide_types(jax.jit(lambda: jnp.full(aval.shape, value, aval.dtype.numpy)))
-    return adopt(Step({0: "zeros_like", 1: "ones_like"}.get(value, "full")), kernel)
+    return adopt(NamedKernel({0: "zeros_like", 1: "ones_like"}.get(value, "full")), kernel)
 
 
 def filled(aval: Aval, value):

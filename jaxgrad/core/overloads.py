@@ -14,8 +14,8 @@ import numpy as np
 from ..table import REQUIRED, Argument, Schema
 from . import dtypes
 
-# numpy's names for arguments, which PyTorch takes too
-ALIASES = {"axis": "dim", "keepdims": "keepdim"}
+# PyTorch's functions call `input` what schemas call `self`, and take numpy's names too.
+ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 
 
 class Mismatch(TypeError):
@@ -154,8 +154,6 @@ class Signature:
 
     def position(self, name: str) -> int:
         found = self.positions.get(name, self.positions.get(ALIASES.get(name, "")))
-        if found is None and name == "input" and self.arguments:
-            return 0
         if found is None:
             raise Mismatch(f"got an unexpected keyword argument '{name}'")
         return found

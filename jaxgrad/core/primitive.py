@@ -22,8 +22,9 @@ from ..table import Formula, Rule, Word, camel_case
 from . import aval, view_ops
 from .derivative_rules import CallReverse, TangentMap
 from .overloads import Signature, resolve
-from .program import Program, bare, is_bare
+from .program import Program, bare, is_bare, renamed
 from .tangent_map import apply_tangent_map
+from .tracebacks import hide_frames
 
 
 class _Slot:
@@ -101,7 +102,8 @@ class Primitive:
     def evaluate(self, arguments):
         """The value function on bound arguments, in the order of the schema."""
         keywords = dict(zip(self.keywords, arguments[self.positional :], strict=True))
-        return self.compute(*arguments[: self.positional], **keywords)
+        with jax.named_scope(self.name):
+            return self.compute(*arguments[: self.positional], **keywords)
 
     def __call__(self, arguments):
         if is_bare():
@@ -265,7 +267,7 @@ class Call(Program):
     @functools.cached_property
     def function(self):
         """The value with its rules, for JAX to differentiate."""
-        function = jax.custom_jvp(self.plain)
+        function = jax.custom_jvp(renamed(self.plain, self.primitive.name))
         function.defjvp(self.jvp, symbolic_zeros=True)
         return function
 
@@ -343,11 +345,19 @@ class Overloads:
 
     def __call__(self, *args, **kwargs):
         try:
-            position, bound = resolve(self.name, self.signatures, args, kwargs, is_array)
+            position, bound = self.resolved(args, kwargs)
+            return self.primitives[position](bound)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def resolved(self, args, kwargs):
+        """The position of the overload that fits, and the arguments bound to its schema."""
+        try:
+            return resolve(self.name, self.signatures, args, kwargs, is_array)
         except TypeError:
             # JAX takes a number for an array, where no schema has a Scalar in its place
-            position, bound = resolve(self.name, self.signatures, args, kwargs, _is_value)
-        return self.primitives[position](bound)
+            return resolve(self.name, self.signatures, args, kwargs, _is_value)
 
     def __repr__(self):
         return f"<operator {self.name} on JAX values>"

@@ -51,6 +51,16 @@ def still(array):
     return jax.lax.stop_gradient(array)
 
 
+def renamed(function, name: str):
+    """`function` on arrays under the name that JAX gives its call in jaxprs."""
+
+    def call(*arrays):
+        return function(*arrays)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
 def conjugate(array):
     """The complex conjugate; a real array as it is."""
     return jnp.conj(array) if jnp.iscomplexobj(array) else array

@@ -1,8 +1,8 @@
-"""Shapes and dtypes of a table's gradients, checked without any numbers.
+"""Checks shapes and dtypes of a table's gradients by abstract evaluation.
 
-Each entry is called on abstract arguments made up from its schema, of several shapes; where the
-value function takes them, every gradient must come out with the shape of its input, broadcasting
-aside, and be of floating point. No array is computed.
+Each entry is called on abstract arguments of several shapes, made from its schema. If the value
+function accepts them, every gradient must have the shape of its input, up to broadcasting, and a
+floating-point dtype. The outputs of an entry without formulas must be integers or booleans.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .derivative_rules import output_names
 from .primitive import Call, Primitive, flatten
 from .program import GradientError
 
-# no two extents alike, so that no wrong shape passes for the right one; the rest where the value
-# function takes none of them
+# all sizes differ, so that no wrong shape equals the right one; the spare shapes are for value
+# functions that accept none of these
 SHAPES = ((2, 3), (3,), (2, 3, 4))
 SPARE_SHAPES = ((3, 3), (2, 3, 3), ())
-# of an argument that is not differentiated: a mask or an index as likely as data
+# dtypes of a non-differentiable argument, which may be data, an index or a mask
 CONSTANT_DTYPES = (dtypes.float32, dtypes.int64, dtypes.bool)
 NUMBERS = {
     "Scalar": 0.5,
@@ -31,7 +31,7 @@ NUMBERS = {
     "str": "none",
     "ScalarType": dtypes.float32,
 }
-CURE = "only broadcasting is undone for a formula, everything else is its own to undo"
+CURE = "only sums over broadcast dimensions are added to a formula; write all else into it"
 
 
 def mistakes_of(library) -> list[Mistake]:
@@ -40,7 +40,7 @@ def mistakes_of(library) -> list[Mistake]:
     for name in library.table.names:
         try:
             primitives = library.find(name).primitives
-        except NameError:  # a function that this check was not given
+        except NameError:  # `jaxgrad check` does not know the functions of a table of one's own
             continue
         for primitive in primitives:
             if primitive.compute is not None and primitive.rule.has_no_formulas:
@@ -54,7 +54,7 @@ def _missing_formulas(primitive: Primitive) -> Iterator[Mistake]:
     """The mistake of an entry without formulas, unless its outputs are integers or booleans."""
     rule, calls = primitive.rule, list(_calls(primitive))
     if not calls or any(output.differentiable for call in calls for output in call.outputs):
-        cause = "it has no formula, and not all its outputs are seen to be integers or booleans"
+        cause = "it has no formula, but its outputs may be floating point"
         cure = "write a gradient for each Tensor, or `output_differentiability: [False]`"
         name = rule.schema.full_name
         yield Mistake(rule.path, *rule.places["name"], name, cause, cure)
@@ -72,26 +72,18 @@ def _mistakes_of_entry(primitive: Primitive) -> list[Mistake]:
 
 
 def _failure(call: Call, mask) -> str | None:
-    """Why the gradient that `mask` names does not fit its input, None where it does or nobody can
-    tell.
-    """
+    """Why the gradient of the input in `mask` does not fit it; None if it fits or is unknown."""
     try:
         call.reverse(mask).outputs  # noqa: B018  evaluated for what it raises
     except (NotImplementedError, NameError):
         return None
-    except (
-        GradientError,
-        TypeError,
-        ValueError,
-        IndexError,
-    ) as error:  # what JAX raises where shapes do not fit
-        why = (
-            error.why
-            if isinstance(error, GradientError)
-            else f"{type(error).__name__}: {str(error).splitlines()[0]}"
-        )
-        return f"for {', '.join(map(repr, call.inputs))}: {why}"
-    return None
+    except GradientError as error:
+        why = error.why
+    except (TypeError, ValueError, IndexError) as error:  # raised by JAX for a wrong shape
+        why = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    else:
+        return None
+    return f"for {', '.join(map(repr, call.inputs))}: {why}"
 
 
 def _mistake(rule, owner, why) -> Mistake:
@@ -102,7 +94,7 @@ def _mistake(rule, owner, why) -> Mistake:
 
 
 def _calls(primitive: Primitive) -> Iterator[Call]:
-    """The calls of an entry on made-up arguments that its value function accepts."""
+    """The calls of an entry on abstract arguments that its value function accepts."""
     yield from list(_calls_of_shapes(primitive, SHAPES)) or _calls_of_shapes(
         primitive, SPARE_SHAPES
     )
@@ -118,7 +110,7 @@ def _calls_of_shapes(primitive: Primitive, shapes) -> Iterator[Call]:
             call = Call(primitive, structure, tuple(leaves))
             try:
                 output_names(call)
-            except Exception:  # the value function refused what was made up, in whatever way
+            except Exception:  # the value function refused these arguments
                 continue
             yield call
 

@@ -16,6 +16,7 @@ from ..core import dtypes, promotion, strides
 from ..core.aval import with_strides
 from ..core.device import channels_last, default_device, preserve_format
 from ..core.executor import run
+from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import give
 from ..tape.tensor import Tensor
 from .array_creation import build, finish
@@ -81,6 +82,7 @@ def _eye(shape, dtype, module):
     return module.eye(*shape, dtype=dtype)
 
 
+@api_boundary
 def zeros(*size, **options: Unpack[Options]) -> Tensor:
     """A tensor of zeros.
 
@@ -92,6 +94,7 @@ def zeros(*size, **options: Unpack[Options]) -> Tensor:
     return made("zeros", _zeros, shape, dtype_of(options, dtypes.get_default_dtype()), options)
 
 
+@api_boundary
 def ones(*size, **options: Unpack[Options]) -> Tensor:
     """A tensor of ones.
 
@@ -102,6 +105,7 @@ def ones(*size, **options: Unpack[Options]) -> Tensor:
     return made("ones", _ones, shape, dtype_of(options, dtypes.get_default_dtype()), options)
 
 
+@api_boundary
 def empty(*size, **options: Unpack[Options]) -> Tensor:
     """A tensor whose values nobody should rely on. They are zeros: XLA has no memory without
     values.
@@ -113,6 +117,7 @@ def empty(*size, **options: Unpack[Options]) -> Tensor:
     return made("empty", _zeros, shape, dtype_of(options, dtypes.get_default_dtype()), options)
 
 
+@api_boundary
 def full(size, fill_value, **options: Unpack[Options]) -> Tensor:
     """A tensor of one number, whose dtype is the number's unless another is given.
 
@@ -134,6 +139,7 @@ def _filled(name, shape, fill_value, default, options):
     return made(name, _full, shape, dtype, options, value)
 
 
+@api_boundary
 def arange(*bounds, **options) -> Tensor:
     """`arange(end)`, `arange(start, end)` or `arange(start, end, step)`: numbers from start up to
     end, less end itself.
@@ -193,6 +199,7 @@ def _refuse(name, dtype, categories):
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'")
 
 
+@api_boundary
 def linspace(start, end, steps, **options: Unpack[Options]) -> Tensor:
     """`steps` numbers at equal distances, from start to end, both among them.
 
@@ -205,6 +212,7 @@ def linspace(start, end, steps, **options: Unpack[Options]) -> Tensor:
     return made("linspace", _linspace, (_steps("linspace", steps),), dtype, options, start, end)
 
 
+@api_boundary
 def logspace(start, end, steps, base=10.0, **options: Unpack[Options]) -> Tensor:
     """`steps` numbers at equal ratios, from base**start to base**end, both among them.
 
@@ -244,6 +252,7 @@ def _steps(name, steps):
     return operator.index(steps)
 
 
+@api_boundary
 def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
     """A matrix of n rows and m columns, else n, with ones on its diagonal and zeros elsewhere.
 
@@ -274,6 +283,7 @@ def like(name: str, input: Tensor, options: Options) -> Options:
     return options
 
 
+@api_boundary
 def zeros_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
     """Zeros in the shape, dtype and device of another tensor.
 
@@ -284,6 +294,7 @@ def zeros_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
     return made("zeros_like", _zeros, input.shape, dtype_of(options, None), options)
 
 
+@api_boundary
 def ones_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
     """Ones in the shape, dtype and device of another tensor.
 
@@ -294,12 +305,14 @@ def ones_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
     return made("ones_like", _ones, input.shape, dtype_of(options, None), options)
 
 
+@api_boundary
 def empty_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
     """As `empty`, in the shape, dtype and device of another tensor."""
     options = like("empty_like", input, options)
     return made("empty_like", _zeros, input.shape, dtype_of(options, None), options)
 
 
+@api_boundary
 def full_like(input: Tensor, fill_value, **options: Unpack[Options]) -> Tensor:
     """One number in the shape, dtype and device of another tensor.
 

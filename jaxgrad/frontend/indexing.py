@@ -17,11 +17,11 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes, promotion
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete, is_concrete, wrap
 from .array_creation import from_host
 
 # in the first two the place is data of the kernel, so that a loop over places compiles one
-_select, _slice, _unsqueeze, _index = ops._select, ops._slice, ops.unsqueeze, ops.index
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 MASK_DTYPES = (dtypes.bool, dtypes.uint8)
@@ -43,6 +43,7 @@ LIST_OF_PARTS = (
 )
 
 
+@api_boundary
 def getitem(tensor: Tensor, index) -> Tensor:
     """The part of a tensor that an index names, as a copy of its own that knows its gradient.
 
@@ -70,7 +71,7 @@ def _at(tensor, dim, index):
     extent = shape[dim]
     if not -extent <= index < extent:
         raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {extent}")
-    return _select(tensor, dim, index if index >= 0 else index + extent)
+    return ops._select(tensor, dim, index if index >= 0 else index + extent)
 
 
 def _too_many(shape):
@@ -92,7 +93,7 @@ def _sliced(tensor, dim, part):
         raise ValueError(
             f"step must be greater than zero, but got {step}: use flip to turn a dimension round"
         )
-    return _slice(tensor, dim, start, len(range(start, end, step)), step)
+    return ops._slice(tensor, dim, start, len(range(start, end, step)), step)
 
 
 def _is_list_of_parts(index):
@@ -106,7 +107,7 @@ def _is_list_of_parts(index):
         for item in index
     )
     if found:
-        warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=4)
+        warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=users_stacklevel())
     return found
 
 
@@ -127,7 +128,7 @@ class _Walk:
     def result(self) -> Tensor:
         original, walked = self.tensor, self.walked()
         if self.indices:
-            return _index(walked, self.index_list())
+            return ops.index(walked, self.index_list())
         return ops.alias(original) if walked is original else walked
 
     def walked(self) -> Tensor:
@@ -156,7 +157,7 @@ class _Walk:
             self.tensor = _at(self.tensor, self.dim, part)
 
     def insert(self):
-        self.tensor = _unsqueeze(self.tensor, self.dim)
+        self.tensor = ops.unsqueeze(self.tensor, self.dim)
 
     def take_array(self, part):
         dtype = dtypes.as_dtype(part.dtype)
@@ -170,14 +171,14 @@ class _Walk:
             self.add(part, dtype)
         else:
             # a place that is known later only; no index tensor, since it does not join the others
-            self.tensor = _index(self.tensor, [*[None] * self.dim, part])
+            self.tensor = ops.index(self.tensor, [*[None] * self.dim, part])
 
     def take_mask(self, mask, dtype):
         """A mask as an index tensor for each of its dimensions; without any it makes one."""
         if not mask.ndim:
             self.insert()
         elif dtype == dtypes.uint8:
-            warnings.warn(BYTE_MASK, UserWarning, stacklevel=5)
+            warnings.warn(BYTE_MASK, UserWarning, stacklevel=users_stacklevel())
         numbers = (
             concrete(mask, "indexing with a boolean mask") if isinstance(mask, Tensor) else mask
         )
@@ -247,6 +248,7 @@ def _is_whole(part, extent):
     return start == 0 and end >= extent and part.step in (None, 1)
 
 
+@api_boundary
 def setitem(tensor: Tensor, index, value):
     """Write a number or a tensor to the part that an index names; it is broadcast, and converted.
 
@@ -303,7 +305,7 @@ def _fill_mask(tensor, mask, value):
 
 def _indexed_ndim(target, walk):
     """How many dimensions what index tensors name has."""
-    call, _ = _index.operator.bind((target, walk.index_list()), {})
+    call, _ = ops.index.operator.bind((target, walk.index_list()), {})
     return call.outputs[0].ndim
 
 
@@ -314,6 +316,7 @@ def _without_leading_ones(value, ndim):
     return value
 
 
+@api_boundary
 def nonzero(input: Tensor, *, as_tuple: bool = False):
     """The places where a tensor is not zero, a row each; `as_tuple`: an index tensor a dimension.
 
@@ -329,6 +332,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
     return tuple(wrap(from_host(places)) for places in np.nonzero(np.atleast_1d(numbers)))
 
 
+@api_boundary
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask, broadcast with the tensor, is true, in a row.
 

@@ -12,6 +12,7 @@ from ..core import strides as layouts
 from ..core import view_ops
 from ..core.aval import Size, strides_of
 from ..core.device import channels_last, contiguous_format, preserve_format
+from ..core.tracebacks import api_boundary
 from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, untracked_reason
@@ -65,6 +66,7 @@ def offset_of(tensor: Tensor) -> int:
     return behind // tensor.dtype.itemsize
 
 
+@api_boundary
 def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """A view of the memory of a tensor, with any strides.
 
@@ -120,8 +122,11 @@ def resolve_neg(input: Tensor) -> Tensor:
     return input
 
 
-def _turning(name, functional):
+def _turning(name, function=None):
+    """A method that turns a tensor into a view of it: that of `function`, or of the operator."""
+
     def method(self, *args, **kwargs):
+        functional = function or getattr(ops, name[:-1])
         permit(name, self, self.requires_grad, overlapping=True)
         turn(self, lambda tensor: functional(tensor, *args, **kwargs), current_mode.get() is RECORD)
         return self
@@ -299,10 +304,10 @@ class Methods:
 
     as_strided, is_conj = as_strided, is_conj
     resolve_conj, resolve_neg = resolve_conj, resolve_neg
-    t_ = _turning("t_", ops.t)
-    transpose_ = _turning("transpose_", ops.transpose)
-    swapaxes_ = _turning("swapaxes_", ops.swapaxes)
-    swapdims_ = _turning("swapdims_", ops.swapdims)
-    squeeze_ = _turning("squeeze_", ops.squeeze)
-    unsqueeze_ = _turning("unsqueeze_", ops.unsqueeze)
+    t_ = _turning("t_")
+    transpose_ = _turning("transpose_")
+    swapaxes_ = _turning("swapaxes_")
+    swapdims_ = _turning("swapdims_")
+    squeeze_ = _turning("squeeze_")
+    unsqueeze_ = _turning("unsqueeze_")
     as_strided_ = _turning("as_strided_", as_strided)

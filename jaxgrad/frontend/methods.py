@@ -15,8 +15,10 @@ from .. import ops
 from ..autograd import forward_ad, variable
 from ..core import dtypes
 from ..core.device import default_device
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ..core.view_ops import plain
 from ..ops import inplace
+from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
 from ..tape.tensor import Tensor, concrete, is_concrete, leaf_state, standing, wrap
@@ -41,7 +43,7 @@ class OperatorMethod:
         self.name, self.operator = name, operator
 
     def __get__(self, instance, owner=None):
-        made = getattr(ops, self.operator)
+        made = as_method(getattr(ops, self.operator))
         setattr(Tensor, self.name, made)
         return made if instance is None else made.__get__(instance)
 
@@ -59,7 +61,6 @@ def install():
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
-    Tensor.imag = property(ops.imag)
     for symbol, operator in PROTOCOL.items():
         setattr(Tensor, f"__{symbol}__", OperatorMethod(f"__{symbol}__", operator))
 
@@ -123,6 +124,7 @@ class _Methods:
     def is_signed(self) -> bool:
         return self.dtype.is_signed
 
+    @api_boundary
     def item(self):
         """The one element as a Python number. Raises RuntimeError for a tensor of any other size.
 
@@ -135,6 +137,7 @@ class _Methods:
             )
         return np.asarray(concrete(self, "item()")).item()
 
+    @api_boundary
     def tolist(self):
         """The elements as nested lists of Python numbers, or one number.
 
@@ -143,6 +146,7 @@ class _Methods:
         """
         return np.asarray(concrete(self, "tolist()")).tolist()
 
+    @api_boundary
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The elements as a numpy array that is read-only, since tensors may share its memory.
 
@@ -176,6 +180,7 @@ class _Methods:
             raise TypeError(LOST)
         return standing(self, "a JAX function was given")._array
 
+    @api_boundary
     def __bool__(self):
         if self.numel() != 1:
             raise RuntimeError(
@@ -185,17 +190,20 @@ class _Methods:
             )
         return bool(np.asarray(concrete(self, "bool()")).item())
 
+    @api_boundary
     def __float__(self):
         if self._requires_grad:
-            warnings.warn(CONVERTING, UserWarning, stacklevel=2)
+            warnings.warn(CONVERTING, UserWarning, stacklevel=users_stacklevel())
         return float(_real_number(self, "double"))
 
+    @api_boundary
     def __int__(self):
         return int(_real_number(self, "int64_t"))
 
     def __complex__(self):
         return complex(_one_number(self))
 
+    @api_boundary
     def __index__(self):
         if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
@@ -211,6 +219,11 @@ class _Methods:
         """The real parts, a view; a real tensor itself."""
         return ops.real(self) if self.dtype.is_complex else self
 
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts of a complex tensor, a view."""
+        return ops.imag(self)
+
     def where(self, condition, other):
         """This tensor where `condition` holds, `other` elsewhere; see `jaxgrad.where`.
 
@@ -220,11 +233,13 @@ class _Methods:
         """
         return ops.where(condition, self, other)
 
+    @api_boundary
     def __iter__(self):
         if not self.ndim:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    @api_boundary
     def __contains__(self, element):
         if not isinstance(element, Tensor | numbers.Number):
             raise RuntimeError(

@@ -23,6 +23,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.executor import run
+from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import permit
 from ..tape.mode import draws
 from ..tape.tensor import Tensor, is_concrete
@@ -164,6 +165,7 @@ def _randn(name, shape, options, default=None):
     return _real_or_complex(name, distributions, shape, options, default, "normal_kernel_cpu")
 
 
+@api_boundary
 def rand(*size, **options: Unpack[RandomOptions]) -> Tensor:
     """Numbers drawn evenly from 0 to 1, less 1 itself; of a complex dtype, both parts so.
 
@@ -173,6 +175,7 @@ def rand(*size, **options: Unpack[RandomOptions]) -> Tensor:
     return _rand("rand", size_of("rand", size, options), options)
 
 
+@api_boundary
 def randn(*size, **options: Unpack[RandomOptions]) -> Tensor:
     """Numbers of the normal distribution of mean 0 and variance 1, which a complex number's parts
     share.
@@ -183,16 +186,19 @@ def randn(*size, **options: Unpack[RandomOptions]) -> Tensor:
     return _randn("randn", size_of("randn", size, options), options)
 
 
+@api_boundary
 def rand_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
     """As `rand`, in the shape, dtype and device of another tensor."""
     return _rand("rand_like", input.shape, like("rand_like", input, options))
 
 
+@api_boundary
 def randn_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
     """As `randn`, in the shape, dtype and device of another tensor."""
     return _randn("randn_like", input.shape, like("randn_like", input, options))
 
 
+@api_boundary
 def randint(*bounds, **options) -> Tensor:
     """`randint(high, size)` or `randint(low, high, size)`: integers drawn evenly from low, else 0,
     up to high, less high itself.
@@ -208,6 +214,7 @@ def randint(*bounds, **options) -> Tensor:
     return _randint("randint", low, high, shape_of("randint", size), options, dtypes.int64)
 
 
+@api_boundary
 def randint_like(input: Tensor, *bounds, **options) -> Tensor:
     """As `randint`, in the shape, dtype and device of another tensor.
 
@@ -265,6 +272,7 @@ def _fits(bound, dtype):
     return dtypes.iinfo(dtype).min <= bound <= dtypes.iinfo(dtype).max
 
 
+@api_boundary
 def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
     """The integers from 0 to n - 1 in an order drawn at random.
 
@@ -292,6 +300,7 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
     return delivered("randperm", from_host(order, options.get("device")), options)
 
 
+@api_boundary
 def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Tensor:
     """Numbers of normal distributions: of one mean and standard deviation in a size, or of tensors
     of either.

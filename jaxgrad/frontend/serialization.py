@@ -16,6 +16,7 @@ import safetensors
 import safetensors.numpy
 
 from ..core import dtypes
+from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor, concrete
 from . import tensor_data
 
@@ -36,6 +37,7 @@ _WRONG = (
 )  # fmt: skip
 
 
+@api_boundary
 def save(obj, f):
     """Write tensors, numbers, strings and None, in dicts, lists and tuples of any depth, as
     safetensors.
@@ -60,6 +62,7 @@ def save(obj, f):
         _replace(os.path.realpath(f), data)
 
 
+@api_boundary
 def load(f, map_location=None, *, weights_only: bool = True, mmap: bool | None = None):
     """What `save` has written to a path or a binary file, and of any other safetensors file a dict
     of its tensors.

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import dtypes, promotion
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor
 from .array_creation import finish, from_host, is_traced, on_device
 
@@ -27,6 +28,7 @@ COPY_CONSTRUCT = (
 )
 
 
+@api_boundary
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """A leaf with the values of `data`: a number, nested lists of numbers, a numpy array, a JAX
     array, a tensor.
@@ -44,10 +46,11 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "tensor(): pin_memory= comes in a later version of jaxgrad; call it without"
         )
     if isinstance(data, Tensor):
-        warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=2)
+        warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
     return finish(_array_of(data, _asked(dtype), device), requires_grad)
 
 
+@api_boundary
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """`data` itself where it is a tensor of this dtype and device, converted and in its graph where
     not; else as `tensor`.
@@ -63,6 +66,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     return finish(_array_of(data, _asked(dtype), device))
 
 
+@api_boundary
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
     """`obj` as a tensor: `as_tensor` with a choice of copying, and of whether the result requires
     grad.
@@ -82,6 +86,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     return found.detach().requires_grad_(requires_grad)
 
 
+@api_boundary
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A tensor with a private copy of a numpy array's values: the two share no memory, as they do
     in PyTorch.
@@ -94,6 +99,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     return finish(_array_of(ndarray, None, None))
 
 
+@api_boundary
 def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     """A tensor of an array of another library, by the DLPack protocol; a private copy unless
     `copy=False`.
@@ -147,7 +153,7 @@ def _from_numpy(values, dtype):
     natural = dtypes.from_numpy(values.dtype.newbyteorder("="))
     dtype = natural if dtype is None else dtype
     if natural.is_complex and not dtype.is_complex and dtype is not dtypes.bool:
-        warnings.warn(COMPLEX_TO_REAL, UserWarning, stacklevel=4)
+        warnings.warn(COMPLEX_TO_REAL, UserWarning, stacklevel=users_stacklevel())
         values = values.real
     with np.errstate(invalid="ignore", over="ignore"):
         return np.array(values, dtype=dtype.numpy)
@@ -285,7 +291,7 @@ class Methods:
         tensor([1., 2.])
         """
         if isinstance(data, Tensor):
-            warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=2)
+            warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
         dtype = self.dtype if dtype is None else dtype
         device = self.device if device is None else device
         return finish(_array_of(data, _asked(dtype), device), requires_grad)

@@ -13,6 +13,7 @@ from ..core import dtypes, executor
 from ..core.aval import IMMEDIATE, Aval
 from ..core.device import as_device
 from ..core.program import Program, Reverse
+from ..core.tracebacks import api_boundary
 from ..tape.record import apply
 from ..tape.tensor import Tensor
 from .array_creation import placed
@@ -65,6 +66,7 @@ def _move(aval, source, target):
     return Move(aval, source, target)
 
 
+@api_boundary
 def to(self, *args, **kwargs) -> Tensor:
     """The tensor in another dtype or on another device; itself where it is so already, unless
     `copy`.

@@ -13,8 +13,9 @@ import jax
 
 from .. import autograd, ops
 from ..core import view_ops
+from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled, transforms
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, wrap
 from .arguments import (
     are_arrays,
     array_of,
@@ -56,6 +57,7 @@ def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
     compute = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
+    @api_boundary
     def gradients(*args, **kwargs):
         found, value = compute(*args, **kwargs)
         return (found, value[1]) if has_aux else found
@@ -72,6 +74,7 @@ def value_and_grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     compute = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
+    @api_boundary
     def values(*args, **kwargs):
         found, value = compute(*args, **kwargs)
         return value, found
@@ -87,6 +90,7 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     """
 
     @functools.wraps(func)
+    @api_boundary
     def compute(*args, **kwargs):
         positions = positions_of(argnums, len(args))
         leaves, structure = jax.tree.flatten([args[i] for i in positions], is_leaf=is_tensor)
@@ -155,7 +159,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"debug_unwrap(): a Tensor is expected, not {type(tensor).__name__}")
-    return wrap(current(tensor)._raw, view_ops.plain(tensor._aval))
+    return wrap(tensor._array, view_ops.plain(tensor._aval))
 
 
 def _value(output, has_aux):

@@ -10,7 +10,7 @@ from ..core import view_ops
 from ..tape import dual
 from ..tape.mode import transforms
 from ..tape.node import AccumulateGrad
-from ..tape.tensor import Tensor, current, edge_of, standing, wrap
+from ..tape.tensor import Tensor, edge_of, standing, wrap
 from ..tape.traversal import nodes_from
 
 
@@ -45,7 +45,7 @@ def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
     `deeply` its tangents are without theirs too. Unlike `detach` it says nothing to JAX, which may
     be differentiating around this place.
     """
-    made = wrap(current(value)._raw, view_ops.plain(value._aval))
+    made = wrap(value._array, view_ops.plain(value._aval))
     held = dual.kept(value)
     for level, tangent in list(held.of.items()) if deeply and held is not None else ():
         held.set(level, unrecorded(tangent, True))

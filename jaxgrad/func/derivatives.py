@@ -14,6 +14,7 @@ import jax
 from .. import autograd, ops
 from ..autograd import _jacobian_blocks, forward_ad
 from ..core import executor
+from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled, transforms
 from ..tape.tensor import Tensor, wrap
 from .arguments import (
@@ -115,6 +116,7 @@ def check_outputs(name, outputs):
             )
 
 
+@api_boundary
 def vjp(func, *primals, has_aux: bool = False):
     """The results of `func`, and the function that takes gradients of them to those of the primals.
 
@@ -135,6 +137,7 @@ def vjp(func, *primals, has_aux: bool = False):
                 f"Tensor with dtype {output.dtype}"
             )
 
+    @api_boundary
     def pullback(cotangents, retain_graph: bool = True, create_graph: bool | None = None):
         given, structure = jax.tree.flatten(cotangents, is_leaf=is_tensor)
         if structure != run.structure:
@@ -155,6 +158,7 @@ def vjp(func, *primals, has_aux: bool = False):
     return (run.output(), pullback, run.aux) if has_aux else (run.output(), pullback)
 
 
+@api_boundary
 def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False):
     """The results of `func` at `primals`, a tuple, and their derivatives along `tangents`, one for
     each, of its structure and shapes.
@@ -221,6 +225,7 @@ def _primal(value):
     return forward_ad.unpack_dual(value).primal if isinstance(value, Tensor) else value
 
 
+@api_boundary
 def linearize(func, *primals):
     """The results of `func`, and the linear function of tangents that is its derivative there.
 
@@ -232,6 +237,7 @@ def linearize(func, *primals):
     """
     points, structure = jax.tree.flatten(primals, is_leaf=is_tensor)
 
+    @api_boundary
     def derivative(*tangents):
         given, other = jax.tree.flatten(tangents, is_leaf=is_tensor)
         if structure != other:
@@ -267,6 +273,7 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func, updated=())
+    @api_boundary
     def jacobian(*args, **kwargs):
         positions = positions_of(argnums, len(args))
         call = functools.partial(func, **kwargs)
@@ -282,7 +289,7 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
 
 def _refuse_complex(name, what, given):
     for number, leaf in enumerate(jax.tree.leaves(given, is_leaf=is_tensor)):
-        if jax.numpy.iscomplexobj(leaf._raw if isinstance(leaf, Tensor) else leaf):
+        if jax.numpy.iscomplexobj(leaf._array if isinstance(leaf, Tensor) else leaf):
             raise RuntimeError(
                 f"{name}: Expected all {what} to be real but received complex tensor at flattened "
                 f"input idx: {number}"
@@ -324,6 +331,7 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
     """
 
     @functools.wraps(func, updated=())
+    @api_boundary
     def jacobian(*args, **kwargs):
         positions = positions_of(argnums, len(args))
         _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])

@@ -15,6 +15,7 @@ import jax
 from .. import ops
 from ..capture.jit import CompiledFunction
 from ..core import executor
+from ..core.tracebacks import api_boundary
 from ..tape import mode
 from ..tape.tensor import Tensor, current
 from .batched_program import BatchedProgram
@@ -53,6 +54,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
     mapped = functools.cache(lambda dims: BatchedFunction(func, dims, out_dims, randomness))
 
     @functools.wraps(func, updated=())
+    @api_boundary
     def call(*args, **kwargs):
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
         dims = _dims(func, in_dims, args, kwargs, leaves)

@@ -48,9 +48,9 @@ def __getattr__(name):
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY:
-        found = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
-        globals()[name] = found
-        return found
+        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

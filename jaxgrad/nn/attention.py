@@ -1,4 +1,4 @@
-"""Attention: the mean of values, weighted by how well their keys fit a query."""
+"""Scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ def scaled_dot_product_attention(
     query, key, value, attn_mask=None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
 ):  # fmt: skip
-    """`softmax(query @ key.T * scale + mask) @ value`.
+    """Return `softmax(query @ key.T * scale + mask) @ value`.
 
-    query: (..., L, E); key: (..., S, E); value: (..., S, V); gives (..., L, V). attn_mask: (..., L,
-    S), numbers that are added, or flags of what takes part. is_causal: each of L sees what comes
-    before it. dropout_p: of the weights, always. scale: `1 / sqrt(E)` by default. enable_gqa: query
-    may have a multiple of the heads, the third dimension from the end, of key and value. A row of
-    which nothing takes part gives 0. Raises RuntimeError for a mask together with `is_causal`.
+    query: (..., L, E); key: (..., S, E); value: (..., S, V), floating point; the result is (..., L,
+    V). attn_mask: broadcasts to (..., L, S); booleans say which keys take part, floats are added to
+    the scores. is_causal: query i attends to the keys 0 to i. dropout_p: the dropout probability of
+    the weights, in training and evaluation. scale: `1 / sqrt(E)` by default. enable_gqa: dimension
+    -3 of query may be a multiple of that of key and value (grouped heads). A row whose keys are all
+    masked gives 0. Raises RuntimeError for `attn_mask` together with `is_causal`. Source: Vaswani
+    et al., "Attention Is All You Need", 2017.
 
     >>> x = jaxgrad.tensor([[[1.0, 0.0], [0.0, 1.0]]])
     >>> F.scaled_dot_product_attention(x, x, x, is_causal=True)[0, 0]
@@ -33,32 +35,33 @@ def scaled_dot_product_attention(
         )
     query, key, value, attn_mask = lowered(query, key, value, attn_mask)
     if enable_gqa:
-        key, value = _shared(key, query), _shared(value, query)
+        key, value = _repeat_heads(key, query), _repeat_heads(value, query)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    # half of the scale for each, so that halves do not overflow
-    half = math.sqrt(abs(scale))
-    scores = (query * half) @ (key * math.copysign(half, scale)).transpose(-2, -1)
+    # Each factor takes the root of the scale, so that float16 products do not overflow.
+    root = math.sqrt(abs(scale))
+    scores = (query * root) @ (key * math.copysign(root, scale)).transpose(-2, -1)
     if is_causal:
         attn_mask = scores.new_ones(scores.shape[-2:], dtype=dtypes.bool).tril()
-    return dropout(weights_of(scores, attn_mask, is_causal), dropout_p) @ value
+    return dropout(attention_weights(scores, attn_mask, is_causal), dropout_p) @ value
 
 
-def weights_of(scores, mask, has_some: bool = False):
-    """The softmax of each row of scores under a mask; zeros for a row of which nothing takes part,
-    unless each is known to have some that does.
+def attention_weights(scores, mask, every_row_attends: bool = False):
+    """Return the softmax of each row of scores under a mask; a fully masked row gives zeros.
+
+    every_row_attends: no row is fully masked, so the check for such rows is left out.
     """
     if mask is None:
         return ops.softmax(scores, -1)
-    is_flags = mask.dtype is dtypes.bool
-    scores = ops.where(mask, scores, -math.inf) if is_flags else scores + mask
-    if has_some:
+    is_bool = mask.dtype is dtypes.bool
+    scores = ops.where(mask, scores, -math.inf) if is_bool else scores + mask
+    if every_row_attends:
         return ops.softmax(scores, -1)
-    nothing = (scores == -math.inf).all(-1, True)
-    return ops.where(nothing, 0, ops.softmax(ops.where(nothing, 0, scores), -1))
+    masked = (scores == -math.inf).all(-1, True)
+    return ops.where(masked, 0, ops.softmax(ops.where(masked, 0, scores), -1))
 
 
-def _shared(tensor, query):
-    """The heads of keys or values, each as often as queries share it."""
+def _repeat_heads(tensor, query):
+    """Repeat the heads of key or value to match those of query."""
     times, rest = divmod(query.shape[-3], tensor.shape[-3])
     if rest:
         raise RuntimeError(

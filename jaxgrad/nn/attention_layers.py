@@ -1,4 +1,4 @@
-"""Attention as modules, and the layers of a transformer's encoder."""
+"""Multi-head attention, and the layers of a transformer encoder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 from .. import ops
 from ..core import dtypes
 from . import functional, init
-from .attention import scaled_dot_product_attention, weights_of
+from .attention import attention_weights, scaled_dot_product_attention
 from .containers import ModuleList
 from .dropout import dropout
 from .functional import linear
@@ -19,13 +19,16 @@ from .padding import pad
 
 
 class MultiheadAttention(Module):
-    """Attention in `num_heads` parts of the features, between linear maps.
+    """Attention in `num_heads` parts of the features: `concat(head_1, ..., head_h) @ W_out`, where
+    `head_i = attention(query @ W_q[i], key @ W_k[i], value @ W_v[i])`.
 
-    query: (L, N, embed_dim), (L, embed_dim), or with batch_first (N, L, embed_dim); key and value
-    likewise, of a length S and `kdim`, `vdim` features. Gives the result, of the shape of query,
-    and the weights, or None: (N, L, S), or (N, num_heads, L, S) unless `average_attn_weights`.
-    key_padding_mask: (N, S); attn_mask: (L, S) or (N * num_heads, L, S): True for what takes no
-    part, or numbers that are added. Where nothing takes part, the weights are 0.
+    query: (L, N, embed_dim), (L, embed_dim), or with `batch_first` (N, L, embed_dim); key and value
+    likewise with length S and `kdim`, `vdim` features. Returns a tensor of the shape of query, and
+    the weights (N, L, S), averaged over the heads unless `average_attn_weights=False`, or None.
+    key_padding_mask: (N, S); attn_mask: (L, S) or (N * num_heads, L, S); True excludes a key,
+    floats are added to the scores. A fully masked row has weights 0. Raises AssertionError,
+    RuntimeError or ValueError for shapes that do not fit. Source: Vaswani et al., "Attention Is All
+    You Need", 2017.
 
     >>> attend = jaxgrad.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = jaxgrad.ones(3, 5, 8)
@@ -59,15 +62,15 @@ class MultiheadAttention(Module):
         else:
             self.register_parameter("in_proj_weight", None)
         for name, features in zip(names, (embed_dim, self.kdim, self.vdim), strict=True):
-            apart = self.in_proj_weight is None
-            made = parameter((embed_dim, features), *options) if apart else None
-            self.register_parameter(name, made)
-        made = parameter((3 * embed_dim,), *options) if bias else None
-        self.register_parameter("in_proj_bias", made)
+            separate = self.in_proj_weight is None
+            weight = parameter((embed_dim, features), *options) if separate else None
+            self.register_parameter(name, weight)
+        bias_in = parameter((3 * embed_dim,), *options) if bias else None
+        self.register_parameter("in_proj_bias", bias_in)
         self.out_proj = Linear(embed_dim, embed_dim, bias, *options)
         for name in ("bias_k", "bias_v"):
-            made = parameter((1, 1, embed_dim), *options) if add_bias_kv else None
-            self.register_parameter(name, made)
+            extra = parameter((1, 1, embed_dim), *options) if add_bias_kv else None
+            self.register_parameter(name, extra)
         self._reset_parameters()
 
     def _reset_parameters(self):
@@ -88,25 +91,26 @@ class MultiheadAttention(Module):
         if is_causal and attn_mask is None:
             raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
         inputs, is_batch = self._batch_first(query, key, value)
-        query, key, value = map(self._heads, self._extended(*self._mapped(*inputs)))
+        inputs = self._append_bias_and_zeros(*self._project(*inputs))
+        query, key, value = map(self._split_heads, inputs)
         if key_padding_mask is not None and not is_batch:
             key_padding_mask = key_padding_mask.unsqueeze(0)
         mask = self._mask(key_padding_mask, attn_mask, query, key)
         weights, p = None, self.dropout if self.training else 0.0
         if need_weights:
             scores = (query * math.sqrt(1 / self.head_dim)) @ key.transpose(-2, -1)
-            weights = dropout(weights_of(scores, mask), p)
-            made = weights @ value
+            weights = dropout(attention_weights(scores, mask), p)
+            result = weights @ value
             weights = weights.mean(1) if average_attn_weights else weights
         else:
-            made = scaled_dot_product_attention(query, key, value, mask, p)
-        made = self.out_proj(made.transpose(1, 2).flatten(2))
+            result = scaled_dot_product_attention(query, key, value, mask, p)
+        result = self.out_proj(result.transpose(1, 2).flatten(2))
         if not is_batch:
-            return made.squeeze(0), None if weights is None else weights.squeeze(0)
-        return made if self.batch_first else made.transpose(0, 1), weights
+            return result.squeeze(0), None if weights is None else weights.squeeze(0)
+        return result if self.batch_first else result.transpose(0, 1), weights
 
     def _batch_first(self, *inputs):
-        """The inputs as (N, L, features), and whether they were a batch."""
+        """Return the inputs as (N, L, features), and whether they had a batch dimension."""
         if inputs[0].ndim not in (2, 3) or len({each.ndim for each in inputs}) > 1:
             raise AssertionError(
                 "query, key and value should all be unbatched 2D or batched 3D tensors, but "
@@ -121,12 +125,12 @@ class MultiheadAttention(Module):
             return [each.unsqueeze(0) for each in inputs], False
         if self.batch_first:
             return inputs, True
-        # the same tensor stays the same
-        turned = {id(each): each.transpose(0, 1) for each in inputs}
-        return [turned[id(each)] for each in inputs], True
+        # Self-attention passes one tensor three times; `_project` recognizes it by identity.
+        transposed = {id(each): each.transpose(0, 1) for each in inputs}
+        return [transposed[id(each)] for each in inputs], True
 
-    def _mapped(self, query, key, value):
-        """The inputs through their linear maps."""
+    def _project(self, query, key, value):
+        """Apply the input projections."""
         if self.in_proj_weight is not None and query is key is value:
             return linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
         weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
@@ -138,8 +142,10 @@ class MultiheadAttention(Module):
             for each, weight, bias in zip((query, key, value), weights, biases, strict=True)
         ]
 
-    def _extended(self, query, key, value):
-        """Keys and values with those that are learned, and with zeros."""
+    def _append_bias_and_zeros(self, query, key, value):
+        """Append `bias_k`, `bias_v` and a row of zeros to key and value, as the constructor was
+        told.
+        """
         shape = key.shape[0], 1, self.embed_dim
         if self.bias_k is not None:
             key = ops.cat([key, self.bias_k.expand(shape)], 1)
@@ -149,14 +155,14 @@ class MultiheadAttention(Module):
             value = ops.cat([value, value.new_zeros(shape)], 1)
         return query, key, value
 
-    def _heads(self, tensor):
+    def _split_heads(self, tensor):
         return tensor.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
 
     def _mask(self, key_padding_mask, attn_mask, query, key):
-        """What is added to the scores (N, num_heads, L, S); None for nothing."""
+        """Return what is added to the scores (N, num_heads, L, S), or None."""
         added = (self.bias_k is not None) + self.add_zero_attn
         batch, length, source = query.shape[0], query.shape[2], key.shape[2] - added
-        found = None
+        mask = None
         if attn_mask is not None:
             expected = (length, source)
             if attn_mask.ndim == 3:
@@ -166,9 +172,9 @@ class MultiheadAttention(Module):
                     f"The shape of the {attn_mask.ndim}D attn_mask is {attn_mask.shape}, but "
                     f"should be {expected}."
                 )
-            found = _numbers("attn_mask", attn_mask, query.dtype)
+            mask = _additive("attn_mask", attn_mask, query.dtype)
             if attn_mask.ndim == 3:
-                found = found.unflatten(0, (batch, self.num_heads))
+                mask = mask.unflatten(0, (batch, self.num_heads))
         if key_padding_mask is not None:
             expected = (batch, source)
             if tuple(key_padding_mask.shape) != expected:
@@ -176,14 +182,14 @@ class MultiheadAttention(Module):
                     f"key_padding_mask: expected shape {expected}, but got "
                     f"{tuple(key_padding_mask.shape)}"
                 )
-            padding = _numbers("key_padding_mask", key_padding_mask, query.dtype)
+            padding = _additive("key_padding_mask", key_padding_mask, query.dtype)
             padding = padding.unsqueeze(1).unsqueeze(1)
-            found = padding if found is None else found + padding
-        return found if found is None or not added else pad(found, (0, added))
+            mask = padding if mask is None else mask + padding
+        return mask if mask is None or not added else pad(mask, (0, added))
 
 
-def _numbers(name, mask, dtype):
-    """A mask as what is added to scores."""
+def _additive(name, mask, dtype):
+    """Return a mask to add to the scores: -inf where a boolean mask is True."""
     if mask.dtype is dtypes.bool:
         return mask.new_zeros(mask.shape, dtype=dtype).masked_fill(mask, -math.inf)
     if not mask.dtype.is_floating_point:
@@ -192,8 +198,13 @@ def _numbers(name, mask, dtype):
 
 
 class TransformerEncoderLayer(Module):
-    """Attention of a sequence to itself, and two linear maps with an activation between, each added
-    to its input and normalized after, or with `norm_first` before.
+    """Self-attention and a feed-forward network, each with a residual connection and LayerNorm.
+
+    `x = norm1(x + attention(x)); x = norm2(x + linear2(activation(linear1(x))))`; with `norm_first`
+    each norm applies to the input of its block instead. src: (S, N, d_model), (S, d_model), or with
+    `batch_first` (N, S, d_model); the result has its shape. src_mask, src_key_padding_mask: as for
+    `MultiheadAttention`. activation: "relu", "gelu" or a function; RuntimeError for another string.
+    Source: Vaswani et al., "Attention Is All You Need", 2017.
 
     >>> layer = jaxgrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> layer(jaxgrad.ones(3, 5, 8)).shape
@@ -226,23 +237,26 @@ class TransformerEncoderLayer(Module):
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
         x, masks = src, (src_mask, src_key_padding_mask)
         if self.norm_first:
-            x = x + self._attended(self.norm1(x), *masks)
-            return x + self._mapped(self.norm2(x))
-        x = self.norm1(x + self._attended(x, *masks))
-        return self.norm2(x + self._mapped(x))
+            x = x + self._attend(self.norm1(x), *masks)
+            return x + self._feed_forward(self.norm2(x))
+        x = self.norm1(x + self._attend(x, *masks))
+        return self.norm2(x + self._feed_forward(x))
 
-    def _attended(self, x, mask, padding):
-        made, _ = self.self_attn(
+    def _attend(self, x, mask, padding):
+        result, _ = self.self_attn(
             x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False
         )
-        return self.dropout1(made)
+        return self.dropout1(result)
 
-    def _mapped(self, x):
+    def _feed_forward(self, x):
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoder(Module):
-    """Copies of a layer, one after the other, and `norm` at the end.
+    """`num_layers` deep copies of `encoder_layer`, applied in sequence, then `norm` if it is given.
+
+    src: as for `TransformerEncoderLayer`; the result has its shape. mask, src_key_padding_mask:
+    passed to every layer. enable_nested_tensor, mask_check: accepted, without effect.
 
     >>> layer = jaxgrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> encoder = jaxgrad.nn.TransformerEncoder(layer, 2)

@@ -1,6 +1,6 @@
-"""Hooks of a module's backward pass.
+"""Backward hooks of modules.
 
-Inputs and outputs pass through an identity each, and the hooks are on the nodes of the two.
+Inputs and outputs each pass through one identity node; the hooks run on these two nodes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..tape.tensor import Tensor
 
 
 class BackwardHookFunction(Function):
-    """Its arguments as views of them."""
+    """The identity: returns its arguments as views."""
 
     @staticmethod
     def forward(ctx, *tensors):
@@ -26,98 +26,101 @@ class BackwardHookFunction(Function):
 
 
 class BackwardHook:
-    """One call of a module with backward hooks: called for each pass through its graph."""
+    """The backward hooks of one call of a module; they run in each backward pass through it."""
 
     def __init__(self, module, hooks, pre_hooks):
         self.module, self.hooks, self.pre_hooks = module, tuple(hooks), tuple(pre_hooks)
-        self.gradients = None  # of the outputs, in the pass that is under way
-        self.positions = None  # of the inputs that are tensors, where one requires grad
+        self.gradients = None  # of the outputs, during a backward pass
+        self.positions = None  # of the tensors among the inputs, if one requires grad
         self.inputs = self.outputs = 0
 
     def enter(self, args):
-        """The inputs, as the module is to get them."""
-        args, positions = _through(args, self._at_inputs)
+        """Return the inputs for the module's `forward`."""
+        args, positions = _with_hook(args, self._on_input_gradients)
         self.inputs, self.positions = len(args), positions
         return args
 
     def leave(self, output):
-        """The output, as the caller is to get it."""
-        several = isinstance(output, tuple)
-        made, positions = _through(output if several else (output,), self._at_outputs)
-        self.outputs, self.output_positions = len(made), positions
-        if not several:
-            return made[0]
-        return type(output)(*made) if hasattr(output, "_fields") else made
+        """Return the output for the caller."""
+        is_tuple = isinstance(output, tuple)
+        outputs = output if is_tuple else (output,)
+        outputs, positions = _with_hook(outputs, self._on_output_gradients)
+        self.outputs, self.output_positions = len(outputs), positions
+        if not is_tuple:
+            return outputs[0]
+        return type(output)(*outputs) if hasattr(output, "_fields") else outputs
 
-    def _at_outputs(self, _, gradients):
-        """The gradients of the outputs have arrived."""
-        self.gradients = _spread(self.output_positions, gradients, self.outputs)
+    def _on_output_gradients(self, _, gradients):
+        """Run the pre-hooks when the gradients of the outputs have arrived."""
+        self.gradients = _with_none(self.output_positions, gradients, self.outputs)
         for hook in self.pre_hooks:
-            found = hook(self.module, self.gradients)
-            if found is not None:
-                self.gradients = _checked("pre hook", "grad_output", found, self.gradients)
-        given = tuple(self.gradients[position] for position in self.output_positions)
+            result = hook(self.module, self.gradients)
+            if result is not None:
+                self.gradients = _check_count("pre hook", "grad_output", result, self.gradients)
+        gradients = tuple(self.gradients[position] for position in self.output_positions)
         if self.positions is None:
-            self._without_inputs()
-        return given
+            self._call_without_inputs()
+        return gradients
 
-    def _without_inputs(self):
+    def _call_without_inputs(self):
         warnings.warn(
             "Full backward hook is firing when gradients are computed with respect to module "
             f"outputs since no inputs require gradients: {type(self.module).__name__}",
             stacklevel=2,
         )
-        nothing = (None,) * self.inputs
+        grad_input = (None,) * self.inputs
         for hook in self.hooks:
-            found = hook(self.module, nothing, self.gradients)
-            if found is not None and any(each is not None for each in found):
+            result = hook(self.module, grad_input, self.gradients)
+            if result is not None and any(each is not None for each in result):
                 raise RuntimeError(
                     "Backward hook for Modules where no input requires gradient should always "
                     "return None or None for all gradients."
                 )
         self.gradients = None
 
-    def _at_inputs(self, gradients, _):
-        """The gradients of the inputs are known."""
+    def _on_input_gradients(self, gradients, _):
+        """Run the hooks when the gradients of the inputs are known."""
         if self.gradients is None:
-            return None  # the outputs were not on the way
-        found = _spread(self.positions, gradients, self.inputs)
+            return None  # this pass did not reach the outputs
+        grad_input = _with_none(self.positions, gradients, self.inputs)
         for hook in self.hooks:
-            other = hook(self.module, found, self.gradients)
-            if other is not None:
-                found = _checked("hook", "grad_input", other, found)
+            result = hook(self.module, grad_input, self.gradients)
+            if result is not None:
+                grad_input = _check_count("hook", "grad_input", result, grad_input)
         self.gradients = None
-        return tuple(found[position] for position in self.positions)
+        return tuple(grad_input[position] for position in self.positions)
 
 
-def _through(values, hook):
-    """The values with their tensors led through a node that has a hook, and where these are; as
-    they were, and None, where no tensor requires grad."""
+def _with_hook(values, hook):
+    """Pass the tensors among `values` through a node with `hook`; return them and their positions.
+
+    Return `values` unchanged and None if no tensor requires grad.
+    """
     positions = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
     if not is_grad_enabled() or not any(values[i].requires_grad for i in positions):
         return values, None
-    made = BackwardHookFunction.apply(*[values[i] for i in positions])
-    node = next(each.grad_fn for each in made if each.requires_grad)
+    outputs = BackwardHookFunction.apply(*[values[i] for i in positions])
+    node = next(each.grad_fn for each in outputs if each.requires_grad)
     node.register_hook(hook)
     values = list(values)
-    for position, tensor in zip(positions, made, strict=True):
+    for position, tensor in zip(positions, outputs, strict=True):
         values[position] = tensor
     return tuple(values), positions
 
 
-def _spread(positions, gradients, count):
-    """The gradients of tensors, with None for what is no tensor."""
-    found = [None] * count
+def _with_none(positions, gradients, count):
+    """Return one gradient for each value: None at the positions without a tensor."""
+    result = [None] * count
     for position, gradient in zip(positions, gradients, strict=True):
-        found[position] = gradient
-    return tuple(found)
+        result[position] = gradient
+    return tuple(result)
 
 
-def _checked(what, name, found, before):
-    found = found if isinstance(found, tuple | list) else (found,)
-    if len(found) != len(before):
+def _check_count(what, name, result, expected):
+    result = result if isinstance(result, tuple | list) else (result,)
+    if len(result) != len(expected):
         raise RuntimeError(
-            f"Backward {what} returned an invalid number of {name}, got {len(found)}, but expected "
-            f"{len(before)}"
+            f"Backward {what} returned an invalid number of {name}, got {len(result)}, but "
+            f"expected {len(expected)}"
         )
-    return tuple(found)
+    return tuple(result)

@@ -1,4 +1,4 @@
-"""Modules that hold others: in a row, by name, or parameters."""
+"""Containers of modules and of parameters."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from .module_members import note
 from .parameter import Parameter
 
 
-def _place(number, count: int) -> int:
-    """A position, counted from the end where it is negative."""
+def _normalize_index(number, count: int) -> int:
+    """Return an index in [0, count), counted from the end if negative; IndexError outside."""
     number = operator.index(number)
     if not -count <= number < count:
         raise IndexError(f"index {number} is out of range")
     return number % count
 
 
-class _Row(Module):
-    """Modules by their positions."""
+class _ModuleSequence(Module):
+    """Modules by position."""
 
     def _modules_in_order(self) -> list[Module]:
         note(self)
         return list(self._modules.values())
 
-    def _take(self, modules):
-        """Hold these, in this order."""
+    def _set_modules(self, modules):
+        """Replace the content by `modules`, renumbered."""
         self._modules.clear()
         self._modules.update({str(number): each for number, each in enumerate(modules)})
         self._changes.count()
@@ -42,25 +42,33 @@ class _Row(Module):
     def __getitem__(self, idx):
         modules = self._modules_in_order()
         if isinstance(idx, slice):
-            return self._of(modules[idx])
-        return modules[_place(idx, len(modules))]
+            return self._slice(modules[idx])
+        return modules[_normalize_index(idx, len(modules))]
 
     def __setitem__(self, idx: int, module: Module):
         names = list(self._modules)
-        self.add_module(names[_place(idx, len(names))], module)
+        self.add_module(names[_normalize_index(idx, len(names))], module)
 
     def __delitem__(self, idx):
         modules = self._modules_in_order()
-        del modules[idx if isinstance(idx, slice) else _place(idx, len(modules))]
-        self._take(modules)
+        del modules[idx if isinstance(idx, slice) else _normalize_index(idx, len(modules))]
+        self._set_modules(modules)
 
     def append(self, module: Module):
-        """Add a module at the end; gives the container itself."""
+        """Append a module and return the container.
+
+        >>> jaxgrad.nn.ModuleList().append(jaxgrad.nn.ReLU())[0]
+        ReLU()
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]):
-        """Add modules at the end; gives the container itself."""
+        """Append modules and return the container. Raises TypeError unless they are iterable.
+
+        >>> len(jaxgrad.nn.ModuleList().extend([jaxgrad.nn.ReLU(), jaxgrad.nn.Tanh()]))
+        2
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 f"{type(self).__name__}.extend should be called with an iterable, but got "
@@ -71,31 +79,42 @@ class _Row(Module):
         return self
 
     def insert(self, index: int, module: Module):
-        """Put a module before the one at a position; gives the container itself."""
+        """Insert a module before position `index` and return the container.
+
+        Raises TypeError unless it is a module.
+
+        >>> jaxgrad.nn.ModuleList([jaxgrad.nn.ReLU()]).insert(0, jaxgrad.nn.Tanh())[0]
+        Tanh()
+        """
         modules = self._modules_in_order()
         if not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         modules.insert(index, module)
-        self._take(modules)
+        self._set_modules(modules)
         return self
 
     def pop(self, key):
-        """Take a module out, and give it."""
+        """Remove and return the module at position `key`. Raises IndexError outside.
+
+        >>> jaxgrad.nn.ModuleList([jaxgrad.nn.ReLU()]).pop(-1)
+        ReLU()
+        """
         module = self[key]
         del self[key]
         return module
 
     def __add__(self, other):
-        return self._of([*self, *other])
+        return self._slice([*self, *other])
 
     def __iadd__(self, other):
         return self.extend(other)
 
 
-class Sequential(_Row):
-    """Modules that are called one after the other, each with what the one before it gives.
+class Sequential(_ModuleSequence):
+    """Modules applied one after the other, each to the output of the one before.
 
-    args: modules, or a dict of them by their names.
+    args: modules, or one mapping of names to modules. Indexing returns a module, a slice a
+    `Sequential`. Raises TypeError for other arguments.
 
     >>> net = jaxgrad.nn.Sequential(jaxgrad.nn.Linear(2, 3), jaxgrad.nn.ReLU())
     >>> net(jaxgrad.ones(4, 2)).shape, net[1]
@@ -111,7 +130,7 @@ class Sequential(_Row):
         for number, module in enumerate(args):
             self.add_module(str(number), module)
 
-    def _of(self, modules):
+    def _slice(self, modules):
         return type(self)(*modules)
 
     def __getitem__(self, idx):
@@ -126,8 +145,10 @@ class Sequential(_Row):
         return input
 
 
-class ModuleList(_Row):
-    """A list of modules, which has no `forward` of its own.
+class ModuleList(_ModuleSequence):
+    """A list of modules, without `forward`.
+
+    modules: an iterable. Raises TypeError for a value that is no module.
 
     >>> layers = jaxgrad.nn.ModuleList([jaxgrad.nn.Linear(2, 2) for _ in range(3)])
     >>> len(layers), len(list(layers.parameters()))
@@ -139,11 +160,11 @@ class ModuleList(_Row):
         if modules is not None:
             self.extend(modules)
 
-    def _of(self, modules):
+    def _slice(self, modules):
         return type(self)(modules)
 
     def __repr__(self):
-        """Equal ones in a row are shown once."""
+        """Show equal consecutive modules once."""
         runs = []
         for number, shown in enumerate(map(repr, self._modules.values())):
             if runs and runs[-1][2] == shown:
@@ -163,7 +184,9 @@ class ModuleList(_Row):
 
 
 class ModuleDict(Module):
-    """Modules by name.
+    """A dict of modules, without `forward`.
+
+    modules: a mapping, or an iterable of pairs. Raises TypeError for a value that is no module.
 
     >>> heads = jaxgrad.nn.ModuleDict({"a": jaxgrad.nn.Linear(2, 1)})
     >>> heads["a"], "b" in heads
@@ -175,12 +198,13 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def _known(self):
+    def _read_modules(self):
+        """Return the submodules, with guards for a trace that is in progress."""
         note(self)
         return self._modules
 
     def __getitem__(self, key: str) -> Module:
-        return self._known()[key]
+        return self._read_modules()[key]
 
     def __setitem__(self, key: str, module: Module):
         self.add_module(key, module)
@@ -190,36 +214,51 @@ class ModuleDict(Module):
         self._changes.count()
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._read_modules())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known())
+        return iter(self._read_modules())
 
     def __contains__(self, key) -> bool:
-        return key in self._known()
+        return key in self._read_modules()
 
     def keys(self):
-        return self._known().keys()
+        """Return the names."""
+        return self._read_modules().keys()
 
     def values(self):
-        return self._known().values()
+        """Return the modules."""
+        return self._read_modules().values()
 
     def items(self):
-        return self._known().items()
+        """Return pairs of name and module."""
+        return self._read_modules().items()
 
     def clear(self):
-        """Take all out."""
+        """Remove all modules."""
         self._modules.clear()
         self._changes.count()
 
     def pop(self, key: str) -> Module:
-        """Take a module out, and give it."""
+        """Remove and return a module. Raises KeyError for an unknown name.
+
+        >>> jaxgrad.nn.ModuleDict({"a": jaxgrad.nn.ReLU()}).pop("a")
+        ReLU()
+        """
         module = self[key]
         del self[key]
         return module
 
     def update(self, modules: Mapping[str, Module] | Iterable):
-        """Add modules of another dict, or of pairs, in the place of those of the same names."""
+        """Add the modules of a mapping or of pairs, replacing those of the same names.
+
+        Raises TypeError unless `modules` is iterable.
+
+        >>> heads = jaxgrad.nn.ModuleDict()
+        >>> heads.update([("a", jaxgrad.nn.ReLU())])
+        >>> list(heads.keys())
+        ['a']
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleDict.update should be called with an iterable of key/value pairs, but got "
@@ -230,15 +269,17 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def _held(value):
-    """What a container of parameters makes of a value."""
+def _as_parameter(value):
+    """Make a tensor a parameter; return other values unchanged."""
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
         return Parameter(value)
     return value
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors become some, and other values are kept as they are.
+    """A list of parameters: tensors become parameters, other values stay as they are.
+
+    values: an iterable. Raises TypeError otherwise.
 
     >>> weights = jaxgrad.nn.ParameterList([jaxgrad.ones(2), jaxgrad.zeros(3)])
     >>> len(list(weights.parameters())), weights[1].requires_grad
@@ -257,22 +298,30 @@ class ParameterList(Module):
     def __getitem__(self, idx):
         if isinstance(idx, slice):
             return type(self)([getattr(self, str(i)) for i in range(*idx.indices(len(self)))])
-        return getattr(self, str(_place(idx, len(self))))
+        return getattr(self, str(_normalize_index(idx, len(self))))
 
     def __setitem__(self, idx: int, value):
-        setattr(self, str(_place(idx, len(self))), _held(value))
+        setattr(self, str(_normalize_index(idx, len(self))), _as_parameter(value))
 
     def __iter__(self):
         return iter([self[i] for i in range(len(self))])
 
     def append(self, value) -> ParameterList:
-        """Add a value at the end; gives the list itself."""
-        setattr(self, str(self._size), _held(value))
+        """Append a value and return the list.
+
+        >>> len(jaxgrad.nn.ParameterList().append(jaxgrad.ones(1)))
+        1
+        """
+        setattr(self, str(self._size), _as_parameter(value))
         self._size += 1
         return self
 
     def extend(self, values: Iterable) -> ParameterList:
-        """Add values at the end; gives the list itself."""
+        """Append values and return the list. Raises TypeError unless they are iterable.
+
+        >>> len(jaxgrad.nn.ParameterList().extend([jaxgrad.ones(1), jaxgrad.ones(2)]))
+        2
+        """
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
                 f"ParameterList.extend should be called with an iterable, but got "
@@ -286,11 +335,13 @@ class ParameterList(Module):
         return self.extend(values)
 
     def extra_repr(self):
-        return "\n".join(f"({number}): {_shown(value)}" for number, value in enumerate(self))
+        return "\n".join(f"({number}): {_describe(value)}" for number, value in enumerate(self))
 
 
 class ParameterDict(Module):
-    """Parameters by name; tensors become some, and other values are kept as they are.
+    """A dict of parameters: tensors become parameters, other values stay as they are.
+
+    parameters: a mapping, or an iterable of pairs.
 
     >>> weights = jaxgrad.nn.ParameterDict({"w": jaxgrad.ones(2)})
     >>> weights["w"].requires_grad, list(weights)
@@ -309,7 +360,7 @@ class ParameterDict(Module):
 
     def __setitem__(self, key, value):
         self._keys[key] = None
-        setattr(self, str(key), _held(value))
+        setattr(self, str(key), _as_parameter(value))
 
     def __delitem__(self, key):
         del self._keys[key]
@@ -328,39 +379,56 @@ class ParameterDict(Module):
         return key in self._keys
 
     def keys(self):
+        """Return the keys."""
         note(self)
         return self._keys.keys()
 
     def values(self):
+        """Return the values."""
         return [self[key] for key in self]
 
     def items(self):
+        """Return pairs of key and value."""
         return [(key, self[key]) for key in self]
 
     def get(self, key, default=None):
-        """The value of a key, or another where there is none."""
+        """Return the value of `key`, or `default` if there is none.
+
+        >>> jaxgrad.nn.ParameterDict().get("w", 0)
+        0
+        """
         try:
             return self[key]
         except KeyError:
             return default
 
     def pop(self, key):
-        """Take a value out, and give it."""
+        """Remove and return the value of `key`. Raises KeyError if there is none.
+
+        >>> jaxgrad.nn.ParameterDict({"n": 3}).pop("n")
+        3
+        """
         value = self[key]
         del self[key]
         return value
 
     def update(self, parameters: Mapping | Iterable):
-        """Add values of another dict, or of pairs, in the place of those of the same keys."""
+        """Add the values of a mapping or of pairs, replacing those of the same keys.
+
+        >>> weights = jaxgrad.nn.ParameterDict()
+        >>> weights.update({"w": jaxgrad.ones(2)})
+        >>> list(weights)
+        ['w']
+        """
         known = isinstance(parameters, Mapping | ParameterDict)
         for key, value in parameters.items() if known else parameters:
             self[key] = value
 
     def extra_repr(self):
-        return "\n".join(f"({key}): {_shown(value)}" for key, value in self.items())
+        return "\n".join(f"({key}): {_describe(value)}" for key, value in self.items())
 
 
-def _shown(value) -> str:
+def _describe(value) -> str:
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     shape = "x".join(map(str, value.shape))

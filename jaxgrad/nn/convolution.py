@@ -53,7 +53,10 @@ def transposed_convolution(input, weight, stride, padding, dilation, groups):
 
 
 def per_dimension(value, count: int, name: str) -> tuple[int, ...]:
-    """Expand one number, or a sequence of one, to `count` numbers; RuntimeError for another length."""
+    """Expand one number, or a sequence of one, to `count` numbers.
+
+    Raises RuntimeError for a sequence of another length.
+    """
     if isinstance(value, int):
         return (value,) * count
     value = tuple(value)
@@ -148,9 +151,7 @@ def _add_bias(result, bias, input, dimensions):
     return result if input.ndim == result.ndim else result.squeeze(0)
 
 
-def _transposed(
-    dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation
-):
+def _transposed(dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation):
     name = f"conv_transpose{dimensions}d"
     input, weight, bias = lowered(input, weight, bias)
     stride = per_dimension(stride, dimensions, "stride")

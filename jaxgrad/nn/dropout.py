@@ -1,4 +1,4 @@
-"""Dropout: elements, or whole channels, set to zero at random."""
+"""Dropout of elements and of whole channels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..frontend import factories, random
 
 
 def _kept(input, p, shape):
-    """Which elements of a shape to keep: each with probability `1 - p`."""
+    """Draw which elements of `shape` to keep, each with probability `1 - p`."""
     if not input._aval.differentiable:
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_type}"
@@ -21,15 +21,15 @@ def _kept(input, p, shape):
     return random.rand(*shape, **options) >= p
 
 
-def _idle(input, p, training) -> bool:
+def _is_identity(input, p, training) -> bool:
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     return not training or p == 0 or not input.numel()
 
 
 def _drop(input, p, training, inplace, shape):
-    """The input with zeros, and the rest enlarged to keep the mean."""
-    if _idle(input, p, training):
+    """Zero what is dropped and divide the rest by `1 - p`, which keeps the mean."""
+    if _is_identity(input, p, training):
         return input
     kept = _kept(input, p, shape)
     scale = 1 / (1 - p) if p < 1 else 1.0
@@ -39,9 +39,12 @@ def _drop(input, p, training, inplace, shape):
 
 
 def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False):
-    """`input` with each element set to 0 with probability `p`, and the rest divided by `1 - p`.
+    """Set each element to 0 with probability `p` and divide the others by `1 - p`.
 
-    As it is where not `training`. Raises ValueError where `p` is no probability.
+    input: any shape, floating-point or complex dtype; the result has both. training: False returns
+    `input` as it is. inplace: overwrite `input`.
+    Raises ValueError if `p` is outside [0, 1], RuntimeError for an integer dtype.
+    Source: Srivastava et al., "Dropout: A Simple Way to Prevent Overfitting", 2014.
 
     >>> dropped = F.dropout(jaxgrad.ones(1000), 0.2)
     >>> sorted(set(dropped.tolist())), F.dropout(jaxgrad.ones(2), 0.2, training=False)
@@ -51,25 +54,34 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False)
 
 
 def _drop_channels(name, dimensions, input, p, training, inplace):
-    usual = dimensions + 2
-    if input.ndim not in (usual - 1, usual):
+    rank = dimensions + 2
+    if input.ndim not in (rank - 1, rank):
         warnings.warn(
             f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will "
-            f"result in an error in a future release: it drops channels of {usual}-D input",
+            f"result in an error in a future release: it drops channels of {rank}-D input",
             stacklevel=3,
         )
-    leading = input.shape[: 1 if input.ndim == usual - 1 and dimensions > 1 else 2]
+    leading = input.shape[: 1 if input.ndim == rank - 1 and dimensions > 1 else 2]
     shape = (*leading, *[1] * (input.ndim - len(leading)))
     return _drop(input, p, training, inplace, shape)
 
 
 def dropout1d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
-    """`dropout` of whole channels of input (N, C, L) or (C, L)."""
+    """Apply `dropout` to whole channels of (N, C, L) or (C, L).
+
+    Arguments and errors are those of `dropout`.
+
+    >>> F.dropout1d(jaxgrad.ones(1, 1, 2)).sum().item() in (0.0, 4.0)
+    True
+    """
     return _drop_channels("dropout1d", 1, input, p, training, inplace)
 
 
 def dropout2d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
-    """`dropout` of whole channels of input (N, C, H, W) or (C, H, W).
+    """Apply `dropout` to whole channels of (N, C, H, W) or (C, H, W).
+
+    Arguments and errors are those of `dropout`; an input of another rank gives a warning.
+    Source: Tompson et al., "Efficient Object Localization Using Convolutional Networks", 2014.
 
     >>> F.dropout2d(jaxgrad.ones(1, 1, 2, 2)).sum().item() in (0.0, 8.0)
     True
@@ -78,27 +90,36 @@ def dropout2d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
 
 
 def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
-    """`dropout` of whole channels of input (N, C, D, H, W) or (C, D, H, W)."""
+    """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W).
+
+    Arguments and errors are those of `dropout`.
+
+    >>> F.dropout3d(jaxgrad.ones(1, 1, 1, 2, 2)).sum().item() in (0.0, 8.0)
+    True
+    """
     return _drop_channels("dropout3d", 3, input, p, training, inplace)
 
 
-# what selu leads to far on the negative side
-_LOWEST = -1.7580993408473766
+# The limit of `selu` at -inf, -scale * alpha.
+_SELU_MINIMUM = -1.7580993408473766
 
 
 def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False):
-    """`dropout` that keeps the mean and the variance of what `selu` gives: what is dropped becomes
-    its lowest value.
+    """Apply dropout that keeps mean 0 and variance 1: dropped elements become `a = -1.7581`.
+
+    The result is `scale * (x or a) + shift` with `scale = 1 / sqrt((1 - p) * (1 + p * a**2))` and
+    `shift = -scale * a * p`; `a` is the limit of `selu` at -inf. Arguments and errors are those of
+    `dropout`. Source: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
 
     >>> F.alpha_dropout(jaxgrad.ones(2), training=False)
     tensor([1., 1.])
     """
-    if _idle(input, p, training):
+    if _is_identity(input, p, training):
         return input
     if p == 1:
         return input.zero_() if inplace else input * 0
-    scale = 1 / math.sqrt((_LOWEST**2 * p + 1) * (1 - p))
+    scale = 1 / math.sqrt((_SELU_MINIMUM**2 * p + 1) * (1 - p))
     kept = _kept(input, p, input.shape)
-    shift = -scale * _LOWEST * p
-    made = ops.where(kept, input, _LOWEST) * scale + shift
-    return input.copy_(made) if inplace else made
+    shift = -scale * _SELU_MINIMUM * p
+    result = ops.where(kept, input, _SELU_MINIMUM) * scale + shift
+    return input.copy_(result) if inplace else result

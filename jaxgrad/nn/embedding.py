@@ -1,4 +1,4 @@
-"""Numbers as rows: those of a table, or of zeros with a one."""
+"""Lookups in an embedding table, and one-hot encoding."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 
 
-class _PerUse(Function):
-    """Rows as they are, whose gradients are divided by how often each was looked up."""
+class _DividedByCount(Function):
+    """The identity, whose backward divides each row's gradient by the number of its lookups."""
 
     @staticmethod
     def forward(ctx, rows, counts):
@@ -28,12 +28,14 @@ def embedding(
     input, weight, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ):  # fmt: skip
-    """The rows of `weight` (rows, features) at the numbers in `input`, of shape (*, features).
+    """Return the rows of `weight` at the indices `input`.
 
-    padding_idx: a row that gets no gradient. max_norm: rows that are looked up and whose
-    `norm_type`-norm is greater are first made shorter, in place. scale_grad_by_freq: the gradient
-    of a row is divided by the times that it was looked up. Raises IndexError for a number of no
-    row, NotImplementedError for `sparse` gradients, which JAX has not.
+    input: int32 or int64 indices of any shape (*). weight: (num_embeddings, embedding_dim). The
+    result is (*, embedding_dim). padding_idx: a row that receives no gradient. max_norm: rescale,
+    in place, the rows that are looked up and whose `norm_type`-norm is greater. scale_grad_by_freq:
+    divide the gradient of each row by the number of its lookups. Raises IndexError for an index
+    outside the table, RuntimeError for another dtype or shape, NotImplementedError for
+    `sparse=True`: gradients are dense.
 
     >>> table = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> F.embedding(jaxgrad.tensor([1, 1, 0]), table)
@@ -42,18 +44,18 @@ def embedding(
             [1., 2.]])
     """
     _check(input, weight)
-    padding_idx = _row("Padding_idx", padding_idx, weight.shape[0])
+    padding_idx = _row_index("Padding_idx", padding_idx, weight.shape[0])
     if sparse:
         raise NotImplementedError("embedding(): gradients are dense; leave sparse=True out")
     if max_norm is not None:
-        _shorten(input, weight, max_norm, norm_type)
+        _renormalize(input, weight, max_norm, norm_type)
     rows = _rows_at(weight, input)
     if scale_grad_by_freq:
-        found = input.reshape(-1)
+        flat = input.reshape(-1)
         counts = weight.new_zeros(weight.shape[0]).index_add(
-            0, found, weight.new_ones(found.shape[0])
+            0, flat, weight.new_ones(flat.shape[0])
         )
-        rows = _PerUse.apply(rows, _rows_at(counts, input).unsqueeze(-1))
+        rows = _DividedByCount.apply(rows, _rows_at(counts, input).unsqueeze(-1))
     if padding_idx is None:
         return rows
     return ops.where((input == padding_idx).unsqueeze(-1), rows.detach(), rows)
@@ -77,8 +79,8 @@ def _rows_at(table, input):
     return rows.reshape(*input.shape, *table.shape[1:])
 
 
-def _row(what, number, count):
-    """The number of a row, counted from the end where it is negative."""
+def _row_index(what, number, count):
+    """Return a row index, counted from the end if it is negative."""
     if number is None:
         return None
     if not -count <= number < count:
@@ -86,17 +88,20 @@ def _row(what, number, count):
     return number % count
 
 
-def _shorten(input, weight, max_norm, norm_type):
-    """Scale rows that are looked up to a norm of at most `max_norm`."""
+def _renormalize(input, weight, max_norm, norm_type):
+    """Scale the rows that are looked up to a norm of at most `max_norm`."""
     with no_grad():
         norms = (weight.detach().abs() ** norm_type).sum(1, True) ** (1 / norm_type)
-        used = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1).unsqueeze(1)
-        shorter = (used != 0).logical_and(norms > max_norm)
-        weight.copy_(ops.where(shorter, weight * (max_norm / (norms + 1e-7)), weight))
+        is_used = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1).unsqueeze(1)
+        exceeds = (is_used != 0).logical_and(norms > max_norm)
+        weight.copy_(ops.where(exceeds, weight * (max_norm / (norms + 1e-7)), weight))
 
 
 def one_hot(tensor, num_classes: int = -1):
-    """Integers as rows of zeros with a one; -1 makes rows for 0 to the greatest of them.
+    """Return a tensor (*, num_classes) with 1 at the index in `tensor` (*), and 0 elsewhere.
+
+    tensor: int64 indices. num_classes: -1 for one more than the largest index, which needs concrete
+    values. The result is int64. Raises RuntimeError for an empty tensor without `num_classes`.
 
     >>> F.one_hot(jaxgrad.tensor([0, 2]))
     tensor([[1, 0, 0],

@@ -10,6 +10,20 @@ from .module import Module
 REQUIRED = inspect.Parameter.empty
 
 
+def _parameters(options):
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return [inspect.Parameter(name, kind, default=value) for name, value in options.items()]
+
+
+def _constructor(cls):
+    """Return an `__init__` of its own for `cls`, which can carry the signature of the options."""
+
+    def __init__(self, *args, **kwargs):
+        super(cls, self).__init__(*args, **kwargs)
+
+    return __init__
+
+
 class FunctionLayer(Module):
     """A layer that calls `function` with its inputs and with its options as keywords.
 
@@ -25,12 +39,11 @@ class FunctionLayer(Module):
         super().__init_subclass__()
         if function is not None:
             cls.function, cls._names = staticmethod(function), tuple(options)
-            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-            cls.__signature__ = cls._signature = inspect.Signature(
-                [inspect.Parameter(name, kind, default=value) for name, value in options.items()]
-            )
-        elif "__init__" in vars(cls):
-            cls.__signature__ = None  # then `inspect.signature` reads `__init__`
+            cls._signature = inspect.Signature(_parameters(options))
+            if "__init__" not in vars(cls):
+                cls.__init__ = _constructor(cls)
+            with_self = _parameters({"self": REQUIRED} | options)
+            cls.__init__.__signature__ = inspect.Signature(with_self)
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -50,6 +63,7 @@ class FunctionLayer(Module):
         setattr(self, name, value)
 
     def forward(self, *args, **kwargs):
+        """Call `function` with the inputs and the options."""
         options = {name: getattr(self, name) for name in self._names}
         return self.function(*args, **kwargs, **options)
 

@@ -14,6 +14,7 @@ import importlib
 import warnings
 
 from .. import ops
+from ..core.tracebacks import users_stacklevel
 
 # Names that are imported at their first use, by the module that defines them.
 _NAMES = {
@@ -38,25 +39,24 @@ _NAMES = {
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 
+# Operators by their names here; an operator is made when it is first used.
+_OPERATORS = {name: name for name in ("gelu", "linear", "sigmoid", "softplus", "tanh")}
+_OPERATORS["logsigmoid"] = "log_sigmoid"
+
 
 def __getattr__(name):
-    if name not in _LAZY:
+    if name in _OPERATORS:
+        found = getattr(ops, _OPERATORS[name])
+    elif name in _LAZY:
+        found = getattr(importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
     globals()[name] = found
     return found
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY})
-
-
-sigmoid = ops.sigmoid
-tanh = ops.tanh
-linear = ops.linear
-softplus = ops.softplus
-gelu = ops.gelu
-logsigmoid = ops.log_sigmoid
+    return sorted({*globals(), *_LAZY, *_OPERATORS})
 
 
 def _activation(name, inplace, input, *args):
@@ -302,11 +302,11 @@ def _reduction(reduction, size_average=None, reduce=None):
         warnings.warn(
             "size_average and reduce args will be deprecated, "
             f"please use reduction='{reduction}' instead.",
-            stacklevel=3,
+            stacklevel=users_stacklevel(),
         )
     if reduction not in _REDUCTIONS:
         known = ", ".join(map(repr, _REDUCTIONS))
-        raise ValueError(f"{reduction} is not a valid value for reduction: it is one of {known}")
+        raise ValueError(f"{reduction} is not a valid value for reduction: choose one of {known}")
     return _REDUCTIONS[reduction]
 
 

@@ -1,5 +1,8 @@
-"""The first values of parameters, as torch.nn.init has them: each function overwrites its
-tensor."""
+"""Initialization of parameters, as torch.nn.init: each function overwrites and returns its tensor.
+
+`fan_in` is `shape[1]` and `fan_out` is `shape[0]`, each times the product of the other sizes.
+`generator`: a `jaxgrad.Generator`, the default one if None.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,11 @@ _LINEAR = ("linear", *(f"conv{way}{n}d" for way in ("", "_transpose") for n in (
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """What weights before an activation are enlarged by, to keep the variance.
+    """Return the gain of weights before an activation that keeps the variance of its input.
+
+    nonlinearity: "linear", "conv1d" to "conv_transpose3d", "sigmoid", "tanh", "relu", "leaky_relu"
+    or "selu". param: the slope of leaky_relu. Raises ValueError for another name or slope. Source:
+    He et al., "Delving Deep into Rectifiers", 2015, equation 15, for relu and leaky_relu.
 
     >>> jaxgrad.nn.init.calculate_gain("tanh")
     1.6666666666666667
@@ -40,7 +47,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
-    """Numbers drawn evenly from a to b.
+    """Fill `tensor` from the uniform distribution U(a, b).
 
     >>> bool((jaxgrad.nn.init.uniform_(jaxgrad.empty(3), 2, 3) >= 2).all())
     True
@@ -50,7 +57,11 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> 
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
-    """Numbers of a normal distribution."""
+    """Fill `tensor` from the normal distribution N(mean, std**2).
+
+    >>> jaxgrad.nn.init.normal_(jaxgrad.empty(3), mean=2.0, std=0.0)
+    tensor([2., 2., 2.])
+    """
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -63,7 +74,10 @@ def trunc_normal_(
     b: float = 2.0,
     generator=None,
 ) -> Tensor:
-    """Numbers of a normal distribution, of which none is less than a or greater than b.
+    """Fill `tensor` from N(mean, std**2) truncated to [a, b], by inversion of the distribution
+    function.
+
+    Warns if `mean` is more than two `std` outside of [a, b].
 
     >>> bool((jaxgrad.nn.init.trunc_normal_(jaxgrad.empty(9), std=5.0).abs() <= 2).all())
     True
@@ -77,13 +91,13 @@ def trunc_normal_(
     low, high = (math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (a, b))
     drawn = tensor.new_empty(tensor.shape, dtype=dtypes.float32)
     drawn.uniform_(low, high, generator=generator)
-    made = ops.erfinv(drawn) * (std * math.sqrt(2.0)) + mean
-    return tensor.copy_(made.clamp(a, b))
+    result = ops.erfinv(drawn) * (std * math.sqrt(2.0)) + mean
+    return tensor.copy_(result.clamp(a, b))
 
 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One number.
+    """Fill `tensor` with `val`.
 
     >>> jaxgrad.nn.init.constant_(jaxgrad.empty(2), 3.0)
     tensor([3., 3.])
@@ -92,31 +106,49 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones."""
+    """Fill `tensor` with ones.
+
+    >>> jaxgrad.nn.init.ones_(jaxgrad.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros."""
+    """Fill `tensor` with zeros.
+
+    >>> jaxgrad.nn.init.zeros_(jaxgrad.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
-def _given(tensor: Tensor, numbers) -> Tensor:
-    """The tensor, overwritten with an array of numpy's."""
-    made = wrap(from_host(numbers.astype(np.float32), None))
+def _copy_from_numpy(tensor: Tensor, numbers) -> Tensor:
+    """Overwrite `tensor` with a NumPy array."""
+    values = wrap(from_host(numbers.astype(np.float32), None))
     with no_grad():
-        return tensor.copy_(made)
+        return tensor.copy_(values)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix, and zeros elsewhere."""
+    """Fill a matrix with ones on the diagonal and zeros elsewhere.
+
+    Raises ValueError unless `tensor` has two dimensions.
+
+    >>> jaxgrad.nn.init.eye_(jaxgrad.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    return _given(tensor, np.eye(*tensor.shape))
+    return _copy_from_numpy(tensor, np.eye(*tensor.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The kernels of a convolution that leaves as many channels as it can as they are.
+    """Fill the weight of a convolution so that it maps as many channels as possible to themselves.
+
+    tensor: (out, in, *kernel) of three to five dimensions. groups: initialize each group this way.
+    Raises ValueError for another number of dimensions, or if `groups` does not divide `out`.
 
     >>> jaxgrad.nn.init.dirac_(jaxgrad.empty(1, 1, 3))
     tensor([[[0., 1., 0.]]])
@@ -131,7 +163,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     for group in range(groups):
         for channel in range(min(each, tensor.shape[1])):
             numbers[(group * each + channel, channel, *middle)] = 1
-    return _given(tensor, numbers)
+    return _copy_from_numpy(tensor, numbers)
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
@@ -139,8 +171,8 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
         raise ValueError(
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
         )
-    field = math.prod(tensor.shape[2:])
-    return tensor.shape[1] * field, tensor.shape[0] * field
+    receptive_field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * receptive_field, tensor.shape[0] * receptive_field
 
 
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
@@ -151,7 +183,10 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
-    """Numbers drawn evenly from -a to a, a = gain * sqrt(6 / (fan_in + fan_out)).
+    """Fill `tensor` from U(-a, a), `a = gain * sqrt(6 / (fan_in + fan_out))`.
+
+    Raises ValueError for fewer than two dimensions.
+    Source: Glorot and Bengio, "Understanding the Difficulty of Training Deep Networks", 2010.
 
     >>> bool((jaxgrad.nn.init.xavier_uniform_(jaxgrad.empty(3, 3)).abs() <= 1).all())
     True
@@ -161,7 +196,13 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
-    """Normal numbers, of the standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
+    """Fill `tensor` from N(0, std**2), `std = gain * sqrt(2 / (fan_in + fan_out))`.
+
+    Errors and source are those of `xavier_uniform_`.
+
+    >>> jaxgrad.nn.init.xavier_normal_(jaxgrad.empty(3, 3)).shape
+    torch.Size([3, 3])
+    """
     std = gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return normal_(tensor, 0.0, std, generator)
 
@@ -173,10 +214,12 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator=None,
 ) -> Tensor:
-    """Numbers drawn evenly from -b to b, b = gain * sqrt(3 / fan).
+    """Fill `tensor` from U(-b, b), `b = gain * sqrt(3 / fan)`.
 
-    a: the slope of the leaky_relu after this layer. mode: "fan_in" keeps the variance forward,
-    "fan_out" that of gradients.
+    a: the slope of the leaky_relu after this layer. mode: "fan_in" keeps the variance of
+    activations, "fan_out" that of gradients. nonlinearity: as for `calculate_gain`. Raises
+    ValueError for fewer than two dimensions, another mode or nonlinearity; warns if `tensor` is
+    empty. Source: He et al., "Delving Deep into Rectifiers", 2015.
 
     >>> bool((jaxgrad.nn.init.kaiming_uniform_(jaxgrad.empty(3, 6)).abs() <= 1).all())
     True
@@ -196,7 +239,13 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator=None,
 ) -> Tensor:
-    """Normal numbers, of the standard deviation gain / sqrt(fan); see `kaiming_uniform_`."""
+    """Fill `tensor` from N(0, std**2), `std = gain / sqrt(fan)`.
+
+    Arguments, errors and source are those of `kaiming_uniform_`.
+
+    >>> jaxgrad.nn.init.kaiming_normal_(jaxgrad.empty(3, 6)).shape
+    torch.Size([3, 6])
+    """
     if not tensor.numel():
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -205,8 +254,12 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
-    """A matrix drawn evenly from those whose rows, or columns, are orthogonal and of length `gain`;
-    further dimensions count as columns.
+    """Fill `tensor`, flattened to two dimensions, with a random (semi-)orthogonal matrix times
+    `gain`.
+
+    The matrix is the factor Q of the QR decomposition of a normal matrix.
+    Raises ValueError for fewer than two dimensions.
+    Source: Saxe et al., "Exact Solutions to the Nonlinear Dynamics of Learning", 2013.
 
     >>> q = jaxgrad.nn.init.orthogonal_(jaxgrad.empty(2, 3))
     >>> bool(((q @ q.t() - jaxgrad.eye(2)).abs() < 1e-5).all())
@@ -229,7 +282,14 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:
-    """Normal numbers, of which in each column a part of `sparsity` is set to zero."""
+    """Fill a matrix from N(0, std**2), and zero a fraction `sparsity` of each column.
+
+    Raises ValueError unless `tensor` has two dimensions.
+    Source: Martens, "Deep Learning via Hessian-Free Optimization", 2010.
+
+    >>> int((jaxgrad.nn.init.sparse_(jaxgrad.empty(4, 1), sparsity=0.5) == 0).sum())
+    2
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape

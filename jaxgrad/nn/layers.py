@@ -1,4 +1,4 @@
-"""Layers: linear maps, tables, dropout, and what only changes shapes."""
+"""Linear, embedding, dropout and shape layers."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from ..frontend import factories
 from ..tape.tensor import Tensor
 from . import dropout, init
 from .embedding import embedding
+from .function_layer import FunctionLayer
 from .functional import linear
 from .module import Module
-from .parameter import Parameter, marked
+from .parameter import Parameter, mark
 
 
 def parameter(shape, device=None, dtype=None, value: float | None = None) -> Tensor:
-    """A new parameter of a shape, of one value where it is given."""
+    """Return a new parameter: filled with `value`, or uninitialized."""
     options = {"device": device, "dtype": dtype}
     if value is None:
-        return marked(factories.empty(shape, **options), Parameter, True)
+        return mark(factories.empty(shape, **options), Parameter, True)
     if dtype is None:
         options["dtype"] = dtypes.get_default_dtype()
-    return marked(factories.full(shape, float(value), **options), Parameter, True)
+    return mark(factories.full(shape, float(value), **options), Parameter, True)
 
 
 def fan_in_uniform_(tensor: Tensor, fan_in: int):
-    """Draw a bias as layers begin with it: evenly within 1 / sqrt(fan_in)."""
+    """Draw a tensor from U(-b, b), `b = 1 / sqrt(fan_in)`, as PyTorch initializes biases."""
     bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
     init.uniform_(tensor, -bound, bound)
 
 
 class Identity(Module):
-    """Gives its input, and takes any arguments when it is made.
+    """Return the input; the constructor ignores its arguments.
 
     >>> jaxgrad.nn.Identity()(jaxgrad.ones(1))
     tensor([1.])
@@ -46,9 +47,11 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """`input @ weight.T + bias`: (*, in_features) to (*, out_features).
+    """Compute `input @ weight.T + bias`: (*, in_features) to (*, out_features).
 
-    weight: (out_features, in_features), drawn evenly within 1 / sqrt(in_features), as the bias is.
+    weight: (out_features, in_features), bias: (out_features,) or None, both drawn from U(-b, b)
+    with `b = 1 / sqrt(in_features)`. The input has the dtype of `weight`; RuntimeError for shapes
+    that do not fit.
 
     >>> layer = jaxgrad.nn.Linear(3, 2)
     >>> layer(jaxgrad.ones(5, 3)).shape
@@ -65,6 +68,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
+        """Draw weight and bias again."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in_uniform_(self.bias, self.in_features)
@@ -80,7 +84,11 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """`x1 @ weight[k] @ x2 + bias[k]` for each k of out_features.
+    """Compute `x1 @ weight[k] @ x2 + bias[k]` for each output feature k.
+
+    The inputs are (*, in1_features) and (*, in2_features), the result is (*, out_features). weight:
+    (out_features, in1_features, in2_features), bias: (out_features,) or None, both drawn from U(-b,
+    b) with `b = 1 / sqrt(in1_features)`.
 
     >>> layer = jaxgrad.nn.Bilinear(2, 3, 4)
     >>> layer(jaxgrad.ones(5, 2), jaxgrad.ones(5, 3)).shape
@@ -99,14 +107,15 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
+        """Draw weight and bias again."""
         fan_in_uniform_(self.weight, self.in1_features)
         if self.bias is not None:
             fan_in_uniform_(self.bias, self.in1_features)
 
     def forward(self, input1, input2):
         parts = (input1.unsqueeze(-2).unsqueeze(-2) @ self.weight).squeeze(-2)
-        made = (parts * input2.unsqueeze(-2)).sum(-1)
-        return made if self.bias is None else made + self.bias
+        result = (parts * input2.unsqueeze(-2)).sum(-1)
+        return result if self.bias is None else result + self.bias
 
     def extra_repr(self):
         return (
@@ -116,9 +125,11 @@ class Bilinear(Module):
 
 
 class Embedding(Module):
-    """The rows of a table at the numbers of its input: (*) of integers to (*, embedding_dim).
+    """A learned table of embeddings: indices (*) to vectors (*, embedding_dim).
 
-    padding_idx: a row of zeros, that gets no gradient. The rest as for `functional.embedding`.
+    weight: (num_embeddings, embedding_dim), drawn from N(0, 1). padding_idx: a row of zeros that
+    receives no gradient. The other arguments and errors are those of `functional.embedding`; also
+    AssertionError for a `padding_idx` outside the table.
 
     >>> table = jaxgrad.nn.Embedding(10, 3, padding_idx=0)
     >>> table(jaxgrad.tensor([0]))
@@ -155,6 +166,7 @@ class Embedding(Module):
         self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     def reset_parameters(self):
+        """Draw the table again, with zeros at `padding_idx`."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -168,18 +180,21 @@ class Embedding(Module):
 
     def extra_repr(self):
         shown = f"{self.num_embeddings}, {self.embedding_dim}"
-        usual = {
+        defaults = {
             "padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False
         }  # fmt: skip
-        for name, value in usual.items():
-            given = getattr(self, name)
-            if given != value:
-                shown += f", {name}={given}"
+        for name, default in defaults.items():
+            value = getattr(self, name)
+            if value != default:
+                shown += f", {name}={value}"
         return f"{shown}, sparse=True" if self.sparse else shown
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options) -> Embedding:
-        """A layer with a table that is there, which does not learn unless `freeze=False`.
+        """Return a layer with the table `embeddings` (num_embeddings, embedding_dim).
+
+        freeze: the table does not require grad. options: those of the constructor.
+        Raises AssertionError unless `embeddings` has two dimensions.
 
         >>> table = jaxgrad.nn.Embedding.from_pretrained(jaxgrad.tensor([[1.0, 2.0]]))
         >>> table(jaxgrad.tensor(0))
@@ -191,7 +206,7 @@ class Embedding(Module):
 
 
 class Flatten(Module):
-    """`input.flatten(start_dim, end_dim)`: by default all but the first dimension.
+    """Merge the dimensions `start_dim` to `end_dim`, by default all but the first.
 
     >>> jaxgrad.nn.Flatten()(jaxgrad.ones(2, 3, 4)).shape
     torch.Size([2, 12])
@@ -209,7 +224,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """`input.unflatten(dim, unflattened_size)`.
+    """Split the dimension `dim` into the sizes `unflattened_size`.
 
     >>> jaxgrad.nn.Unflatten(1, (2, 3))(jaxgrad.ones(4, 6)).shape
     torch.Size([4, 2, 3])
@@ -226,47 +241,60 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-class Dropout(Module):
-    """In training, each element is 0 with probability `p`, and the rest divided by `1 - p`.
+class _Dropout(FunctionLayer):
+    """A dropout layer, active while `training` is set."""
+
+    shown = ("p", "inplace")
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if not 0 <= self.p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
+
+    def forward(self, input):
+        return super().forward(input, training=self.training)
+
+
+_OPTIONS = {"p": 0.5, "inplace": False}
+
+
+class Dropout(_Dropout, function=dropout.dropout, **_OPTIONS):
+    """Dropout of elements while training, the identity otherwise; see `functional.dropout`.
+
+    Raises ValueError if `p` is outside [0, 1].
 
     >>> jaxgrad.nn.Dropout(0.5).eval()(jaxgrad.ones(2))
     tensor([1., 1.])
     """
 
-    drop = staticmethod(dropout.dropout)
 
-    def __init__(self, p: float = 0.5, inplace: bool = False):
-        super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p, self.inplace = p, inplace
+class Dropout1d(_Dropout, function=dropout.dropout1d, **_OPTIONS):
+    """Dropout of whole channels of (N, C, L) or (C, L); see `functional.dropout1d`.
 
-    def forward(self, input):
-        return self.drop(input, self.p, self.training, self.inplace)
-
-    def extra_repr(self):
-        return f"p={self.p}, inplace={self.inplace}"
+    >>> jaxgrad.nn.Dropout1d()(jaxgrad.ones(1, 1, 2)).sum().item() in (0.0, 4.0)
+    True
+    """
 
 
-class Dropout1d(Dropout):
-    """`Dropout` of whole channels of (N, C, L)."""
+class Dropout2d(_Dropout, function=dropout.dropout2d, **_OPTIONS):
+    """Dropout of whole channels of (N, C, H, W) or (C, H, W); see `functional.dropout2d`.
 
-    drop = staticmethod(dropout.dropout1d)
-
-
-class Dropout2d(Dropout):
-    """`Dropout` of whole channels of (N, C, H, W)."""
-
-    drop = staticmethod(dropout.dropout2d)
+    >>> jaxgrad.nn.Dropout2d()(jaxgrad.ones(1, 1, 2, 2)).sum().item() in (0.0, 8.0)
+    True
+    """
 
 
-class Dropout3d(Dropout):
-    """`Dropout` of whole channels of (N, C, D, H, W)."""
+class Dropout3d(_Dropout, function=dropout.dropout3d, **_OPTIONS):
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W); see `functional.dropout3d`.
 
-    drop = staticmethod(dropout.dropout3d)
+    >>> jaxgrad.nn.Dropout3d()(jaxgrad.ones(1, 1, 1, 2, 2)).sum().item() in (0.0, 8.0)
+    True
+    """
 
 
-class AlphaDropout(Dropout):
-    """`functional.alpha_dropout`."""
+class AlphaDropout(_Dropout, function=dropout.alpha_dropout, **_OPTIONS):
+    """Dropout that keeps mean and variance, for `SELU`; see `functional.alpha_dropout`.
 
-    drop = staticmethod(dropout.alpha_dropout)
+    >>> jaxgrad.nn.AlphaDropout().eval()(jaxgrad.ones(2))
+    tensor([1., 1.])
+    """

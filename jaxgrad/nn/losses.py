@@ -1,4 +1,4 @@
-"""Losses that are made of operators."""
+"""Losses composed of operators."""
 
 from __future__ import annotations
 
@@ -6,45 +6,50 @@ from .. import ops
 from ..autograd import Function
 from ..ops.autocast import widened
 from .functional import _reduction, _warn_if_broadcast
-from .normalization import norm_along
+from .normalization import vector_norm
 
 
-def _reduced(losses, reduction):
-    """Losses as they are, their mean or their sum, by the number of a reduction."""
+def _reduce(losses, reduction):
+    """Apply a reduction, given by its number."""
     if reduction == 0:
         return losses
     return losses.mean() if reduction == 1 else losses.sum()
 
 
 class _BinaryCrossEntropy(Function):
-    """The cross entropy of each element. Its logarithms end at -100, and its gradient is as if they
-    did not."""
+    """The binary cross entropy of each element.
+
+    As in PyTorch, its logarithms are clamped at -100, and its gradient ignores the clamp.
+    """
 
     @staticmethod
     def forward(ctx, input, target):
         ctx.save_for_backward(input, target)
-        ones, zeros = input.log().clamp_min(-100), (-input).log1p().clamp_min(-100)
-        return (target - 1) * zeros - target * ones
+        log_p, log_q = input.log().clamp_min(-100), (-input).log1p().clamp_min(-100)
+        return (target - 1) * log_q - target * log_p
 
     @staticmethod
     def backward(ctx, gradient):
         input, target = ctx.saved_tensors
-        of_input = of_target = None
+        input_grad = target_grad = None
         if ctx.needs_input_grad[0]:
-            spread = ((1 - input) * input).clamp_min(1e-12)
-            of_input = gradient * (input - target) / spread
+            variance = ((1 - input) * input).clamp_min(1e-12)
+            input_grad = gradient * (input - target) / variance
         if ctx.needs_input_grad[1]:
-            of_target = gradient * ((-input).log1p().clamp_min(-100) - input.log().clamp_min(-100))
-        return of_input, of_target
+            log_p, log_q = input.log().clamp_min(-100), (-input).log1p().clamp_min(-100)
+            target_grad = gradient * (log_q - log_p)
+        return input_grad, target_grad
 
 
 def binary_cross_entropy(
     input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean"
 ):
-    """The cross entropy of probabilities `target` and `input`, then `reduction`.
+    """Return `-weight * (t * log(x) + (1 - t) * log(1 - x))`, `x = input`, `t = target`, reduced.
 
-    Raises RuntimeError where `input` is not between 0 and 1, if its numbers are known.
-    `binary_cross_entropy_with_logits` is exact further out.
+    input, target: probabilities of one shape, floating point. weight: broadcasts to `input`.
+    reduction: "none", "mean" or "sum". Logarithms are clamped at -100;
+    `binary_cross_entropy_with_logits` is more precise.
+    Raises ValueError if the shapes of `input` and `target` differ.
 
     >>> F.binary_cross_entropy(jaxgrad.tensor([0.5]), jaxgrad.tensor([1.0]))
     tensor(0.6931)
@@ -57,11 +62,16 @@ def binary_cross_entropy(
         )
     input, target, weight = widened(input, target, weight)
     losses = _BinaryCrossEntropy.apply(input, target)
-    return _reduced(losses if weight is None else losses * weight, reduction)
+    return _reduce(losses if weight is None else losses * weight, reduction)
 
 
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
-    """A parabola where the difference is less than `delta`, straight beyond; then `reduction`.
+    """Return `d**2 / 2` where `d = |input - target| <= delta`, else `delta * (d - delta / 2)`;
+    reduced.
+
+    input, target: floating-point tensors of one shape. weight: broadcasts to `input`. reduction:
+    "none", "mean" or "sum". Raises RuntimeError unless `delta` is positive.
+    Source: Huber, "Robust Estimation of a Location Parameter", 1964.
 
     >>> F.huber_loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 5.0]), reduction="none")
     tensor([0.0000, 2.5000])
@@ -71,18 +81,20 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta: {delta}")
     input, target, weight = widened(input, target, weight)
-    apart = input - target
-    distance = apart.abs()
-    losses = ops.where(distance <= delta, apart * apart * 0.5, (distance - 0.5 * delta) * delta)
-    return _reduced(losses if weight is None else losses * weight, number)
+    error = input - target
+    distance = error.abs()
+    losses = ops.where(distance <= delta, error * error * 0.5, (distance - 0.5 * delta) * delta)
+    return _reduce(losses if weight is None else losses * weight, number)
 
 
 def margin_ranking_loss(
     input1, input2, target, margin: float = 0, size_average=None, reduce=None,
     reduction: str = "mean",
 ):  # fmt: skip
-    """`max(0, margin - target * (input1 - input2))`: the first is to be greater where `target` is
-    1, and less where it is -1; then `reduction`.
+    """Return `max(0, margin - target * (input1 - input2))`, reduced.
+
+    input1, input2: floating-point scores. target: 1 where input1 should be greater, -1 where less.
+    All three broadcast. reduction: "none", "mean" or "sum".
 
     >>> one, two = jaxgrad.tensor([1.0]), jaxgrad.tensor([2.0])
     >>> F.margin_ranking_loss(one, two, jaxgrad.tensor([1.0]))
@@ -90,16 +102,18 @@ def margin_ranking_loss(
     """
     number = _reduction(reduction, size_average, reduce)
     input1, input2, target = widened(input1, input2, target)
-    return _reduced((margin - target * (input1 - input2)).clamp_min(0), number)
+    return _reduce((margin - target * (input1 - input2)).clamp_min(0), number)
 
 
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
-    """The cosine of the angle between vectors along `dim`; each is taken to be `eps` long at least.
+    """Return `x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))` along `dim`.
+
+    x1, x2: floating-point tensors that broadcast; the result lacks `dim`.
 
     >>> F.cosine_similarity(jaxgrad.tensor([[3.0, 4.0]]), jaxgrad.tensor([[6.0, 0.0]]))
     tensor([0.6000])
     """
-    one, two = (each / ops.clamp_min(norm_along(each, 2, dim), eps) for each in (x1, x2))
+    one, two = (each / ops.clamp_min(vector_norm(each, 2, dim), eps) for each in (x1, x2))
     return (one * two).sum(dim)
 
 
@@ -107,8 +121,10 @@ def cosine_embedding_loss(
     input1, input2, target, margin: float = 0, size_average=None, reduce=None,
     reduction: str = "mean",
 ):  # fmt: skip
-    """1 less the cosine of two vectors where `target` is 1, and what it exceeds `margin` by where
-    it is -1; then `reduction`.
+    """Return `1 - cos(input1, input2)` for the target 1, `max(0, cos - margin)` for -1; reduced.
+
+    input1, input2: (N, D) or (D,), floating point. target: (N,) or no dimensions, 1 or -1.
+    reduction: "none", "mean" or "sum".
 
     >>> x = jaxgrad.tensor([[3.0, 4.0]])
     >>> F.cosine_embedding_loss(x, x, jaxgrad.tensor([-1]), margin=0.25)
@@ -117,16 +133,20 @@ def cosine_embedding_loss(
     number = _reduction(reduction, size_average, reduce)
     input1, input2, target = widened(input1, input2, target)
     cosine = cosine_similarity(input1, input2, -1)
-    apart = ops.where(target == -1, (cosine - margin).clamp_min(0), 0)
-    return _reduced(ops.where(target == 1, 1 - cosine, apart), number)
+    negative = ops.where(target == -1, (cosine - margin).clamp_min(0), 0)
+    return _reduce(ops.where(target == 1, 1 - cosine, negative), number)
 
 
 def triplet_margin_loss(
     anchor, positive, negative, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, size_average=None, reduce=None, reduction: str = "mean",
 ):  # fmt: skip
-    """How much nearer than `margin` an anchor is to a negative example than to a positive one; then
-    `reduction`.
+    """Return `max(0, margin + d(anchor, positive) - d(anchor, negative))`, reduced.
+
+    anchor, positive, negative: (N, D) or (D,), floating point; d is `pairwise_distance` with `p`
+    and `eps`. swap: use the smaller of `d(anchor, negative)` and `d(positive, negative)`.
+    reduction: "none", "mean" or "sum". Source: Balntas et al., "Learning Shallow Convolutional
+    Feature Descriptors with Triplet Losses", 2016.
 
     >>> x, y = jaxgrad.tensor([[0.0]]), jaxgrad.tensor([[3.0]])
     >>> F.triplet_margin_loss(x, y, x)
@@ -138,27 +158,31 @@ def triplet_margin_loss(
     if swap:
         far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
     near = pairwise_distance(anchor, positive, p, eps)
-    return _reduced((margin + near - far).clamp_min(0), number)
+    return _reduce((margin + near - far).clamp_min(0), number)
 
 
 def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
-    """The p-norm of `x1 - x2 + eps` along the last dimension.
+    """Return the p-norm of `x1 - x2 + eps` along the last dimension.
+
+    x1, x2: (..., D), floating point, that broadcast; the result is (...,), or (..., 1) with
+    `keepdim`.
 
     >>> F.pairwise_distance(jaxgrad.tensor([3.0, 4.0]), jaxgrad.zeros(2))
     tensor(5.0000)
     """
-    made = norm_along(x1 - x2 + eps, p, -1)
-    return made if keepdim else made.squeeze(-1)
+    result = vector_norm(x1 - x2 + eps, p, -1)
+    return result if keepdim else result.squeeze(-1)
 
 
 def poisson_nll_loss(
     input, target, log_input: bool = True, full: bool = False, size_average=None,
     eps: float = 1e-8, reduce=None, reduction: str = "mean",
 ):  # fmt: skip
-    """The negative log-likelihood of counts `target` under Poisson distributions whose means, or
-    with `log_input` the logarithms of them, are `input`; then `reduction`.
+    """Return the negative log-likelihood of counts under Poisson distributions, reduced.
 
-    full: with Stirling's approximation of the term that does not depend on `input`.
+    `exp(input) - target * input`, or without `log_input` `input - target * log(input + eps)`, for
+    floating-point tensors that broadcast. full: add Stirling's approximation of `log(target!)`
+    where `target > 1`. reduction: "none", "mean" or "sum".
 
     >>> F.poisson_nll_loss(jaxgrad.tensor([0.0]), jaxgrad.tensor([2.0]))
     tensor(1.)
@@ -173,14 +197,18 @@ def poisson_nll_loss(
         safe = ops.where(is_more, target, 2.0)
         stirling = safe * safe.log() - safe + (safe * 6.283185307179586).log() * 0.5
         losses = losses + ops.where(is_more, stirling, 0)
-    return _reduced(losses, number)
+    return _reduce(losses, number)
 
 
 def gaussian_nll_loss(
     input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ):
-    """The negative log-likelihood of `target` under normal distributions of mean `input` and
-    variance `var`, at least `eps`; then `reduction`.
+    """Return `(log(v) + (input - target)**2 / v) / 2`, `v = max(var, eps)`, reduced.
+
+    input: means; target: of the same shape; var: variances of that shape, with a last dimension 1
+    or without it, or a number. full: add `log(2 * pi) / 2`. reduction: "none", "mean" or "sum". The
+    gradient ignores the clamp of `var`. Source: Nix and Weigend, "Estimating the Mean and Variance
+    of the Target Probability Distribution", 1994.
 
     >>> F.gaussian_nll_loss(jaxgrad.zeros(1), jaxgrad.tensor([2.0]), jaxgrad.ones(1))
     tensor(2.)
@@ -190,34 +218,39 @@ def gaussian_nll_loss(
         var = input.new_full(input.shape, var)
     if var.ndim == input.ndim - 1:
         var = var.unsqueeze(-1)
-    enough = var.detach().clamp_min(eps) + (var - var.detach())
-    apart = input - target
-    losses = (enough.log() + apart * apart / enough) * 0.5
+    # The value is clamped, its gradient is not.
+    var = var.detach().clamp_min(eps) + (var - var.detach())
+    error = input - target
+    losses = (var.log() + error * error / var) * 0.5
     if full:
-        losses = losses + 0.9189385332046727
-    return _reduced(losses, number)
+        losses = losses + 0.9189385332046727  # log(2 pi) / 2
+    return _reduce(losses, number)
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean"):
-    """`log(1 + exp(-target * input))`, where targets are 1 and -1; then `reduction`.
+    """Return `log(1 + exp(-target * input))`, reduced.
+
+    input: floating point. target: 1 or -1, of the same shape. reduction: "none", "mean" or "sum".
 
     >>> F.soft_margin_loss(jaxgrad.tensor([0.0]), jaxgrad.tensor([1.0]))
     tensor(0.6931)
     """
     number = _reduction(reduction, size_average, reduce)
     input, target = widened(input, target)
-    return _reduced(-ops.log_sigmoid(target * input), number)
+    return _reduce(-ops.log_sigmoid(target * input), number)
 
 
 def hinge_embedding_loss(
     input, target, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"
 ):
-    """`input` where `target` is 1, and `max(0, margin - input)` where it is -1; then `reduction`.
+    """Return `input` for the target 1 and `max(0, margin - input)` for -1, reduced.
+
+    input: distances, floating point. target: of the same shape. reduction: "none", "mean" or "sum".
 
     >>> F.hinge_embedding_loss(jaxgrad.tensor([0.25, 0.25]), jaxgrad.tensor([1.0, -1.0]))
     tensor(0.5000)
     """
     number = _reduction(reduction, size_average, reduce)
     input, target = widened(input, target)
-    near = ops.where(target == -1, (margin - input).clamp_min(0), 0)
-    return _reduced(near + ops.where(target == 1, input, 0), number)
+    negative = ops.where(target == -1, (margin - input).clamp_min(0), 0)
+    return _reduce(negative + ops.where(target == 1, input, 0), number)

@@ -1,4 +1,4 @@
-"""Functions of JAX's as operators of this package."""
+"""Operators of this package that are functions of JAX."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from ..frontend.jax_interop import from_jax
 
 
 def operator(function):
-    """A function of JAX arrays as an operator, in which integers have the 64 bits that they have in
-    PyTorch."""
+    """Make a function of JAX arrays an operator; integers in it have 64 bits, as in PyTorch."""
     with jax.enable_x64(True):
         return from_jax(function)

@@ -1,4 +1,4 @@
-"""`Module`, of which networks are made."""
+"""`Module`, the base class of layers and networks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..frontend.to import _target
 from ..tape.tensor import Tensor
-from .module_call import Called
+from .module_call import ModuleCall
 from .module_members import Members
-from .state import Stated
+from .state import ModuleState
 
 
-class Module(Called, Stated):
-    """What a layer or a whole network is: a function with parameters, buffers and submodules.
+class Module(ModuleCall, ModuleState):
+    """The base class of layers and networks: a function with parameters, buffers and submodules.
 
     A subclass calls `super().__init__()`, assigns its `Parameter`s and modules to attributes, and
-    defines `forward`. A function compiled by `jaxgrad.jit` that calls the module is traced anew
-    when an attribute of it has changed; `train()` and `eval()` lead back to the program of before.
+    defines `forward`. A function compiled by `jaxgrad.jit` that calls the module is traced again
+    after an attribute of it changed; `train()` and `eval()` switch between two programs.
 
     >>> class Scale(jaxgrad.nn.Module):
     ...     def __init__(self):
@@ -41,8 +41,9 @@ class Module(Called, Stated):
     # ---- modes
 
     def train(self, mode: bool = True) -> Module:
-        """Set `training` of this module and all below it: what dropout and batch normalization go
-        by.
+        """Set `training` of this module and its descendants, which dropout and batch norm read.
+
+        Returns the module. Raises ValueError unless `mode` is a bool.
 
         >>> jaxgrad.nn.Dropout().train(False).training
         False
@@ -55,11 +56,15 @@ class Module(Called, Stated):
         return self
 
     def eval(self) -> Module:
-        """`train(False)`."""
+        """Call `train(False)` and return the module.
+
+        >>> jaxgrad.nn.Dropout().eval().training
+        False
+        """
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Have all parameters require grad, or none.
+        """Set `requires_grad` of all parameters and return the module.
 
         >>> jaxgrad.nn.Linear(1, 1).requires_grad_(False).weight.requires_grad
         False
@@ -69,7 +74,7 @@ class Module(Called, Stated):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Take the `.grad` of all parameters away, or else fill it with zeros.
+        """Set `.grad` of all parameters to None, or with `set_to_none=False` fill it with zeros.
 
         >>> layer = jaxgrad.nn.Linear(1, 1)
         >>> layer(jaxgrad.ones(1)).backward()
@@ -87,7 +92,7 @@ class Module(Called, Stated):
                     parameter.grad = gradient.detach().zero_()
 
     def apply(self, fn: Callable[[Module], None]) -> Module:
-        """Call `fn` with each module below this one, and then with this one.
+        """Call `fn` with each descendant and then with this module, and return the module.
 
         >>> seen = []
         >>> _ = jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).apply(lambda m: seen.append(type(m)))
@@ -102,7 +107,7 @@ class Module(Called, Stated):
     # ---- dtypes and devices
 
     def _apply(self, fn, recurse: bool = True) -> Module:
-        """Give each parameter and buffer the value that `fn` makes of it, and their gradients."""
+        """Replace each parameter, its gradient and each buffer by `fn` of it."""
         for module in self.children() if recurse else ():
             module._apply(fn)
         for parameter in self._parameters.values():
@@ -115,10 +120,10 @@ class Module(Called, Stated):
         return self
 
     def to(self, *args, **kwargs) -> Module:
-        """Convert floating point parameters and buffers to a dtype, or bring all to a device.
+        """Convert floating-point parameters and buffers to a dtype, or move all to a device.
 
-        `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`. The parameters stay the same
-        tensors. Raises TypeError for a dtype of integers.
+        `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Parameters keep their
+        identity. Returns the module. Raises TypeError for an integer dtype.
 
         >>> jaxgrad.nn.Linear(1, 1).to(jaxgrad.float64).weight.dtype
         torch.float64
@@ -131,65 +136,101 @@ class Module(Called, Stated):
             )
 
         def converted(tensor):
-            suits = dtype is not None and tensor._aval.differentiable
-            return tensor.to(device, dtype if suits else tensor.dtype)
+            casts = dtype is not None and tensor._aval.differentiable
+            return tensor.to(device, dtype if casts else tensor.dtype)
 
         return self._apply(converted)
 
     def type(self, dst_type) -> Module:
-        """Convert all parameters and buffers to a dtype."""
+        """Convert all parameters and buffers to a dtype and return the module.
+
+        >>> jaxgrad.nn.Linear(1, 1).type(jaxgrad.float64).weight.dtype
+        torch.float64
+        """
         return self._apply(lambda tensor: tensor.type(dst_type))
 
     def _cast(self, dtype) -> Module:
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
     def float(self) -> Module:
-        """Convert floating point parameters and buffers to float32."""
+        """Convert floating-point parameters and buffers to float32 and return the module.
+
+        >>> jaxgrad.nn.Linear(1, 1).half().float().weight.dtype
+        torch.float32
+        """
         return self._cast(dtypes.float32)
 
     def double(self) -> Module:
-        """Convert floating point parameters and buffers to float64."""
+        """Convert floating-point parameters and buffers to float64 and return the module.
+
+        >>> jaxgrad.nn.Linear(1, 1).double().weight.dtype
+        torch.float64
+        """
         return self._cast(dtypes.float64)
 
     def half(self) -> Module:
-        """Convert floating point parameters and buffers to float16."""
+        """Convert floating-point parameters and buffers to float16 and return the module.
+
+        >>> jaxgrad.nn.Linear(1, 1).half().weight.dtype
+        torch.float16
+        """
         return self._cast(dtypes.float16)
 
     def bfloat16(self) -> Module:
-        """Convert floating point parameters and buffers to bfloat16."""
+        """Convert floating-point parameters and buffers to bfloat16 and return the module.
+
+        >>> jaxgrad.nn.Linear(1, 1).bfloat16().weight.dtype
+        torch.bfloat16
+        """
         return self._cast(dtypes.bfloat16)
 
     def cpu(self) -> Module:
-        """Bring all parameters and buffers to the CPU."""
+        """Move all parameters and buffers to the CPU and return the module.
+
+        >>> jaxgrad.nn.Linear(1, 1).cpu().weight.device.type
+        'cpu'
+        """
         return self._apply(lambda tensor: tensor.cpu())
 
     def cuda(self, device=None) -> Module:
-        """Bring all parameters and buffers to a GPU."""
+        """Move all parameters and buffers to a GPU, by default the current one, and return the
+        module.
+        """
         return self._apply(lambda tensor: tensor.cuda(device))
 
     # ---- by path
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a path of names with dots. Raises AttributeError where there is none.
+        """Return the submodule at a dotted path; the empty path is this module.
+
+        Raises AttributeError if there is none.
 
         >>> jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).get_submodule("0")
         ReLU()
         """
-        found = self
+        module = self
         for name in target.split(".") if target else ():
-            if not hasattr(found, name):
-                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
-            found = getattr(found, name)
-            if not isinstance(found, Members):
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Members):
                 raise AttributeError(f"`{name}` is not an nn.Module")
-        return found
+        return module
 
     def get_parameter(self, target: str):
-        """The parameter at a path. Raises AttributeError where there is none."""
+        """Return the parameter at a dotted path. Raises AttributeError if there is none.
+
+        >>> jaxgrad.nn.Sequential(jaxgrad.nn.Linear(2, 1)).get_parameter("0.weight").shape
+        torch.Size([1, 2])
+        """
         return self._get(target, "_parameters", "is not an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path. Raises AttributeError where there is none."""
+        """Return the buffer at a dotted path. Raises AttributeError if there is none.
+
+        >>> jaxgrad.nn.BatchNorm1d(2).get_buffer("running_mean")
+        tensor([0., 0.])
+        """
         return self._get(target, "_buffers", "is not a buffer")
 
     def _get(self, target, group, otherwise):
@@ -207,7 +248,7 @@ class Module(Called, Stated):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the brackets in `repr`, for subclasses to say."""
+        """Return the text between the parentheses of `repr`; subclasses override it."""
         return ""
 
     def __repr__(self):
@@ -219,22 +260,22 @@ class Module(Called, Stated):
         return _block(self._get_name(), lines + below)
 
     def __deepcopy__(self, memo):
-        made = memo[id(self)] = object.__new__(type(self))
+        result = memo[id(self)] = object.__new__(type(self))
         copied = {name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()}
-        made.__dict__.update(copied)
-        return made
+        result.__dict__.update(copied)
+        return result
 
 
 def _convert(parameter: Tensor, fn):
     with no_grad():
-        made = fn(parameter)
-        if made is not parameter:
-            parameter.data = made
+        result = fn(parameter)
+        if result is not parameter:
+            parameter.data = result
         gradient = parameter.grad
         if gradient is not None:
             parameter.grad = None
-            made = fn(gradient)
-            parameter.grad = made.requires_grad_(gradient.requires_grad)
+            result = fn(gradient)
+            parameter.grad = result.requires_grad_(gradient.requires_grad)
 
 
 def _indented(text: str) -> str:
@@ -242,5 +283,5 @@ def _indented(text: str) -> str:
 
 
 def _block(name: str, lines) -> str:
-    """A name, and lines between its brackets."""
+    """Return a name followed by indented lines in parentheses."""
     return f"{name}(\n  " + "\n  ".join(lines) + "\n)"

@@ -1,10 +1,11 @@
-"""The call of a module: its hooks, and then its `forward`."""
+"""Calls of modules: hooks around `forward`."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any, NamedTuple
 
+from ..core.tracebacks import hide_frames
 from ..tape import interception
 from ..tape.hooks import Hooks, RemovableHandle, register
 from .backward_hooks import BackwardHook
@@ -12,7 +13,7 @@ from .module_members import Changes, Members, note
 
 
 class ModuleHooks(Hooks):
-    """Hooks of a module, whose programs are traced anew when one comes or goes."""
+    """The hooks of a module; adding or removing one invalidates the programs traced with it."""
 
     __slots__ = ("changes",)
 
@@ -29,13 +30,13 @@ class ModuleHooks(Hooks):
         return super().pop(*arguments)
 
     def __deepcopy__(self, memo):
-        made = ModuleHooks(copy.deepcopy(self.changes, memo))
-        made.update(self)
-        return made
+        result = ModuleHooks(copy.deepcopy(self.changes, memo))
+        result.update(self)
+        return result
 
 
 class ForwardHook(NamedTuple):
-    """A hook of the forward pass, and how it wants to be called."""
+    """A forward hook and its options."""
 
     function: Any
     with_kwargs: bool = False
@@ -48,8 +49,8 @@ class ForwardHook(NamedTuple):
 KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
 
-class Called(Members):
-    """A module as a function, with the hooks around it."""
+class ModuleCall(Members):
+    """The call protocol of a module: `forward` and the hooks around it."""
 
     def __init__(self):
         super().__init__()
@@ -57,20 +58,24 @@ class Called(Members):
             self.__dict__[kind] = ModuleHooks(self._changes)
 
     def __call__(self, *args, **kwargs):
-        if interception.read is not None:
-            note(self)
-        own = self.__dict__
-        if (
-            own["_forward_pre_hooks"]
-            or own["_forward_hooks"]
-            or own["_backward_hooks"]
-            or own["_backward_pre_hooks"]
-        ):
-            return _call(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if interception.read is not None:
+                note(self)
+            own = self.__dict__
+            if (
+                own["_forward_pre_hooks"]
+                or own["_forward_hooks"]
+                or own["_backward_hooks"]
+                or own["_backward_pre_hooks"]
+            ):
+                return _call(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def forward(self, *args, **kwargs):
-        """What the module computes: a subclass says."""
+        """Compute the output; a subclass defines it."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
@@ -78,10 +83,12 @@ class Called(Members):
     def register_forward_pre_hook(
         self, hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Have `hook(module, args)` called before `forward`, or `hook(module, args, kwargs)`.
+        """Call `hook(module, args)`, or with `with_kwargs` `hook(module, args, kwargs)`, before
+        `forward`.
 
-        It may return other arguments: a tuple, or one value; with kwargs a pair of both. prepend:
-        before the hooks that are there.
+        The hook may return new arguments: a tuple or one value; with kwargs a pair `(args,
+        kwargs)`. prepend: call it before the hooks registered so far. Returns a handle with
+        `remove()`. Raises TypeError if `hook` is not callable.
 
         >>> double = jaxgrad.nn.Identity()
         >>> handle = double.register_forward_pre_hook(lambda module, args: args[0] * 2)
@@ -93,10 +100,12 @@ class Called(Members):
     def register_forward_hook(
         self, hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """Have `hook(module, args, output)` called after `forward`, or
-        `hook(module, args, kwargs, output)`.
+        """Call `hook(module, args, output)` after `forward`; with `with_kwargs`, kwargs follow
+        args.
 
-        It may return another output. always_call: also where `forward` raises, with None.
+        The hook may return a new output. always_call: call it also if `forward` raises, with output
+        None. prepend: call it before the hooks registered so far. Returns a handle with `remove()`.
+        Raises TypeError if `hook` is not callable.
 
         >>> double = jaxgrad.nn.Identity()
         >>> handle = double.register_forward_hook(lambda module, args, output: output * 2)
@@ -107,11 +116,11 @@ class Called(Members):
         return _register(self._forward_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook, prepend: bool = False) -> RemovableHandle:
-        """Have `hook(module, grad_input, grad_output)` called when the gradients of the inputs are
-        known, both tuples with None for what is no tensor.
+        """Call `hook(module, grad_input, grad_output)` once the gradients of the inputs are known.
 
-        It may return other gradients of the inputs. The outputs, and inside the inputs, are views
-        that must not be written to in place.
+        Both are tuples with None for each value that is no tensor. The hook may return new
+        gradients of the inputs. Inputs and outputs of the module are then views, which in-place
+        operators reject. Returns a handle with `remove()`.
 
         >>> layer = jaxgrad.nn.Linear(2, 1)
         >>> handle = layer.register_full_backward_hook(lambda m, gi, go: print(go[0].tolist()))
@@ -121,9 +130,9 @@ class Called(Members):
         return _register(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
-        """Have `hook(module, grad_output)` called when the gradients of the outputs are known.
+        """Call `hook(module, grad_output)` once the gradients of the outputs are known.
 
-        It may return others.
+        The hook may return new gradients of the outputs. Returns a handle with `remove()`.
 
         >>> layer = jaxgrad.nn.Linear(2, 1, bias=False)
         >>> handle = layer.register_full_backward_pre_hook(lambda m, go: (go[0] * 3,))
@@ -146,21 +155,21 @@ def _register(hooks: Hooks, hook, prepend: bool) -> RemovableHandle:
     return handle
 
 
-def _call(module: Called, args, kwargs):
-    """A call of a module that has hooks."""
+def _call(module: ModuleCall, args, kwargs):
+    """Call a module that has hooks."""
     done = set()
     try:
         return _with_hooks(module, args, kwargs, done)
     except Exception:
         for number, hook in list(module._forward_hooks.items()):
             if hook.always_call and number not in done:
-                _result_of(module, hook, args, kwargs, None)
+                _call_forward_hook(module, hook, args, kwargs, None)
         raise
 
 
 def _with_hooks(module, args, kwargs, done):
     for hook in list(module._forward_pre_hooks.values()):
-        args, kwargs = _given_by(module, hook, args, kwargs)
+        args, kwargs = _call_pre_hook(module, hook, args, kwargs)
     boundary = None
     if module._backward_hooks or module._backward_pre_hooks:
         boundary = BackwardHook(
@@ -170,30 +179,30 @@ def _with_hooks(module, args, kwargs, done):
     output = module.forward(*args, **kwargs)
     for number, hook in list(module._forward_hooks.items()):
         done.add(number)
-        found = _result_of(module, hook, args, kwargs, output)
-        output = output if found is None else found
+        result = _call_forward_hook(module, hook, args, kwargs, output)
+        output = output if result is None else result
     return output if boundary is None else boundary.leave(output)
 
 
-def _given_by(module, hook, args, kwargs):
-    """The arguments after a hook has seen them."""
+def _call_pre_hook(module, hook, args, kwargs):
+    """Return the arguments after a pre-hook has run."""
     if not hook.with_kwargs:
-        found = hook.function(module, args)
-        if found is None:
+        result = hook.function(module, args)
+        if result is None:
             return args, kwargs
-        return (found if isinstance(found, tuple) else (found,)), kwargs
-    found = hook.function(module, args, kwargs)
-    if found is None:
+        return (result if isinstance(result, tuple) else (result,)), kwargs
+    result = hook.function(module, args, kwargs)
+    if result is None:
         return args, kwargs
-    if not isinstance(found, tuple) or len(found) != 2:
+    if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(
             f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
-            f"{found}."
+            f"{result}."
         )
-    return found
+    return result
 
 
-def _result_of(module, hook, args, kwargs, output):
+def _call_forward_hook(module, hook, args, kwargs, output):
     if hook.with_kwargs:
         return hook.function(module, args, kwargs, output)
     return hook.function(module, args, output)

@@ -1,4 +1,4 @@
-"""What belongs to a module: its parameters, buffers and submodules, by attribute."""
+"""The parameters, buffers and submodules of a module."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ VALUE = operator.attrgetter("_changes.value")
 
 
 class Changes:
-    """Tells one state of a module from another, for programs that were traced with it.
+    """A counter of the changes of a module, on which traced programs depend.
 
-    `value`: how often an attribute was changed, other than `training`.
+    `value`: the number of assignments to attributes other than `training`.
     """
 
     __slots__ = ("__weakref__", "value")
@@ -25,12 +25,15 @@ class Changes:
         self.value = 0
 
     def count(self):
+        """Record a change."""
         self.value += 1
 
 
 def note(module):
-    """Have the program that is being traced around this place serve only while the module is as it
-    is at the end of the trace, and in training as it is now.
+    """Add guards on `module` to the trace that is in progress.
+
+    The traced program serves again while the attributes of the module are those at the end of the
+    trace, and `training` is what it is now.
     """
     scope = mode.scope.get()
     if scope is not None:
@@ -41,15 +44,16 @@ def note(module):
 
 
 def contents(module) -> tuple:
-    """What is in the lists and dicts that are attributes of a module and that its `forward` names:
-    numbers and words, and which objects else.
+    """Return the contents of the lists and dicts that `forward` reads from attributes of `module`.
+
+    Numbers and strings stand for themselves, other objects for their identity.
     """
     code = getattr(type(module).forward, "__code__", None)
     if code is None:
         return ()
     own = module.__dict__
     found = ((name, own.get(name)) for name in _names(code))
-    return tuple((name, _told(value)) for name, value in found if type(value) in (list, dict))
+    return tuple((name, _comparable(value)) for name, value in found if type(value) in (list, dict))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -57,17 +61,17 @@ def _names(code) -> tuple[str, ...]:
     return tuple(name for name in code.co_names if not name.startswith("_"))
 
 
-def _told(value) -> list:
+def _comparable(value) -> list:
     if type(value) is dict:
         value = [each for pair in value.items() for each in pair]
-    return [each if type(each) in _COMPARED else id(each) for each in value]
+    return [each if type(each) in _BY_VALUE else id(each) for each in value]
 
 
-_COMPARED = (bool, int, float, str, type(None))
+_BY_VALUE = (bool, int, float, str, type(None))
 
 
 class Members:
-    """The attributes of a module, and those that are its parameters, buffers and submodules."""
+    """The attributes of a module, sorted into parameters, buffers, submodules and others."""
 
     def __init__(self):
         own = self.__dict__
@@ -87,17 +91,17 @@ class Members:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value):
-        own, kind = self.__dict__, _sort(value)
+        own, kind = self.__dict__, _group_for(value)
         taken = _group_of(own, name)
         group = taken if kind is None else kind
         if group is None:
             self._set_plain(name, value)
         elif "_modules" not in own:
-            raise AttributeError(f"cannot assign {_WORDS[group]} before Module.__init__() call")
+            raise AttributeError(f"cannot assign {_GROUPS[group]} before Module.__init__() call")
         elif kind is None or _RANK.index(kind) > _RANK.index(taken or kind):
             self._replace(taken, name, value)
         else:
-            self._forget(name, kind)
+            self._release_name(name, kind)
             self._add(kind, name, value)
 
     def _set_plain(self, name, value):
@@ -108,12 +112,12 @@ class Members:
             scope.objects.record_set(self, name)
         if changes is None or before is value or _is_same_word(before, value):
             return
-        # what forward sets while it is being traced is no change
+        # An assignment made by `forward` under a trace is not a change by the user.
         if name != "training" and (scope is None or isinstance(value, Tensor)):
             changes.count()
 
     def _replace(self, group, name, value):
-        """Give a name that is taken by a member a value that is not of its sort."""
+        """Assign a value of another kind to a member: None, or a tensor to a buffer."""
         if value is None or (group == "_buffers" and isinstance(value, Tensor)):
             self.__dict__[group][name] = value
             self._changes.count()
@@ -142,10 +146,10 @@ class Members:
             self._modules[name] = value
             self._changes.count()
 
-    def _forget(self, name, besides):
-        """Free a name for a member of another sort."""
+    def _release_name(self, name, besides):
+        """Remove a name from all groups but `besides`."""
         self.__dict__.pop(name, None)
-        for group in _WORDS:
+        for group in _GROUPS:
             if group != besides:
                 self.__dict__[group].pop(name, None)
         self._non_persistent_buffers_set.discard(name)
@@ -167,10 +171,10 @@ class Members:
     # ---- by name
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Make `param` a parameter of this name; None keeps the name free for one.
+        """Add a parameter under `name`; None reserves the name.
 
-        Raises KeyError for a name that is taken, empty, or has a dot, TypeError for what is no
-        parameter, ValueError for one that was computed.
+        Raises KeyError for a name that is taken, empty or has a dot, TypeError for another type,
+        ValueError for a tensor with a `grad_fn`, AttributeError before `Module.__init__()`.
 
         >>> module = jaxgrad.nn.Module()
         >>> module.register_parameter("scale", jaxgrad.nn.Parameter(jaxgrad.ones(1)))
@@ -195,8 +199,9 @@ class Members:
         self._changes.count()
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Make `tensor` a buffer of this name: state that is no parameter, and is saved if
-        `persistent`. Raises as `register_parameter`.
+        """Add a buffer under `name`: state that is not a parameter; None reserves the name.
+
+        persistent: part of `state_dict()`. Errors are those of `register_parameter`.
 
         >>> module = jaxgrad.nn.Module()
         >>> module.register_buffer("steps", jaxgrad.zeros(()))
@@ -218,7 +223,7 @@ class Members:
         self._changes.count()
 
     def add_module(self, name: str, module: Members | None) -> None:
-        """Make `module` a submodule of this name. Raises as `register_parameter`.
+        """Add a submodule under `name`. Errors are those of `register_parameter`.
 
         >>> module = jaxgrad.nn.Module()
         >>> module.add_module("head", jaxgrad.nn.Linear(2, 1))
@@ -232,7 +237,13 @@ class Members:
         self._changes.count()
 
     def register_module(self, name: str, module: Members | None) -> None:
-        """Another name of `add_module`."""
+        """Call `add_module`.
+
+        >>> module = jaxgrad.nn.Module()
+        >>> module.register_module("head", jaxgrad.nn.ReLU())
+        >>> module.head
+        ReLU()
+        """
         self.add_module(name, module)
 
     def _check_name(self, what, name, members):
@@ -250,7 +261,9 @@ class Members:
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Members]]:
-        """This module and all below it, each with the path of names that leads to it.
+        """Yield this module and its descendants with their dotted paths.
+
+        memo: modules to leave out. remove_duplicate: yield a module with several paths once.
 
         >>> [name for name, _ in jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).named_modules()]
         ['', '0']
@@ -268,11 +281,19 @@ class Members:
                 yield from module.named_modules(memo, below, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Members]:
-        """This module and all below it."""
+        """Yield this module and its descendants.
+
+        >>> list(jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).modules())[1]
+        ReLU()
+        """
         return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Members]]:
-        """The modules that are attributes of this one, each once, with their names."""
+        """Yield the direct submodules with their names, each once.
+
+        >>> list(jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).named_children())
+        [('0', ReLU())]
+        """
         note(self)
         seen = set()
         for name, module in self._modules.items():
@@ -281,13 +302,17 @@ class Members:
                 yield name, module
 
     def children(self) -> Iterator[Members]:
-        """The modules that are attributes of this one."""
+        """Yield the direct submodules, each once.
+
+        >>> list(jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).children())
+        [ReLU()]
+        """
         return (module for _, module in self.named_children())
 
     def _named_members(
         self, get_members_fn, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ):
-        """What `get_members_fn` lists of each module, each tensor once."""
+        """Yield the tensors that `get_members_fn` lists for each module, with their paths."""
         seen = set()
         inside = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         note(self)
@@ -302,9 +327,10 @@ class Members:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters of this module, and if `recurse` of all below it, with their paths.
+        """Yield the parameters of this module, and if `recurse` of its descendants, with dotted
+        paths.
 
-        remove_duplicate: one that has several names is listed once.
+        remove_duplicate: yield a parameter with several paths once. prefix: precedes each path.
 
         >>> [name for name, _ in jaxgrad.nn.Linear(1, 2).named_parameters()]
         ['weight', 'bias']
@@ -312,17 +338,29 @@ class Members:
         return self._named_members(_parameters_of, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters of this module, and if `recurse` of all below it."""
+        """Yield the parameters of this module, and if `recurse` of its descendants.
+
+        >>> [tuple(each.shape) for each in jaxgrad.nn.Linear(1, 2).parameters()]
+        [(2, 1), (2,)]
+        """
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers of this module, and if `recurse` of all below it, with their paths."""
+        """Yield the buffers of this module, and if `recurse` of its descendants, with dotted paths.
+
+        >>> [name for name, _ in jaxgrad.nn.BatchNorm1d(2).named_buffers()]
+        ['running_mean', 'running_var', 'num_batches_tracked']
+        """
         return self._named_members(_buffers_of, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers of this module, and if `recurse` of all below it."""
+        """Yield the buffers of this module, and if `recurse` of its descendants.
+
+        >>> [tuple(each.shape) for each in jaxgrad.nn.BatchNorm1d(2).buffers()]
+        [(2,), (2,), ()]
+        """
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
 
@@ -334,14 +372,14 @@ def _buffers_of(module):
     return module._buffers.items()
 
 
-_WORDS = {"_parameters": "parameters", "_modules": "module", "_buffers": "buffer"}
+_GROUPS = {"_parameters": "parameters", "_modules": "module", "_buffers": "buffer"}
 
-# a name of one of these cannot be given to one of those after it
-_RANK = tuple(_WORDS)
+# A name in one group may not be reassigned to a later group.
+_RANK = tuple(_GROUPS)
 
 
-def _sort(value) -> str | None:
-    """Where a value of a class of its own goes."""
+def _group_for(value) -> str | None:
+    """Return the group of members that a value belongs to, or None."""
     if isinstance(value, Members):
         return "_modules"
     kind = kind_of(value) if type(value) is Tensor else None
@@ -351,15 +389,15 @@ def _sort(value) -> str | None:
 
 
 def _group_of(own, name) -> str | None:
-    """Among which members a name is."""
-    for group in _WORDS:
+    """Return the group of members that holds `name`, or None."""
+    for group in _GROUPS:
         if name in own.get(group, ()):
             return group
     return None
 
 
 def _is_same_word(one, other) -> bool:
-    """Whether two values are the same number or string."""
+    """Return whether two values are the same number or string."""
     alike = type(one) is type(other) and type(one) in (int, float, str)
     return alike and repr(one) == repr(other)  # 0.0 is not -0.0
 

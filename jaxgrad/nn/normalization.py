@@ -1,4 +1,4 @@
-"""Normalization: features brought to mean 0 and variance 1, over a sample, a batch or a group."""
+"""Normalization to mean 0 and variance 1 over features, batches or groups of channels."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 
 
-def _enough(input):
-    """Halves are summed and squared in float32."""
+def _widen(input):
+    """Convert float16 and bfloat16 to float32, in which sums and squares are computed."""
     return input.float() if input.dtype in (dtypes.float16, dtypes.bfloat16) else input
 
 
 def _moments(input, dims):
-    """The input less its mean, and its mean and variance over some dimensions, which are kept."""
+    """Return the centered input, its mean and its biased variance over `dims`, which are kept."""
     mean = input.mean(dims, True)
     centered = input - mean
     return centered, mean, (centered * centered).mean(dims, True)
 
 
-def _over_last(name, input, normalized_shape, weight, bias=None):
-    """The dimensions that make up `normalized_shape`, once all fits it."""
+def _normalized_dims(name, input, normalized_shape, weight, bias=None):
+    """Check `normalized_shape` and return the dimensions that it covers."""
     shape = tuple(normalized_shape)
     if not shape:
         raise RuntimeError(
@@ -46,47 +46,52 @@ def _over_last(name, input, normalized_shape, weight, bias=None):
     return tuple(range(-len(shape), 0))
 
 
-def _scaled(made, weight, bias, dtype):
+def _affine(result, weight, bias, dtype):
+    """Return `input * weight + bias` in `dtype`."""
     if weight is not None:
-        made = made * weight
+        result = result * weight
     if bias is not None:
-        made = made + bias
-    return made if made.dtype is dtype else made.to(dtype)
+        result = result + bias
+    return result if result.dtype is dtype else result.to(dtype)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5):
-    """`input` with mean 0 and variance 1 over its last dimensions, times `weight`, plus `bias`.
+    """Return `(x - mean) / sqrt(variance + eps) * weight + bias` over the last dimensions.
 
-    normalized_shape: the extents of these dimensions, which weight and bias have too. eps: added to
-    the variance. Raises RuntimeError where shapes do not fit.
+    input: (*, *normalized_shape), floating point; the result has its shape and dtype. weight, bias:
+    of `normalized_shape`, or None. The variance is the biased one.
+    Raises RuntimeError for shapes that do not fit, NotImplementedError for an integer dtype.
+    Source: Ba et al., "Layer Normalization", 2016.
 
     >>> F.layer_norm(jaxgrad.tensor([[1.0, 3.0], [0.0, 8.0]]), (2,))
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
     """
-    dims = _over_last("LayerNormKernelImpl", input, normalized_shape, weight, bias)
-    centered, _, variance = _moments(_enough(input), dims)
-    return _scaled(centered * (variance + eps).rsqrt(), weight, bias, input.dtype)
+    dims = _normalized_dims("LayerNormKernelImpl", input, normalized_shape, weight, bias)
+    centered, _, variance = _moments(_widen(input), dims)
+    return _affine(centered * (variance + eps).rsqrt(), weight, bias, input.dtype)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
-    """`input` divided by the root of the mean of its squares over its last dimensions, times
-    `weight`.
+    """Return `x / sqrt(mean(x**2) + eps) * weight` over the last dimensions.
 
-    eps: added to the mean, the precision of the dtype by default.
+    input: (*, *normalized_shape), floating point; the result has its shape and dtype. weight: of
+    `normalized_shape`, or None. eps: the machine epsilon of the dtype by default.
+    Errors are those of `layer_norm`.
+    Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
 
     >>> F.rms_norm(jaxgrad.tensor([1.0, 7.0]), (2,))
     tensor([0.2000, 1.4000])
     """
-    dims = _over_last("RMSNorm", input, normalized_shape, weight)
-    enough = _enough(input)
-    eps = dtypes.finfo(enough.dtype).eps if eps is None else eps
-    made = enough * ((enough * enough).mean(dims, True) + eps).rsqrt()
-    return _scaled(made, weight, None, input.dtype)
+    dims = _normalized_dims("RMSNorm", input, normalized_shape, weight)
+    wide = _widen(input)
+    eps = dtypes.finfo(wide.dtype).eps if eps is None else eps
+    result = wide * ((wide * wide).mean(dims, True) + eps).rsqrt()
+    return _affine(result, weight, None, input.dtype)
 
 
-def _of_channels(tensor, ndim):
-    """A tensor of one number a channel, as it broadcasts."""
+def _per_channel(tensor, ndim):
+    """Reshape a tensor (C,) to broadcast against (N, C, ...)."""
     return None if tensor is None else tensor.reshape(1, -1, *[1] * (ndim - 2))
 
 
@@ -94,11 +99,14 @@ def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5,
 ):  # fmt: skip
-    """`input` (N, C, ...) with mean 0 and variance 1 in each channel, times `weight`, plus `bias`.
+    """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each channel.
 
-    training: the mean and variance are those of the batch, and the running ones, where given, are
-    led towards them by `momentum`; else they are the running ones. Raises ValueError for a batch of
-    one element a channel, RuntimeError where there is no running mean.
+    input: (N, C, ...), floating point; the result has its shape and dtype. weight, bias,
+    running_mean, running_var: (C,) or None. training: use the mean and biased variance of the
+    batch, and update `running = (1 - momentum) * running + momentum * batch` in place, with the
+    unbiased variance; otherwise use the running statistics. Raises ValueError for one element per
+    channel in training, RuntimeError for other sizes or missing running statistics. Source: Ioffe
+    and Szegedy, "Batch Normalization", 2015.
 
     >>> F.batch_norm(jaxgrad.tensor([[1.0], [3.0]]), None, None, training=True)
     tensor([[-1.0000],
@@ -109,38 +117,42 @@ def batch_norm(
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
-    given = {"running_mean": running_mean, "running_var": running_var, "weight": weight}
-    for name, tensor in (given | {"bias": bias}).items():
+    per_channel = {"running_mean": running_mean, "running_var": running_var, "weight": weight}
+    for name, tensor in (per_channel | {"bias": bias}).items():
         if tensor is not None and tensor.numel() != input.shape[1]:
             raise RuntimeError(
                 f"{name} should contain {input.shape[1]} elements not {tensor.numel()}"
             )
         if tensor is None and not training and name.startswith("running"):
             raise RuntimeError(f"{name} must be defined in evaluation mode")
-    enough = _enough(input)
+    wide = _widen(input)
     if training:
-        centered, mean, variance = _moments(enough, (0, *range(2, input.ndim)))
-        _lead(running_mean, mean, momentum)
-        _lead(running_var, variance * (count / max(count - 1, 1)), momentum)
+        centered, mean, variance = _moments(wide, (0, *range(2, input.ndim)))
+        _update_running(running_mean, mean, momentum)
+        _update_running(running_var, variance * (count / max(count - 1, 1)), momentum)
     else:
-        centered = enough - _of_channels(running_mean, input.ndim)
-        variance = _of_channels(running_var, input.ndim)
-    made = centered * (variance + eps).rsqrt()
-    weight, bias = _of_channels(weight, input.ndim), _of_channels(bias, input.ndim)
-    return _scaled(made, weight, bias, input.dtype)
+        centered = wide - _per_channel(running_mean, input.ndim)
+        variance = _per_channel(running_var, input.ndim)
+    result = centered * (variance + eps).rsqrt()
+    weight, bias = _per_channel(weight, input.ndim), _per_channel(bias, input.ndim)
+    return _affine(result, weight, bias, input.dtype)
 
 
-def _lead(running, found, momentum):
-    """Lead a running mean towards what was found."""
+def _update_running(running, batch, momentum):
+    """Move running statistics towards those of the batch, in place."""
     if running is not None:
         with no_grad():
-            found = found.detach().reshape(running.shape).to(running.dtype)
-            running.mul_(1 - momentum).add_(found * momentum)
+            batch = batch.detach().reshape(running.shape).to(running.dtype)
+            running.mul_(1 - momentum).add_(batch * momentum)
 
 
 def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
-    """`input` (N, C, ...) with mean 0 and variance 1 in each of `num_groups` groups of channels of
-    each sample, times `weight`, plus `bias`, one of each a channel.
+    """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each sample and group of
+    channels.
+
+    input: (N, C, ...), floating point; the result has its shape and dtype. num_groups: divides C.
+    weight, bias: (C,) or None. Raises RuntimeError for shapes that do not fit.
+    Source: Wu and He, "Group Normalization", 2018.
 
     >>> F.group_norm(jaxgrad.tensor([[1.0, 3.0, 0.0, 8.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
@@ -154,19 +166,22 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
             "Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(input.shape)} and num_groups={num_groups}"
         )
-    apart = _enough(input).reshape(input.shape[0], num_groups, -1)
-    centered, _, variance = _moments(apart, -1)
-    made = (centered * (variance + eps).rsqrt()).reshape(input.shape)
-    weight, bias = _of_channels(weight, input.ndim), _of_channels(bias, input.ndim)
-    return _scaled(made, weight, bias, input.dtype)
+    groups = _widen(input).reshape(input.shape[0], num_groups, -1)
+    centered, _, variance = _moments(groups, -1)
+    result = (centered * (variance + eps).rsqrt()).reshape(input.shape)
+    weight, bias = _per_channel(weight, input.ndim), _per_channel(bias, input.ndim)
+    return _affine(result, weight, bias, input.dtype)
 
 
 def instance_norm(
     input, running_mean=None, running_var=None, weight=None, bias=None,
     use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ):  # fmt: skip
-    """`batch_norm` of each sample alone; the running mean and variance are led towards the mean of
-    theirs over the batch.
+    """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each sample and channel.
+
+    input: (N, C, ...), floating point. use_input_stats: False uses the running statistics, as
+    `batch_norm` does. Running statistics are updated with the means over the batch. Raises
+    ValueError for one element per channel. Source: Ulyanov et al., "Instance Normalization", 2016.
 
     >>> F.instance_norm(jaxgrad.tensor([[[1.0, 3.0]], [[0.0, 8.0]]]))
     tensor([[[-1.0000,  1.0000]],
@@ -181,24 +196,26 @@ def instance_norm(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
         )
     dims = tuple(range(2, input.ndim))
-    centered, mean, variance = _moments(_enough(input), dims)
-    _lead(running_mean, mean.mean(0), momentum)
-    _lead(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
-    weight, bias = _of_channels(weight, input.ndim), _of_channels(bias, input.ndim)
-    return _scaled(centered * (variance + eps).rsqrt(), weight, bias, input.dtype)
+    centered, mean, variance = _moments(_widen(input), dims)
+    _update_running(running_mean, mean.mean(0), momentum)
+    _update_running(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
+    weight, bias = _per_channel(weight, input.ndim), _per_channel(bias, input.ndim)
+    return _affine(centered * (variance + eps).rsqrt(), weight, bias, input.dtype)
 
 
 def normalize(input, p: float = 2.0, dim=1, eps: float = 1e-12):
-    """`input` divided by its p-norm along `dim`, or by `eps` where that is greater.
+    """Return `input / max(p-norm along dim, eps)`.
+
+    input: floating-point or complex dtype; the result has its shape.
 
     >>> F.normalize(jaxgrad.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    return input / ops.clamp_min(norm_along(input, p, dim), eps)
+    return input / ops.clamp_min(vector_norm(input, p, dim), eps)
 
 
-def norm_along(input, p, dim):
-    """The p-norm along a dimension, which is kept; its gradient at 0 is 0."""
+def vector_norm(input, p, dim):
+    """Return the p-norm along `dim`, which is kept; its gradient at 0 is 0."""
     if p == math.inf:
         return input.abs().amax(dim, True)
     if p == 2:

@@ -1,4 +1,4 @@
-"""Normalization as modules, with what they learn and what they keep count of."""
+"""Normalization layers with learned scale and shift, and running statistics."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from .layers import parameter
 from .module import Module
 
 
+def _shape(normalized_shape) -> tuple[int, ...]:
+    if isinstance(normalized_shape, int):
+        return (normalized_shape,)
+    return tuple(normalized_shape)
+
+
 class LayerNorm(Module):
-    """`functional.layer_norm`, with a weight and a bias in `normalized_shape`.
+    """Normalize over the last dimensions, of `normalized_shape`; see `functional.layer_norm`.
+
+    weight (ones) and bias (zeros): of `normalized_shape`, or None without `elementwise_affine` or
+    `bias`.
 
     >>> jaxgrad.nn.LayerNorm(2)(jaxgrad.tensor([1.0, 3.0])).detach()
     tensor([-1.0000,  1.0000])
@@ -22,17 +31,12 @@ class LayerNorm(Module):
         bias: bool = True, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
-        shape = normalized_shape
-        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.normalized_shape = _shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.register_parameter("weight", None)
-        self.register_parameter("bias", None)
-        if elementwise_affine:
-            self.weight = parameter(self.normalized_shape, device, dtype, 1)
-            if bias:
-                self.bias = parameter(self.normalized_shape, device, dtype, 0)
+        _add_affine(self, self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def reset_parameters(self):
+        """Set weight to 1 and bias to 0."""
         _reset(self)
 
     def forward(self, input):
@@ -48,7 +52,9 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """`functional.rms_norm`, with a weight in `normalized_shape`.
+    """Divide by the root mean square over the last dimensions; see `functional.rms_norm`.
+
+    weight (ones): of `normalized_shape`, or None without `elementwise_affine`.
 
     >>> jaxgrad.nn.RMSNorm(2)(jaxgrad.tensor([1.0, 7.0])).detach()
     tensor([0.2000, 1.4000])
@@ -59,14 +65,14 @@ class RMSNorm(Module):
         device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
-        shape = normalized_shape
-        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.normalized_shape = _shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.register_parameter("weight", None)
         if elementwise_affine:
             self.weight = parameter(self.normalized_shape, device, dtype, 1)
 
     def reset_parameters(self):
+        """Set weight to 1."""
         _reset(self)
 
     def forward(self, input):
@@ -79,7 +85,10 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """`functional.group_norm`, with a weight and a bias for each channel.
+    """Normalize groups of channels of (N, C, ...); see `functional.group_norm`.
+
+    weight (ones) and bias (zeros): (num_channels,), or None without `affine` or `bias`.
+    Raises ValueError unless `num_groups` divides `num_channels`.
 
     >>> jaxgrad.nn.GroupNorm(2, 4)(jaxgrad.ones(1, 4, 3)).shape
     torch.Size([1, 4, 3])
@@ -96,9 +105,10 @@ class GroupNorm(Module):
             )
         self.num_groups, self.num_channels = num_groups, num_channels
         self.eps, self.affine = eps, affine
-        _add_affine(self, num_channels, affine, bias, device, dtype)
+        _add_affine(self, (num_channels,), affine, bias, device, dtype)
 
     def reset_parameters(self):
+        """Set weight to 1 and bias to 0."""
         _reset(self)
 
     def forward(self, input):
@@ -111,18 +121,18 @@ class GroupNorm(Module):
         )
 
 
-def _add_affine(module, count, affine, bias, device, dtype):
-    """Give a module a weight and a bias for each channel, or none."""
+def _add_affine(module, shape, affine, bias, device, dtype):
+    """Register weight and bias of `shape`, or None for each."""
     module.register_parameter("weight", None)
     module.register_parameter("bias", None)
     if affine:
-        module.weight = parameter((count,), device, dtype, 1)
+        module.weight = parameter(shape, device, dtype, 1)
         if bias:
-            module.bias = parameter((count,), device, dtype, 0)
+            module.bias = parameter(shape, device, dtype, 0)
 
 
 def _reset(module):
-    """Weights to 1 and biases to 0."""
+    """Set weight to 1 and bias to 0."""
     for name, number in (("weight", 1), ("bias", 0)):
         tensor = getattr(module, name, None)
         if tensor is not None:
@@ -130,11 +140,10 @@ def _reset(module):
 
 
 class _RunningNorm(Module):
-    """Normalization of channels that keeps running means and variances."""
+    """Normalization of channels with running statistics."""
 
-    # how many dimensions an input may have
-    ranks = ()
-    usual_tracking = usual_affine = True
+    ranks = ()  # the numbers of dimensions of an input
+    default_tracking = default_affine = True
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
@@ -142,28 +151,29 @@ class _RunningNorm(Module):
         dtype=None, *, bias: bool = True,
     ):  # fmt: skip
         super().__init__()
-        affine = self.usual_affine if affine is None else affine
-        tracks = self.usual_tracking if track_running_stats is None else track_running_stats
+        affine = self.default_affine if affine is None else affine
+        tracks = self.default_tracking if track_running_stats is None else track_running_stats
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, tracks
-        _add_affine(self, num_features, affine, bias, device, dtype)
+        _add_affine(self, (num_features,), affine, bias, device, dtype)
         options = {"device": device, "dtype": dtype or dtypes.get_default_dtype()}
-        kept = {"running_mean": None, "running_var": None, "num_batches_tracked": None}
+        buffers = {"running_mean": None, "running_var": None, "num_batches_tracked": None}
         if tracks:
-            kept["running_mean"] = factories.zeros(num_features, **options)
-            kept["running_var"] = factories.ones(num_features, **options)
-            kept["num_batches_tracked"] = factories.zeros((), dtype=dtypes.int64, device=device)
-        for name, tensor in kept.items():
+            buffers["running_mean"] = factories.zeros(num_features, **options)
+            buffers["running_var"] = factories.ones(num_features, **options)
+            buffers["num_batches_tracked"] = factories.zeros((), dtype=dtypes.int64, device=device)
+        for name, tensor in buffers.items():
             self.register_buffer(name, tensor)
 
     def reset_running_stats(self):
-        """Forget all batches."""
+        """Set the running mean to 0, the running variance to 1 and the count of batches to 0."""
         if self.track_running_stats:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
             init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self):
+        """Reset weight, bias and running statistics."""
         self.reset_running_stats()
         _reset(self)
 
@@ -173,7 +183,9 @@ class _RunningNorm(Module):
             raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
 
     def _momentum(self):
-        """What running means are led by: with None, they are those of all batches."""
+        """Return the momentum of this batch; without one, running statistics average over all
+        batches.
+        """
         if not self.training or self.num_batches_tracked is None:
             return self.momentum or 0.0
         with no_grad():
@@ -191,33 +203,34 @@ class _RunningNorm(Module):
 
 class _BatchNorm(_RunningNorm):
     def _stop_tracking(self):
-        """Keep no running statistics from now on: see `func.replace_all_batch_norm_modules_`."""
+        """Drop the running statistics; see `func.replace_all_batch_norm_modules_`."""
         self.running_mean = self.running_var = self.num_batches_tracked = None
         self.track_running_stats = False
 
     def forward(self, input):
         self._check(input)
         momentum = self._momentum()
-        from_batch = self.training or self.running_mean is None
-        keeps = not self.training or self.track_running_stats
+        uses_batch = self.training or self.running_mean is None
+        uses_running = not self.training or self.track_running_stats
         return normalization.batch_norm(
             input,
-            self.running_mean if keeps else None,
-            self.running_var if keeps else None,
+            self.running_mean if uses_running else None,
+            self.running_var if uses_running else None,
             self.weight,
             self.bias,
-            from_batch,
+            uses_batch,
             momentum,
             self.eps,
         )
 
 
 class BatchNorm1d(_BatchNorm):
-    """`functional.batch_norm` of (N, C) or (N, C, L), with a weight and a bias for each channel.
+    """Batch normalization of (N, C) or (N, C, L); see `functional.batch_norm`.
 
-    In training it goes by the mean and variance of the batch and leads its running ones towards
-    them by `momentum`, or with None makes them the mean of all batches; in `eval()` it goes by the
-    running ones.
+    weight (ones) and bias (zeros): (num_features,), or None without `affine`. In training the batch
+    statistics apply, and the buffers running_mean and running_var follow them by `momentum`, or
+    with None average over all batches; after `eval()` the running statistics apply. Raises
+    ValueError for an input of another rank.
 
     >>> norm = jaxgrad.nn.BatchNorm1d(1)
     >>> norm(jaxgrad.tensor([[1.0], [3.0]])).detach(), norm.running_mean
@@ -229,24 +242,32 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """`BatchNorm1d` for (N, C, H, W)."""
+    """Batch normalization of (N, C, H, W); arguments and buffers are those of `BatchNorm1d`.
+
+    >>> jaxgrad.nn.BatchNorm2d(3)(jaxgrad.ones(2, 3, 2, 2)).shape
+    torch.Size([2, 3, 2, 2])
+    """
 
     ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """`BatchNorm1d` for (N, C, D, H, W)."""
+    """Batch normalization of (N, C, D, H, W); arguments and buffers are those of `BatchNorm1d`.
+
+    >>> jaxgrad.nn.BatchNorm3d(3)(jaxgrad.ones(2, 3, 1, 2, 2)).shape
+    torch.Size([2, 3, 1, 2, 2])
+    """
 
     ranks = (5,)
 
 
 class _InstanceNorm(_RunningNorm):
-    usual_tracking = usual_affine = False
+    default_tracking = default_affine = False
 
     def forward(self, input):
         self._check(input)
         batch = input if input.ndim == self.ranks[1] else input.unsqueeze(0)
-        made = normalization.instance_norm(
+        result = normalization.instance_norm(
             batch,
             self.running_mean,
             self.running_var,
@@ -256,17 +277,24 @@ class _InstanceNorm(_RunningNorm):
             self.momentum or 0.0,
             self.eps,
         )
-        return made if batch is input else made.squeeze(0)
+        return result if batch is input else result.squeeze(0)
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """`functional.instance_norm` of (N, C, L) or (C, L)."""
+    """Instance normalization of (N, C, L) or (C, L); see `functional.instance_norm`.
+
+    Arguments and buffers are those of `BatchNorm1d`; by default without weight, bias and running
+    statistics.
+
+    >>> jaxgrad.nn.InstanceNorm1d(1)(jaxgrad.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
 
     ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """`functional.instance_norm` of (N, C, H, W) or (C, H, W).
+    """Instance normalization of (N, C, H, W) or (C, H, W); arguments are those of `InstanceNorm1d`.
 
     >>> jaxgrad.nn.InstanceNorm2d(3)(jaxgrad.ones(1, 3, 2, 2)).shape
     torch.Size([1, 3, 2, 2])
@@ -276,6 +304,11 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """`functional.instance_norm` of (N, C, D, H, W) or (C, D, H, W)."""
+    """Instance normalization of (N, C, D, H, W) or (C, D, H, W); arguments are those of
+    `InstanceNorm1d`.
+
+    >>> jaxgrad.nn.InstanceNorm3d(3)(jaxgrad.ones(1, 3, 1, 2, 2)).shape
+    torch.Size([1, 3, 1, 2, 2])
+    """
 
     ranks = (4, 5)

@@ -1,4 +1,4 @@
-"""Tensors made larger at their edges."""
+"""Padding of the last dimensions of a tensor."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from .. import ops
 from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
 
-# numpy's words for PyTorch's
+# NumPy's names of PyTorch's modes.
 _NUMPY = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 _MODES = ("constant", *_NUMPY)
 
 
 def pad(input, pad, mode: str = "constant", value: float | None = None):
-    """`input` with more at the edges of its last dimensions.
+    """Return `input` with its last dimensions extended, or for negative sizes cropped.
 
-    pad: how much before and after the last dimension, before and after the one before it, and so
-    on; less than 0 takes away. mode: "constant", of `value`, else 0; "reflect", without the edge
-    itself; "replicate", the edge itself; "circular", what is at the other end.
+    input: any shape and dtype. pad: the sizes before and after the last dimension, then before and
+    after the one before it, and so on. mode: "constant" fills with `value`, 0 by default; "reflect"
+    mirrors without the edge; "replicate" repeats the edge; "circular" wraps around.
+    Raises RuntimeError for sizes that do not fit, NotImplementedError for another mode.
 
     >>> F.pad(jaxgrad.tensor([[1.0, 2.0, 3.0]]), (1, 2), value=9.0)
     tensor([[9., 1., 2., 3., 9., 9.]])
@@ -34,17 +35,17 @@ def pad(input, pad, mode: str = "constant", value: float | None = None):
             f"padding length {len(pad)} and input of dimension {input.ndim}"
         )
     if mode not in _MODES:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}: it is one of {_MODES}")
+        raise NotImplementedError(f"Unrecognised padding mode {mode}: choose one of {_MODES}")
     if mode == "replicate" or (mode == "reflect" and len(pad) < 6):
         (input,) = widened(input)
     for number in range(len(pad) // 2):
         before, after = pad[2 * number : 2 * number + 2]
         if before or after:
-            input = _along(input, -1 - number, before, after, mode, value)
+            input = _pad_axis(input, -1 - number, before, after, mode, value)
     return input
 
 
-def _along(input, dim, before, after, mode, value):
+def _pad_axis(input, dim, before, after, mode, value):
     length = input.shape[dim]
     if length + before + after < 0:
         raise RuntimeError(
@@ -53,24 +54,25 @@ def _along(input, dim, before, after, mode, value):
         )
     if mode != "constant":
         _check_reach(length, max(before, after), mode)
-        places = _places(np.arange(length), before, after, mode)
-        return input.index_select(dim, tensor(places))
+        indices = _source_indices(np.arange(length), before, after, mode)
+        return input.index_select(dim, tensor(indices))
     kept = input.narrow(dim, max(-before, 0), length + min(before, 0) + min(after, 0))
-    parts = [_filled(input, dim, before, value), kept, _filled(input, dim, after, value)]
+    start, end = (_constant_block(input, dim, size, value) for size in (before, after))
+    parts = start, kept, end
     return ops.cat([part for part in parts if part.shape[dim]] or [kept], dim)
 
 
-def _places(places, before, after, mode):
-    """What is where: less than 0 takes away, for "circular" before the rest goes round."""
+def _source_indices(indices, before, after, mode):
+    """Return the source index of each element; "circular" crops before it wraps around."""
     if mode == "circular":
-        places = places[max(-before, 0) : len(places) + min(after, 0)]
+        indices = indices[max(-before, 0) : len(indices) + min(after, 0)]
         before, after = max(before, 0), max(after, 0)
-    places = np.pad(places, (max(before, 0), max(after, 0)), _NUMPY[mode])
-    return places[max(-before, 0) : len(places) + min(after, 0)]
+    indices = np.pad(indices, (max(before, 0), max(after, 0)), _NUMPY[mode])
+    return indices[max(-before, 0) : len(indices) + min(after, 0)]
 
 
-def _filled(input, dim, count, value):
-    """What is added at one end."""
+def _constant_block(input, dim, count, value):
+    """Return the block of constants at one end."""
     shape = list(input.shape)
     shape[dim] = max(count, 0)
     return input.new_full(shape, 0 if value is None else value)

@@ -1,7 +1,7 @@
-"""Parameters and buffers: tensors that a module takes for its own.
+"""Parameters and buffers: tensors that belong to a module.
 
-They are plain tensors, which operators take fastest, with a mark in what few tensors have, by which
-`isinstance(tensor, Parameter)` knows them.
+They are plain tensors, because operators dispatch on those fastest. A mark in their leaf state
+makes `isinstance(tensor, Parameter)` true.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from ..tape.tensor import Tensor, leaf_state
 NOT_DIFFERENTIABLE = "Only Tensors of floating point and complex dtype can require gradients"
 
 
-class _Marked(type(Tensor)):
-    """The class of tensors that have its mark."""
+class _ParameterMeta(type(Tensor)):
+    """The metaclass whose `isinstance` checks the mark."""
 
     def __instancecheck__(cls, instance):
         if type(instance) is not Tensor:
@@ -23,36 +23,36 @@ class _Marked(type(Tensor)):
 
 
 def kind_of(tensor: Tensor) -> type | None:
-    """The class that a tensor is taken for: `Parameter`, `Buffer`, one of theirs, or None."""
+    """Return the class that a tensor is marked with: `Parameter`, `Buffer`, a subclass, or None."""
     return getattr(tensor._leaf, "kind", None)
 
 
-def marked(tensor: Tensor, kind: type, requires_grad: bool) -> Tensor:
-    """The tensor itself, which nobody else holds, as a parameter or buffer."""
+def mark(tensor: Tensor, kind: type, requires_grad: bool) -> Tensor:
+    """Mark a tensor that has no other references as a parameter or buffer, and return it."""
     if requires_grad and not tensor._aval.differentiable:
-        raise RuntimeError(f"{NOT_DIFFERENTIABLE}: this one is of {tensor.dtype}")
+        raise RuntimeError(f"{NOT_DIFFERENTIABLE}: got {tensor.dtype}")
     leaf_state(tensor).kind = kind
     return tensor.requires_grad_(requires_grad)
 
 
-def sharing(data: Tensor | None, kind: type, requires_grad: bool) -> Tensor:
-    """A tensor without history in the memory of `data`, as a parameter or buffer."""
+def from_data(data: Tensor | None, kind: type, requires_grad: bool) -> Tensor:
+    """Return a marked leaf that shares the storage of `data`."""
     if data is None:
-        return marked(factories.empty(0), kind, requires_grad)
+        return mark(factories.empty(0), kind, requires_grad)
     if not isinstance(data, Tensor):
         name = type(data).__name__
         raise TypeError(f"{kind.__name__} data has to be a tensor, but got {name}")
     if not data._aval.differentiable and requires_grad:
-        raise RuntimeError(f"{NOT_DIFFERENTIABLE}: this one is of {data.dtype}")
-    return marked(data.detach(), kind, requires_grad)
+        raise RuntimeError(f"{NOT_DIFFERENTIABLE}: got {data.dtype}")
+    return mark(data.detach(), kind, requires_grad)
 
 
-class Parameter(Tensor, metaclass=_Marked):
-    """A tensor that a module it is assigned to lists among its `parameters()`.
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor that becomes a parameter of the module to whose attribute it is assigned.
 
-    data: a tensor whose memory it shares, an empty one by default. Raises RuntimeError for integers
-    that are to require grad. Operators treat it as any other tensor: its class is `Tensor`, and
-    `isinstance(tensor, Parameter)` tells it apart.
+    data: the tensor whose storage it shares, an empty one by default; any shape, a floating-point
+    or complex dtype. Its type is `Tensor`; `isinstance(tensor, Parameter)` tells it apart. Raises
+    RuntimeError for another dtype with `requires_grad`, TypeError if `data` is no tensor.
 
     >>> weight = jaxgrad.nn.Parameter(jaxgrad.ones(2))
     >>> weight
@@ -64,16 +64,18 @@ class Parameter(Tensor, metaclass=_Marked):
 
     __slots__ = ()
 
-    # what `repr` of such a tensor begins with, and whether a deep copy has its `.grad`
+    # The start of `repr`, and whether a deep copy copies `.grad`.
     heading, copies_gradient = "Parameter containing:\n", False
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
-        return sharing(data, cls, requires_grad)
+        return from_data(data, cls, requires_grad)
 
 
-class Buffer(Tensor, metaclass=_Marked):
-    """A tensor that a module it is assigned to lists among its `buffers()`, and, if `persistent`,
-    in its `state_dict()`. It is a plain tensor, as a parameter is.
+class Buffer(Tensor, metaclass=_ParameterMeta):
+    """A tensor that becomes a buffer of the module to whose attribute it is assigned.
+
+    data: the tensor whose storage it shares, of any shape and dtype. persistent: part of
+    `state_dict()`. Raises TypeError if `data` is no tensor.
 
     >>> module = jaxgrad.nn.Module()
     >>> module.count = jaxgrad.nn.Buffer(jaxgrad.zeros(1))
@@ -87,10 +89,10 @@ class Buffer(Tensor, metaclass=_Marked):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True):
         requires_grad = data is not None and data.requires_grad
-        return sharing(data, Buffer if persistent else TransientBuffer, requires_grad)
+        return from_data(data, Buffer if persistent else TransientBuffer, requires_grad)
 
 
 class TransientBuffer(Buffer):
-    """A buffer that is no part of a module's state."""
+    """A buffer that is not part of `state_dict()`."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""The state of a module as a dict of tensors, and back."""
+"""State dicts of modules: saving and loading."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..autograd.grad_mode import no_grad
+from ..core.tracebacks import api_boundary
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor
 from .module_members import Members
@@ -21,11 +22,11 @@ KINDS = (
     "_load_state_dict_post_hooks",
 )
 
-EXTRA = "_extra_state"
+EXTRA_STATE_KEY = "_extra_state"
 
 
 class _IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` did not find, and what it had no place for."""
+    """The keys that `load_state_dict` did not find, and those that it did not use."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -37,10 +38,10 @@ class _IncompatibleKeys(NamedTuple):
         return f"_IncompatibleKeys(missing_keys={missing!r}, unexpected_keys={unexpected!r})"
 
 
-class Stated(Members):
-    """A module's parameters and persistent buffers, by their paths."""
+class ModuleState(Members):
+    """The state dict of a module: parameters and persistent buffers by dotted path."""
 
-    # of what a class saves: goes into the metadata of a state dict
+    # The format version of a class, kept in the metadata of a state dict.
     _version = 1
 
     def __init__(self):
@@ -48,12 +49,14 @@ class Stated(Members):
         for kind in KINDS:
             self.__dict__[kind] = Hooks()
 
-    # ---- out
+    # ---- saving
 
     def state_dict(self, *, destination=None, prefix: str = "", keep_vars: bool = False):
-        """The parameters and persistent buffers of this module and all below it, by their paths.
+        """Return the parameters and persistent buffers of this module and its descendants by dotted
+        path.
 
-        They share the memory of the module's, and are outside of the graph unless `keep_vars`.
+        The tensors share the storage of the module's and are detached, unless `keep_vars`.
+        destination: the dict to fill. prefix: precedes each path.
 
         >>> layer = jaxgrad.nn.Linear(1, 2)
         >>> {name: tuple(tensor.shape) for name, tensor in layer.state_dict().items()}
@@ -74,46 +77,63 @@ class Stated(Members):
                     destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
         for hook in self._state_dict_hooks.values():
-            found = hook(self, destination, prefix, local)
-            destination = destination if found is None else found
+            result = hook(self, destination, prefix, local)
+            destination = destination if result is None else result
         return destination
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
-        for name, tensor in self._saved():
+        for name, tensor in self._persistent_tensors():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
-        if type(self).get_extra_state is not Stated.get_extra_state:
-            destination[prefix + EXTRA] = self.get_extra_state()
+        if type(self).get_extra_state is not ModuleState.get_extra_state:
+            destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
 
-    def _saved(self):
-        """The module's own tensors that are part of its state, by their names."""
+    def _persistent_tensors(self):
+        """Return the parameters and persistent buffers of this module alone, with their names."""
         transient = self._non_persistent_buffers_set
         buffers = ((name, b) for name, b in self._buffers.items() if name not in transient)
         both = itertools.chain(self._parameters.items(), buffers)
         return [(name, tensor) for name, tensor in both if tensor is not None]
 
     def get_extra_state(self):
-        """What else a subclass has in its state dict, for its `set_extra_state`."""
+        """Return further state for the state dict; a subclass overrides it with `set_extra_state`.
+
+        Raises RuntimeError unless the class overrides it.
+
+        >>> class Counted(jaxgrad.nn.Module):
+        ...     count = 0
+        ...     def get_extra_state(self):
+        ...         return {"count": self.count}
+        ...     def set_extra_state(self, state):
+        ...         self.count = state["count"]
+        >>> dict(Counted().state_dict())
+        {'_extra_state': {'count': 0}}
+        """
         raise RuntimeError(
             f"{type(self).__name__}.get_extra_state: the class has none. To save more than tensors "
             "with state_dict(), give it this method and set_extra_state"
         )
 
     def set_extra_state(self, state):
-        """Take what `get_extra_state` gave."""
+        """Load what `get_extra_state` returned; see there for an example.
+
+        Raises RuntimeError unless the class overrides it.
+        """
         raise RuntimeError(
             f"{type(self).__name__}.set_extra_state: the class has none, but there is extra state "
             "in what is loaded"
         )
 
-    # ---- in
+    # ---- loading
 
+    @api_boundary
     def load_state_dict(
         self, state_dict: Mapping, strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
-        """Copy what a state dict holds into the parameters and buffers of its paths.
+        """Copy the tensors of a state dict into the parameters and buffers of the same paths.
 
-        strict: there must be neither more nor less. assign: let the module have the tensors
-        themselves, as new parameters. Raises RuntimeError that names all that does not fit.
+        strict: the paths must be the same. assign: use the tensors themselves, as new parameters.
+        Returns the missing and the unexpected keys. Raises RuntimeError that lists all mismatches
+        of keys and shapes, TypeError unless `state_dict` is a mapping.
 
         >>> layer = jaxgrad.nn.Linear(1, 1)
         >>> layer.load_state_dict({"weight": jaxgrad.ones(1, 1), "bias": jaxgrad.zeros(1)})
@@ -127,78 +147,112 @@ class Stated(Members):
         state = OrderedDict(state_dict)
         if metadata is not None:
             state._metadata = metadata
-        found, mistakes = _IncompatibleKeys([], []), []
-        _load(self, state, "", assign, found, mistakes)
+        keys, errors = _IncompatibleKeys([], []), []
+        _load(self, state, "", assign, keys, errors)
         if strict:
-            mistakes[:0] = _sentences(found)
-        if mistakes:
-            listed = "\n\t".join(mistakes)
+            errors[:0] = _key_errors(keys)
+        if errors:
+            listed = "\n\t".join(errors)
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}"
             )
-        return found
+        return keys
 
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
     ):
-        """Take from a state dict what is this module's own."""
+        """Load the entries of this module alone from a state dict."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(
                 state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                 error_msgs,
             )  # fmt: skip
         assign = local_metadata.get("assign_to_params_buffers", False)
-        for name, tensor in self._saved():
+        for name, tensor in self._persistent_tensors():
             key = prefix + name
             if key not in state_dict:
                 missing_keys.extend([key] if strict else [])
                 continue
-            mistake = _mistake(key, tensor, state_dict[key])
-            if mistake is None:
-                mistake = _taken(self, name, tensor, state_dict[key], assign, key)
-            error_msgs.extend([] if mistake is None else [mistake])
+            error = _mismatch(key, tensor, state_dict[key])
+            if error is None:
+                error = _load_tensor(self, name, tensor, state_dict[key], assign, key)
+            error_msgs.extend([] if error is None else [error])
         self._load_extra(state_dict, prefix, strict, missing_keys, unexpected_keys)
         if strict:
             unexpected_keys.extend(key for key in state_dict if self._is_unexpected(key, prefix))
 
     def _load_extra(self, state_dict, prefix, strict, missing_keys, unexpected_keys):
-        key = prefix + EXTRA
-        wanted = type(self).set_extra_state is not Stated.set_extra_state
-        if wanted and key in state_dict:
+        key = prefix + EXTRA_STATE_KEY
+        loads_extra = type(self).set_extra_state is not ModuleState.set_extra_state
+        if loads_extra and key in state_dict:
             self.set_extra_state(state_dict[key])
-        elif strict and wanted:
+        elif strict and loads_extra:
             missing_keys.append(key)
         elif strict and key in state_dict:
             unexpected_keys.append(key)
 
     def _is_unexpected(self, key, prefix):
-        if not key.startswith(prefix) or key == prefix + EXTRA:
+        if not key.startswith(prefix) or key == prefix + EXTRA_STATE_KEY:
             return False
         name, dot, _ = key[len(prefix) :].partition(".")
-        return name not in (self._modules if dot else dict(self._saved()))
+        return name not in (self._modules if dot else dict(self._persistent_tensors()))
 
     # ---- hooks
 
     def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
-        """Have `hook(module, prefix, keep_vars)` called before `state_dict` reads the module."""
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` reads the module.
+
+        Returns a handle with `remove()`.
+
+        >>> layer = jaxgrad.nn.Identity()
+        >>> handle = layer.register_state_dict_pre_hook(lambda module, *_: print(module))
+        >>> state = layer.state_dict()
+        Identity()
+        """
         return register(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook) -> RemovableHandle:
-        """Have `hook(module, state_dict, prefix, local_metadata)` change what `state_dict`
-        gives, in place."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`, to edit it in
+        place.
+
+        Returns a handle with `remove()`. A hook that returns a value raises RuntimeError.
+
+        >>> layer = jaxgrad.nn.Identity()
+        >>> handle = layer.register_state_dict_post_hook(lambda m, state, *_: state.update(a=1))
+        >>> dict(layer.state_dict())
+        {'a': 1}
+        """
         return register(self._state_dict_hooks, functools.partial(_in_place, hook))
 
     def _register_state_dict_hook(self, hook) -> RemovableHandle:
-        """The same, with a hook that may return another dict."""
+        """Register a `state_dict` hook that may return another dict."""
         return register(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
-        """Have `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
-        unexpected_keys, error_msgs)` called before the module takes its own from a state dict."""
+        """Call `hook` before the module loads its own entries of a state dict.
+
+        Its arguments are module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys and error_msgs; it may edit the dict and the lists. Returns a handle with
+        `remove()`.
+
+        >>> layer = jaxgrad.nn.Identity()
+        >>> handle = layer.register_load_state_dict_pre_hook(lambda m, state, *_: state.clear())
+        >>> layer.load_state_dict({"unused": jaxgrad.ones(1)})
+        <All keys matched successfully>
+        """
         return register(self._load_state_dict_pre_hooks, _WithModule(self, hook))
 
     def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
-        """Have `hook(module, incompatible_keys)` called when the module has been loaded."""
+        """Call `hook(module, incompatible_keys)` after the module has been loaded.
+
+        The hook may edit the lists of keys. Returns a handle with `remove()`. A hook that returns a
+        value raises AssertionError.
+
+        >>> layer = jaxgrad.nn.Identity()
+        >>> handle = layer.register_load_state_dict_post_hook(lambda module, keys: print(keys))
+        >>> result = layer.load_state_dict({})
+        <All keys matched successfully>
+        """
         return register(self._load_state_dict_post_hooks, hook)
 
 
@@ -208,7 +262,7 @@ def _in_place(hook, *arguments):
 
 
 class _WithModule:
-    """A hook that gets the module first."""
+    """A hook that receives the module as its first argument."""
 
     def __init__(self, module, hook):
         self.module, self.hook = module, hook
@@ -217,40 +271,40 @@ class _WithModule:
         return self.hook(self.module, *arguments)
 
 
-def _load(module, state, prefix, assign, found, mistakes):
-    """Load a module and all below it."""
+def _load(module, state, prefix, assign, keys, errors):
+    """Load a module and its descendants."""
     metadata = getattr(state, "_metadata", None) or {}
     local = dict(metadata.get(prefix[:-1], {}))
     if assign:
         local["assign_to_params_buffers"] = True
-    # a hook or a subclass may take out what it has used
+    # A hook or a subclass may remove the entries that it has loaded.
     state = OrderedDict((key, value) for key, value in state.items() if key.startswith(prefix))
     state._metadata = metadata
     module._load_from_state_dict(
-        state, prefix, local, True, found.missing_keys, found.unexpected_keys, mistakes
+        state, prefix, local, True, keys.missing_keys, keys.unexpected_keys, errors
     )
     for name, child in module._modules.items():
         if child is not None:
-            _load(child, state, f"{prefix}{name}.", assign, found, mistakes)
+            _load(child, state, f"{prefix}{name}.", assign, keys, errors)
     for hook in module._load_state_dict_post_hooks.values():
-        if hook(module, found) is not None:
+        if hook(module, keys) is not None:
             raise AssertionError(
                 "Hooks registered with `register_load_state_dict_post_hook` are not expected to "
                 "return new values: change incompatible_keys in place"
             )
 
 
-def _sentences(found: _IncompatibleKeys):
-    for words, keys in (
-        ("Missing key(s)", found.missing_keys),
-        ("Unexpected key(s)", found.unexpected_keys),
+def _key_errors(keys: _IncompatibleKeys):
+    for words, names in (
+        ("Missing key(s)", keys.missing_keys),
+        ("Unexpected key(s)", keys.unexpected_keys),
     ):
-        if keys:
-            yield "{} in state_dict: {}. ".format(words, ", ".join(f'"{key}"' for key in keys))
+        if names:
+            yield "{} in state_dict: {}. ".format(words, ", ".join(f'"{name}"' for name in names))
 
 
-def _mistake(key, tensor, given) -> str | None:
-    """Why a tensor cannot take a value, if so."""
+def _mismatch(key, tensor, given) -> str | None:
+    """Return why a tensor cannot take a value, or None."""
     if not isinstance(given, Tensor):
         return (
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
@@ -264,8 +318,8 @@ def _mistake(key, tensor, given) -> str | None:
     return None
 
 
-def _taken(module, name, tensor, given, assign, key) -> str | None:
-    """Have a module take a value; gives what went wrong, if anything did."""
+def _load_tensor(module, name, tensor, given, assign, key) -> str | None:
+    """Load one tensor of a module; return the error message if that fails, or None."""
     try:
         with no_grad():
             if not assign:

@@ -1,4 +1,4 @@
-"""What training loops do with gradients and parameters, as torch.nn.utils has it."""
+"""Gradient clipping and flattening of parameters, as torch.nn.utils."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..tape.tensor import Tensor, is_concrete
 from .lowering import operator
 
 
-def _norm_of(array, p):
-    """The p-norm of an array, of halves in float32."""
+def _norm(array, p):
+    """Return the p-norm of an array; float16 and bfloat16 are computed in float32."""
     size = jnp.abs(array)
     if size.dtype in (jnp.float16, jnp.bfloat16):
         size = size.astype(jnp.float32)
@@ -33,12 +33,12 @@ def _norm_of(array, p):
 
 @operator
 def _total_norm(arrays, p):
-    norms = jnp.stack([_norm_of(array, p) for array in arrays])
+    norms = jnp.stack([_norm(array, p) for array in arrays])
     kind = functools.reduce(jnp.promote_types, [jnp.finfo(array.dtype).dtype for array in arrays])
-    return _norm_of(norms, p).astype(kind)
+    return _norm(norms, p).astype(kind)
 
 
-def _listed(parameters) -> list[Tensor]:
+def _as_list(parameters) -> list[Tensor]:
     return [parameters] if isinstance(parameters, Tensor) else list(parameters)
 
 
@@ -54,29 +54,29 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of tensors as if they were one vector, without dimensions; 0 of none.
+    """Return the p-norm of tensors taken as one vector, a tensor without dimensions; 0 for none.
 
-    norm_type: 2, `inf` or any other. foreach: without effect, all are taken at once. Raises
-    RuntimeError where the norm is infinite or NaN and `error_if_nonfinite`, which needs its number:
-    inside of `jaxgrad.jit` there is none.
+    tensors: one tensor or an iterable, floating-point or complex dtypes. norm_type: p, a number or
+    `inf`. foreach: accepted, without effect. error_if_nonfinite: raise RuntimeError if the norm is
+    infinite or NaN; it needs the value of the norm, so it also raises under `jaxgrad.jit`.
 
     >>> jaxgrad.nn.utils.get_total_norm([jaxgrad.tensor([3.0]), jaxgrad.tensor([4.0])])
     tensor(5.)
     """
-    tensors, norm_type = _listed(tensors), float(norm_type)
+    tensors, norm_type = _as_list(tensors), float(norm_type)
     if not tensors:
         return zeros(())
     total = _total_norm(tensors, norm_type)
     if error_if_nonfinite:
-        _refuse_nonfinite(total, norm_type)
+        _check_finite(total, norm_type)
     return total
 
 
-def _refuse_nonfinite(total, norm_type):
+def _check_finite(total, norm_type):
     if not is_concrete(total):
         raise RuntimeError(
-            "error_if_nonfinite=True reads the total norm, which has no number yet while it is "
-            "being traced: leave it out and look at the norm that is returned outside"
+            "error_if_nonfinite=True reads the total norm, which has no value while it is being "
+            "traced: leave it out and check the returned norm outside"
         )
     if not math.isfinite(total.item()):
         raise RuntimeError(
@@ -93,7 +93,10 @@ def clip_grads_with_norm_(
     total_norm: Tensor,
     foreach: bool | None = None,
 ) -> None:
-    """Scale the `.grad` of parameters in place by `max_norm / total_norm`, if that is less than 1.
+    """Multiply the `.grad` of parameters in place by `min(1, max_norm / (total_norm + 1e-6))`.
+
+    parameters: one tensor or an iterable. total_norm: without dimensions, as from `get_total_norm`.
+    foreach: accepted, without effect.
 
     >>> x = jaxgrad.ones(1, requires_grad=True)
     >>> (x * 8).sum().backward()
@@ -102,7 +105,7 @@ def clip_grads_with_norm_(
     tensor([4.0000])
     """
     scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
-    for gradient in _gradients(_listed(parameters)):
+    for gradient in _gradients(_as_list(parameters)):
         gradient.mul_(scale.to(gradient.device))
 
 
@@ -113,10 +116,11 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale the `.grad` of parameters in place, so that their norm as one vector is `max_norm` at
-    most; gives what it was before.
+    """Scale the `.grad` of parameters in place to a total norm of at most `max_norm`.
 
-    norm_type, error_if_nonfinite, foreach: as for `get_total_norm`.
+    Returns the norm before, without dimensions. The other arguments and errors are those of
+    `get_total_norm`, the formula that of `clip_grads_with_norm_`.
+    Source: Pascanu et al., "On the Difficulty of Training Recurrent Neural Networks", 2013.
 
     >>> x = jaxgrad.ones(1, requires_grad=True)
     >>> (x * 8).sum().backward()
@@ -124,7 +128,7 @@ def clip_grad_norm_(
     (tensor(8.), tensor([2.0000]))
     """
     is_generator = inspect.isgenerator(parameters)
-    parameters = _listed(parameters)
+    parameters = _as_list(parameters)
     if is_generator and not parameters:
         warnings.warn(
             "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
@@ -138,8 +142,9 @@ def clip_grad_norm_(
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
 ) -> None:
-    """Cut each element of the `.grad` of parameters in place to be between `-clip_value` and
-    `clip_value`.
+    """Clamp each element of the `.grad` of parameters in place to [-clip_value, clip_value].
+
+    parameters: one tensor or an iterable. foreach: accepted, without effect.
 
     >>> x = jaxgrad.ones(1, requires_grad=True)
     >>> (x * 8).sum().backward()
@@ -147,12 +152,12 @@ def clip_grad_value_(
     >>> x.grad
     tensor([2.])
     """
-    for gradient in _gradients(_listed(parameters)):
+    for gradient in _gradients(_as_list(parameters)):
         gradient.clamp_(min=-clip_value, max=clip_value)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements of parameters as one vector, with its gradient.
+    """Return the elements of all parameters as one differentiable vector, in row-major order.
 
     >>> jaxgrad.nn.utils.parameters_to_vector([jaxgrad.ones(2, 1), jaxgrad.zeros(1)])
     tensor([1., 1., 0.])
@@ -162,7 +167,9 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 @no_grad()
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Copy the elements of a vector into parameters, one after the other.
+    """Copy consecutive elements of a vector into parameters, the inverse of `parameters_to_vector`.
+
+    Raises TypeError unless `vec` is a tensor.
 
     >>> x = jaxgrad.zeros(2, 1)
     >>> jaxgrad.nn.utils.vector_to_parameters(jaxgrad.tensor([1.0, 2.0]), [x])

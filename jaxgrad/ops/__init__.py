@@ -24,9 +24,11 @@ import jax
 from .. import rules
 from ..core import primitive, shape_check
 from ..core.primitive import Overloads, Primitive
+from ..core.tracebacks import api_boundary
 from ..table import Table, TableError
 from ..table import load as load_table
 from .dispatch import operator
+from .documentation import document
 from .inplace import NAMES as INPLACE
 from .inplace import inplace_operator
 
@@ -95,9 +97,10 @@ class Library:
         return found
 
     def primitives(self, name: str) -> list[Primitive]:
-        """The overloads of an operator, in the order in which a call tries them: those with more
-        tensors first, since a tensor may stand for a number too. Raises TableError where an entry
-        is wrong.
+        """The overloads of an operator in the order in which a call tries them.
+
+        Overloads with more tensors come first, since a tensor may also be passed for a number.
+        Raises TableError if an entry has a mistake.
         """
         rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
         return [Primitive(rule, self.value_function(rule), self) for rule in rules]
@@ -149,18 +152,24 @@ class Namespace(types.ModuleType):
         if name.startswith("__") or not library.has(name):
             raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
         canonical = library.canonical(name)
-        functional = library.functional(canonical)
-        if canonical != name:
-            made = getattr(self, canonical)
-        elif functional is None:
-            made = operator(name, library.find)
-        else:
-            made = inplace_operator(name, functional, library.find)
+        made = self._make(name) if canonical == name else getattr(self, canonical)
         setattr(self, name, made)
         return made
 
+    def _make(self, name):
+        library = self._library
+        functional = library.functional(name)
+        if functional is None:
+            made = operator(name, library.find)
+        else:
+            made = inplace_operator(name, functional, library.find)
+        made.__module__ = self.__name__
+        return document(made, library, name)
+
     def __dir__(self):
-        return sorted({*super().__dir__(), *self._library.names})
+        library = self._library
+        inplace = (f"{name.removeprefix('_')}_" for name in library.names)
+        return sorted({*library.names, *filter(library.has, inplace)})
 
 
 def public_functions(source) -> dict[str, Callable]:
@@ -187,6 +196,7 @@ def _shipped() -> Library:
     return Library(load_table(path, functions=frozenset(functions)), functions, pointwise=names)
 
 
+@api_boundary
 def load(path, namespace: str = "my", functions=None) -> Namespace:
     """Load a table of your own: its operators become `jaxgrad.ops.<namespace>.<name>`.
 
@@ -238,4 +248,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *library.names})
+    loaded = [name for name, value in globals().items() if isinstance(value, Namespace)]
+    return sorted({*dir(_operators), *loaded, "load"} - {"_operators"})

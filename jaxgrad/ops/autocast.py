@@ -16,7 +16,7 @@ from ..core import dtypes
 from ..core.device import device_of
 from ..tape import mode
 from ..tape.interception import intercept, release
-from ..tape.tensor import Tensor, current
+from ..tape.tensor import Tensor
 from .dispatch import Operator
 
 # Operators that compute in the dtype of autocast, those that compute in float32, and those that
@@ -42,7 +42,7 @@ class Cache:
     def get(self, tensor, dtype):
         if mode.scope.get() is not self.scope:
             return tensor.to(dtype)
-        key = current(tensor)._raw, mode.current_mode.get(), dtype
+        key = tensor._array, mode.current_mode.get(), dtype
         known = self.entries.get(id(tensor))
         if known is None or any(a is not b for a, b in zip(known[1], key, strict=True)):
             known = self.entries[id(tensor)] = tensor, key, tensor.to(dtype)
@@ -100,7 +100,7 @@ def _cast(casting, target, value):
 
 
 def type_of(tensor: Tensor) -> str:
-    return device_of(current(tensor)._raw).type
+    return device_of(tensor._array).type
 
 
 def is_eligible(tensor: Tensor, types) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 from ..core import executor
 from ..core.overloads import resolve
 from ..core.primitive import ARRAY, Overloads, flatten
+from ..core.tracebacks import hide_frames
 from ..storage import inplace_check
 from ..storage.alias import watch
 from ..tape import dual, interception
@@ -40,33 +41,37 @@ def operator(name: str, find):
     plan_of, general_call = made.plans.get, made.general_call
 
     def call(*args, **kwargs):
-        # one or two tensors, most calls by far: without a loop
-        count = len(args)
-        if kwargs or count > 2 or interception.is_general:
-            return general_call(args, kwargs)
-        first = args[0] if count else None
-        if count == 2:
-            second = args[1]
-            if type(second) is not Tensor or type(first) is not Tensor:
+        try:
+            # one or two tensors, most calls by far: without a loop
+            count = len(args)
+            if kwargs or count > 2 or interception.is_general:
                 return general_call(args, kwargs)
-            alias = first._alias
-            if alias is not None and alias.seen != alias.storage.epoch:
-                alias.refresh(first)
-            alias = second._alias
-            if alias is not None and alias.seen != alias.storage.epoch:
-                alias.refresh(second)
-            plan = plan_of((first._aval, second._aval))
-            if plan is not None:
-                mask = (first._tracked, second._tracked)
-                return finish(plan.call, args, (first._raw, second._raw), mask)
-        elif count and type(first) is Tensor:
-            alias = first._alias
-            if alias is not None and alias.seen != alias.storage.epoch:
-                alias.refresh(first)
-            plan = plan_of((first._aval,))
-            if plan is not None:
-                return finish(plan.call, args, (first._raw,), (first._tracked,))
-        return general_call(args, kwargs)
+            first = args[0] if count else None
+            if count == 2:
+                second = args[1]
+                if type(second) is not Tensor or type(first) is not Tensor:
+                    return general_call(args, kwargs)
+                alias = first._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(first)
+                alias = second._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(second)
+                plan = plan_of((first._aval, second._aval))
+                if plan is not None:
+                    mask = (first._tracked, second._tracked)
+                    return finish(plan.call, args, (first._raw, second._raw), mask)
+            elif count and type(first) is Tensor:
+                alias = first._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(first)
+                plan = plan_of((first._aval,))
+                if plan is not None:
+                    return finish(plan.call, args, (first._raw,), (first._tracked,))
+            return general_call(args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     call.__name__ = call.__qualname__ = name
     call.operator = made

@@ -7,6 +7,7 @@ entry of its own for one, `add_(Tensor(a!) self, ...)`.
 from __future__ import annotations
 
 from ..core import view_ops
+from ..core.tracebacks import hide_frames
 from ..storage.alias import assign
 from ..storage.inplace_check import fits, overwrite, permit, unexpanded
 from ..tape import interception
@@ -44,19 +45,23 @@ def inplace_operator(name: str, functional: str, find):
     call_of, general_call = made.fitting.get, made.general_call
 
     def call(*args, **kwargs):
-        if len(args) == 2 and not kwargs and not interception.is_general:
-            target, other = args
-            if type(target) is Tensor and type(other) is Tensor:
-                alias = target._alias
-                if alias is not None and alias.seen != alias.storage.epoch:
-                    alias.refresh(target)
-                alias = other._alias
-                if alias is not None and alias.seen != alias.storage.epoch:
-                    alias.refresh(other)
-                program = call_of((target._aval, other._aval))
-                if program is not None:
-                    return made.write(program, target, other, args)
-        return general_call(args, kwargs)
+        try:
+            if len(args) == 2 and not kwargs and not interception.is_general:
+                target, other = args
+                if type(target) is Tensor and type(other) is Tensor:
+                    alias = target._alias
+                    if alias is not None and alias.seen != alias.storage.epoch:
+                        alias.refresh(target)
+                    alias = other._alias
+                    if alias is not None and alias.seen != alias.storage.epoch:
+                        alias.refresh(other)
+                    program = call_of((target._aval, other._aval))
+                    if program is not None:
+                        return made.write(program, target, other, args)
+            return general_call(args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     call.__name__ = call.__qualname__ = name
     call.operator = made

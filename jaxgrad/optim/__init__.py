@@ -1,4 +1,4 @@
-"""Optimizers with PyTorch's numbers, on optax; a step is one compiled kernel, or a part of one.
+"""Optimizers that compute PyTorch's numbers; a step is one kernel, or part of a compiled function.
 
 >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
 >>> optimizer = jaxgrad.optim.SGD([x], lr=0.25)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from . import rules
-from .fused_step import Updating, filled, new_counter
+from .fused_step import FusedOptimizer, filled, new_counter
 from .options import check, check_fused, check_rate, is_used
 
 
-class Adagrad(Updating):
-    """Adagrad. Written out in `optim/rules.py`: optax has eps inside of the root, PyTorch outside.
+class Adagrad(FusedOptimizer):
+    """Adagrad: steps scaled by the root of the sum of all squared gradients.
 
-    lr: the learning rate, a number or a tensor of one element; lr_decay: how fast it falls with the
-    steps; weight_decay: of the L2 penalty; initial_accumulator_value: what the sums of squares
-    begin with; eps: added to their roots; maximize: to go uphill; differentiable: to record the
-    step on the tape. foreach, fused: accepted, and without a meaning. State, which is there from
-    the beginning: `step`, without dimensions, which parameters with as many steps share; `sum`, of
-    the parameter's shape and dtype. Raises ValueError for numbers that make no sense.
+    `g = grad + weight_decay * p; s = s + g**2;
+    p = p - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`, where `s` starts at
+    `initial_accumulator_value`.
+
+    params: as for `Optimizer`. lr: a number or a one-element tensor. maximize: use `-grad`.
+    differentiable: record the step on the tape. foreach, fused: accepted, without effect. State of
+    each parameter, present from the start: `step`, without dimensions; `sum`, of its shape and
+    dtype. Raises ValueError for options out of range. Source: Duchi et al., "Adaptive Subgradient
+    Methods for Online Learning and Stochastic Optimization", 2011.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = jaxgrad.optim.Adagrad([x], lr=0.1)
@@ -24,6 +29,10 @@ class Adagrad(Updating):
     >>> x
     tensor([0.9000, 1.9000], requires_grad=True)
     """
+
+    added_options: ClassVar[dict] = {
+        "foreach": None, "fused": None, "maximize": False, "differentiable": False
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -57,16 +66,8 @@ class Adagrad(Updating):
                 begin = {"step": count, "sum": self.initial(self.rule(group), "sum", param)}
                 self.state[param].update(begin)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("foreach", None)
-            group.setdefault("fused", None)
-            for name in ("maximize", "differentiable"):
-                group.setdefault(name, False)
-
     def rule(self, group):
-        return rules.Adagrad(group["maximize"], is_used(group["weight_decay"]))
+        return rules.AdagradUpdate(group["maximize"], is_used(group["weight_decay"]))
 
     def initial(self, rule, name, param):
         value = self.defaults["initial_accumulator_value"]

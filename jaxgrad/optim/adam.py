@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ..tape.tensor import Tensor
 from . import rules
-from .fused_step import Updating
+from .fused_step import FusedOptimizer
 from .options import check, check_fused, check_rate, is_used
 
 
-class Adam(Updating):
-    """Adam. Stands on `optax.scale_by_adam`; PyTorch's AMSGrad is another than optax's and is
-    written out in `optim/rules.py`.
+class Adam(FusedOptimizer):
+    """Adam: steps scaled by estimates of the first and second moments of the gradients.
 
-    lr: the learning rate, a number or a tensor of one element; betas: of the two moments; eps:
-    added to the root of the second; weight_decay: of the L2 penalty, or with
-    `decoupled_weight_decay` of the parameters themselves; maximize: to go uphill; differentiable:
-    to record the step on the tape, for parameters that are no leaves. foreach, capturable, fused:
-    accepted, and without a meaning: a step is one kernel, and counts are on the device. State:
-    `step`, without dimensions, which parameters with as many steps share; `exp_avg`, `exp_avg_sq`
-    and `max_exp_avg_sq`, of the parameter's shape and dtype. Raises ValueError for numbers that
-    make no sense.
+    `g = grad + weight_decay * p; m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) *
+    g**2; p = p - lr * (m / (1 - beta1**t)) / (sqrt(v / (1 - beta2**t)) + eps)`. `amsgrad` uses the
+    maximum of all `v`; `decoupled_weight_decay` is that of `AdamW`.
+
+    params: as for `Optimizer`. lr, betas: numbers or one-element tensors. maximize: use `-grad`.
+    differentiable: record the step on the tape. foreach, capturable, fused: accepted, without
+    effect. State of each parameter: `step`, without dimensions; `exp_avg`, `exp_avg_sq` and
+    `max_exp_avg_sq`, of its shape and dtype. Raises ValueError for options out of range. Sources:
+    Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2014; Reddi et al., "On the
+    Convergence of Adam and Beyond", 2018.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = jaxgrad.optim.Adam([x], lr=0.1)
@@ -28,6 +31,11 @@ class Adam(Updating):
     >>> x
     tensor([0.9000, 1.9000], requires_grad=True)
     """
+
+    added_options: ClassVar[dict] = {
+        "amsgrad": False, "maximize": False, "capturable": False, "differentiable": False,
+        "decoupled_weight_decay": False, "foreach": None, "fused": None,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -61,25 +69,17 @@ class Adam(Updating):
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        names = "amsgrad", "maximize", "capturable", "differentiable", "decoupled_weight_decay"
-        for group in self.param_groups:
-            for name in names:
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
-            group.setdefault("fused", None)
-
     def rule(self, group):
         decays = is_used(group["weight_decay"])
         decoupled = decays and group["decoupled_weight_decay"]
-        return rules.Adam(group["amsgrad"], decoupled, group["maximize"], decays)
+        return rules.AdamUpdate(group["amsgrad"], decoupled, group["maximize"], decays)
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay: it shrinks the parameters, and is no part of the moments.
-    Stands on `optax.scale_by_adam` and `optax.add_decayed_weights`. Arguments, state and errors
-    are those of `Adam`.
+    """Adam with decoupled weight decay: `p = p - lr * weight_decay * p` besides the step of `Adam`.
+
+    The decay does not enter the moments. Arguments, state and errors are those of `Adam`.
+    Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2017.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = jaxgrad.optim.AdamW([x], lr=0.1, weight_decay=0.5)

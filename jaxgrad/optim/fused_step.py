@@ -1,8 +1,8 @@
-"""A step of an optimizer: for the parameters of a group one program, from their values, gradients
-and state to those after it.
+"""The step of an optimizer: one program per parameter group, from parameters, gradients and state
+to their new values.
 
-Here and now it is one compiled kernel; inside of a trace it is part of it. A rate that changes is
-data of the program.
+Eagerly the program is one compiled kernel; under a trace it becomes part of the traced program.
+Hyperparameters are inputs of the program, so a new learning rate does not compile again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import functools
 import operator
 import weakref
 from itertools import chain
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -29,33 +30,34 @@ from ..tape import mode as modes
 from ..tape.mode import switch, with_grad
 from ..tape.record import apply
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, hold, wrap
 from ..tape.version_counter import counter_of
 from .groups import as_set, raw, settings
 from .optimizer import Optimizer
 
 
-class Update(Program):
-    """The program of a rule. Its inputs: the parameters; their gradients; for each kind of state
-    those that are there; counts of steps, and the numbers of the group. Its outputs: the
-    parameters, each kind of state for all of them, the counts.
+class UpdateProgram(Program):
+    """The program of an update rule for the parameters of a group.
 
-    count_of: for each parameter the number of its count; fresh: of those without state.
+    Inputs: parameters; gradients; each kind of state, of the parameters that have it; step
+    counters; hyperparameters. Outputs: parameters; each kind of state for all of them; step
+    counters. `count_of`: the index of each parameter's step counter. `fresh`: the indices of
+    parameters without state.
     """
 
-    wide = True  # numbers have the precision of Python's
+    wide = True  # hyperparameters keep Python's double precision
 
     def __init__(self, rule, count_of, fresh, inputs, counts: int):
         self.rule, self.count_of, self.fresh, self.inputs = rule, count_of, fresh, inputs
-        self.name = f"{type(rule).__name__}Update"
+        self.name = type(rule).__name__
         self.mode = max([i.mode for i in inputs if isinstance(i, Aval)])
         self.counts = slice(
             len(inputs) - len(rule.numbers) - counts, len(inputs) - len(rule.numbers)
         )
 
     def abstract_outputs(self):
-        params = [_plain(each, self.mode) for each in self.inputs[: len(self.count_of)]]
-        counts = [_plain(each, self.mode) for each in self.inputs[self.counts]]
+        params = [_concrete_aval(each, self.mode) for each in self.inputs[: len(self.count_of)]]
+        counts = [_concrete_aval(each, self.mode) for each in self.inputs[self.counts]]
         return (*params * (1 + len(self.rule.states)), *counts)
 
     def function(self, *arrays):
@@ -67,15 +69,15 @@ class Update(Program):
         numbers = dict(zip(self.rule.numbers, arrays[self.counts.stop :], strict=True))
         for members in self.alike():
             count = counts[self.count_of[members[0]]] if counts else None
-            parts = [_reals([values[i] for i in members]) for values in (params, grads, *state)]
+            parts = [_as_real([values[i] for i in members]) for values in (params, grads, *state)]
             made, after = self.apply_to(*parts, count=count, numbers=numbers)
             for values, results in zip((params, *state), (made, *after), strict=True):
                 for i, result in zip(members, results, strict=True):
-                    values[i] = _as(result, params[i])
+                    values[i] = _restore_dtype(result, params[i])
         return (*params, *[each for values in state for each in values], *counts)
 
     def alike(self) -> list[list[int]]:
-        """The numbers of the parameters, those together that one call of the rule may take."""
+        """Return the indices of the parameters, grouped into calls of the rule."""
         groups: dict[tuple, list[int]] = {}
         for i, (number, shown) in enumerate(zip(self.count_of, self.inputs, strict=False)):
             groups.setdefault((number, shown.dtype, i in self.fresh), []).append(i)
@@ -84,62 +86,64 @@ class Update(Program):
     def apply_to(self, params, grads, *state, count, numbers):
         dtype = params[0].dtype
         grads = [grad.astype(dtype) for grad in grads]
-        numbers = {name: _fitting(number, dtype) for name, number in numbers.items()}
+        numbers = {name: _cast_number(number, dtype) for name, number in numbers.items()}
         if count is not None:
             count = count.astype(jnp.result_type(float))
         return self.rule.update(params, grads, state, count, numbers)
 
 
 @functools.lru_cache(maxsize=1024)
-def prepared(kind, rule, count_of, fresh, inputs, counts) -> Update:
-    """The one `Update` of these, ready to run. `kind`: the rule's type, for rules are tuples."""
-    return executor.prepare(Update(rule, count_of, fresh, inputs, counts))
+def prepared(kind, rule, count_of, fresh, inputs, counts) -> UpdateProgram:
+    """Return the interned program, ready to run; `kind` is the rule's type, because rules are
+    tuples.
+    """
+    return executor.prepare(UpdateProgram(rule, count_of, fresh, inputs, counts))
 
 
-def _plain(found, mode):
+def _concrete_aval(found, mode):
     return make_aval(found.shape, found.dtype, mode)
 
 
-def _reals(values):
-    """Complex arrays as pairs of real ones, which PyTorch's rules treat apart."""
+def _as_real(values):
+    """Split complex arrays into real and imaginary parts, which PyTorch's rules treat apart."""
     if values[0] is None or not jnp.iscomplexobj(values[0]):
         return values
     return [jnp.stack([each.real, each.imag], axis=-1) for each in values]
 
 
-def _as(result, like):
+def _restore_dtype(result, like):
     if jnp.iscomplexobj(like) and not jnp.iscomplexobj(result):
         result = jax.lax.complex(result[..., 0], result[..., 1])
     return result.astype(like.dtype)
 
 
-def _fitting(number, dtype):
-    """A number that was a tensor in the dtype of the parameters; Python's adapt by themselves."""
+def _cast_number(number, dtype):
+    """Cast a hyperparameter that was a tensor to the parameters' dtype; Python numbers adapt."""
     if isinstance(number, float) or getattr(number, "weak_type", True):
         return number
     return number.reshape(()).astype(dtype)
 
 
-# what happens at a step
+# ---- one step
 
 
 def structure_of(optimizer, active: frozenset | None = None):
-    """What of an optimizer a compiled step depends on, beside the values of tensors: which tensors
-    there are in its state and its groups, and what decides on their programs.
+    """Return what a compiled step depends on besides the values of tensors: the identities of the
+    tensors in state and groups, and the rules.
 
-    active: the positions of the parameters that take part; by default all do.
+    active: the positions of the parameters that have a gradient; all by default.
     """
     groups = list(map(dict, optimizer.param_groups))
     states, shared = optimizer.state.values(), False
     if active is not None:
-        states, shared = _parted(optimizer.state, groups, active)
+        states, shared = _split_states(optimizer.state, groups, active)
     kept = chain.from_iterable(map(_values, states))
     groups = [(optimizer.rule(group), *_identity(group)) for group in groups]
     return optimizer._changes, tuple(map(id, kept)), shared, groups
 
 
-def _parted(state, groups, active):
-    """The states of the parameters that take part, and whether they share counts with others."""
+def _split_states(state, groups, active):
+    """Return the states of the active parameters, and whether others share step counters."""
     states, others = [], []
     for position, param in enumerate(chain.from_iterable(group["params"] for group in groups)):
         if param in state:
@@ -150,7 +154,7 @@ def _parted(state, groups, active):
 
 @functools.lru_cache(maxsize=1024)
 def structure_among(active: frozenset):
-    """`structure_of`, for the parameters of these positions alone."""
+    """Return `structure_of` for the parameters at these positions."""
     return functools.partial(structure_of, active=active)
 
 
@@ -178,6 +182,7 @@ class FusedStep:
         self.new_counter: Tensor | None = None
 
     def run(self):
+        """Update all groups, then the step counters."""
         work, idle = [], []
         for number, group in enumerate(self.optimizer.param_groups):
             params, grads = [], []
@@ -222,11 +227,11 @@ class FusedStep:
             count = known[param].get("step") if param in known else None
             if count is not None and id(count) in kept:
                 if id(count) not in self.copies:
-                    self.copies[id(count)] = wrap(current(count)._raw)
+                    self.copies[id(count)] = wrap(count._array)
                 known[param]["step"] = self.copies[id(count)]
 
     def state_for(self, rule, param):
-        """The state of a parameter, which is made where it is not there yet."""
+        """Return the state of a parameter, created at its first step."""
         if not (rule.counts or rule.states):
             return {}
         state = self.optimizer.state[param]
@@ -259,6 +264,7 @@ class FusedStep:
     # ---- the program
 
     def update(self, position, group, params, grads):
+        """Run the program of one group and store its results."""
         rule = self.optimizer.rule(group)
         states = [self.state_for(rule, param) for param in params]
         counts, count_of = distinct([state["step"] for state in states] if rule.counts else ())
@@ -267,7 +273,7 @@ class FusedStep:
         there = [state[name] for state, name in kept if state[name] is not None]
         numbers = [self.number(position, group, name) for name in rule.numbers]
         leaves = [*params, *grads, *there, *counts, *numbers]
-        arrays = [current(x)._raw if isinstance(x, Tensor) else x for x in leaves]
+        arrays = [x._array if isinstance(x, Tensor) else x for x in leaves]
         inputs = tuple([x._aval if isinstance(x, Tensor) else float for x in leaves])
         count_of = count_of or (0,) * len(params)
         program = prepared(type(rule), rule, count_of, tuple(fresh), inputs, len(counts))
@@ -289,10 +295,10 @@ class FusedStep:
                 give(state[name], result)
         after = results[len(params) + len(kept) :]
         for count, result in zip(counts, after, strict=True):
-            self.counts[id(count)] = count, current(result)._raw if give is not put else result
+            self.counts[id(count)] = count, result._array if give is not put else result
 
     def recorded(self, program, leaves, is_differentiable):
-        """The results as tensors, with a history where the group is differentiable."""
+        """Return the results as tensors, recorded on the tape if the group is differentiable."""
         before = switch(with_grad(is_differentiable))
         try:
             made = apply(program, leaves)
@@ -302,6 +308,7 @@ class FusedStep:
 
 
 def entry(group, name):
+    """Return an option of a group; `beta1` and `beta2` are parts of `betas`."""
     if name in ("beta1", "beta2"):
         return raw(group, "betas")[name == "beta2"]
     return raw(group, name)
@@ -314,7 +321,7 @@ def read(reference, position, name, found):
 
 
 def distinct(counts) -> tuple[list, tuple[int, ...]]:
-    """The different ones among tensors, and for each tensor the number of its own."""
+    """Return the distinct tensors, and the index of each tensor among them."""
     numbers: dict[int, int] = {}
     found = tuple([numbers.setdefault(id(count), len(numbers)) for count in counts])
     different = {id(count): count for count in counts}
@@ -341,14 +348,14 @@ def filled(param: Tensor, value) -> Tensor:
     return made
 
 
-# writing the results
+# ---- writing the results
 
 
 def put(target: Tensor, array):
-    """Give a tensor another array, in place."""
+    """Assign an array to a tensor in place, without history."""
     alone = target._alias is None and not target._aval.mode and not interception.is_noted
     if alone and not isinstance(array, jax.core.Tracer):
-        target._raw = array
+        hold(target, array)
         (target._counter or counter_of(target)).count()
     else:
         permit("step", target, False)
@@ -356,7 +363,7 @@ def put(target: Tensor, array):
 
 
 def follow(target: Tensor, made: Tensor):
-    """Give a tensor the value of another, and its history."""
+    """Assign a tensor to another in place, with its history."""
     before = switch(with_grad(True))
     try:
         permit("step, of an optimizer with differentiable=True,", target, made._tracked)
@@ -366,25 +373,38 @@ def follow(target: Tensor, made: Tensor):
 
 
 def follow_tangents(target: Tensor, made: Tensor):
+    """Assign a tensor to another in place, with its tangents and without history."""
     permit("step", target, False)
     assign(target, made, False)
 
 
-class Updating(Optimizer):
-    """An optimizer whose step is a rule of `rules.py`."""
+class FusedOptimizer(Optimizer):
+    """An optimizer whose step applies a rule of `rules.py`."""
+
+    # Options that state dicts of older versions lack, with their values there.
+    added_options: ClassVar[dict] = {}
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in self.added_options.items():
+                group.setdefault(name, value)
 
     def rule(self, group):
-        """The rule of a parameter group."""
+        """Return the update rule of a parameter group."""
         raise NotImplementedError(f"{type(self).__name__}.rule")
 
     def initial(self, rule, name: str, param: Tensor) -> Tensor | None:
-        """The state of that name before the first step; None where the rule begins it."""
+        """Return the initial state of that name; None if the rule creates it from the first
+        gradient.
+        """
         return filled(param, 0)
 
     def step(self, closure=None):
-        """Take a step with the gradients that are there; parameters whose `.grad` is None stay.
+        """Update the parameters that have a `.grad`.
 
-        closure: called first, with grad mode on; gives the loss, which `step` then returns.
+        closure: called first, with grad mode enabled; returns the loss, which `step` then returns.
+        For an example see the optimizer's class.
         """
         loss = None
         if closure is not None:

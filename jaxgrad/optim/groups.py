@@ -13,9 +13,8 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 
 VARIES = (
-    "param_groups[...][{!r}] is set to several numbers, one of which varies from call to call, in "
-    "a function that jaxgrad.jit is tracing: set it before the call. There it may be another one "
-    "each time, without a new trace"
+    "param_groups[...][{!r}] is set to a tuple with a symbolic number in a function that "
+    "jaxgrad.jit is tracing: set it before the call, where a new value does not trace again"
 )
 
 
@@ -131,7 +130,7 @@ def as_set(scope, group) -> dict:
 
 
 def named(given) -> tuple[list | None, list]:
-    """The names of parameters, None where they have none, and the parameters."""
+    """Return the names of parameters, or None, and the parameters."""
     if isinstance(given, set):
         raise TypeError(
             "optimizer parameters need to be organized in ordered collections, but the ordering of "

@@ -1,4 +1,4 @@
-"""L-BFGS, with a line search where that is asked for."""
+"""L-BFGS, with an optional line search."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ from .. import ops
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..tape import mode
 from ..tape.tensor import Tensor
-from .line_search import Point, Search
+from .line_search import LineSearch, Point
 from .optimizer import Optimizer
 from .options import check_rate
 
 UNDER_JIT = (
-    "LBFGS.step inside of jaxgrad.jit: how often it evaluates the closure depends on numbers, and "
-    "a trace has none. Compile the closure, and call step outside"
+    "LBFGS.step cannot be traced by jaxgrad.jit: the number of evaluations depends on values. "
+    "Compile the closure, and call step outside"
 )
 
 
 class LBFGS(Optimizer):
-    """L-BFGS: steps by an approximation of the inverse Hessian from the last `history_size` steps.
+    """L-BFGS: quasi-Newton steps `p = p - t * H @ grad`.
 
-    It is written here, operator by operator: optax's has another first step and no end of its own.
-    So it calls the closure, which may be compiled, and is not itself a part of a compiled function.
+    `H` approximates the inverse Hessian from the last `history_size` changes of parameters and
+    gradients. It runs operator by operator: the closure may be compiled, `step` may not be.
 
-    One group of parameters. lr: the first guess of a step's length; max_iter, max_eval: limits on
-    a call of `step`; tolerance_grad, tolerance_change: what is taken for zero; line_search_fn: None
-    or `"strong_wolfe"`. State, that of the first parameter: `n_iter`, `func_evals`, `prev_loss`,
-    `t`, and flat tensors of all elements, `d`, `prev_flat_grad`, and the lists `old_dirs` and
-    `old_stps`. Raises ValueError for several groups, RuntimeError inside of `jaxgrad.jit`.
+    params: one group. lr: the initial step size. max_iter, max_eval: limits on iterations and
+    evaluations in one call of `step`; max_eval is `max_iter * 5 / 4` by default. tolerance_grad:
+    the largest gradient entry of a minimum; tolerance_change: the smallest change of parameters or
+    loss. line_search_fn: None or "strong_wolfe". State, of the first parameter: `n_iter`,
+    `func_evals`, `prev_loss`, `t`, the flat tensors `d` and `prev_flat_grad`, the lists `old_dirs`
+    and `old_stps`. Raises ValueError for several groups, RuntimeError under `jaxgrad.jit`. Source:
+    Nocedal and Wright, "Numerical Optimization", 2006, algorithms 7.4 and 7.5.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = jaxgrad.optim.LBFGS([x], line_search_fn="strong_wolfe")
@@ -64,8 +66,10 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure):
-        """Minimize for a while. closure: clears the gradients, evaluates the loss, calls `backward`
-        and gives the loss; the first one that it gives is returned.
+        """Minimize until a limit or tolerance is reached, and return the first loss.
+
+        closure: clears the gradients, evaluates the loss, calls `backward()` and returns the loss.
+        Raises RuntimeError under `jaxgrad.jit`.
         """
         if mode.scope.get() is not None:
             raise RuntimeError(UNDER_JIT)
@@ -74,14 +78,14 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         run = _Run(group, state, enable_grad()(closure))
-        if run.is_flat():
+        if run.is_stationary():
             return run.first
         run.minimize()
         return run.first
 
 
 class _Run:
-    """One call of `step`: `loss`, `gradient`: those at the parameters; `evaluations`: so far."""
+    """One call of `step`: the current `loss`, `gradient` and number of `evaluations`."""
 
     def __init__(self, group, state, closure):
         self.group, self.state, self.closure = group, state, closure
@@ -96,7 +100,7 @@ class _Run:
         self.state["func_evals"] += 1
         return loss
 
-    def is_flat(self) -> bool:
+    def is_stationary(self) -> bool:
         return self.gradient.abs().max().item() <= self.group["tolerance_grad"]
 
     def minimize(self):
@@ -106,35 +110,36 @@ class _Run:
             state["n_iter"] += 1
             state["d"] = direction = self.direction()
             state["prev_flat_grad"], state["prev_loss"] = self.gradient.clone(), self.loss
-            state["t"] = t = self.first_guess()
+            state["t"] = t = self.initial_step_size()
             slope = self.gradient.dot(direction).item()
             if slope > -group["tolerance_change"]:
                 break
             before = self.loss
             if group["line_search_fn"] is not None:
                 state["t"] = t = self.search(t, direction, slope)
-                flat = self.is_flat()
+                stationary = self.is_stationary()
             else:
                 self.move(t, direction)
-                flat = False
+                stationary = False
                 if done != group["max_iter"]:
                     self.evaluate()
-                    flat = self.is_flat()
-            if self.evaluations >= group["max_eval"] or flat or done == group["max_iter"]:
+                    stationary = self.is_stationary()
+            if self.evaluations >= group["max_eval"] or stationary or done == group["max_iter"]:
                 break
             if (direction * t).abs().max().item() <= group["tolerance_change"]:
                 break
             if abs(self.loss - before) < group["tolerance_change"]:
                 break
 
-    # ---- where to
+    # ---- the direction
 
     def direction(self) -> Tensor:
+        """Return `-H @ gradient` by the two-loop recursion."""
         state = self.state
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return self.gradient.neg()
-        self.remember()
+        self.update_history()
         changes, steps, inverses = state["old_dirs"], state["old_stps"], state["ro"]
         alphas = state.setdefault("al", [None] * self.group["history_size"])
         result = self.gradient.neg()
@@ -147,8 +152,8 @@ class _Run:
             result.add_(steps[i] * (alphas[i] - beta))
         return result
 
-    def remember(self):
-        """Add the last step to the history, if the loss curves upward along it."""
+    def update_history(self):
+        """Add the last step to the history if the curvature along it is positive."""
         state = self.state
         change = self.gradient - state["prev_flat_grad"]
         step = state["d"] * state["t"]
@@ -161,7 +166,7 @@ class _Run:
             state[name].append(value)
         state["H_diag"] = curvature / change.dot(change)
 
-    def first_guess(self) -> float:
+    def initial_step_size(self) -> float:
         rate = float(self.group["lr"])
         if self.state["n_iter"] > 1:
             return rate
@@ -184,12 +189,12 @@ class _Run:
             return Point(t, self.loss, self.gradient, self.gradient.dot(direction).item())
 
         reach = direction.abs().max().item()
-        found = Search(evaluate, start, limit, reach, self.group["tolerance_change"]).run(t)
-        self.loss, self.gradient = found.loss, found.gradient
-        self.move(found.t, direction)
-        return found.t
+        point = LineSearch(evaluate, start, limit, reach, self.group["tolerance_change"]).run(t)
+        self.loss, self.gradient = point.loss, point.gradient
+        self.move(point.t, direction)
+        return point.t
 
-    # ---- all parameters as one vector
+    # ---- parameters as one vector
 
     def flat_gradient(self) -> Tensor:
         grads = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in self.params]

@@ -1,7 +1,7 @@
-"""A search along a direction for a step that satisfies the strong Wolfe conditions.
+"""A line search for the strong Wolfe conditions, as PyTorch's computes it.
 
-It goes as PyTorch's does, number by number: out until a minimum is enclosed, then in, with the
-minimum of a cubic through two points as the next guess.
+It first brackets a minimum, then zooms in; each trial is the minimum of the cubic through two
+points. Source: Nocedal and Wright, "Numerical Optimization", 2006, algorithms 3.5 and 3.6.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# how much of the promised descent is enough, and how much of the slope may be left
+# c1 and c2 of the strong Wolfe conditions.
 DESCENT, CURVATURE = 1e-4, 0.9
 
 
 class Point(NamedTuple):
-    """How far along the direction, and there the loss, the gradient and the slope."""
+    """A step size `t` with the loss, the gradient and the slope along the direction."""
 
     t: float
     loss: float
@@ -23,10 +23,11 @@ class Point(NamedTuple):
     slope: float
 
 
-class Search:
-    """evaluate: gives the point at a distance; start: the point at 0; limit: on evaluations after
-    the first; reach: the largest entry of the direction; tolerance: the width of what is not worth
-    dividing further.
+class LineSearch:
+    """A search from `start` (step size 0) along a direction.
+
+    evaluate: returns the point at a step size. limit: of evaluations after the first. reach: the
+    largest entry of the direction. tolerance: the width below which a bracket is not divided.
     """
 
     def __init__(self, evaluate, start: Point, limit: int, reach: float, tolerance: float):
@@ -39,23 +40,28 @@ class Search:
         return self.tries + 1
 
     def run(self, t: float) -> Point:
-        """The point to go to, with `t` as the first guess."""
-        points, done = self.enclose(t)
-        return points[0] if done else self.narrow(points)
+        """Return the point to step to; `t` is the first trial."""
+        points, done = self.bracket(t)
+        return points[0] if done else self.zoom(points)
 
-    def falls_short(self, point) -> bool:
+    def violates_descent(self, point) -> bool:
+        """Return whether the loss exceeds the sufficient decrease (Armijo) bound."""
         return point.loss > self.start.loss + DESCENT * point.t * self.start.slope
 
-    def is_flat(self, point) -> bool:
+    def meets_curvature(self, point) -> bool:
+        """Return whether the slope meets the strong curvature condition."""
         return abs(point.slope) <= -CURVATURE * self.start.slope
 
-    def enclose(self, t):
+    def bracket(self, t):
+        """Return a bracket of a minimum, or a point that meets both conditions, and whether it is
+        one.
+        """
         before, point = self.start, self.evaluate(t)
         while self.tries < self.limit:
             rises = self.tries > 1 and point.loss >= before.loss
-            if self.falls_short(point) or rises:
+            if self.violates_descent(point) or rises:
                 return [before, point], False
-            if self.is_flat(point):
+            if self.meets_curvature(point):
                 return [point], True
             if point.slope >= 0:
                 return [before, point], False
@@ -65,7 +71,8 @@ class Search:
             self.tries += 1
         return [self.start, point], False
 
-    def narrow(self, points) -> Point:
+    def zoom(self, points) -> Point:
+        """Shrink a bracket until its lower point meets both conditions, and return that point."""
         low, high = lower_first(points)
         is_stuck, done = False, False
         while not done and self.tries < self.limit:
@@ -73,14 +80,14 @@ class Search:
             if abs(second.t - first.t) * self.reach < self.tolerance:
                 break
             bounds = min(first.t, second.t), max(first.t, second.t)
-            t, is_stuck = apart(cubic_minimum(first, second, bounds), bounds, is_stuck)
+            t, is_stuck = keep_inside(cubic_minimum(first, second, bounds), bounds, is_stuck)
             point = self.evaluate(t)
             self.tries += 1
-            if self.falls_short(point) or point.loss >= points[low].loss:
+            if self.violates_descent(point) or point.loss >= points[low].loss:
                 points[high] = point
                 low, high = lower_first(points)
                 continue
-            done = self.is_flat(point)
+            done = self.meets_curvature(point)
             if not done and point.slope * (points[high].t - points[low].t) >= 0:
                 points[high] = points[low]
             points[low] = point
@@ -88,12 +95,14 @@ class Search:
 
 
 def lower_first(points) -> tuple[int, int]:
+    """Return the indices of the lower and the higher end of a bracket."""
     return (0, 1) if points[0].loss <= points[-1].loss else (1, 0)
 
 
-def apart(t, bounds, is_stuck):
-    """A guess kept away from the bounds where the last one was near them too, or is on one; and
-    whether this one is near.
+def keep_inside(t, bounds, is_stuck):
+    """Return a trial away from the bounds of the bracket, and whether it was close to one.
+
+    A trial close to a bound is moved if the last one was close too, or if it lies on the bound.
     """
     low, high = bounds
     margin = 0.1 * (high - low)
@@ -105,12 +114,13 @@ def apart(t, bounds, is_stuck):
 
 
 def cubic_minimum(first: Point, second: Point, bounds) -> float:
-    """Where the cubic with the losses and slopes of two points is least, within bounds; the middle
-    of these where it is least nowhere.
+    """Return the minimum within bounds of the cubic with the losses and slopes of two points.
+
+    Without a minimum it is the middle of the bounds.
     """
     low, high = bounds
     near, far = (first, second) if first.t <= second.t else (second, first)
-    with np.errstate(all="ignore"):  # a division by zero ends at a bound
+    with np.errstate(all="ignore"):  # a division by zero is clamped to a bound
         width = np.float64(near.t) - far.t
         d1 = near.slope + far.slope - 3 * (near.loss - far.loss) / width
         square = d1**2 - near.slope * far.slope

@@ -1,4 +1,4 @@
-"""Schedulers of schedulers, and the one that looks at a metric."""
+"""Schedulers composed of schedulers, and `ReduceLROnPlateau`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from bisect import bisect_right
 from .scheduling import EPOCH, LRScheduler, check_optimizer, rates, set_rate
 
 
-class _OfSchedulers(LRScheduler):
-    """What is the same for all that others make up."""
+class _CompositeScheduler(LRScheduler):
+    """The base class of schedulers that are composed of others."""
 
     def _check_schedulers(self, schedulers, optimizer):
         name = type(self).__name__
@@ -28,25 +28,25 @@ class _OfSchedulers(LRScheduler):
             if each.optimizer is not optimizer:
                 raise ValueError(
                     f"{name} expects all schedulers to belong to the same optimizer, but got "
-                    f"scheduler {type(each).__name__} at index {number} has another"
+                    f"scheduler {type(each).__name__} at index {number} with another one"
                 )
 
     def state_dict(self):
-        """What it and each of its schedulers knows."""
+        """Return the attributes except the optimizer, with the state dicts of the schedulers."""
         return super().state_dict() | {"_schedulers": [s.state_dict() for s in self._schedulers]}
 
     def load_state_dict(self, state_dict):
-        rest = {name: value for name, value in state_dict.items() if name != "_schedulers"}
-        super().load_state_dict(rest)
+        own = {name: value for name, value in state_dict.items() if name != "_schedulers"}
+        super().load_state_dict(own)
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
 
 
-class SequentialLR(_OfSchedulers):
-    """One scheduler after another, the next from each of the epochs `milestones` on.
+class SequentialLR(_CompositeScheduler):
+    """Run one scheduler after another; `milestones` are the epochs at which the next begins.
 
-    Raises ValueError where there is not one milestone less than there are schedulers, TypeError or
-    ValueError for those that are not of this optimizer.
+    schedulers: one more than milestones, all of `optimizer`. Raises ValueError for other lengths,
+    TypeError or ValueError for schedulers that do not fit.
 
     >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
     >>> known = jaxgrad.optim.lr_scheduler
@@ -79,7 +79,7 @@ class SequentialLR(_OfSchedulers):
         self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched=None):
-        """Take back the step that each scheduler has made when it was made."""
+        """Undo the initial step of each scheduler."""
         scheduler = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
             for each in scheduler._schedulers:
@@ -88,7 +88,7 @@ class SequentialLR(_OfSchedulers):
             scheduler.last_epoch -= 1
 
     def step(self):
-        """Go on to the next epoch."""
+        """Advance to the next epoch and set the rates."""
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[number]
@@ -99,8 +99,21 @@ class SequentialLR(_OfSchedulers):
         self._last_lr = scheduler.get_last_lr()
 
 
-class ChainedScheduler(_OfSchedulers):
-    """Several schedulers, each of which changes what the one before has set."""
+class ChainedScheduler(_CompositeScheduler):
+    """Step several schedulers at once; each changes the rates that the one before has set.
+
+    schedulers: all of one optimizer. Raises ValueError for none, TypeError or ValueError for
+    schedulers that do not fit.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> known = jaxgrad.optim.lr_scheduler
+    >>> halvings = [known.ExponentialLR(optimizer, 0.5), known.ExponentialLR(optimizer, 0.5)]
+    >>> scheduler = known.ChainedScheduler(halvings)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
 
     def __init__(self, schedulers, optimizer=None):
         if not schedulers:
@@ -114,20 +127,20 @@ class ChainedScheduler(_OfSchedulers):
         self._last_lr = rates(optimizer)
 
     def step(self):
-        """Go on to the next epoch."""
+        """Advance every scheduler to the next epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = rates(self.optimizer)
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when a metric, which `step` is given, has not got better for more than
-    `patience` epochs.
+    """Multiply the rates by `factor` when a metric has not improved for more than `patience`
+    epochs.
 
-    mode: `"min"` or `"max"`, what is better; threshold: how much better counts, in parts of the
-    best (`threshold_mode="rel"`) or as it is (`"abs"`); cooldown: how many epochs it then waits;
-    min_lr: what no rate goes below, a number or a list of one for each group; eps: a change that
-    is not worth it. Raises ValueError for numbers and words that make no sense.
+    mode: "min" or "max". threshold: the least improvement, relative to the best value or with
+    `threshold_mode="abs"` absolute. cooldown: epochs to wait after a reduction. min_lr: the lower
+    bound of rates, a number or one for each group. eps: the smallest change of a rate. Raises
+    ValueError for `factor >= 1` and unknown modes.
 
     >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
     >>> scheduler = jaxgrad.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
@@ -176,7 +189,9 @@ class ReduceLROnPlateau(LRScheduler):
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
     def step(self, metrics, epoch=None):
-        """Go on to the next epoch. metrics: the number to judge by, a tensor of one element too."""
+        """Record a metric, a number or one-element tensor, and reduce the rates if it has
+        stagnated.
+        """
         if epoch is not None:
             warnings.warn(EPOCH, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -211,7 +226,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether it waits after it has reduced the rates."""
+        """Whether the scheduler waits after a reduction."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a, best) -> bool:

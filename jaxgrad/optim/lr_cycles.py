@@ -1,4 +1,4 @@
-"""Schedulers that go up and down: one cycle, many, warm restarts."""
+"""Cyclic schedulers: `OneCycleLR`, `CyclicLR` and cosine annealing with warm restarts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from ..tape.tensor import Tensor
 from .scheduling import LRScheduler, check_optimizer, for_groups, set_rate
 
 
-class _OfMomentumToo(LRScheduler):
-    """Schedulers that set the momentum too: `momentum`, or the first of `betas`."""
+class _MomentumScheduler(LRScheduler):
+    """The base class of schedulers that also set `momentum` or the first of `betas`."""
 
     def begin_momentum(self, optimizer, base, largest, last_epoch):
-        """Note the two ends in the groups, and begin with the larger."""
+        """Store the bounds of the momentum in the groups and set it to the upper one.
+
+        Raises ValueError if the optimizer has no momentum.
+        """
         known = optimizer.defaults
         if "momentum" not in known and "betas" not in known:
             raise ValueError(
@@ -38,18 +41,20 @@ def _cosine(start, end, part):
     return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
 
-def _line(start, end, part):
+def _linear(start, end, part):
     return (end - start) * part + start
 
 
-class OneCycleLR(_OfMomentumToo):
-    """Up to `max_lr` and then far down, once in `total_steps` (or `epochs * steps_per_epoch`)
-    steps; the momentum goes the other way. To be called after each batch.
+class OneCycleLR(_MomentumScheduler):
+    """Raise the rates to `max_lr` and anneal them far below, in one cycle; the momentum does the
+    reverse.
 
-    pct_start: the part of the steps that goes up; anneal_strategy: `"cos"` or `"linear"`;
-    div_factor: how much less than `max_lr` the first rate is; final_div_factor: how much less than
-    that the last is; three_phase: to come down as long as it went up, and then further. Raises
-    ValueError for numbers that make no sense, and for a step too many.
+    Step it after each batch. total_steps: or `epochs` and `steps_per_epoch`. pct_start: the
+    fraction of steps that raises. anneal_strategy: "cos" or "linear". The first rate is `max_lr /
+    div_factor`, the last one the first divided by `final_div_factor`. three_phase: lower as long as
+    it raised, then anneal. Raises ValueError for options out of range and for more than
+    `total_steps` steps. Source: Smith and Topin, "Super-Convergence: Very Fast Training Using Large
+    Learning Rates", 2017.
 
     >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
     >>> scheduler = jaxgrad.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, total_steps=10)
@@ -108,7 +113,7 @@ class OneCycleLR(_OfMomentumToo):
             start = phases.pop(0)["end_step"]
         phase = phases[0]
         part = (self.last_epoch - start) / (phase["end_step"] - start)
-        between = {"cos": _cosine, "linear": _line}[self._anneal_func_type]
+        between = {"cos": _cosine, "linear": _linear}[self._anneal_func_type]
         for group in self.optimizer.param_groups if self.cycle_momentum else ():
             ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
             self.set_momentum(group, between(*ends, part))
@@ -132,8 +137,8 @@ def _steps(total, epochs, each) -> int:
 
 
 def _phases(part, total, is_three) -> list[dict]:
-    """The phases of a cycle: where each ends, and what of a group its rate and momentum go
-    between.
+    """Return the phases of a cycle: the last step, and the options between which rate and momentum
+    move.
     """
     names = "end_step", "start_lr", "end_lr", "start_momentum", "end_momentum"
     up = (float(part * total) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
@@ -146,12 +151,23 @@ def _phases(part, total, is_three) -> list[dict]:
     return [dict(zip(names, phase, strict=True)) for phase in phases]
 
 
-class CyclicLR(_OfMomentumToo):
-    """Up from `base_lr` to `max_lr` in `step_size_up` steps and down again, again and again; the
-    momentum goes the other way.
+class CyclicLR(_MomentumScheduler):
+    """Move the rates between `base_lr` and `max_lr` and back, again and again; the momentum does
+    the reverse.
 
-    mode: `"triangular"`, `"triangular2"` (half as high each time), `"exp_range"` (by `gamma` each
-    step lower); or scale_fn, of the number of the cycle, or of the step, as `scale_mode` says.
+    It rises for `step_size_up` and falls for `step_size_down` steps. mode: "triangular",
+    "triangular2" (half the height each cycle) or "exp_range" (height `gamma**t`). scale_fn: the
+    height as a function of the cycle or the step, by `scale_mode` "cycle" or "iterations". Raises
+    ValueError for an unknown mode. Source: Smith, "Cyclical Learning Rates for Training Neural
+    Networks", 2015.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> cycle = jaxgrad.optim.lr_scheduler.CyclicLR
+    >>> scheduler = cycle(optimizer, base_lr=0.5, max_lr=1.5, step_size_up=2)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [1.0]
     """
 
     def __init__(
@@ -194,7 +210,7 @@ class CyclicLR(_OfMomentumToo):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x) -> float:
-        """How high the cycle or the step `x` goes, in parts of the whole height."""
+        """Return the relative height of the cycle or step `x`."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular2":
@@ -221,15 +237,26 @@ class CyclicLR(_OfMomentumToo):
         return state | {"_scale_fn_custom": vars(function).copy() if is_object else None}
 
     def load_state_dict(self, state_dict):
-        rest = {name: value for name, value in state_dict.items() if name != "_scale_fn_custom"}
-        super().load_state_dict(rest)
+        own = {name: value for name, value in state_dict.items() if name != "_scale_fn_custom"}
+        super().load_state_dict(own)
         if state_dict["_scale_fn_custom"] is not None:
             vars(self._scale_fn_custom).update(state_dict["_scale_fn_custom"])
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down to `eta_min` as half a cosine in `T_0` epochs, then from the top again, each time in
-    `T_mult` times as many. `step` takes parts of epochs too.
+    """Anneal the rates as `eta_min + (lr0 - eta_min) * (1 + cos(pi * T_cur / T_i)) / 2`, and
+    restart.
+
+    T_0: the epochs `T_i` of the first cycle. T_mult: the factor of each next cycle. T_cur: the
+    epochs since the last restart. Raises ValueError for other types or ranges. Source: Loshchilov
+    and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2016.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = jaxgrad.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(self, optimizer, T_0: int, T_mult: int = 1, eta_min=0.0, last_epoch: int = -1):
@@ -251,7 +278,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
     def step(self, epoch=None):
-        """Go on to the next epoch, or to the one that is given, 0.5 for the middle of the first."""
+        """Advance to the next epoch, or jump to `epoch`, which may be fractional. Raises ValueError
+        below 0.
+        """
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
             self.T_cur += 1

@@ -1,5 +1,7 @@
-"""Schedulers of learning rates, with PyTorch's numbers. A rate that changes has nothing compiled
-anew, eager or under `jaxgrad.jit`.
+"""Learning rate schedulers that compute PyTorch's numbers.
+
+In the formulas below, `lr0` is a group's initial rate and `t` is the epoch. A new rate compiles
+nothing, eagerly or under `jaxgrad.jit`.
 
 >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
 >>> scheduler = jaxgrad.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
@@ -30,8 +32,8 @@ from .scheduling import LRScheduler as LRScheduler
 _LRScheduler = LRScheduler
 
 
-class _OfFunctions(LRScheduler):
-    """Rates from functions of the epoch, one for each group."""
+class _FunctionScheduler(LRScheduler):
+    """Rates from a function of the epoch for each group."""
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
         count = len(optimizer.param_groups)
@@ -46,8 +48,8 @@ class _OfFunctions(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
-        """All that the scheduler knows, without the optimizer; of callable objects what they know,
-        of functions nothing.
+        """Return the attributes except the optimizer; for callable objects theirs, for functions
+        None.
         """
         known = [
             None if isinstance(each, types.FunctionType) else vars(each).copy()
@@ -56,16 +58,18 @@ class _OfFunctions(LRScheduler):
         return super().state_dict() | {"lr_lambdas": known}
 
     def load_state_dict(self, state_dict):
-        rest = {name: value for name, value in state_dict.items() if name != "lr_lambdas"}
-        super().load_state_dict(rest)
+        own = {name: value for name, value in state_dict.items() if name != "lr_lambdas"}
+        super().load_state_dict(own)
         for function, known in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=False):
             if known is not None:
                 vars(function).update(known)
 
 
-class LambdaLR(_OfFunctions):
-    """The initial rate times what a function says of the epoch. lr_lambda: a function, or a list of
-    one for each group.
+class LambdaLR(_FunctionScheduler):
+    """Set each rate to `lr0 * lr_lambda(t)`.
+
+    lr_lambda: a function of the epoch, or a list of one for each group. Raises ValueError for a
+    list of another length, TypeError for a value that is not callable.
 
     >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
     >>> scheduler = jaxgrad.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
@@ -81,19 +85,37 @@ class LambdaLR(_OfFunctions):
         return [rate * function(self.last_epoch) for function, rate in pairs]
 
 
-class MultiplicativeLR(_OfFunctions):
-    """The last rate times what a function says of the epoch."""
+class MultiplicativeLR(_FunctionScheduler):
+    """Multiply each rate by `lr_lambda(t)` at each step.
+
+    Arguments and errors are those of `LambdaLR`.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = jaxgrad.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def get_lr(self):
         self._warn_outside()
         if self._is_initial:
-            return self._kept()
+            return self._current_rates()
         pairs = zip(self.lr_lambdas, self.optimizer.param_groups, strict=True)
         return [group["lr"] * function(self.last_epoch) for function, group in pairs]
 
 
 class StepLR(LRScheduler):
-    """Times `gamma` every `step_size` epochs."""
+    """Set each rate to `lr0 * gamma ** (t // step_size)`.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = jaxgrad.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size, self.gamma = step_size, gamma
@@ -102,15 +124,23 @@ class StepLR(LRScheduler):
     def get_lr(self):
         self._warn_outside()
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
-            return self._kept()
-        return self._scaled(self.gamma)
+            return self._current_rates()
+        return self._multiply(self.gamma)
 
     def _get_closed_form_lr(self):
         return [rate * self.gamma ** (self.last_epoch // self.step_size) for rate in self.base_lrs]
 
 
 class MultiStepLR(LRScheduler):
-    """Times `gamma` at each of the epochs `milestones`."""
+    """Multiply each rate by `gamma` at each of the epochs `milestones`.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = jaxgrad.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1):
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -123,8 +153,8 @@ class MultiStepLR(LRScheduler):
     def get_lr(self):
         self._warn_outside()
         if self.last_epoch not in self.milestones:
-            return self._kept()
-        return self._scaled(self.gamma ** self.milestones[self.last_epoch])
+            return self._current_rates()
+        return self._multiply(self.gamma ** self.milestones[self.last_epoch])
 
     def _get_closed_form_lr(self):
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -132,7 +162,14 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times `factor` until the epoch `total_iters`."""
+    """Set each rate to `lr0 * factor` until epoch `total_iters`, then to `lr0`.
+
+    Raises ValueError if `factor` is outside [0, 1].
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> jaxgrad.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5).get_last_lr()
+    [0.5]
+    """
 
     def __init__(
         self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -147,10 +184,10 @@ class ConstantLR(LRScheduler):
     def get_lr(self):
         self._warn_outside()
         if self.last_epoch == 0:
-            return self._scaled(self.factor)
+            return self._multiply(self.factor)
         if self.last_epoch != self.total_iters:
-            return self._kept()
-        return self._scaled(1.0 / self.factor)
+            return self._current_rates()
+        return self._multiply(1.0 / self.factor)
 
     def _get_closed_form_lr(self):
         is_over = self.last_epoch >= self.total_iters
@@ -158,8 +195,14 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Times a factor that goes in a line from `start_factor` to `end_factor`, until the epoch
-    `total_iters`.
+    """Multiply `lr0` by a factor that changes linearly from `start_factor` to `end_factor`.
+
+    It reaches `end_factor` at epoch `total_iters` and stays there. Raises ValueError for a
+    `start_factor` outside (0, 1] or an `end_factor` outside [0, 1].
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> jaxgrad.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25).get_last_lr()
+    [0.25]
     """
 
     def __init__(
@@ -186,12 +229,12 @@ class LinearLR(LRScheduler):
     def get_lr(self):
         self._warn_outside()
         if self.last_epoch == 0:
-            return self._scaled(self.start_factor)
+            return self._multiply(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._kept()
+            return self._current_rates()
         rise = self.end_factor - self.start_factor
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
-        return self._scaled(1.0 + rise / before)
+        return self._multiply(1.0 + rise / before)
 
     def _get_closed_form_lr(self):
         rise = self.end_factor - self.start_factor
@@ -202,7 +245,15 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times `gamma` every epoch."""
+    """Set each rate to `lr0 * gamma ** t`.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = jaxgrad.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, gamma: float, last_epoch: int = -1):
         self.gamma = gamma
@@ -210,14 +261,22 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self):
         self._warn_outside()
-        return self._kept() if self._is_initial else self._scaled(self.gamma)
+        return self._current_rates() if self._is_initial else self._multiply(self.gamma)
 
     def _get_closed_form_lr(self):
         return [rate * self.gamma**self.last_epoch for rate in self.base_lrs]
 
 
 class PolynomialLR(LRScheduler):
-    """Down to 0 at the epoch `total_iters`, by a power of what is left."""
+    """Set each rate to `lr0 * (1 - min(t, total_iters) / total_iters) ** power`.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = jaxgrad.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=2)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         self.total_iters, self.power = total_iters, power
@@ -226,10 +285,10 @@ class PolynomialLR(LRScheduler):
     def get_lr(self):
         self._warn_outside()
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._kept()
+            return self._current_rates()
         left = 1.0 - self.last_epoch / self.total_iters
         before = 1.0 - (self.last_epoch - 1) / self.total_iters
-        return self._scaled((left / before) ** self.power)
+        return self._multiply((left / before) ** self.power)
 
     def _get_closed_form_lr(self):
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
@@ -237,7 +296,17 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Down to `eta_min` at the epoch `T_max` as half a cosine, and up again."""
+    """Set each rate to `eta_min + (lr0 - eta_min) * (1 + cos(pi * t / T_max)) / 2`.
+
+    Source: Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2016.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = jaxgrad.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max, self.eta_min = T_max, eta_min
@@ -246,15 +315,15 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self):
         self._warn_outside()
         if self._is_initial:
-            return self._kept()
+            return self._current_rates()
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             turn = 1 - math.cos(math.pi / self.T_max)
-            pairs = zip(self.base_lrs, self._kept(), strict=True)
+            pairs = zip(self.base_lrs, self._current_rates(), strict=True)
             return [rate + (base - self.eta_min) * turn / 2 for base, rate in pairs]
         ratio = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
-        return [ratio * (rate - self.eta_min) + self.eta_min for rate in self._kept()]
+        return [ratio * (rate - self.eta_min) + self.eta_min for rate in self._current_rates()]
 
     def _height(self, epoch):
         return 1 + math.cos(math.pi * epoch / self.T_max)

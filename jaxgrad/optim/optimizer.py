@@ -1,4 +1,4 @@
-"""What all optimizers are: groups of parameters with their options, and state by parameter."""
+"""`Optimizer`: parameter groups with options, and the state of each parameter."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from collections import defaultdict
 
 from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
+from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..frontend import tensor_data
 from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, wrap
 from .groups import Group, named
 
-# in the place of a default: the group must say
+# The default of an option that each group must set.
 required = object()
 
 NOT_A_LEAF = (
-    "can't optimize a non-leaf Tensor: one of shape {}, computed by {}. Give the optimizer the "
-    "leaf that it comes from, or detach().requires_grad_() it"
+    "can't optimize a non-leaf Tensor: shape {}, computed by {}. Give the optimizer the leaf from "
+    "which it was computed, or detach().requires_grad_() it"
 )
 DUPLICATES = (
     "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
@@ -32,24 +33,44 @@ _before_steps, _after_steps = Hooks(), Hooks()
 
 
 def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
-    """Have `hook(optimizer, args, kwargs)` called before each step of all optimizers."""
+    """Call `hook(optimizer, args, kwargs)` before each step of every optimizer.
+
+    Returns a handle with `remove()`. The hook may return a new `(args, kwargs)`.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)])
+    >>> register = jaxgrad.optim.optimizer.register_optimizer_step_pre_hook
+    >>> handle = register(lambda optimizer, args, kwargs: print("before"))
+    >>> optimizer.step()
+    before
+    >>> handle.remove()
+    """
     return register(_before_steps, hook)
 
 
 def register_optimizer_step_post_hook(hook) -> RemovableHandle:
-    """Have `hook(optimizer, args, kwargs)` called after each step of all optimizers."""
+    """Call `hook(optimizer, args, kwargs)` after each step of every optimizer.
+
+    Returns a handle with `remove()`.
+
+    >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)])
+    >>> register = jaxgrad.optim.optimizer.register_optimizer_step_post_hook
+    >>> handle = register(lambda optimizer, args, kwargs: print("after"))
+    >>> optimizer.step()
+    after
+    >>> handle.remove()
+    """
     return register(_after_steps, hook)
 
 
 class Optimizer:
-    """The base of all optimizers.
+    """The base class of optimizers.
 
-    params: tensors, pairs of a name and a tensor, or dicts of options with such a list as
-    `"params"`, each a group; defaults: the options of groups that do not say otherwise.
+    params: an iterable of tensors, of pairs `(name, tensor)`, or of dicts, each a group of options
+    with such an iterable as `"params"`. defaults: the options of groups that do not set them.
 
-    A subclass of your own gives `step`, and may keep what it likes in `self.state[parameter]`, a
-    dict. Raises TypeError for what is no tensor, ValueError for no parameters, for one that was
-    computed, and for one in two groups.
+    A subclass defines `step`, and may keep state in `self.state[parameter]`, a dict. Raises
+    TypeError for parameters that are no tensors, ValueError for no parameters, for one that is not
+    a leaf and for one in two groups.
 
     >>> class Signs(jaxgrad.optim.Optimizer):
     ...     @jaxgrad.no_grad()
@@ -84,7 +105,7 @@ class Optimizer:
     def _set_up(self):
         self._changes, self._stepping = 0, False
         self._opt_called = self._is_scheduled = self._is_traced = False
-        # of the scope in which a scheduler's step is due at the end
+        # The trace at whose end a scheduler will step.
         self._due = None
         self._before_step, self._after_step = Hooks(), Hooks()
         self._before_saving, self._after_saving = Hooks(), Hooks()
@@ -92,14 +113,16 @@ class Optimizer:
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = api_boundary(cls.__dict__["__init__"])
         if "step" in cls.__dict__:
-            cls.step = _hooked(cls.__dict__["step"])
+            cls.step = _with_hooks(cls.__dict__["step"])
 
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state):
-        """Take on what `__getstate__` or `load_state_dict` gives."""
+        """Restore what `__getstate__` or `load_state_dict` provides."""
         if "_changes" not in self.__dict__:
             self._set_up()
         self.__dict__.update(state)
@@ -117,7 +140,9 @@ class Optimizer:
     # ---- groups
 
     def add_param_group(self, param_group: dict):
-        """Optimize further tensors, with options of their own.
+        """Add a group: a dict of options, with its parameters as `"params"`.
+
+        Errors are those of the constructor; also ValueError for a required option that is missing.
 
         >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=0.1)
         >>> further = {"params": [jaxgrad.ones(2, requires_grad=True)], "lr": 0.5}
@@ -138,7 +163,7 @@ class Optimizer:
                 )
             param_group.setdefault(name, default)
         if len(set(params)) < len(params):
-            warnings.warn(DUPLICATES, stacklevel=3)
+            warnings.warn(DUPLICATES, stacklevel=users_stacklevel())
         for group in self.param_groups:
             if (names is not None) != ("param_names" in group):
                 own = "with names" if names is not None else "without names"
@@ -167,14 +192,19 @@ class Optimizer:
     def _check_rates(self, scope):
         if self._due is not None and self._due() is scope:
             raise RuntimeError(
-                f"{type(self).__name__}.step() after the step of a scheduler, in a function that "
-                "jaxgrad.jit is tracing, where schedulers step when the call has ended: let the "
-                "scheduler's step be the last, or call it outside"
+                f"{type(self).__name__}.step() after the step of a scheduler in a function that "
+                "jaxgrad.jit is tracing. There schedulers step after the call: step the scheduler "
+                "last, or outside"
             )
 
     def zero_grad(self, set_to_none: bool = True):
-        """Have the parameters forget their gradients; or with `set_to_none=False` fill those that
-        are there with zeros.
+        """Set `.grad` of all parameters to None, or with `set_to_none=False` fill it with zeros.
+
+        >>> x = jaxgrad.ones(1, requires_grad=True)
+        >>> x.sum().backward()
+        >>> jaxgrad.optim.SGD([x]).zero_grad()
+        >>> x.grad is None
+        True
         """
         for group in self.param_groups:
             for param in group["params"]:
@@ -184,43 +214,94 @@ class Optimizer:
                     _clear(param.grad)
 
     def step(self, closure=None):
-        """Take a step. closure: evaluates the model again and gives the loss."""
+        """Update the parameters; a subclass defines it.
+
+        closure: evaluates the model again and returns the loss.
+        """
         raise NotImplementedError(f"{type(self).__name__}.step")
 
     # ---- hooks
 
     def register_step_pre_hook(self, hook) -> RemovableHandle:
-        """Have `hook(optimizer, args, kwargs)` called before each step, whose arguments it may
-        return anew.
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return a new `(args,
+        kwargs)`.
+
+        Returns a handle with `remove()`.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)])
+        >>> handle = optimizer.register_step_pre_hook(lambda *arguments: print("before"))
+        >>> optimizer.step()
+        before
         """
         return register(self._before_step, hook)
 
     def register_step_post_hook(self, hook) -> RemovableHandle:
-        """Have `hook(optimizer, args, kwargs)` called after each step."""
+        """Call `hook(optimizer, args, kwargs)` after each step.
+
+        Returns a handle with `remove()`.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)])
+        >>> handle = optimizer.register_step_post_hook(lambda *arguments: print("after"))
+        >>> optimizer.step()
+        after
+        """
         return register(self._after_step, hook)
 
     def register_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
-        """Have `hook(optimizer)` called before `state_dict`."""
+        """Call `hook(optimizer)` before `state_dict`.
+
+        prepend: call it before the hooks registered so far. Returns a handle with `remove()`.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)])
+        >>> handle = optimizer.register_state_dict_pre_hook(lambda optimizer: print("saving"))
+        >>> state = optimizer.state_dict()
+        saving
+        """
         return _register(self._before_saving, hook, prepend)
 
     def register_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
-        """Have `hook(optimizer, state_dict)` called after `state_dict`; it may return another."""
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another dict.
+
+        prepend: call it before the hooks registered so far. Returns a handle with `remove()`.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)])
+        >>> handle = optimizer.register_state_dict_post_hook(lambda _, state: state | {"a": 1})
+        >>> optimizer.state_dict()["a"]
+        1
+        """
         return _register(self._after_saving, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
-        """Have `hook(optimizer, state_dict)` called before `load_state_dict`, with a shallow copy;
-        it may return another.
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`, with a shallow copy of the
+        dict.
+
+        The hook may return another dict. prepend: call it before the hooks registered so far.
+        Returns a handle with `remove()`.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)])
+        >>> handle = optimizer.register_load_state_dict_pre_hook(lambda _, s: print(list(s)))
+        >>> optimizer.load_state_dict(optimizer.state_dict())
+        ['state', 'param_groups']
         """
         return _register(self._before_loading, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
-        """Have `hook(optimizer)` called after `load_state_dict`."""
+        """Call `hook(optimizer)` after `load_state_dict`.
+
+        prepend: call it before the hooks registered so far. Returns a handle with `remove()`.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)])
+        >>> handle = optimizer.register_load_state_dict_post_hook(lambda optimizer: print("loaded"))
+        >>> optimizer.load_state_dict(optimizer.state_dict())
+        loaded
+        """
         return _register(self._after_loading, hook, prepend)
 
     # ---- saving and loading
 
     def state_dict(self) -> dict:
-        """The state and the groups, with numbers in the place of parameters, as PyTorch's has them.
+        """Return `{"state": ..., "param_groups": ...}` with integers for parameters, as PyTorch
+        does.
 
         >>> x = jaxgrad.ones(1, requires_grad=True)
         >>> optimizer = jaxgrad.optim.SGD([x], lr=0.1, momentum=0.9)
@@ -243,15 +324,21 @@ class Optimizer:
             numbers[id(key)] if isinstance(key, Tensor) else key: value
             for key, value in self.state.items()
         }
-        return _passed(self._after_saving, self, {"state": state, "param_groups": groups})
+        return _run_hooks(self._after_saving, self, {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict):
-        """Take on a state as `state_dict` gives it, here or in PyTorch: copies of it, in the dtypes
-        of the parameters.
+        """Copy the state of a `state_dict`, from here or PyTorch, in the dtypes of the parameters.
 
-        Raises ValueError where the numbers of groups or parameters differ.
+        Raises ValueError if the numbers of groups or of their parameters differ.
+
+        >>> x = jaxgrad.ones(1, requires_grad=True)
+        >>> state = jaxgrad.optim.SGD([x], lr=0.1).state_dict()
+        >>> optimizer = jaxgrad.optim.SGD([x], lr=0.5)
+        >>> optimizer.load_state_dict(state)
+        >>> optimizer.param_groups[0]["lr"]
+        0.1
         """
-        given = _passed(self._before_loading, self, state_dict.copy())
+        given = _run_hooks(self._before_loading, self, state_dict.copy())
         groups = [dict(group) for group in given["param_groups"]]
         if len(groups) != len(self.param_groups):
             raise ValueError(
@@ -270,13 +357,13 @@ class Optimizer:
             for own, group in zip(self.param_groups, groups, strict=True)
             for number, param in zip(group["params"], own["params"], strict=True)
         }
-        loading = _Loading()
+        loader = _StateLoader()
         state = defaultdict(dict)
         for key, value in given["state"].items():
             param = param_of.get(key)
-            state[key if param is None else param] = loading.copied(value, param)
+            state[key if param is None else param] = loader.copy(value, param)
         for own, group in zip(self.param_groups, groups, strict=True):
-            group.update({k: loading.copied(v, None) for k, v in group.items() if k != "params"})
+            group.update({k: loader.copy(v, None) for k, v in group.items() if k != "params"})
             group["params"] = own["params"]
             if "param_names" in own:
                 group.setdefault("param_names", own["param_names"])
@@ -285,16 +372,14 @@ class Optimizer:
             hook(self)
 
 
-class _Loading:
-    """Copies of what is loaded. `counts`: those of steps by their numbers: parameters that have
-    made as many steps share one.
-    """
+class _StateLoader:
+    """Copies values of a state dict; equal step counters become one tensor."""
 
     def __init__(self):
         self.counts: dict[tuple, Tensor] = {}
 
-    def copied(self, value, param, key=None):
-        """A value with tensors of its own; `param`: whose state it is, or None; `key`: its name."""
+    def copy(self, value, param, key=None):
+        """Copy a value of the state of `param`, or of a group if that is None; `key`: its name."""
         if isinstance(value, Tensor) or hasattr(value, "__array__"):
             return self.tensor(value, param, key)
         if key == "step" and isinstance(value, int | float):
@@ -302,9 +387,9 @@ class _Loading:
             kind = dtypes.float64 if wide else dtypes.float32
             return self.count(tensor_data.tensor(float(value), dtype=kind))
         if isinstance(value, dict):
-            return {name: self.copied(item, param, name) for name, item in value.items()}
+            return {name: self.copy(item, param, name) for name, item in value.items()}
         if isinstance(value, list | tuple):
-            return type(value)([self.copied(item, param) for item in value])
+            return type(value)([self.copy(item, param) for item in value])
         return copy.deepcopy(value)
 
     def tensor(self, value, param, key):
@@ -314,18 +399,18 @@ class _Loading:
             return self.count(value)
         if param is not None and param.dtype.is_floating_point | param.dtype.is_complex:
             value = value.detach().to(param.dtype)
-        return wrap(current(value)._raw)
+        return wrap(value._array)
 
     def count(self, value):
         key = value.dtype, value.item()
-        return self.counts.setdefault(key, wrap(current(value)._raw))
+        return self.counts.setdefault(key, wrap(value._array))
 
 
-def _passed(hooks, optimizer, state_dict):
-    """What hooks make of a state dict."""
+def _run_hooks(hooks, optimizer, state_dict):
+    """Pass a state dict through hooks."""
     for hook in list(hooks.values()):
-        found = hook(optimizer, state_dict)
-        state_dict = state_dict if found is None else found
+        result = hook(optimizer, state_dict)
+        state_dict = state_dict if result is None else result
     return state_dict
 
 
@@ -345,11 +430,9 @@ def _clear(gradient):
     gradient.zero_()
 
 
-def _hooked(step):
-    """A `step` with the hooks around it, which an optimizer's own calls of `super().step()` leave
-    alone.
-    """
-    if getattr(step, "hooked", False):
+def _with_hooks(step):
+    """Wrap a `step` with hooks, which do not run for nested calls of `super().step()`."""
+    if getattr(step, "has_hooks", False):
         return step
 
     @functools.wraps(step)
@@ -363,17 +446,20 @@ def _hooked(step):
         self._stepping = self._opt_called = True
         try:
             if not executor.observers:
-                return _between_hooks(step, self, args, kwargs)
+                return _step_with_hooks(step, self, args, kwargs)
             with record_function(f"Optimizer.step#{type(self).__name__}.step"):
-                return _between_hooks(step, self, args, kwargs)
+                return _step_with_hooks(step, self, args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
         finally:
             self._stepping = False
 
-    call.hooked = True
+    call.has_hooks = True
     return call
 
 
-def _between_hooks(step, optimizer, args, kwargs):
+def _step_with_hooks(step, optimizer, args, kwargs):
     before = itertools.chain(_before_steps.values(), optimizer._before_step.values())
     for hook in list(before):
         given = hook(optimizer, (optimizer, *args), kwargs)

@@ -1,4 +1,4 @@
-"""What the constructors of optimizers refuse."""
+"""Checks of the options of optimizers."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from ..tape.tensor import Tensor
 
 
 def check_rate(lr):
-    """Raises ValueError for a learning rate that is negative, or a tensor of several."""
+    """Raise ValueError for a negative learning rate, or a tensor of several elements."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError(f"Tensor lr must be 1-element, not of shape {list(lr.shape)}")
     check("learning rate", lr)
 
 
 def check(what: str, value, below=float("inf")):
-    """Raises ValueError where a number is not in [0, below)."""
+    """Raise ValueError unless `0 <= value < below`."""
     if not value >= 0.0 or not value < below:
         raise ValueError(f"Invalid {what}: {value}")
 
 
 def check_fused(fused, foreach, differentiable):
-    """Raises RuntimeError for options that exclude each other."""
+    """Raise RuntimeError for options that exclude each other."""
     if fused and differentiable:
         raise RuntimeError("`fused` does not support `differentiable`")
     if fused and foreach:
@@ -27,5 +27,5 @@ def check_fused(fused, foreach, differentiable):
 
 
 def is_used(value) -> bool:
-    """Whether a number makes a difference: it is a tensor, or not 0."""
+    """Return whether a hyperparameter has an effect: it is a tensor, or not 0."""
     return isinstance(value, Tensor) or value != 0

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from . import rules
-from .fused_step import Updating
+from .fused_step import FusedOptimizer
 from .options import check, check_rate, is_used
 
 
-class RMSprop(Updating):
-    """RMSprop. Stands on `optax.scale_by_rms` and `optax.scale_by_stddev`, with `optax.trace`.
+class RMSprop(FusedOptimizer):
+    """RMSprop: steps scaled by the root of a moving average of squared gradients.
 
-    lr: the learning rate, a number or a tensor of one element; alpha: of the mean of squares; eps:
-    added to its root; weight_decay: of the L2 penalty; momentum: of the steps; centered: to divide
-    by the standard deviation; maximize: to go uphill; differentiable: to record the step on the
-    tape. capturable, foreach: accepted, and without a meaning. State: `step`, without dimensions,
-    which parameters with as many steps share; `square_avg`, `momentum_buffer` and `grad_avg`, of
-    the parameter's shape and dtype. Raises ValueError for numbers that make no sense.
+    `g = grad + weight_decay * p; v = alpha * v + (1 - alpha) * g**2; u = g / (sqrt(v) + eps)`;
+    `centered` uses `v - a**2` under the root, with the moving average `a` of `g`. Then
+    `b = momentum * b + u; p = p - lr * b`.
+
+    params: as for `Optimizer`. lr: a number or a one-element tensor. maximize: use `-grad`.
+    differentiable: record the step on the tape. capturable, foreach: accepted, without effect.
+    State of each parameter: `step`, without dimensions; `square_avg`, `momentum_buffer` and
+    `grad_avg`, of its shape and dtype. Raises ValueError for options out of range. Sources: Hinton,
+    "Neural Networks for Machine Learning", lecture 6e, 2012; centered: Graves, "Generating
+    Sequences With Recurrent Neural Networks", 2013.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = jaxgrad.optim.RMSprop([x], lr=0.05)
@@ -24,6 +30,11 @@ class RMSprop(Updating):
     >>> x
     tensor([0.5000, 1.5000], requires_grad=True)
     """
+
+    added_options: ClassVar[dict] = {
+        "momentum": 0, "centered": False, "maximize": False, "differentiable": False,
+        "capturable": False, "foreach": None,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -51,16 +62,8 @@ class RMSprop(Updating):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("momentum", 0)
-            for name in ("centered", "maximize", "differentiable", "capturable"):
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
-
     def rule(self, group):
-        return rules.RMSprop(
+        return rules.RMSpropUpdate(
             group["centered"],
             is_used(group["momentum"]),
             group["maximize"],

@@ -1,9 +1,9 @@
-"""The arithmetic of the optimizers, on lists of JAX arrays of one dtype.
+"""Update rules: the arithmetic of the optimizers, on lists of JAX arrays of one dtype.
 
-Each rule is a tuple of what of a parameter group decides which program computes it; the numbers of
-the group are data. It stands on optax where optax comes to PyTorch's numbers, and says where not.
-`numbers`: the entries of the group that it reads; `states`: what it keeps for each parameter;
-`counts`: whether it reads how many steps have been made, this one included.
+A rule is a tuple of the options that decide which program computes it. The hyperparameters are
+inputs of the program. A rule builds on optax where optax computes PyTorch's numbers; docstrings
+name the exceptions. `numbers`: the hyperparameters that it reads; `states`: the state that it keeps
+for each parameter; `counts`: whether it reads the number of steps, the current one included.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ import jax.numpy as jnp
 import optax
 
 
-def descend(params, updates, rate):
-    """Parameters after a step against the updates."""
+def gradient_step(params, updates, rate):
+    """Return `p - rate * u` for each parameter and update."""
     return [p - rate * update for p, update in zip(params, updates, strict=True)]
 
 
-def decayed(params, grads, rule, n):
-    """The gradients as a rule takes them: turned round to maximize, and with the L2 penalty."""
+def decay(params, grads, rule, n):
+    """Return the gradients, negated to maximize, plus the L2 penalty `weight_decay * p`."""
     grads = [-grad for grad in grads] if rule.maximize else grads
     if not rule.decays:
         return grads
     return optax.add_decayed_weights(n["weight_decay"]).update(grads, optax.EmptyState(), params)[0]
 
 
-class SGD(NamedTuple):
-    """`optax.trace`. With dampening the first buffer is the whole gradient, which optax cannot say:
-    that is written here.
+class SGDUpdate(NamedTuple):
+    """The rule of `SGD`, on `optax.trace`.
+
+    With dampening it is written out: the first buffer is the whole gradient, unlike in optax.
     """
 
     momentum: bool
@@ -41,31 +42,32 @@ class SGD(NamedTuple):
 
     @property
     def numbers(self):
-        kinds = (
+        optional = (
             (self.decays, "weight_decay"),
             (self.momentum, "momentum"),
             (self.damped, "dampening"),
         )
-        return ("lr", *[name for flag, name in kinds if flag])
+        return ("lr", *[name for flag, name in optional if flag])
 
     @property
     def states(self):
         return ("momentum_buffer",) if self.momentum else ()
 
     def update(self, params, grads, state, count, n):
-        grads = decayed(params, grads, self, n)
+        grads = decay(params, grads, self, n)
         if not self.momentum:
-            return descend(params, grads, n["lr"]), ()
+            return gradient_step(params, grads, n["lr"]), ()
         (buffers,) = state
         if self.damped:
-            updates, buffers = self.damp(grads, buffers, n)
+            updates, buffers = self.dampen(grads, buffers, n)
         else:
             trace = optax.trace(n["momentum"], self.nesterov)
             updates, after = trace.update(grads, optax.TraceState(buffers))
             buffers = after.trace
-        return descend(params, updates, n["lr"]), (buffers,)
+        return gradient_step(params, updates, n["lr"]), (buffers,)
 
-    def damp(self, grads, buffers, n):
+    def dampen(self, grads, buffers, n):
+        """Return the updates and buffers with dampening."""
         if buffers[0] is None:
             buffers = grads
         else:
@@ -76,10 +78,11 @@ class SGD(NamedTuple):
         return [g + n["momentum"] * b for g, b in zip(grads, buffers, strict=True)], buffers
 
 
-class Adam(NamedTuple):
-    """`optax.scale_by_adam`. PyTorch's AMSGrad keeps the largest second moment as it is, and
-    corrects its bias afterwards, where `optax.scale_by_amsgrad` keeps the corrected one: that is
-    written here.
+class AdamUpdate(NamedTuple):
+    """The rule of `Adam` and `AdamW`, on `optax.scale_by_adam`.
+
+    AMSGrad is written out: PyTorch takes the maximum of the uncorrected second moments and corrects
+    the bias afterwards, `optax.scale_by_amsgrad` the other way round.
     """
 
     amsgrad: bool
@@ -97,21 +100,22 @@ class Adam(NamedTuple):
         return ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if self.amsgrad else ()))
 
     def update(self, params, grads, state, count, n):
-        plain = self._replace(decays=False) if self.decoupled else self
-        grads, count = decayed(params, grads, plain, n), count.astype(jnp.int32)
+        l2 = self._replace(decays=False) if self.decoupled else self
+        grads, count = decay(params, grads, l2, n), count.astype(jnp.int32)
         if self.amsgrad:
-            updates, state = self.largest(grads, state, count, n)
+            updates, state = self.amsgrad_updates(grads, state, count, n)
         else:
             adam = optax.scale_by_adam(n["beta1"], n["beta2"], n["eps"])
             before = optax.ScaleByAdamState(count - 1, *state)
             updates, after = adam.update(grads, before)
             state = after.mu, after.nu
         if self.decoupled:
-            updates = decayed(params, updates, self._replace(maximize=False), n)
-        return descend(params, updates, n["lr"]), state
+            updates = decay(params, updates, self._replace(maximize=False), n)
+        return gradient_step(params, updates, n["lr"]), state
 
     @staticmethod
-    def largest(grads, state, count, n):
+    def amsgrad_updates(grads, state, count, n):
+        """Return the updates and state of PyTorch's AMSGrad."""
         first, second, largest = state
         first = optax.tree.update_moment(grads, first, n["beta1"], 1)
         second = optax.tree.update_moment(grads, second, n["beta2"], 2)
@@ -122,10 +126,8 @@ class Adam(NamedTuple):
         return [m / (jnp.sqrt(s) + n["eps"]) for m, s in pairs], (first, second, largest)
 
 
-class RMSprop(NamedTuple):
-    """`optax.scale_by_rms`, or `scale_by_stddev` where centered, with eps outside of the root, and
-    then `optax.trace`.
-    """
+class RMSpropUpdate(NamedTuple):
+    """The rule of `RMSprop`, on `optax.scale_by_rms` or `scale_by_stddev`, and `optax.trace`."""
 
     centered: bool
     momentum: bool
@@ -135,16 +137,16 @@ class RMSprop(NamedTuple):
 
     @property
     def numbers(self):
-        kinds = (self.decays, "weight_decay"), (self.momentum, "momentum")
-        return ("lr", "alpha", "eps", *[name for flag, name in kinds if flag])
+        optional = (self.decays, "weight_decay"), (self.momentum, "momentum")
+        return ("lr", "alpha", "eps", *[name for flag, name in optional if flag])
 
     @property
     def states(self):
-        kinds = (self.momentum, "momentum_buffer"), (self.centered, "grad_avg")
-        return ("square_avg", *[name for flag, name in kinds if flag])
+        optional = (self.momentum, "momentum_buffer"), (self.centered, "grad_avg")
+        return ("square_avg", *[name for flag, name in optional if flag])
 
     def update(self, params, grads, state, count, n):
-        grads = decayed(params, grads, self, n)
+        grads = decay(params, grads, self, n)
         kept = dict(zip(self.states, state, strict=True))
         if self.centered:
             scale = optax.scale_by_stddev(n["alpha"], n["eps"], eps_in_sqrt=False)
@@ -160,11 +162,14 @@ class RMSprop(NamedTuple):
             trace = optax.trace(n["momentum"])
             updates, after = trace.update(updates, optax.TraceState(kept["momentum_buffer"]))
             kept["momentum_buffer"] = after.trace
-        return descend(params, updates, n["lr"]), tuple(kept.values())
+        return gradient_step(params, updates, n["lr"]), tuple(kept.values())
 
 
-class Adagrad(NamedTuple):
-    """Written here: `optax.scale_by_rss` has eps inside of the root, and no decay of the rate."""
+class AdagradUpdate(NamedTuple):
+    """The rule of `Adagrad`.
+
+    It is written out: `optax.scale_by_rss` adds eps inside the root, and has no decay of the rate.
+    """
 
     maximize: bool
     decays: bool
@@ -179,9 +184,9 @@ class Adagrad(NamedTuple):
         return ("sum",)
 
     def update(self, params, grads, state, count, n):
-        grads = decayed(params, grads, self, n)
+        grads = decay(params, grads, self, n)
         (sums,) = state
         sums = [s + g * g for s, g in zip(sums, grads, strict=True)]
         updates = [g / (jnp.sqrt(s) + n["eps"]) for g, s in zip(grads, sums, strict=True)]
         rate = n["lr"] / (1 + (count - 1) * n["lr_decay"])
-        return descend(params, updates, rate.astype(params[0].dtype)), (sums,)
+        return gradient_step(params, updates, rate.astype(params[0].dtype)), (sums,)

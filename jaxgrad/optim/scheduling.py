@@ -1,4 +1,4 @@
-"""What all schedulers of learning rates are: Python's arithmetic on what the groups say."""
+"""`LRScheduler`, the base class of learning rate schedulers."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from .optimizer import Optimizer
 
 EPOCH = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
-    "possible. Please use `scheduler.step()` to step the scheduler. With an epoch the closed form "
-    "is used, where there is one"
+    "possible. Please use `scheduler.step()` to step the scheduler. An epoch uses the closed form "
+    "of the schedule if it has one"
 )
 TOO_EARLY = (
-    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. They are called in the "
-    "opposite order: otherwise the first learning rate of the schedule is never used"
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite "
+    "order: otherwise the first learning rate of the schedule is never used"
 )
 OVERRIDDEN = (
     "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
     "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`"
 )
-# a scheduler in a function that jaxgrad.jit is tracing
 NOT_HERE = (
-    "{}.step {}, in a function that jaxgrad.jit is tracing, where schedulers step once, when the "
-    "call has ended: call it outside. The rates are inputs, and may change without a new trace"
+    "{}.step {} in a function that jaxgrad.jit is tracing. There schedulers step once, after the "
+    "call: step it outside. Rates are inputs of the program, so new ones do not trace again"
 )
 NOT_YET = (
-    "the learning rates after a scheduler's step are not known in a function that jaxgrad.jit is "
-    "tracing, where schedulers step when the call has ended: call get_last_lr() outside"
+    "the learning rates after a scheduler's step are unknown in a function that jaxgrad.jit is "
+    "tracing. There schedulers step after the call: call get_last_lr() outside"
 )
 NOT_LAST = "To get the last learning rate computed by the scheduler, please use `get_last_lr()`."
 
 
 def check_optimizer(optimizer):
+    """Raise TypeError unless `optimizer` is an `Optimizer`."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
 def rates(optimizer, name: str = "lr") -> list:
-    """What each group says of a rate, tensors as copies."""
+    """Return the option `name` of each group; tensors are copied."""
     values = [group[name] for group in optimizer.param_groups]
     return [each.clone() if isinstance(each, Tensor) else each for each in values]
 
 
 def set_rate(group, value, name: str = "lr"):
-    """Set a rate of a group; in place where it is a tensor."""
+    """Set an option of a group; a tensor is filled in place."""
     if isinstance(group[name], Tensor):
         with no_grad():
             group[name].fill_(value)
@@ -57,7 +57,9 @@ def set_rate(group, value, name: str = "lr"):
 
 
 def for_groups(name, optimizer, value) -> list:
-    """A value for each group: a list has one for each, anything else is for all."""
+    """Return one value for each group; a single value serves all. Raises ValueError for another
+    length.
+    """
     count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
         value = [value] * count
@@ -69,10 +71,8 @@ def for_groups(name, optimizer, value) -> list:
     return [each.clone() if isinstance(each, Tensor) else each for each in value]
 
 
-def _at_each_call(step):
-    """A scheduler's `step` that waits, in a function that is being traced, until a call of the
-    program has ended.
-    """
+def _after_traced_call(step):
+    """Wrap a scheduler's `step` to run, under a trace, once after each call of the program."""
 
     @functools.wraps(step)
     def call(self, *args, **kwargs):
@@ -85,14 +85,12 @@ def _at_each_call(step):
 
 
 class LRScheduler:
-    """The base of schedulers: each `step` sets the rates of all groups to those that `get_lr`
-    gives.
+    """The base class of schedulers: each `step` sets the rates of all groups to `get_lr()`.
 
-    In a function that `jaxgrad.jit` compiles a step is made when the call has ended.
-
-    A subclass gives `get_lr()`, from `self.last_epoch`, `self.base_lrs` and the groups of
-    `self.optimizer`. last_epoch: of the epoch to resume after, for which each group must have an
-    `initial_lr`; otherwise KeyError. Raises TypeError for what is no Optimizer.
+    optimizer: an `Optimizer`. last_epoch: the epoch to resume after, or -1 to start. A subclass
+    defines `get_lr()`, from `self.last_epoch`, `self.base_lrs` and the groups. In a function
+    compiled by `jaxgrad.jit`, `step` takes effect after the call. Raises TypeError for another
+    optimizer, KeyError if a group lacks `initial_lr` to resume.
 
     >>> class Halved(jaxgrad.optim.lr_scheduler.LRScheduler):
     ...     def get_lr(self):
@@ -111,7 +109,7 @@ class LRScheduler:
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
         if "step" in cls.__dict__:
-            cls.step = _at_each_call(cls.__dict__["step"])
+            cls.step = _after_traced_call(cls.__dict__["step"])
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         check_optimizer(optimizer)
@@ -142,15 +140,34 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self) -> dict:
-        """All that the scheduler knows, without the optimizer."""
+        """Return the attributes of the scheduler except the optimizer.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+        >>> jaxgrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.5).state_dict()["gamma"]
+        0.5
+        """
         return {name: value for name, value in vars(self).items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict):
-        """Take on what `state_dict` has given."""
+        """Restore what `state_dict` returned.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = jaxgrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+        >>> scheduler.load_state_dict({"gamma": 0.9})
+        >>> scheduler.gamma
+        0.9
+        """
         vars(self).update(state_dict)
 
     def get_last_lr(self) -> list:
-        """The rates of the groups that were set last."""
+        """Return the rates of the groups that the last step set.
+
+        Raises RuntimeError under a trace after the scheduler's step.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+        >>> jaxgrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.5).get_last_lr()
+        [1.0]
+        """
         scope = mode.scope.get()
         if scope is not None:
             if self.optimizer._due is not None and self.optimizer._due() is scope:
@@ -159,7 +176,7 @@ class LRScheduler:
         return self._last_lr
 
     def get_lr(self) -> list:
-        """The rates of the groups in this epoch."""
+        """Return the rates of the groups at `self.last_epoch`; a subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__}.get_lr")
 
     # ---- steps
@@ -174,18 +191,28 @@ class LRScheduler:
 
     @property
     def _calls(self):
-        """What is set after each call of a program in which the scheduler steps
-        (`ObjectState.record_set`), since it is never what it was.
-        """
+        """Return a value that always differs, so that it is set after each call of the program."""
         return object()
 
     @_calls.setter
     def _calls(self, _):
+        """Step the scheduler."""
         self.step()
 
-    @_at_each_call
+    @_after_traced_call
     def step(self, epoch: int | None = None):
-        """Go on to the next epoch."""
+        """Advance to the next epoch and set the rates.
+
+        epoch: deprecated; the epoch to jump to, by the closed form of the schedule if it has one.
+        Raises RuntimeError under a trace if it is called twice or with an epoch.
+
+        >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = jaxgrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> optimizer.param_groups[0]["lr"]
+        0.5
+        """
         if self._step_count == 1:
             self._check_order()
         self._step_count += 1
@@ -215,12 +242,12 @@ class LRScheduler:
             set_rate(group, value)
         self._last_lr = rates(self.optimizer)
 
-    # ---- what `get_lr` says
+    # ---- helpers of `get_lr`
 
-    def _kept(self) -> list:
+    def _current_rates(self) -> list:
         return rates(self.optimizer)
 
-    def _scaled(self, factor) -> list:
+    def _multiply(self, factor) -> list:
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
     def _warn_outside(self):

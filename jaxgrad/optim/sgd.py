@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from . import rules
-from .fused_step import Updating
+from .fused_step import FusedOptimizer
 from .options import check, check_fused, check_rate, is_used
 
 
-class SGD(Updating):
-    """Stochastic gradient descent, with momentum where that is not 0. Stands on `optax.trace`.
+class SGD(FusedOptimizer):
+    """Stochastic gradient descent with momentum.
 
-    lr: the learning rate, a number or a tensor of one element; weight_decay: of the L2 penalty;
-    dampening: how much less of a gradient goes into the momentum, after the first; nesterov: to
-    look ahead; maximize: to go uphill; differentiable: to record the step on the tape, for
-    parameters that are no leaves. foreach, fused: accepted, and without a meaning: a step is one
-    kernel. State: `momentum_buffer`, of the parameter's shape and dtype. Raises ValueError for
-    numbers that make no sense.
+    `g = grad + weight_decay * p; b = momentum * b + (1 - dampening) * g`, in the first step `b =
+    g`; then `p = p - lr * b`, or with `nesterov` `p = p - lr * (g + momentum * b)`.
+
+    params: as for `Optimizer`. lr: a number or a one-element tensor. maximize: use `-grad`.
+    differentiable: record the step on the tape. foreach, fused: accepted, without effect. State of
+    each parameter: `momentum_buffer`, of its shape and dtype. Raises ValueError for options out of
+    range. Source: Sutskever et al., "On the Importance of Initialization and Momentum in Deep
+    Learning", 2013, in PyTorch's form.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = jaxgrad.optim.SGD([x], lr=0.1, momentum=0.9)
@@ -26,6 +30,11 @@ class SGD(Updating):
     >>> x
     tensor([0.4600, 0.9200], requires_grad=True)
     """
+
+    added_options: ClassVar[dict] = {
+        "nesterov": False, "maximize": False, "differentiable": False, "fused": False,
+        "foreach": None,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -54,16 +63,9 @@ class SGD(Updating):
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in ("nesterov", "maximize", "differentiable", "fused"):
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
-
     def rule(self, group):
         momentum = is_used(group["momentum"])
-        return rules.SGD(
+        return rules.SGDUpdate(
             momentum,
             momentum and is_used(group["dampening"]),
             group["nesterov"],

@@ -1,15 +1,15 @@
-"""Tensors that share memory, on arrays that never change.
+"""Functionalization: tensors that share memory, on arrays that never change.
 
-Tensors that alias one another share a `Storage`: the value of its owner, and the number of the last
-write. Each has an `Alias`, which says where in the storage it lies and up to which write it has
-read. A write gives one tensor a new array, left pending: when another alias is read, it is
-carried into the storage, and the reader is cut anew. The graph follows at once, as its nodes need
-no arrays: what a view was cut from gets the node of a write, and the view that of a cut from there.
-So values and gradients are those of the same program without writes.
+Tensors that alias one another share a `Storage`, which holds the value of its owner and counts the
+writes. Each has an `Alias`: its place in the storage, and the last write that it has read. A write
+gives one tensor a new array and leaves a pending write behind. When another alias is read, `settle`
+carries the pending write into the storage, and the reader is regenerated from it. The graph changes
+at once, since its nodes need no arrays: the root gets the node of the write (CopySlices), and the
+view gets the node of a cut from the root. So values and gradients equal those of the same program
+without writes.
 
-Where a tensor lies is a chain of `Step`s, each a call of a view operator. There are two kinds of
-chain: a view is cut from its root, with which it shares values and history; a detached tensor is a
-root of its own, with a history of its own, and shares values alone.
+A place is a chain of `ViewStep`s, each a call of a view operator. A view shares value and history
+with the root of its chain. A detached tensor is a root with its own history and shares only values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import jax
 
 from ..core import executor, view_ops
 from ..core.aval import IMMEDIATE, traced_aval
-from ..core.copy_slices import Step, Write, chain, in_order, same
+from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.program import still
 from ..tape import dual, interception, node_annotations, untracked_reason, version_counter
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch
@@ -30,16 +30,15 @@ from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, edge_of, k
 from ..tape.version_counter import counter_of
 from .creation_meta import INFERENCE_MODE, NO_GRAD, NO_GRAD_SEVERAL, ONE_OF_SEVERAL, USUAL, Severed
 
-# Reading brings pending writes in, which threads must not do to one storage at once.
+# A read may settle pending writes, which two threads must not do to one storage at once.
 lock = threading.RLock()
 
 
 class Storage:
-    """What aliases share.
+    """The memory that aliases share.
 
-    `array`, `aval`: the value of the owner, the tensor that was there first; `pending`: a write
-    that it does not have yet, the place, its new array and what that shows; `epoch`: the number of
-    the last write.
+    array, aval: the value of the owner, the first tensor; pending: a write that the array does not
+    include yet, as (place, new array, its abstract value); epoch: the number of the last write.
     """
 
     __slots__ = ("_address", "array", "aval", "epoch", "pending")
@@ -50,7 +49,7 @@ class Storage:
 
     @property
     def address(self) -> int:
-        """Where the memory begins, for code that asks: a number that no other storage has."""
+        """The address that `data_ptr` shows: unique to this storage."""
         with lock:
             if self._address is None:
                 self._address = _reserve(self.aval.shape.numel() * self.aval.dtype.itemsize)
@@ -67,14 +66,14 @@ def _reserve(size: int) -> int:
 
 
 class Alias:
-    """A tensor's place among those that share its memory.
+    """The place of a tensor in the memory that it shares.
 
-    root: the alias of the tensor that it was cut from and shares its history with, None where it is
-    a root itself; base: PyTorch's `_base`; steps: from the root to it; place: from the storage's
-    owner to it; seen: the write up to which it has read; made: how; followed: of a root the last
-    write that was recorded, of a view that of its root up to which it has followed; before: a
-    tensor that took over what the handle was, before `t_` or `data` made it something else;
-    tangents: of a root its own, of a view those of a dual that it was cut from.
+    root: the alias of the tensor that it was cut from, None for a root; base: PyTorch's `_base`;
+    steps: the view calls from the root; place: those from the storage's owner; seen: the last write
+    that it has read; made: how it was created (creation_meta.py); followed: the last recorded write
+    of a root, or the one up to which a view's history is current; before: the tensor that stands
+    for the handle as it was before `t_` or `data=` changed it; tangents: those of a root, or of a
+    view that holds its own.
     """
 
     __slots__ = (
@@ -90,7 +89,7 @@ class Alias:
         self.followed = 0 if root is None else root.followed
 
     def refresh(self, tensor):
-        """Bring into a tensor, which has this alias, what was written to others."""
+        """Bring the tensor of this alias up to date with the writes to other aliases."""
         with lock:
             settle(self.storage)
             if self.seen == self.storage.epoch:
@@ -103,18 +102,18 @@ class Alias:
 
 
 def root_of(alias: Alias) -> Tensor:
-    """The tensor that a view was cut from."""
+    """The root tensor of a view."""
     tensor = alias.before if alias.base is None else alias.base
     while tensor._alias is not alias.root:
         tensor = tensor._alias.before
     return tensor
 
 
-# how aliases come to be
+# creating aliases
 
 
 def watch(call):
-    """Have the results of a view operator's call share memory with its input."""
+    """Make the results of a view operator's call share memory with its input."""
     if view_ops.is_view(call) and call.attach is None:
         several = _attach_several if view_ops.is_several(call) else _attach_one
         call.attach = _detach if view_ops.is_detached(call) else several(view_ops.alone(call))
@@ -142,7 +141,7 @@ def _attach_one(call):
 def _attach_several(call):
     pieces = [view_ops.piece(call, call.outputs, i) for i in range(len(call.outputs))]
     for each, _ in pieces:
-        watch(each)  # one may be cut anew
+        watch(each)  # a piece may be regenerated
 
     def attach(leaves, results):
         source = leaves[0]
@@ -162,10 +161,10 @@ def _attach_several(call):
 
 
 def _further(alias, call, numbers, root, base, how):
-    """The alias of what a call cuts out of a tensor."""
-    steps = place = Step(call, numbers, alias.steps)
+    """The alias of the view that a call cuts from a tensor."""
+    steps = place = ViewStep(call, numbers, alias.steps)
     if alias.place is not alias.steps:
-        place = Step(call, numbers, alias.place)
+        place = ViewStep(call, numbers, alias.place)
     made = Alias(alias.storage, place, root, base, steps, how)
     if alias.root is not None:
         made.tangents = alias.tangents
@@ -173,13 +172,13 @@ def _further(alias, call, numbers, root, base, how):
 
 
 def _outside_of_grad_mode(source, results, usual):
-    """How a view that is not recorded came to be."""
+    """The creation meta of a view that is not recorded."""
     if current_mode.get() < INFERENCE:
         return NO_GRAD if usual == USUAL else NO_GRAD_SEVERAL
     if source._node is INFERENCE_TENSOR:
         return usual
     for made in results:
-        made._node = None  # a view of a usual tensor is one
+        made._node = None  # a view of a normal tensor is a normal tensor
     return INFERENCE_MODE
 
 
@@ -188,7 +187,7 @@ def _data(leaves):
 
 
 def begin(tensor: Tensor) -> Alias:
-    """The alias of a tensor that shares memory with no other yet."""
+    """The alias of a tensor, created for one that has not shared its memory."""
     with lock:
         if tensor._alias is None:
             counter_of(tensor)
@@ -199,7 +198,7 @@ def begin(tensor: Tensor) -> Alias:
 
 
 def detached(tensor: Tensor) -> Tensor:
-    """A tensor with the same memory and version and without history."""
+    """A tensor with the same memory and version, without history."""
     made = wrap(current(tensor)._raw, view_ops.plain(tensor._aval))
     if tensor._node is INFERENCE_TENSOR:
         made._node = INFERENCE_TENSOR
@@ -220,7 +219,7 @@ def _detach(leaves, results):
 
 
 def assign(target: Tensor, made: Tensor, follow: bool):
-    """Give a tensor, which is current, the value of another, and its history if `follow`."""
+    """Give an up-to-date tensor the value of another, and its history if `follow`."""
     refuse_leak(target, made)
     alias = target._alias
     if alias is None:
@@ -240,7 +239,7 @@ def assign(target: Tensor, made: Tensor, follow: bool):
 
 
 def _mark(target):
-    """Note that a tensor, and what it was cut from, now holds what depends on something."""
+    """Mark a tensor and its root as dependent on a tensor that requires grad."""
     root = target if target._alias is None or target._alias.root is None else root_of(target._alias)
     for tensor in (target, root):
         if tensor._node is None and not tensor._tracked:
@@ -248,7 +247,7 @@ def _mark(target):
 
 
 def refuse_leak(target: Tensor, made: Tensor):
-    """Raises RuntimeError where a tensor from outside of a trace would get a value of the trace."""
+    """Raise RuntimeError if a tensor from outside a trace would get a tracer as its value."""
     leaks = target._aval.mode == IMMEDIATE and isinstance(made._raw, jax.core.Tracer)
     if leaks and executor.is_traced():
         raise RuntimeError(
@@ -275,19 +274,19 @@ def _assign_alias(target, alias, made, follow):
 
 
 def snapshot(tensor: Tensor) -> Tensor:
-    """The tensor as it is now, for nobody to write to."""
+    """A copy of the handle, which later writes do not change."""
     return wrap(tensor._raw, tensor._aval, tensor._tracked, tensor._node, tensor._nr)
 
 
 def take(target: Tensor, made: Tensor, follow: bool):
-    """A tensor's new array, and its new history if `follow`."""
+    """Give a tensor the array of another, and its history if `follow`."""
     _put(target, made._raw)
     if follow:
         _follow(target, made._node, made._nr, made._tracked)
 
 
 def _follow(target, node, output_nr, tracked):
-    """A tensor's new place in the graph, where a gradient that it keeps is kept from now on."""
+    """Move a tensor to another place in the graph, along with its retained gradient."""
     before, number = target._node, target._nr
     nodes = isinstance(before, Node) and isinstance(node, Node)
     if nodes and before.retained_at(number) is target:
@@ -298,15 +297,15 @@ def _follow(target, node, output_nr, tracked):
 
 
 def _lead_through_root(target, alias, made):
-    """The new history of a view that was written to, and of its root: a write, and a cut from it.
+    """Record a write through a view: a write node for the root, and a cut from it for the view.
 
-    Nodes without a kernel: neither a write nor, as a rule, a cut keeps arrays.
+    No kernel runs: a write node saves no arrays, and a cut usually none.
     """
     root = root_of(alias)
     if not made._tracked and not root._tracked:
         return
     calls, numbers = chain(alias.steps)
-    program = executor.prepare(Write.of(root._aval, target._aval, calls))
+    program = executor.prepare(CopySlices.of(root._aval, target._aval, calls))
     mask = (root._tracked, made._tracked, *[False] * len(numbers))
     edges = [known_edge_of(tensor) for tensor in (root, made) if tensor._tracked]
     _follow(
@@ -317,14 +316,14 @@ def _lead_through_root(target, alias, made):
 
 
 def _follow_root(target, alias):
-    """A view's place in the graph after its root's has changed."""
+    """Update a view's place in the graph after that of its root has changed."""
     root = root_of(alias)
     alias.followed = alias.root.followed
     if alias.made >= NO_GRAD:
         target._leaf = Severed(target)
         target._node, target._tracked = None, True
         return
-    if not root._tracked:  # it was taken out of the graph since
+    if not root._tracked:  # the root has left the graph since
         _follow(target, None, 0, False)
         return
     edge = known_edge_of(root)
@@ -339,7 +338,7 @@ def _follow_root(target, alias):
 
 
 def _recorded(alias):
-    """The edge of a view whose gradient reads arrays, which are computed."""
+    """The edge of a view whose gradient reads arrays, by running its calls."""
     before = switch(RECORD)
     try:
         return edge_of(cut(alias, alias.steps))
@@ -355,12 +354,12 @@ def _put(tensor, array):
 
 
 def settle(storage: Storage):
-    """Carry the pending write into the storage."""
+    """Carry the pending write into the array of the storage."""
     if storage.pending is None:
         return
     place, value, shown = storage.pending
     calls, numbers = chain(place)
-    program = executor.prepare(Write.of(storage.aval, shown, calls))
+    program = executor.prepare(CopySlices.of(storage.aval, shown, calls))
     storage.array = program.kernel(storage.array, value, *numbers)
     storage.pending = None
 
@@ -369,15 +368,15 @@ def settle(storage: Storage):
 
 
 def _look(storage, place):
-    """What is at a place of a storage."""
+    """The array at a place of a storage."""
     array = storage.array
     for call, numbers in in_order(place):
         array = executor.prepare(call).kernel(array, *numbers)
     return array
 
 
-def cut(alias: Alias, steps: Step | None) -> Tensor:
-    """What some of the steps lead to, from the root of a view's alias on."""
+def cut(alias: Alias, steps: ViewStep | None) -> Tensor:
+    """The tensor that `steps` lead to, regenerated from the root of the alias."""
     made, path = current(root_of(alias)), []
     while steps is not None:
         path.append(steps)

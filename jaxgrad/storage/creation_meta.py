@@ -1,5 +1,7 @@
-"""How a view came to be, which decides whether it may be written to, and what its history is after
-a write to its base.
+"""How a view was created: PyTorch's CreationMeta.
+
+It decides whether the view may be written to, and whether its history is known after a write to its
+base.
 """
 
 from __future__ import annotations
@@ -9,14 +11,13 @@ import re
 from ..tape.node import Node
 from ..tape.tensor import OWN_DTYPE, LeafState, Tensor
 
-# How a view came to be, which decides whether grad mode lets it be written to.
-# From NO_GRAD on, what a tracked write to its base would make of its history is not known.
+# From NO_GRAD on, the history of the view after a recorded write to its base is not known.
 USUAL, ONE_OF_SEVERAL, NO_GRAD, NO_GRAD_SEVERAL, INFERENCE_MODE = range(5)
 FUNCTION, FUNCTION_SEVERAL = 5, 6
 
 
 def origin_of(tensor: Tensor) -> str:
-    """What a tensor is, in PyTorch's words: an output of a node."""
+    """A tensor as PyTorch's messages describe it: an output of a node."""
     node = tensor._node
     if not isinstance(node, Node):
         return "One of several"
@@ -25,7 +26,7 @@ def origin_of(tensor: Tensor) -> str:
 
 
 class Severed(LeafState):
-    """In the place of a leaf's state, of a view of which nobody can say what its history is."""
+    """The leaf state of a view whose history is not known; asking for its node raises."""
 
     __slots__ = ("made", "origin")
 

@@ -1,6 +1,6 @@
-"""Giving the result of an operator to a tensor that is there already: `x.add_(y)`, `out=z`.
+"""Writing an operator's result into an existing tensor: `x.add_(y)`, `out=z`.
 
-What PyTorch forbids is refused before anything is computed.
+Writes that PyTorch forbids raise before anything is computed: PyTorch's check_inplace.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import warnings
 from ..core import executor, promotion, view_ops
 from ..core.aval import Aval, with_shape
 from ..core.primitive import ARRAY
+from ..core.tracebacks import users_stacklevel
 from ..tape.mode import INFERENCE, RECORD, current_mode
 from ..tape.record import apply
-from ..tape.tensor import INFERENCE_TENSOR, Tensor, current
+from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held, hold
 from ..tape.version_counter import counter_of
 from .alias import Alias, assign, begin, cut, lock, refuse_leak, root_of, snapshot, take
 from .creation_meta import (
@@ -47,7 +48,7 @@ NOT_DIFFERENTIABLE = (
 
 
 def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
-    """Run a call and give its one result to a tensor, which is returned."""
+    """Run a call, write its one result into `target`, and return `target`."""
     permit(name, target, any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in leaves))
     output = call.outputs[0]
     check_fit(name, output, target)
@@ -60,8 +61,9 @@ def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
 
 
 def check_fit(name, output: Aval, target: Tensor):
-    """Raises RuntimeError where a result has another shape, or a dtype that the target's cannot
-    hold."""
+    """Raise RuntimeError for a result of another shape, or of a dtype that does not cast to the
+    target's.
+    """
     if output.shape != target.shape:
         raise RuntimeError(
             f"output with shape {list(target.shape)} doesn't match the broadcast shape "
@@ -75,13 +77,13 @@ def check_fit(name, output: Aval, target: Tensor):
 
 
 def fits(call, target: Tensor) -> bool:
-    """Whether a call's result is what the target holds, without a conversion."""
+    """Whether a call's result has the shape and dtype of the target."""
     output = call.outputs[0]
     return output.shape == target.shape and output.dtype is target.dtype
 
 
 def _copied(call, target, made):
-    """The result in the target's dtype, and in its history, where all of it is overwritten."""
+    """The result in the target's dtype, recorded as a copy into the target."""
     copy = call.primitive.scope["copy"].primitives[0]
     program = copy.call((ARRAY, ARRAY, False), (target._aval, made._aval))
     return apply(executor.prepare(program), [target, made])
@@ -96,10 +98,10 @@ def _cast(call, made, dtype):
 
 
 def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
-    """Raises RuntimeError where the tensor must not be written to.
+    """Raise RuntimeError if the tensor may not be written to.
 
-    tracked: whether the tensor or something that its new value comes from requires grad;
-    overlapping: whether places of it may share an element.
+    name: the operator; tracked: whether the tensor or an input of the write requires grad;
+    overlapping: whether the write allows places of the target that share an element.
     """
     alias = current(target)._alias
     if target._node is INFERENCE_TENSOR and current_mode.get() < INFERENCE:
@@ -135,9 +137,9 @@ def _check_steps(step):
 
 
 def unexpanded(target: Tensor) -> Tensor | None:
-    """What an expanded tensor was expanded from: to fill the one is to fill the other.
+    """The tensor that was expanded to `target`: filling it fills `target`.
 
-    None where only a part of it is shown.
+    None if `target` shows only a part of it.
     """
     alias = current(target)._alias
     steps = None if alias is None else alias.steps
@@ -164,7 +166,7 @@ def _permit_view(name, target, alias):
         raise RuntimeError(
             f"{origin_of(target)} is a view and is being modified inplace. {SEVERAL}"
         )
-    # as the base was at its last reading: to read it now would bring in what is pending
+    # the base as of its last read: reading it now would settle the pending write
     if alias.base._tracked and alias.base._node is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. "
@@ -173,7 +175,7 @@ def _permit_view(name, target, alias):
 
 
 def write_into(name: str, call, leaves, out):
-    """Run a call and give its results to the tensors `out`, which are returned."""
+    """Run a call, write its results into the tensors `out`, and return them."""
     targets = list(out) if isinstance(out, tuple | list) else [out]
     given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     if not all(isinstance(target, Tensor) for target in targets):
@@ -194,28 +196,30 @@ def write_into(name: str, call, leaves, out):
 
 
 def give(name: str, made: Tensor, target: Tensor) -> Tensor:
-    """Put the numbers of one tensor into another, which takes its shape."""
+    """Copy the values of one tensor into another, which is resized to its shape."""
     permit(name, target, target.requires_grad)
     if made.shape != target.shape:
         if target.numel():
-            warnings.warn(RESIZED.format(name, list(target.shape), list(made.shape)), stacklevel=5)
+            message = RESIZED.format(name, list(target.shape), list(made.shape))
+            warnings.warn(message, stacklevel=users_stacklevel())
         move(target, made)
     assign(target, made, False)
     return target
 
 
-# tensors that come to show something else
+# changing the memory or the view that a handle shows
 
 
 def move(target: Tensor, made: Tensor):
-    """Let a tensor show what another shows, in the other's memory; it keeps its own history.
+    """Make a tensor show the memory of another, as `set_` and `data=` do; its history stays.
 
-    What it shared memory with stays as it was.
+    The tensors that shared its old memory keep that.
     """
     refuse_leak(target, made)
     with lock:
         before = _stand_in(target)
-        target._raw, target._aval, target._alias = made._raw, made._aval, made._alias
+        hold(target, held(made), made._aval)
+        target._alias = made._alias
         if target._leaf is not None:
             target._leaf.tangents = None
         if before is not None:
@@ -223,7 +227,7 @@ def move(target: Tensor, made: Tensor):
 
 
 def turn(target: Tensor, view_of, follow: bool):
-    """Make a tensor a view of itself, as `t_` does; `view_of` gives the view."""
+    """Make a tensor a view of itself, as `t_` does; view_of: makes the view."""
     alone = target._alias is None and not target._aval.dual
     made = view_of(target)
     shown = made._alias
@@ -240,7 +244,7 @@ def turn(target: Tensor, view_of, follow: bool):
 
 
 def _turned(target, shown):
-    """The alias of a tensor that becomes the view of itself whose alias is `shown`."""
+    """The new alias of a tensor that becomes a view of itself; shown: the alias of that view."""
     if shown.base is not target:
         alias = Alias(shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.made)
         alias.tangents = shown.tangents
@@ -252,7 +256,7 @@ def _turned(target, shown):
 
 
 def _stand_in(target):
-    """What takes a tensor's place among those that were cut from it; None where there are none."""
+    """A handle that takes the tensor's place as the root of its views; None without views."""
     alias = current(target)._alias
     if alias is None or alias.base is not None:
         return None

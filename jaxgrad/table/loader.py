@@ -73,8 +73,16 @@ class Table:
         It reads no formula and checks nothing: `rules` and `check` report a malformed `doc:`.
         Raises KeyError for an unknown name.
         """
+        return self._text(name, "doc")
+
+    def example(self, name):
+        """A call of an operator and what it returns; None where its entry has no example."""
+        text = self._text(name, "example")
+        return None if text is None else tuple(text.rsplit(by_operator.ARROW, 1))
+
+    def _text(self, name, key):
         first = self.entries[self.aliases.get(name, name)][0]
-        return getattr(first.values.get("doc"), "text", None)
+        return getattr(first.values.get(key), "text", None)
 
     def rules(self, name):
         """The Rule of each overload of an operator or alias.

@@ -1,14 +1,16 @@
-"""Groups entries by operator, and reads the keys `doc:` and `alias:`.
+"""Groups entries by operator, and reads the keys `doc:`, `example:` and `alias:`.
 
-Both keys hold for all overloads of an operator and stand in its first entry.
+They hold for all overloads of an operator and stand in its first entry.
 """
 
+import ast
 import re
 
 from .mistakes import shown
 from .reader import Scalar
 
 MAX_DOC = 160
+ARROW = " -> "  # between the call of an example and its result
 BASE = re.compile(r"\s*([A-Za-z_]\w*)\s*[.(]", re.ASCII)
 BLANKS = re.compile(r"\s+")
 ITEM = re.compile(r"[^,\s][^,]*[^,\s]|[^,\s]")
@@ -93,18 +95,19 @@ def _misplaced(key, entry, entries):
         yield entry.keys[key].place(), f"`{key}:` in a later entry of its operator", cure
 
 
-# doc
+# doc and example
 
 
 def check_docs(entries, report):
-    """Report `doc:` keys that are misplaced or no sentence."""
-    for entry in entries:
-        for place, cause, cure in _misplaced("doc", entry, entries):
-            report(place, _title(entry), cause, cure)
-    first = entries[0]
-    wrong = "doc" in first.keys and _wrong_doc(first.values["doc"])
-    if wrong:
-        report(first.values["doc"].place(), _title(first), *wrong)
+    """Report each `doc:` and `example:` that is misplaced or wrong."""
+    for key, wrong in (("doc", _wrong_doc), ("example", _wrong_example)):
+        for entry in entries:
+            for place, cause, cure in _misplaced(key, entry, entries):
+                report(place, _title(entry), cause, cure)
+        value = entries[0].values.get(key)
+        found = value is not None and wrong(value)
+        if found:
+            report(value.place(), _title(entries[0]), *found)
 
 
 def _wrong_doc(value):
@@ -118,4 +121,19 @@ def _wrong_doc(value):
         return "`doc:` does not end with a full stop", cure
     if len(value.text) > MAX_DOC:
         return f"`doc:` has {len(value.text)} characters", f"write at most {MAX_DOC}"
+    return None
+
+
+def _wrong_example(value):
+    """Cause and cure if a value is no call and its result, else None."""
+    cure = "write `torch.sin(torch.tensor([0.])) -> tensor([0.])`"
+    if not isinstance(value, Scalar) or not value.one_line:
+        return "`example:` is no text on one line", cure
+    call, arrow, result = value.text.rpartition(ARROW)
+    if not arrow or not result.strip():
+        return "`example:` has no result", cure
+    try:
+        ast.parse(call, mode="eval")
+    except SyntaxError:
+        return f"`example:` calls {shown(call)}, which is no expression", cure
     return None

@@ -20,7 +20,7 @@ from .schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
 FLAGS_KEY = "output_differentiability"
-OWN_KEYS = ("doc", "alias", "forward", "write", "node", FLAGS_KEY)
+OWN_KEYS = ("doc", "example", "alias", "forward", "write", "node", FLAGS_KEY)
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )
@@ -343,6 +343,8 @@ class RuleBuilder:
         return [(n, self.read_value(key, INPUT_WORDS, scope, n)) for key, n in keys.items()]
 
     def read_tangents(self, keys, gradients):
+        if not keys:
+            return {}
         still = {n for names, value in gradients if value == NON_DIFFERENTIABLE for n in names}
         moving = [name for name in self.schema.tensors if name not in still]
         fixed = [name for name in self.schema.names if name not in moving]

@@ -1,12 +1,12 @@
-"""Forward mode: tensors that have tangents, level by level.
+"""Forward mode: dual tensors, which have tangents at levels.
 
-A tensor's tangents are its root's: those of a view are cut out of them when they are asked for, and
-those of what is written through a view are put into them. The tangents at a level may have tangents
-at outer ones.
+The root of a view chain holds the tangents. A view's tangent is cut from the root's on demand, and
+a write through a view writes its tangent into the root's. A tangent at one level may have tangents
+at outer levels.
 
-An operator with tangents is the operator itself, and for each level the program of its tangent
-(`TangentOf`), recorded as any other: so tangents have gradients, and gradients have tangents. The
-`Aval` of a tensor says whether it may have some, so that operators on others need not ask.
+An operator on duals runs its program, and for each level the program of its tangent (`TangentOf`).
+That program is recorded like any other, so tangents have gradients and gradients have tangents. The
+`Aval` of a tensor says whether it may have tangents, so operators on other tensors do not look.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import jax
 
 from ..core import executor, view_ops
 from ..core.aval import with_dual, with_strides
-from ..core.copy_slices import Write
+from ..core.copy_slices import CopySlices
 from ..core.primitive import Call
 from ..core.program import Program, Reverse
 from . import interception, record
 from .dual_level import Level, Tangents, enabled, in_order, see_below, window
 from .mode import INFERENCE, current_mode
 from .node import ProgramNode
-from .tensor import LeafState, Tensor, current, edge_of, leaf_state, tangents_of, wrap
+from .tensor import LeafState, Tensor, current, edge_of, held, leaf_state, tangents_of, wrap
 
 
 @functools.cache
 def start():
-    """Have operators look for tangents from now on."""
+    """Make operators look for tangents from now on."""
     interception.intercept(tangents=extended)
 
 
@@ -38,7 +38,7 @@ def start():
 
 
 def levels_of(tensor: Tensor) -> list[Level]:
-    """The levels seen from here at which a tensor has tangents, the outermost first."""
+    """The visible levels at which a tensor has a tangent, the outermost first."""
     if not current(tensor)._aval.dual:
         return []
     held = tangents_of(tensor)
@@ -46,7 +46,7 @@ def levels_of(tensor: Tensor) -> list[Level]:
 
 
 def tangent(tensor: Tensor, level: Level) -> Tensor | None:
-    """The tangent of a tensor at a level, None where it stands still."""
+    """The tangent of a tensor at a level, None if it has none."""
     if not current(tensor)._aval.dual:
         return None
     held = tangents_of(tensor)
@@ -58,7 +58,7 @@ def tangent(tensor: Tensor, level: Level) -> Tensor | None:
 
 
 def _beyond(tensor, held):
-    """The calls that lead from where tangents are held to a tensor, with their numbers."""
+    """The view calls from the holder of the tangents to a tensor, with their numbers."""
     found, step = [], None if tensor._alias is None else tensor._alias.steps
     while step is not held.steps:
         found.append(step)
@@ -73,13 +73,13 @@ def _cut(tensor, held, whole):
 
 
 def mark(tensor: Tensor):
-    """Note in a tensor's `Aval` whether it may have tangents."""
+    """Update the `dual` flag of a tensor's `Aval`."""
     held = tangents_of(tensor)
     tensor._aval = with_dual(tensor._aval, held is not None and bool(held.of))
 
 
 def give(tensor: Tensor, level: Level, value: Tensor | None):
-    """Set the tangent of a tensor, and of what it was cut from; None has it stand still."""
+    """Set the tangent of a tensor, and the part of its root's tangent; None clears it."""
     held = tangents_of(tensor)
     if held is None:
         held = _begin(tensor)
@@ -94,7 +94,7 @@ def give(tensor: Tensor, level: Level, value: Tensor | None):
 
 
 def below(value: Tensor, level: Level) -> Tensor:
-    """A tensor as a tangent at a level: without tangents of its own but for outer levels."""
+    """A tensor as a tangent at `level`: it keeps only its own tangents at outer levels."""
     held = tangents_of(value)
     if held is None or all(other.number < level.number for other in tuple(held.of)):
         return value
@@ -106,16 +106,14 @@ def below(value: Tensor, level: Level) -> Tensor:
 
 
 def own(tensor: Tensor) -> Tangents:
-    """Let a view hold tangents of its own, and those that are cut from it; it has none yet."""
+    """Make a view, and the views cut from it, hold tangents separate from the root's."""
     tensor._aval = view_ops.plain(tensor._aval)
     held = tensor._alias.tangents = Tangents(tensor._aval, tensor._alias.steps)
     return held
 
 
 def share(made: Tensor, alias, step):
-    """Let a view that was cut anew up to a step of an alias have the tangents that are held there,
-    if the alias has such of its own.
-    """
+    """Give a regenerated view the tangents that its alias holds at `step`, if it holds its own."""
     held = alias.tangents
     if held is not None and alias.root is not None and held.steps is step:
         made._alias.steps, made._alias.tangents = step, held
@@ -127,7 +125,7 @@ def _begin(tensor):
     if alias is None:
         held = leaf_state(tensor).tangents = Tangents(view_ops.plain(tensor._aval))
         return held
-    # a view may be written to before anybody gave its root a tangent
+    # a view may be written to before its root has a tangent
     root = alias if alias.root is None else alias.root
     root.tangents = Tangents(root.storage.aval if root.place is None else _shown(root), root.steps)
     return root.tangents
@@ -138,13 +136,13 @@ def _shown(alias):
 
 
 def _write(held, level, calls, value, tensor):
-    """Put the tangent of a view into that of what it was cut from."""
+    """Write the tangent of a view into the tangent of its root."""
     whole = held.of.get(level)
     if whole is None and value is None:
         return
     whole = _zeros(held.aval) if whole is None else whole
     value = _zeros(tensor._aval) if value is None else value
-    program = Write.of(whole._aval, value._aval, tuple([call for call, _ in calls]))
+    program = CopySlices.of(whole._aval, value._aval, tuple([call for call, _ in calls]))
     numbers = [number for _, given in calls for number in given]
     held.set(level, record.apply(executor.prepare(program), [whole, value, *numbers]))
 
@@ -154,17 +152,17 @@ def _zeros(aval):
 
 
 def _laid_out(value, aval):
-    """A tangent that shows the strides of what it is the tangent of."""
+    """A tangent with the strides of its primal."""
     if value._aval.strides == aval.strides:
         return value
-    alone = Write.of(aval, aval, ())
+    alone = CopySlices.of(aval, aval, ())
     made = record.apply(executor.prepare(alone), [value, value])
     show(made, aval.strides)
     return made
 
 
 def show(made: Tensor, strides):
-    """Have a tensor that nobody else has yet show strides, and its tangents likewise."""
+    """Set the strides of a new tensor and of its tangents."""
     made._aval = with_strides(made._aval, strides)
     held = None if made._leaf is None else made._leaf.tangents
     if held is not None:
@@ -174,8 +172,9 @@ def show(made: Tensor, strides):
 
 
 def assign(target: Tensor, made: Tensor):
-    """Give a tensor that was written to the tangents of its new value; where none are computed, it
-    keeps those that it has.
+    """Give a tensor that was written to the tangents of its new value.
+
+    It keeps its tangents where forward mode is disabled.
     """
     if enabled.get() and current_mode.get() < INFERENCE:
         for level in in_order({*levels_of(target), *levels_of(made)}):
@@ -187,8 +186,10 @@ def assign(target: Tensor, made: Tensor):
 
 
 class TangentOf(Program):
-    """The tangents of a program's outputs: from its inputs, and the tangents of those that `mask`
-    names. JAX derives it, and meets the forward formulas of the operators.
+    """The program of the tangents of a program's outputs.
+
+    Its inputs are those of the program, then the tangents of the inputs where `mask` is true. JAX
+    derives it with `jax.jvp`, which uses the forward formulas of the operators.
     """
 
     def __init__(self, program: Program, mask):
@@ -212,7 +213,7 @@ class TangentOf(Program):
 
 
 def extended(program: Program, leaves) -> Program:
-    """A program that computes tangents too, where a leaf may have some."""
+    """The program, extended by tangents if an input may have some."""
     if program.extends:
         return program
     for leaf in leaves:
@@ -224,7 +225,7 @@ def extended(program: Program, leaves) -> Program:
 def _extend(program):
     executor.prepare(program)
     for name in ("outputs", "single", "reverses", "tangents"):
-        getattr(program, name)  # so that the copy has it too: the last two are shared
+        getattr(program, name)  # computed before the copy, which shares the last two
     made = copy.copy(program)
     made.extends, made.attach = True, _attach(program)
     program.extension = executor.adopt(made, program.unobserved)
@@ -232,7 +233,7 @@ def _extend(program):
 
 
 def _attach(program):
-    """What gives the results of a program their tangents. Those that share memory have them."""
+    """Make the callback that gives results their tangents; views find them in their root."""
 
     def attach(leaves, results):
         shares = program.attach is not None
@@ -261,7 +262,7 @@ def _move(program, leaves, results):
         try:
             moving = {i: tangent(leaves[i], level) for i in found[level]}
             if any(value is None for value in moving.values()):
-                continue  # another thread has ended the level just now
+                continue  # another thread ended the level meanwhile
             values = _tangents(program, leaves, moving, outermost)
         finally:
             window.reset(token)
@@ -271,7 +272,7 @@ def _move(program, leaves, results):
 
 
 def _moving(program, leaves) -> dict:
-    """By level the positions of the leaves that have a tangent there."""
+    """For each visible level, the positions of the inputs that have a tangent at it."""
     found, (low, high) = {}, window.get()
     for position, leaf in enumerate(leaves):
         if not (isinstance(leaf, Tensor) and leaf._aval.dual):
@@ -287,7 +288,7 @@ def _moving(program, leaves) -> dict:
 
 
 def _begin_with(made, level, value):
-    """Give a tensor that nobody else has yet a tangent that nobody else has."""
+    """Give a new tensor a new tangent, without a copy."""
     shown = made._aval
     if value._aval.strides != shown.strides:
         show(value, shown.strides)
@@ -301,9 +302,10 @@ def _begin_with(made, level, value):
 
 
 def _tangents(program, leaves, moving, outermost):
-    """The tangents of the differentiable outputs, of those of the inputs by position.
+    """The tangents of the differentiable outputs.
 
-    outermost: whether the inputs have none at outer levels.
+    moving: the tangents of the inputs, by position; outermost: whether the inputs have none at
+    outer levels.
     """
     mask, given = tuple([i in moving for i in range(len(leaves))]), list(moving.values())
     if program.is_linear:
@@ -324,14 +326,14 @@ def _tangents(program, leaves, moving, outermost):
 
 
 def _apply_alone(program, leaves):
-    """`recording.apply`, for which no tangents are looked for."""
+    """`record.apply` without a look for tangents."""
     arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     mask = tuple([isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves])
     return record.finish(program, leaves, arrays, mask)
 
 
 def operator_of(program: Program) -> str:
-    """The name of the operator that a program is, or is derived from."""
+    """The name of the operator that a program runs, or is derived from."""
     if isinstance(program, Call):
         return program.primitive.name
     if isinstance(program, TangentOf):
@@ -345,7 +347,7 @@ def operator_of(program: Program) -> str:
 
 
 def _keep(node, leaves, results):
-    """Have a node keep the tangents of what it has saved."""
+    """Store on a node the tangents of its saved tensors."""
     reverse = node.reverse
     saved = [leaves[i] for i in reverse.saved_inputs] + [results[i] for i in reverse.saved_outputs]
     found = [kept(each) if isinstance(each, Tensor) else None for each in saved]
@@ -354,7 +356,7 @@ def _keep(node, leaves, results):
 
 
 def kept(tensor: Tensor) -> Tangents | None:
-    """The tangents of a tensor as it is now; None where there are none."""
+    """A snapshot of a tensor's tangents; None if it has none."""
     found = Tangents(view_ops.plain(tensor._aval))
     for level in levels_of(tensor):
         value = tangent(tensor, level)
@@ -363,15 +365,13 @@ def kept(tensor: Tensor) -> Tangents | None:
 
 
 def _frozen(value):
-    """A tensor as it is now, with its history and its tangents, for nobody to write to."""
+    """A snapshot of a tensor with its history and tangents, which later writes do not change."""
     place = (True, *edge_of(value)) if current(value)._tracked else ()
-    return restore(wrap(value._raw, view_ops.plain(value._aval), *place), kept(value))
+    return restore(wrap(held(value), view_ops.plain(value._aval), *place), kept(value))
 
 
 def apart(tensor: Tensor, deeply: bool = False) -> Tensor:
-    """The same memory outside of the graph of reverse mode, which moves as the tensor does; with
-    `deeply` its tangents are outside too.
-    """
+    """The detached tensor with the same tangents; with `deeply` its tangents are detached too."""
     held = kept(tensor)
     for level, value in list(held.of.items()) if deeply and held is not None else ():
         held.set(level, apart(value, True))
@@ -379,14 +379,14 @@ def apart(tensor: Tensor, deeply: bool = False) -> Tensor:
 
 
 def is_recorded(tensor: Tensor) -> bool:
-    """Whether a tensor requires grad, or a tangent that it has."""
+    """Whether a tensor or one of its tangents requires grad."""
     held = tangents_of(tensor) if tensor._aval.dual else None
     within = () if held is None else list(held.of.values())
     return tensor._requires_grad or any(map(is_recorded, within))
 
 
 def restore(tensor: Tensor, held: Tangents | None) -> Tensor:
-    """A tensor that nobody else has, with tangents that were kept."""
+    """Give a new tensor the tangents of a snapshot; returns the tensor."""
     if held is not None:
         mine = Tangents(held.aval)
         for level, value in list(held.of.items()):

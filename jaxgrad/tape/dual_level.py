@@ -1,8 +1,8 @@
-"""The levels of forward mode, each one derivative, and what holds tangents at them.
+"""The levels of forward mode, one for each nested derivative, and the tangents at them.
 
-A level that was begun later is inside of one that was begun before. Which levels there are to be
-made and unpacked is a matter of the context (`entered`): of a thread, of an asyncio task. Operators
-see those of other threads too, where they get tensors that have tangents at them.
+A level that begins later is nested inside the earlier ones. `make_dual` and `unpack_dual` use the
+levels that the current context has entered (`entered`). Operators also propagate tangents at levels
+of other threads, if their inputs have some.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import math
 import operator
 import weakref
 
-# the levels that are entered here and now, the outermost first
+# the levels that the current context has entered, the outermost first
 entered = contextvars.ContextVar("jaxgrad.forward_levels", default=())
 
-# the numbers of the levels that are seen here and now: from the first on, and below the second
+# the levels that operators see: numbers from the first up to, and without, the second
 window = contextvars.ContextVar("jaxgrad.forward_window", default=(0, math.inf))
 
-# whether operators compute tangents, here and now
+# whether operators compute tangents
 enabled = contextvars.ContextVar("jaxgrad.forward_enabled", default=True)
 
 _next_number = itertools.count().__next__
 _begun = weakref.WeakSet()  # the levels that have not ended
-_was_begun = False  # whether there ever was one, which is quicker to ask
+_was_begun = False  # whether a level was ever begun: quicker to check than the set
 
 
 class Level:
-    """One derivative that is being taken, until `end`.
+    """One forward-mode derivative, from its beginning to `end`.
 
-    `holders`: weak references to all that holds tangents at it.
+    holders: weak references to the `Tangents` that hold a tangent at this level.
     """
 
     __slots__ = ("__weakref__", "ended", "holders", "number")
@@ -42,7 +42,7 @@ class Level:
         _begun.add(self)
 
     def end(self):
-        """Let nobody have a tangent at this level any longer."""
+        """Remove all tangents at this level."""
         self.ended = True
         _begun.discard(self)
         for reference in list(self.holders):
@@ -57,10 +57,10 @@ class Level:
 
 
 class Tangents:
-    """The tangents of a root: by level a tensor of its shape and dtype.
+    """The tangents of a root tensor: for each level a tensor of its shape and dtype.
 
-    `aval`: the root's; `steps`: where among the views of its storage it stands, None at the
-    beginning.
+    aval: the root's abstract value; steps: its position in the chain of views, None for the root
+    of the chain.
     """
 
     __slots__ = ("__weakref__", "aval", "of", "steps")
@@ -69,7 +69,7 @@ class Tangents:
         self.aval, self.steps, self.of = aval, steps, {}
 
     def set(self, level: Level, value):
-        """The tangent at a level, of which nobody is to hear once it has ended; None for none."""
+        """Set the tangent at `level`; no effect after the level ended; `None` clears it."""
         if value is None or level.ended:
             self.of.pop(level, None)
             return
@@ -77,12 +77,12 @@ class Tangents:
         level.holders.add(weakref.ref(self, level.holders.discard))
 
     def seen(self) -> list[Level]:
-        """The levels of its tangents that are seen from here, the outermost first."""
+        """The levels with a tangent that the current context sees, the outermost first."""
         return in_order([level for level in tuple(self.of) if level.is_seen()])
 
 
 def in_order(levels) -> list[Level]:
-    """The outermost first."""
+    """The levels, sorted from the outermost to the innermost."""
     return sorted(levels, key=_number) if len(levels) > 1 else list(levels)
 
 
@@ -90,15 +90,15 @@ _number = operator.attrgetter("number")
 
 
 def is_any_begun() -> bool:
-    """Whether there is a level that has not ended, be it in another thread."""
+    """Whether any level is active, in this or another thread."""
     return _was_begun and bool(_begun)
 
 
 def see_below(level: Level):
-    """Hide a level and those inside of it from the operators here; gives the token for `window`."""
+    """Hide a level and those nested inside it from operators; returns the token for `window`."""
     return window.set((window.get()[0], level.number))
 
 
 def hide():
-    """Hide all levels that there are from the operators here; gives the token for `window`."""
+    """Hide all levels that exist now from operators; returns the token for `window`."""
     return window.set((_next_number(), math.inf))

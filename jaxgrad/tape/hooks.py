@@ -1,4 +1,4 @@
-"""Functions that users ask to be called: each list of them, and the handle that takes one out."""
+"""Lists of hooks, and the handle that removes a hook."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _next_number = itertools.count().__next__
 
 
 class Hooks(dict):
-    """Hooks by their numbers, in the order in which they were registered."""
+    """Hooks by number, in the order of registration."""
 
     __slots__ = ("__weakref__",)
 
 
 class RemovableHandle:
-    """What takes a hook away: by `remove()`, or at the end of a `with` block.
+    """Removes a hook: by `remove()`, or at the end of a `with` block.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with x.register_hook(lambda grad: grad * 2):
@@ -44,7 +44,7 @@ class RemovableHandle:
 
 
 def register(hooks: Hooks, hook) -> RemovableHandle:
-    """Add a hook to those that are there. Raises TypeError for what cannot be called."""
+    """Add a hook and return its handle. Raises TypeError for an object that cannot be called."""
     if not callable(hook):
         raise TypeError(f"a hook is a function, but got {type(hook).__name__}")
     handle = RemovableHandle(hooks)
@@ -53,5 +53,5 @@ def register(hooks: Hooks, hook) -> RemovableHandle:
 
 
 def name_of(hook) -> str:
-    """A hook as errors name it."""
+    """The name of a hook in error messages."""
     return getattr(hook, "__name__", type(hook).__name__)

@@ -1,6 +1,6 @@
-"""What operators do with their results here and now: leave them plain, record them, or mark them.
+"""The grad mode: whether operators record their results, leave them unrecorded, or mark them.
 
-The state belongs to the current context (`contextvars`): to a thread, to an asyncio task.
+Each state of this module is a context variable, so it belongs to a thread or an asyncio task.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 import contextvars
 from contextlib import contextmanager
 
-# In inference mode results are marked, and nothing is recorded even where grad mode is on again.
-# Inside the forward of a Function nothing is recorded either, but what depends on tensors that
-# require grad is marked, so that it is not taken for a constant when the Function has saved it.
+# INFERENCE marks results and records nothing, even where grad mode is switched on again within.
+# MARK is the mode of a Function's forward: nothing is recorded, but results that depend on tensors
+# that require grad are marked, so that a saved one is not taken for a constant.
 MARK, PLAIN, RECORD, INFERENCE, INFERENCE_WITH_GRAD = -1, 0, 1, 2, 3
 
-# the one of the five that holds: what an operator reads at every call
+# the current one of the five: every operator reads it
 current_mode = contextvars.ContextVar("jaxgrad.mode", default=RECORD)
 
-# the mode that switching grad mode off leads to
+# the mode that applies while grad mode is off: PLAIN, or MARK inside a Function's forward
 off = contextvars.ContextVar("jaxgrad.grad_mode_off", default=PLAIN)
 
-# how many of the functions of `jaxgrad.func` are running around this place
+# how many transforms of `jaxgrad.func` enclose the current call
 transforms = contextvars.ContextVar("jaxgrad.transforms", default=0)
 
 
 def is_grad_enabled() -> bool:
-    """Whether operators are being recorded, here and now.
+    """Whether operators are recorded in the current context.
 
     >>> with jaxgrad.no_grad():
     ...     jaxgrad.is_grad_enabled()
@@ -34,7 +34,7 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this is inference mode.
+    """Whether inference mode is on in the current context.
 
     >>> jaxgrad.is_inference_mode_enabled()
     False
@@ -43,40 +43,40 @@ def is_inference_mode_enabled() -> bool:
 
 
 def with_grad(enabled: bool) -> int:
-    """The mode that holds here once grad mode is switched on or off."""
+    """The mode that switching grad mode on or off leads to."""
     if current_mode.get() >= INFERENCE:
         return INFERENCE_WITH_GRAD if enabled else INFERENCE
     return RECORD if enabled else off.get()
 
 
 def switch(wanted: int) -> int:
-    """Set the mode; gives what it was."""
+    """Set the mode and return the previous one."""
     before = current_mode.get()
     current_mode.set(wanted)
     return before
 
 
-# The innermost function that is being captured around this place (capture/scope.py).
+# the scope of the innermost function that is being captured (capture/scope.py)
 scope = contextvars.ContextVar("jaxgrad.scope", default=None)
 
-# To which dtypes autocast converts here and now (ops/autocast.py): pairs of a type of device and a
-# dtype, None where it is off; and the parameters that have been converted since it was entered.
+# Autocast (ops/autocast.py): pairs of a device type and the dtype to convert to, None while it is
+# off; and the cache of parameters that were converted since it was entered.
 casting = contextvars.ContextVar("jaxgrad.casting", default=None)
 casts = contextvars.ContextVar("jaxgrad.casts", default=None)
 
-# what a function that may run several times draws, here and now
+# the random numbers of a function that may run several times
 draws = contextvars.ContextVar("jaxgrad.draws", default=None)
 
 
 class Draws:
-    """The random numbers that a function draws: the same ones whenever it runs again."""
+    """The random numbers that a function draws, repeated when it runs again."""
 
     def __init__(self):
         self.made = []
 
     @contextmanager
     def again(self):
-        """Draw them from the first on."""
+        """Repeat the recorded draws from the first; further draws are new and recorded."""
         token = draws.set((self, iter(range(len(self.made))), draws.get()))
         try:
             yield
@@ -85,7 +85,7 @@ class Draws:
 
 
 def drawn(draw):
-    """The result of `draw()`, or of what it was when the function around this place first ran."""
+    """`draw()`, or its recorded result where the enclosing function runs again."""
     return _drawn(draws.get(), draw)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from . import interception, version_counter
 from .mode import switch, with_grad
 from .node import FREED, SECOND_TIME, Node, ProgramNode
-from .tensor import Tensor, wrap
+from .tensor import Tensor, held, wrap
 
 _lock = threading.Lock()
 
@@ -96,7 +96,7 @@ class Packed(NamedTuple):
 
 def pack(pair: Pair, tensor: Tensor) -> Packed:
     """A tensor, which nobody else has, through a pack hook."""
-    array = tensor._raw
+    array = held(tensor)
     before = switch(with_grad(False))
     try:
         value = pair.pack(tensor)

@@ -9,10 +9,8 @@ import sys
 
 import jax
 
-from ..core.aval import aval_of
-from . import interception
 from .mode import is_grad_enabled
-from .tensor import Tensor, standing
+from .tensor import Tensor, placeholder, standing, wrap
 
 LOST = (
     "a JAX function was given a tensor that requires grad, and its gradient would be lost: call "
@@ -31,14 +29,8 @@ def _flatten(tensor):
 
 def _unflatten(_, children):
     (array,) = children
-    made = object.__new__(Tensor)
-    made._raw, made._tracked, made._nr = array, False, 0
-    made._node = made._leaf = made._alias = made._counter = None
-    # JAX unflattens with whatever it carries: placeholders, specifications, not arrays alone
-    made._aval = aval_of(array) if isinstance(array, jax.Array) else None
-    if interception.created is not None:
-        interception.created(made)
-    return made
+    # JAX unflattens with whatever it carries: placeholders and specifications, not arrays alone
+    return wrap(array) if isinstance(array, jax.Array) else placeholder(array)
 
 
 jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)

@@ -1,16 +1,13 @@
-"""Where in the user's code something happens."""
+"""The line of the user's code that runs."""
 
 import sys
 
+from ..core.tracebacks import is_internal
+
 
 def place_of_caller() -> str:
-    """Where the code stands that called jaxgrad: its file and line. What JAX runs while it traces
-    is of jaxgrad too."""
+    """The file and line of the user's code that called jaxgrad, through JAX too."""
     frame = sys._getframe(1)
-    while frame.f_back and _root(frame) in ("jaxgrad", "jax"):
+    while frame.f_back and is_internal(frame):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _root(frame) -> str:
-    return frame.f_globals.get("__name__", "").partition(".")[0]

@@ -1,4 +1,4 @@
-"""Python numbers that vary from call to call of a compiled function."""
+"""Symbolic numbers: Python numbers that are inputs of a compiled function."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .source_location import place_of_caller
 
 
 class Varying(numbers.Number):
-    """What stands for a Python number while a function is being traced: an operator takes it as the
-    number, and arithmetic with numbers gives another.
+    """Stands for a Python number while a function is traced. Operators take it as a number, and
+    arithmetic with numbers gives another symbolic number.
 
-    `kind`: float or int; `_array`: JAX's weakly typed value. Raises RuntimeError where the number
-    itself is asked for.
+    kind: float or int; _array: JAX's weakly typed value. Raises RuntimeError where code needs the
+    value of the number.
     """
 
     __slots__ = ("_array", "kind")

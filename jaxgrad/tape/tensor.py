@@ -315,6 +315,50 @@ def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tenso
     return made
 
 
+def placeholder(value) -> Tensor:
+    """A handle on what is no array, such as a specification in a tree of JAX."""
+    made = wrap(value, _NO_AVAL)
+    made._aval = None
+    return made
+
+
+_NO_AVAL = object()
+
+
+# What a handle holds. `tensor._array` is its value, up to date. The slot `_raw` itself is read and
+# set only here, in record.py, storage/alias.py and the fast paths of ops/: whatever else needs it
+# calls these, so that a handle may come to hold what has not been computed yet.
+
+
+def held(tensor: Tensor):
+    """What the handle holds, up to date or not: to tell by its identity whether it was replaced."""
+    return tensor._raw
+
+
+def hold(tensor: Tensor, value, aval=None):
+    """Replace what the handle holds, and its abstract value where one is given."""
+    tensor._raw = value
+    if aval is not None:
+        tensor._aval = aval
+
+
+def is_traced(tensor: Tensor) -> bool:
+    """Whether the handle holds a tracer."""
+    return isinstance(tensor._raw, jax.core.Tracer)
+
+
+def state_of(tensor: Tensor) -> tuple:
+    """The value of a handle, its place in the graph and its alias, for `restore_state`."""
+    return (
+        tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked, tensor._alias
+    )  # fmt: skip
+
+
+def restore_state(tensor: Tensor, state: tuple):
+    """Return the handle to a state that `state_of` gave."""
+    tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked, tensor._alias = state
+
+
 def tangents_of(tensor: Tensor):
     """What holds the tangents of a tensor, or of what it was cut from; None where nobody does."""
     alias = tensor._alias

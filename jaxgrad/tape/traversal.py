@@ -1,4 +1,4 @@
-"""Traversal of the graph of nodes, without recursion: graphs may be a million nodes deep."""
+"""Traversal of the graph of nodes without recursion: a graph may be a million nodes deep."""
 
 from __future__ import annotations
 

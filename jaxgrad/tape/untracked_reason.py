@@ -1,8 +1,8 @@
-"""Why a result is not in the graph, noted while source lines are (`autograd.graph.record_lines`).
+"""Why a result has no `grad_fn`, noted within `autograd.graph.record_lines`.
 
-A tensor that was computed from one that requires grad, and is not recorded, gets a `Cause`; what is
-computed from it without being recorded has the same cause; and a node notes the causes of those of
-its inputs that it does not lead to. So from both ends of a path it can be said where it was cut.
+An unrecorded result of an input that requires grad gets a `Cause`. Unrecorded results computed from
+it inherit the cause, and a node notes the causes of its inputs that are not in the graph. So
+`explain` finds the place where a path was cut from both of its ends.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from .traversal import nodes_from
 DETACHED, NO_GRAD, INFERENCE_MODE = "detached", "no_grad", "inference_mode"
 NOT_DIFFERENTIABLE, CONSTANT_ARGUMENT, MARKED = "operator", "argument", "marked"
 
-# what a tensor, or what a cause knows to lie before it, is cut down to
+# how many causes a tensor keeps, and how many nodes a cause knows upstream
 MOST_CAUSES, MOST_NODES = 32, 10_000
 
 
 class Cause(NamedTuple):
-    """Why a path ended.
+    """Why a path in the graph ended.
 
-    kind: one of the words above; operator: where; place: the source line; numbers: of the nodes
-    before it, by `sequence`; leaves: those before it, weakly.
+    kind: one of the words above; operator: the operator that ended it; place: its source line;
+    numbers: the sequence numbers of the nodes upstream; leaves: weak references to the leaves
+    upstream.
     """
 
     kind: str
@@ -38,7 +39,7 @@ class Cause(NamedTuple):
     leaves: tuple
 
     def follows(self, tensor: Tensor) -> bool:
-        """Whether what was cut had been computed from a tensor, which requires grad."""
+        """Whether the path that ended leads to `tensor`, which requires grad."""
         if any(leaf() is tensor for leaf in self.leaves):
             return True
         node, _ = known_edge_of(tensor)
@@ -49,7 +50,7 @@ class Cause(NamedTuple):
 
 
 def of(thing) -> tuple[Cause, ...]:
-    """The causes that were noted of a tensor, or of the inputs of a node."""
+    """The causes noted for a tensor, or for the inputs of a node."""
     if isinstance(thing, Node):
         extras = thing.extras
         metadata = None if extras is None else extras.metadata
@@ -58,7 +59,7 @@ def of(thing) -> tuple[Cause, ...]:
 
 
 def merged(several) -> tuple[Cause, ...]:
-    """All causes, of those of one line and operator the latest, which the others go on in."""
+    """The causes without repetitions: the latest of each kind, operator and line."""
     found = {}
     for causes in several:
         for cause in causes:
@@ -69,7 +70,7 @@ def merged(several) -> tuple[Cause, ...]:
 
 
 def note(program, leaves, mask, node, results):
-    """Note why results are not recorded, and a node what it does not lead to."""
+    """Note why results are not recorded, and on a node the causes of its untracked inputs."""
     wanted = node.reverse.wanted if isinstance(node, Node) else ()
     inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     before = merged([of(tensor) for tensor in inputs if not tensor._tracked])
@@ -97,7 +98,7 @@ def _kind(name):
 
 
 def note_detached(source: Tensor, made: Tensor):
-    """Note what was taken out of the graph by `detach` or `data`."""
+    """Note a tensor that `detach` or `data` took out of the graph."""
     if not node_annotations.lines.get():
         return
     found = [cause_of(DETACHED, "detach", [source])] if source._tracked else of(source)
@@ -106,14 +107,14 @@ def note_detached(source: Tensor, made: Tensor):
 
 
 def note_written(target: Tensor, made: Tensor):
-    """Note with a tensor that was written to why its new value is not in the graph."""
+    """Note why the new value of a tensor that was written to is not in the graph."""
     found = () if target._tracked or not node_annotations.lines.get() else of(made)
     if found:
         leaf_state(target).causes = found
 
 
 def note_call(ctx, args, results):
-    """Note of a Function's call what `note` does of an operator's."""
+    """`note` for the call of a Function."""
     inputs = [tensor for tensor in args if isinstance(tensor, Tensor)]
     before = merged([of(tensor) for tensor in inputs if not tensor._tracked])
     if before:
@@ -124,7 +125,7 @@ def note_call(ctx, args, results):
 
 
 def cause_of(kind, operator, sources) -> Cause:
-    """The cause that what was computed from the sources is not recorded."""
+    """The cause that a result computed from `sources` is not recorded."""
     found = [upstream(known_edge_of(each)[0]) for each in sources if _has_edge(each)]
     numbers = frozenset().union(*(numbers for numbers, _ in found))
     leaves = {id(leaf()): leaf for _, several in found for leaf in several}
@@ -132,17 +133,20 @@ def cause_of(kind, operator, sources) -> Cause:
 
 
 def _has_edge(tensor) -> bool:
-    # a leaf's state of another kind stands for a history that is not known
+    # a leaf state of another class marks a history that is not known
     known = tensor._node is not None or type(tensor._leaf) in (type(None), LeafState)
     return tensor._tracked and known
 
 
-# what `upstream` found, while the node lives
+# results of `upstream`, as long as the node lives
 _found: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def upstream(node: Node):
-    """The numbers of the nodes before a node, and the leaves, weakly; also beyond what was cut."""
+    """The sequence numbers of the nodes upstream of a node, and weak references to the leaves.
+
+    Paths continue beyond the places where they were cut.
+    """
     found = _found.get(node)
     if found is not None:
         return found
@@ -158,7 +162,7 @@ def upstream(node: Node):
         for cause in of(each):
             numbers |= cause.numbers
             leaves |= {id(leaf()): leaf for leaf in cause.leaves if leaf() is not None}
-    # the numbers rise, and what is left out was recorded first
+    # keep the nodes that were recorded last
     found = frozenset(sorted(numbers)[-MOST_NODES:]), tuple(leaves.values())
     _found[node] = found
     return found

@@ -1,8 +1,8 @@
-"""Versions: how often a tensor's memory was written to, and the check that PyTorch makes of it.
+"""Version counters: how often a tensor's memory was written to, and PyTorch's check of it.
 
-What a node has saved stays what it was, so a gradient needs no check. Code whose authors rely on
-PyTorch's error can ask for it: then nodes note the versions of what they save, and look again when
-they run.
+A node saves arrays, which never change, so gradients need no check. Code that relies on PyTorch's
+error can ask for it (`strict_versions`): then nodes note the versions of the tensors that they save
+and compare them when they run.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import contextvars
 from .node import FREED, Node, ProgramNode
 from .source_location import place_of_caller
 
-# whether nodes note versions and check them, here and now
+# whether nodes note versions and check them
 strict = contextvars.ContextVar("jaxgrad.strict_versions", default=False)
 
-# the `allow_mutation_on_saved_tensors` that is entered here and now
+# the innermost `allow_mutation_on_saved_tensors`
 mutation = contextvars.ContextVar("jaxgrad.allow_mutation", default=None)
 
-# False until somebody first asks for one of the two: what an operator reads at every call
+# False until one of the two is first used; writes check it at every call
 watching = False
 
 
 class Counter:
     """The version of tensors that share memory.
 
-    `places`: the source lines of the writes since a node noted it first; None if none has.
+    places: the source lines of the writes since a node first noted the version; None before that.
     """
 
     __slots__ = ("places", "value")
@@ -34,7 +34,7 @@ class Counter:
         self.value, self.places = 0, None
 
     def count(self):
-        """Note a write."""
+        """Count a write."""
         self.value += 1
         if self.places is not None:
             self.places.append(place_of_caller())
@@ -46,7 +46,7 @@ def counter_of(tensor) -> Counter:
 
 
 class Checks:
-    """The versions of what a node has saved, and the refusal where one has risen since."""
+    """The versions of the tensors that a node saved, and their check."""
 
     __slots__ = ("inside", "noted", "place")
 
@@ -55,15 +55,16 @@ class Checks:
         self.noted = []
 
     def note(self, tensor, source, output_nr, position=None):
-        """Note a tensor that was saved; `position`: where among the inputs, None for a result."""
+        """Note a saved tensor; position: among the inputs, None for a result."""
         counter = counter_of(tensor)
         counter.places = [] if counter.places is None else counter.places
         what = (tensor._aval, source, output_nr)
         self.noted.append((counter, counter.value, len(counter.places), what, position))
 
     def check(self, name: str):
-        """Raises RuntimeError where a version has risen, AssertionError outside of the
-        `allow_mutation_on_saved_tensors` in which it was noted. `name`: the node's."""
+        """Raise RuntimeError for a version that has changed, and AssertionError outside of the
+        `allow_mutation_on_saved_tensors` in which it was noted. name: the node's name.
+        """
         if self.inside is not None and mutation.get() is not self.inside:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
@@ -88,12 +89,12 @@ class Checks:
 
 
 def source_of(tensor) -> str | None:
-    """The name of the node that a tensor comes from."""
+    """The name of the node that made a tensor; None for a leaf."""
     return tensor._node.name() if isinstance(tensor._node, Node) else None
 
 
 class CheckedNode(ProgramNode):
-    """A node that checks the versions of what it has saved."""
+    """A node that checks the versions of its saved tensors when it runs."""
 
     __slots__ = ("checks", "kept")
 
@@ -110,7 +111,7 @@ class CheckedNode(ProgramNode):
             self.checks.note(tensors[position], self.name(), position)
 
     def written(self, made, target):
-        """What it computed is now the value of its first input, whose old one PyTorch keeps."""
+        """Note that its result was written into its first input, whose version rises by that."""
         results = [what for counter, _, _, what, _ in self.checks.noted if counter is made._counter]
         self.checks.noted = [
             entry for entry in self.checks.noted if entry[0] is not made._counter and entry[4] != 0
@@ -130,7 +131,7 @@ class CheckedNode(ProgramNode):
 
 
 def new_node(reverse, saved, edges, output_count, leaves) -> ProgramNode:
-    """A node that checks versions, where that is asked for."""
+    """A node, which checks versions if that is asked for."""
     if strict.get() or mutation.get() is not None:
         return CheckedNode(reverse, saved, edges, output_count, leaves)
     return ProgramNode(reverse, saved, edges, output_count)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import jax
 
 from ..core.dtypes import dtype
+from ..core.tracebacks import api_boundary
 from ..frontend.generator import get_rng_state, set_rng_state
 from ..tape import dual_level
 from ..tape.mode import is_grad_enabled
@@ -141,6 +142,7 @@ UNSAID = (
 )
 
 
+@api_boundary
 def checkpoint(
     function,
     *args,
@@ -236,6 +238,7 @@ def _refuse_options(kwargs, unsupported):
         )
 
 
+@api_boundary
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
     """Call functions one after another, in checkpointed segments; the last one is not checkpointed.
 

@@ -17,7 +17,7 @@ import jax
 
 from ..autograd._engine import graph_task
 from ..autograd._engine.saved_tensor_hooks import saved_tensors_hooks
-from ..autograd._function.saved_variables import Saved
+from ..autograd._function.saved_variables import SavedVariable
 from ..core import dtypes, executor
 from ..ops import autocast
 from ..tape import mode, node_annotations
@@ -89,9 +89,9 @@ class CheckpointedCall:
         self.recomputed, self.gradients = weakref.WeakKeyDictionary(), []
         self.completed = False
 
-    def saved(self, tensor: Tensor) -> Saved:
+    def saved(self, tensor: Tensor) -> SavedVariable:
         """An argument as it is now, packed by the saved-tensor hooks around the call."""
-        saved, pair = Saved(tensor), node_annotations.packing.get()
+        saved, pair = SavedVariable(tensor), node_annotations.packing.get()
         if pair is not None:
             saved.pack(pair)
         if pair == PAIR.pair:
@@ -202,7 +202,7 @@ class CheckpointedCall:
         run = Recomputation()
         token = of_argument.set(True)
         try:
-            args, kwargs = mapped(self.arguments, once(_unpacked_argument), Saved)
+            args, kwargs = mapped(self.arguments, once(_unpacked_argument), SavedVariable)
         finally:
             of_argument.reset(token)
         given = list(tensors_in((args, kwargs)))
@@ -342,7 +342,7 @@ def _nothing():
     yield
 
 
-def _unpacked_argument(saved: Saved) -> Tensor:
+def _unpacked_argument(saved: SavedVariable) -> Tensor:
     array = saved.array if saved.packed is None else saved.packed.tensor()._array
     tensor = saved.with_history(array, None)
     if tensor._tracked and type(tensor._node) is not AccumulateGrad:

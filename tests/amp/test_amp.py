@@ -1,5 +1,6 @@
-"""Autocast and scaled gradients. Numbers are such that half precision has them exactly, or rounds
-them in one way only."""
+"""Autocast and gradient scaling. The numbers are exact in half precision, or round in one way
+only.
+"""
 
 import contextlib
 import warnings
@@ -78,7 +79,7 @@ def calls(torch):
 
 
 @as_torch
-def test_S05_what_is_converted(torch):
+def test_what_autocast_converts_S05(torch):
     known = calls(torch)
 
     def dtypes():
@@ -100,7 +101,7 @@ def test_S05_what_is_converted(torch):
 
 
 @as_torch
-def test_S05_outside_of_the_lists(torch):
+def test_operators_outside_of_autocasts_lists_S05(torch):
     """Integers, what is written into, and what is switched off."""
     a, b, out = numbers(torch, 2, 3), numbers(torch, 3, 2), torch.zeros(2, 2)
     with torch.autocast("cpu"):
@@ -122,7 +123,7 @@ def network(torch):
 
 
 @as_torch
-def test_R13_gradients_of_parameters_stay_float32(torch):
+def test_gradients_of_parameters_stay_float32_R13(torch):
     net, x = network(torch), torch.tensor([[1.0, 2.0], [-0.5, 0.25]], requires_grad=True)
     with torch.autocast("cpu"):
         made = net(x)
@@ -132,7 +133,7 @@ def test_R13_gradients_of_parameters_stay_float32(torch):
 
 
 @as_torch
-def test_R13_a_parameter_is_converted_once(torch):
+def test_a_parameter_is_converted_once_R13(torch):
     """So what two uses give is added in half precision: 256 and 1 are 256 there."""
     found = []
     for options in ({}, {"cache_enabled": False}):
@@ -151,7 +152,7 @@ def test_R13_a_parameter_is_converted_once(torch):
     return found
 
 
-def test_R13_a_parameter_that_is_written_to_is_converted_anew():
+def test_a_parameter_that_is_written_to_is_converted_anew_R13():
     """PyTorch takes the old one."""
     w = jaxgrad.ones(1, 1, requires_grad=True)
     with jaxgrad.autocast("cpu"):
@@ -167,7 +168,7 @@ def test_R13_a_parameter_that_is_written_to_is_converted_anew():
 
 
 @as_torch
-def test_S05_what_holds_here_and_now(torch):
+def test_queries_of_autocast_settings_S05(torch):
     def state():
         return [
             torch.is_autocast_enabled("cpu"),
@@ -202,7 +203,7 @@ def test_S05_what_holds_here_and_now(torch):
 
 
 @as_torch
-def test_S05_arguments_of_autocast(torch):
+def test_arguments_of_autocast_S05(torch):
     unsupported = "In CPU autocast, but the target dtype is not supported. Disabling autocast"
     wrong = warned(lambda: torch.autocast("cpu", dtype=torch.float64)._enabled)
     for each in wrong["warnings"]:
@@ -219,7 +220,7 @@ def test_S05_arguments_of_autocast(torch):
 
 
 @as_torch
-def test_S05_functions_of_ones_own(torch):
+def test_custom_fwd_and_custom_bwd_S05(torch):
     seen = []
 
     def note(torch, *values):
@@ -285,7 +286,7 @@ def factor_that_cannot_grow(torch):
 
 
 @as_torch
-def test_S05_steps_of_a_scaler(torch):
+def test_steps_of_a_GradScaler_S05(torch):
     w, optimizer, scaler = parts(torch)
     found = [scaler.get_scale(), scaler.state_dict(), scaler.is_enabled()]
     for factor in (1.0, 1.0, float("inf"), 1.0, float("nan"), 0.5, 0.5):
@@ -303,7 +304,7 @@ def test_S05_steps_of_a_scaler(torch):
 
 
 @as_torch
-def test_S05_gradients_that_are_looked_at_between(torch):
+def test_gradients_that_are_looked_at_between_S05(torch):
     w, optimizer, scaler = parts(torch, growth_interval=1)
     found = []
     for _ in range(2):
@@ -323,7 +324,7 @@ def test_S05_gradients_that_are_looked_at_between(torch):
 
 
 @as_torch
-def test_S05_settings_of_a_scaler(torch):
+def test_settings_of_a_GradScaler_S05(torch):
     w, optimizer, scaler = parts(torch)
     too_early = [
         error(scaler.step, optimizer),
@@ -373,7 +374,7 @@ def test_S05_settings_of_a_scaler(torch):
 # ---- compiled
 
 
-def test_S05_a_program_of_its_own():
+def test_autocast_has_a_program_of_its_own_S05():
     a, b = numbers(jaxgrad, 2, 3), numbers(jaxgrad, 3, 2)
     product = jaxgrad.jit(lambda a, b: a @ b)
     found = [product(a, b)]
@@ -387,7 +388,7 @@ def test_S05_a_program_of_its_own():
     assert len(product.traces) == 3
 
 
-def test_S05_a_compiled_function_is_differentiated_as_it_ran():
+def test_a_compiled_function_is_differentiated_as_it_ran_S05():
     """Twice, once autocast has been left: rounding tells that products were of half precision."""
 
     def second(wrapped):
@@ -407,7 +408,7 @@ def test_S05_a_compiled_function_is_differentiated_as_it_ran():
 
 
 @pytest.mark.parametrize("around", [False, True], ids=["inside", "around"])
-def test_R13_a_compiled_pass(around):
+def test_a_parameter_is_converted_once_in_a_compiled_pass_R13(around):
     def results(wrapped):
         net, x = network(jaxgrad), jaxgrad.tensor([[1.0, 2.0], [-0.5, 0.25]])
 
@@ -446,7 +447,7 @@ def test_R13_a_compiled_pass(around):
     ids=["momentum", "Adam", "RMSprop"],
 )
 @pytest.mark.parametrize("first", [1.0, float("inf")], ids=["", "the first left out"])
-def test_S05_a_compiled_step_that_may_be_left_out(optimizer, first):
+def test_a_compiled_step_that_may_be_left_out_S05(optimizer, first):
     def results(wrapped):
         w = jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64, requires_grad=True)
         chosen = optimizer([w])
@@ -476,7 +477,7 @@ def test_S05_a_compiled_step_that_may_be_left_out(optimizer, first):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-def test_S05_a_state_that_is_made_of_the_gradient():
+def test_a_state_that_is_made_of_the_gradient_S05():
     """With dampening a momentum of zero is not the same as none."""
     w = jaxgrad.ones(2, requires_grad=True)
     optimizer = jaxgrad.optim.SGD([w], lr=0.5, momentum=0.5, dampening=0.5)
@@ -497,7 +498,7 @@ def test_S05_a_state_that_is_made_of_the_gradient():
 
 
 @pytest.mark.parametrize("use_reentrant", [False, True])
-def test_S05_a_checkpoint_is_computed_again_as_it_was(use_reentrant):
+def test_a_checkpoint_is_computed_again_as_it_was_S05(use_reentrant):
     checkpoint, seen = jaxgrad.utils.checkpoint.checkpoint, []
 
     def block(x):
@@ -511,7 +512,7 @@ def test_S05_a_checkpoint_is_computed_again_as_it_was(use_reentrant):
     assert seen == [jaxgrad.bfloat16] * 2 and weight.grad.tolist() == [[2, 2], [2, 2]]
 
 
-def test_S05_operators_take_their_fast_path_afterwards():
+def test_operators_take_their_fast_path_afterwards_S05():
     assert not interception.is_general
     with jaxgrad.autocast("cpu"), pytest.raises(ValueError, match="inside"):
         with jaxgrad.autocast("cpu", enabled=False):
@@ -521,7 +522,7 @@ def test_S05_operators_take_their_fast_path_afterwards():
     assert interception.arguments is None and not interception.is_general
 
 
-def test_S05_on_a_device_that_is_not_there():
+def test_autocast_on_a_device_that_is_not_there_S05():
     if jaxgrad.core.device.has("cuda"):
         return
     with pytest.warns(UserWarning, match="CUDA is not available"):

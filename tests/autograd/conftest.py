@@ -1,4 +1,4 @@
-"""After every test here no node that it made is alive."""
+"""No node that a test here recorded is alive after it."""
 
 import leaks
 import pytest

@@ -3,6 +3,7 @@
 import collections
 import functools
 import inspect
+import threading
 import types
 
 import pytest
@@ -12,21 +13,21 @@ import jaxgrad
 
 
 @as_torch
-def test_A01_backward(torch):
+def test_backward_adds_the_gradient_of_each_leaf_A01(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     result = torch.autograd.backward(x * y, torch.tensor([1.0, 10.0]))
     return result, x.grad, y.grad, parameters(torch.autograd.backward)
 
 
 @as_torch
-def test_A01_the_sum_of_several(torch):
+def test_the_sum_of_several_A01(torch):
     x = leaf(torch, 3.0)
     torch.autograd.backward([x * x, 2 * x], [torch.tensor(1.0), torch.tensor(10.0)])
     return x.grad
 
 
 @as_torch
-def test_A02_method(torch):
+def test_tensor_backward_A02(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * x
     y.backward(torch.ones(2), True)
@@ -35,14 +36,14 @@ def test_A02_method(torch):
     return y.backward(inputs=[x]), x.grad
 
 
-def test_A02_signature_of_the_method():
+def test_signature_of_the_method_A02():
     names = ["self", "gradient", "retain_graph", "create_graph", "inputs"]
     assert list(inspect.signature(jaxgrad.Tensor.backward).parameters) == names
     assert jaxgrad.Tensor.backward.__name__ == "backward"
 
 
 @as_torch
-def test_A03_forms_of_tensors(torch):
+def test_forms_of_tensors_A03(torch):
     edge = torch.autograd.graph.get_gradient_edge
     found = []
     for form in (
@@ -59,14 +60,14 @@ def test_A03_forms_of_tensors(torch):
     return found
 
 
-def test_A03_what_is_no_tensor():
+def test_what_is_no_tensor_A03():
     for wrong in (None, 3, [3], [None]):
         with pytest.raises(TypeError, match=r"(?i)expected .*tensor"):
             jaxgrad.autograd.backward(wrong)
 
 
 @as_torch
-def test_A04_forms_of_grad_tensors(torch):
+def test_forms_of_grad_tensors_A04(torch):
     x = leaf(torch, 1.0, 2.0)
     constant, two = torch.tensor([5.0, 5.0]), torch.tensor([2.0, 2.0])
     torch.autograd.backward(x * constant, two)
@@ -77,7 +78,7 @@ def test_A04_forms_of_grad_tensors(torch):
 
 
 @as_torch
-def test_A05_of_wrong_length(torch):
+def test_grad_tensors_of_wrong_length_A05(torch):
     x = leaf(torch, 1.0, 2.0)
     ones = torch.ones(2)
     return (
@@ -86,7 +87,7 @@ def test_A05_of_wrong_length(torch):
     )
 
 
-def test_A05_too_many():
+def test_too_many_grad_tensors_A05():
     """PyTorch ignores the rest."""
     x, one = leaf(jaxgrad, 2.0), jaxgrad.tensor(1.0)
     with pytest.raises(RuntimeError, match="got 1 tensors and 2 gradients"):
@@ -94,7 +95,7 @@ def test_A05_too_many():
 
 
 @as_torch
-def test_A06_implicit_ones(torch):
+def test_ones_for_an_output_of_one_element_A06(torch):
     found = []
     for shape in ((), (1,), (1, 1)):
         x = torch.full(shape, 3.0, requires_grad=True)
@@ -104,20 +105,20 @@ def test_A06_implicit_ones(torch):
 
 
 @as_torch
-def test_A07_not_scalar(torch):
+def test_an_output_of_several_elements_needs_a_gradient_A07(torch):
     shapes = (3,), (0,), (2, 0)
     return [error((torch.ones(shape, requires_grad=True) * 2).backward) for shape in shapes]
 
 
 @as_torch
-def test_A08_complex_scalar(torch):
+def test_a_complex_output_needs_a_gradient_A08(torch):
     x = leaf(torch, 1.0 + 2.0j)
     (x * x).backward(torch.tensor(1.0 + 0.0j))
     return error((x * x).backward), x.grad
 
 
 @as_torch
-def test_A09_shape_of_the_gradient(torch):
+def test_shape_of_the_gradient_A09(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     backward = torch.autograd.backward
     return (
@@ -127,15 +128,15 @@ def test_A09_shape_of_the_gradient(torch):
     )
 
 
-def test_A09_the_position_is_named():
-    """PyTorch fails while it looks for it."""
+def test_the_position_is_named_A09():
+    """PyTorch fails during the search."""
     x = leaf(jaxgrad, 1.0, 2.0, 3.0)
     with pytest.raises(RuntimeError, match=r"grad_output\[1\] has a shape of torch.Size\(\[2\]\)"):
         jaxgrad.autograd.backward([x.sum(), x * x], [None, jaxgrad.ones(2)])
 
 
 @as_torch
-def test_A10_dtype_of_the_gradient(torch):
+def test_dtype_of_the_gradient_A10(torch):
     x, z = leaf(torch, 1.0, 2.0), leaf(torch, 1.0 + 1.0j)
     (x * 3).backward(torch.ones(2, dtype=torch.float64))
     (x * 3).backward(torch.ones(2, dtype=torch.int64))
@@ -150,12 +151,12 @@ def test_A10_dtype_of_the_gradient(torch):
 
 
 @as_torch
-def test_A11_gradient_of_another_type(torch):
+def test_gradient_of_another_type_A11(torch):
     x = leaf(torch, 1.0, 2.0)
     return [error(torch.autograd.backward, [x * x], [wrong]) for wrong in (1.0, [1.0], "ones")]
 
 
-def test_A11_a_number():
+def test_a_number_as_gradient_A11():
     """PyTorch tries to iterate over it."""
     x = leaf(jaxgrad, 2.0)
     with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got float"):
@@ -163,7 +164,7 @@ def test_A11_a_number():
 
 
 @as_torch
-def test_A12_an_output_that_needs_no_grad(torch):
+def test_an_output_that_needs_no_grad_A12(torch):
     x, constant = leaf(torch, 3.0), torch.tensor(1.0)
     return (
         error(torch.autograd.backward, [x * x, constant]),
@@ -174,7 +175,7 @@ def test_A12_an_output_that_needs_no_grad(torch):
 
 
 @as_torch
-def test_A13_accumulation(torch):
+def test_gradients_accumulate_A13(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     y.grad = torch.tensor([100.0, 200.0])
     for _ in range(3):
@@ -186,7 +187,7 @@ def test_A13_accumulation(torch):
 
 
 @as_torch
-def test_A14_identity_of_grad(torch):
+def test_identity_of_grad_A14(torch):
     x = leaf(torch, 2.0)
     (x * x).backward()
     first = x.grad
@@ -210,7 +211,7 @@ def test_A14_identity_of_grad(torch):
 
 
 @as_torch
-def test_A14_what_was_passed_in_stays_as_it_was(torch):
+def test_a_gradient_that_was_passed_in_stays_as_it_was_A14(torch):
     found = []
     for create_graph in (False, True):
         x, gradient = leaf(torch, 2.0), leaf(torch, 3.0)
@@ -221,7 +222,7 @@ def test_A14_what_was_passed_in_stays_as_it_was(torch):
 
 
 @as_torch
-def test_A15_retain_graph(torch):
+def test_default_of_retain_graph_A15(torch):
     found = []
     for retain_graph, create_graph in (
         (None, False), (False, False), (True, False), (None, True), (False, True), (True, True),
@@ -234,7 +235,7 @@ def test_A15_retain_graph(torch):
 
 
 @as_torch
-def test_A16_a_second_time(torch):
+def test_a_second_pass_over_a_freed_graph_A16(torch):
     x = leaf(torch, 2.0)
     y = x * x
     y.backward()
@@ -242,7 +243,7 @@ def test_A16_a_second_time(torch):
 
 
 @as_torch
-def test_A17_what_saved_nothing_runs_again(torch):
+def test_what_saved_nothing_runs_again_A17(torch):
     x = leaf(torch, 2.0, 3.0)
     y = (x + 1).sum() - x.sum() * 1
     total = (x + 1).sum()
@@ -252,7 +253,7 @@ def test_A17_what_saved_nothing_runs_again(torch):
 
 
 @as_torch
-def test_A17_only_what_ran_is_freed(torch):
+def test_only_what_ran_is_freed_A17(torch):
     x = leaf(torch, 3.0)
     y = x * x
     z = y * y
@@ -265,7 +266,7 @@ def test_A17_only_what_ran_is_freed(torch):
 
 
 @as_torch
-def test_A18_create_graph(torch):
+def test_create_graph_gives_second_derivatives_A18(torch):
     x = leaf(torch, 2.0)
     y = x * x * x
     warned(y.backward, None, None, True)
@@ -279,7 +280,7 @@ def test_A18_create_graph(torch):
 
 
 @as_torch
-def test_A19_create_graph_warns(torch):
+def test_create_graph_warns_A19(torch):
     x = leaf(torch, 2.0)
     found = [
         warned(functools.partial((x * x).backward, create_graph=True)),
@@ -290,7 +291,7 @@ def test_A19_create_graph_warns(torch):
     return found
 
 
-def test_A19_the_warning_points_to_the_caller():
+def test_the_warning_points_to_the_caller_A19():
     x = leaf(jaxgrad, 2.0)
     for call in (x.backward, functools.partial(jaxgrad.autograd.backward, x)):
         with pytest.warns(UserWarning, match="reference cycle") as given:
@@ -299,7 +300,7 @@ def test_A19_the_warning_points_to_the_caller():
 
 
 @as_torch
-def test_A20_inputs(torch):
+def test_only_inputs_are_filled_A20(torch):
     x, y, z = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
     (x * y * z).backward(inputs=[x, z])
     (x * y).backward(inputs=x)
@@ -308,7 +309,7 @@ def test_A20_inputs(torch):
 
 
 @as_torch
-def test_A21_forms_of_inputs(torch):
+def test_forms_of_inputs_A21(torch):
     edge = torch.autograd.graph.get_gradient_edge
     found = []
     for form in (
@@ -327,7 +328,7 @@ def test_A21_forms_of_inputs(torch):
 
 
 @as_torch
-def test_A21_an_edge_of_what_was_computed_has_no_grad_to_fill(torch):
+def test_an_edge_of_what_was_computed_has_no_grad_to_fill_A21(torch):
     x = leaf(torch, 2.0)
     y = x * x
     (y * 3).backward(inputs=[torch.autograd.graph.get_gradient_edge(y)])
@@ -335,20 +336,20 @@ def test_A21_an_edge_of_what_was_computed_has_no_grad_to_fill(torch):
 
 
 @as_torch
-def test_A22_inputs_empty(torch):
+def test_empty_inputs_of_backward_A22(torch):
     x = leaf(torch, 2.0)
     return [error(functools.partial((x * x).backward, inputs=empty)) for empty in ([], (), {})]
 
 
 @as_torch
-def test_A23_inputs_of_another_mapping(torch):
+def test_inputs_of_another_mapping_A23(torch):
     x = leaf(torch, 2.0)
     others = collections.OrderedDict(x=x), types.MappingProxyType({"x": x})
     return [error(functools.partial((x * x).backward, inputs=other)) for other in others]
 
 
 @as_torch
-def test_A24_inputs_that_are_no_leaves(torch):
+def test_inputs_that_are_no_leaves_A24(torch):
     x = leaf(torch, 2.0)
     y = x * x
     z = y * 3
@@ -362,7 +363,7 @@ def test_A24_inputs_that_are_no_leaves(torch):
 
 
 @as_torch
-def test_A24_an_output_among_the_inputs(torch):
+def test_an_output_among_the_inputs_A24(torch):
     x = leaf(torch, 2.0)
     y = x * x
     y.backward(inputs=[y, x])
@@ -370,20 +371,20 @@ def test_A24_an_output_among_the_inputs(torch):
 
 
 @as_torch
-def test_A25_inputs_that_require_no_grad(torch):
+def test_inputs_that_require_no_grad_A25(torch):
     x, constant = leaf(torch, 2.0), torch.tensor(1.0)
     failure = error(functools.partial((x * x).backward, inputs=[x, constant]))
     return failure, x.grad
 
 
 @as_torch
-def test_A25_inputs_that_are_no_tensors(torch):
+def test_inputs_that_are_no_tensors_A25(torch):
     x = leaf(torch, 2.0)
     return error(functools.partial((x * x).backward, inputs=[3]))
 
 
 @as_torch
-def test_A26_inputs_that_are_not_reached(torch):
+def test_inputs_that_are_not_reached_A26(torch):
     x, other = leaf(torch, 2.0), leaf(torch, 1.0)
     y = other * other
     (x * x).backward(inputs=[other, y, x])
@@ -391,21 +392,21 @@ def test_A26_inputs_that_are_not_reached(torch):
 
 
 @as_torch
-def test_A27_grad_variables(torch):
+def test_grad_variables_A27(torch):
     x = leaf(torch, 1.0, 2.0)
     call = functools.partial(torch.autograd.backward, x * x, grad_variables=torch.ones(2))
     return warned(call), x.grad
 
 
 @as_torch
-def test_A28_grad_variables_beside_grad_tensors(torch):
+def test_grad_variables_beside_grad_tensors_A28(torch):
     x, ones = leaf(torch, 1.0, 2.0), torch.ones(2)
     call = functools.partial(torch.autograd.backward, x * x, ones, grad_variables=ones)
     return warned(lambda: error(call)), x.grad
 
 
 @as_torch
-def test_A29_inside_a_transform(torch):
+def test_backward_inside_a_transform_A29(torch):
     def function(x):
         (x * x).sum().backward()
         return x.sum()
@@ -414,7 +415,7 @@ def test_A29_inside_a_transform(torch):
 
 
 @as_torch
-def test_A30_on_a_leaf(torch):
+def test_backward_of_a_leaf_A30(torch):
     x, y = leaf(torch, 3.0), leaf(torch, 1.0, 2.0)
     x.backward()
     x.backward()
@@ -423,7 +424,7 @@ def test_A30_on_a_leaf(torch):
 
 
 @as_torch
-def test_A31_without_a_graph(torch):
+def test_backward_without_a_graph_A31(torch):
     with torch.no_grad():
         unrecorded = leaf(torch, 2.0) * 2
     x = leaf(torch, 2.0)
@@ -436,7 +437,7 @@ def test_A31_without_a_graph(torch):
 
 
 @as_torch
-def test_A32_dtypes(torch):
+def test_dtypes_that_have_gradients_A32(torch):
     found = []
     for name in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
         x = torch.tensor([1.5, -2.0], dtype=getattr(torch, name), requires_grad=True)
@@ -447,14 +448,14 @@ def test_A32_dtypes(torch):
 
 
 @as_torch
-def test_A32_integers_have_no_gradient(torch):
+def test_integers_have_no_gradient_A32(torch):
     make = functools.partial(torch.tensor, [1, 2], requires_grad=True)
     x = leaf(torch, 1.0, 2.0)
     return error(make), (x.to(torch.int64) * 2).requires_grad, (x > 1).requires_grad
 
 
 @as_torch
-def test_A38_what_does_not_lead_to_the_root_is_not_run(torch):
+def test_what_does_not_lead_to_the_root_is_not_run_A38(torch):
     x = leaf(torch, 2.0)
     y = x * x
     unused = y * y
@@ -466,16 +467,16 @@ def test_A38_what_does_not_lead_to_the_root_is_not_run(torch):
 
 
 @as_torch
-def test_A40_variable_is_deprecated(torch):
+def test_variable_is_deprecated_A40(torch):
     return error(torch.autograd.variable, 3)
 
 
-def test_A40_the_class_is_in_the_module_too():
+def test_the_class_is_in_the_module_too_A40():
     assert jaxgrad.autograd.variable.Variable is jaxgrad.autograd.Variable
 
 
 @as_torch
-def test_A41_Variable(torch):
+def test_Variable_makes_tensors_A41(torch):
     Variable = torch.autograd.Variable
     x = torch.ones(2)
     made = Variable(x, requires_grad=True)
@@ -486,7 +487,7 @@ def test_A41_Variable(torch):
 
 
 @as_torch
-def test_A41_Variable_of_something_else(torch):
+def test_Variable_of_something_else_A41(torch):
     return error(torch.autograd.Variable, 3)
 
 
@@ -510,7 +511,7 @@ MODULES = {
 
 
 @as_torch
-def test_A42_exports_of_the_modules(torch):
+def test_exports_of_the_modules_A42(torch):
     return [
         (name, [hasattr(getattr(torch.autograd, name), each) for each in names.split()])
         for name, names in MODULES.items()
@@ -518,7 +519,51 @@ def test_A42_exports_of_the_modules(torch):
 
 
 @as_torch
-def test_A42_exports(torch):
+def test_exports_of_autograd_A42(torch):
     names = sorted(torch.autograd.__all__)
     modules = ("forward_ad", "functional", "graph", "profiler", "function", "anomaly_mode")
     return names, [hasattr(torch.autograd, name) for name in (*names, *modules)]
+
+
+# ---- where gradients are
+
+
+def test_a_gradient_needs_no_synchronisation_A33():
+    """There are no streams: a thread that reads a gradient waits for it."""
+    x = leaf(jaxgrad, *[1.0] * 300)
+    matrix = x.outer(x)
+    (matrix @ matrix @ matrix).sum().backward()
+    found = []
+    reader = threading.Thread(target=lambda: found.append(x.grad.numpy()[:2].tolist()))
+    reader.start()
+    reader.join()
+    assert found[0] == pytest.approx([6 * 300.0**3] * 2)
+
+
+@as_torch
+def test_layout_of_gradients_A34(torch):
+    whole = torch.arange(24.0).reshape(2, 3, 4)
+    leaves = {
+        "contiguous": whole.clone(),
+        "permuted": whole.permute(2, 0, 1),
+        "transposed": torch.arange(6.0).reshape(2, 3).t(),
+        "sliced": whole[:, ::2],
+        "expanded": torch.ones(3, 1).expand(3, 4),
+        "empty": torch.zeros(0, 3).t(),
+    }
+    found = {}
+    for name, source in leaves.items():
+        x = source.detach().requires_grad_()
+        (x * 2).sum().backward()
+        first = x.grad.stride()
+        (x * 2).sum().backward()
+        found[name] = list(first), list(x.grad.stride()), x.grad
+    return found
+
+
+@as_torch
+def test_layout_of_a_gradient_that_is_set_is_kept_A34(torch):
+    x = torch.ones(2, 3).t().detach().requires_grad_()
+    x.grad = torch.zeros(3, 2)
+    (x * 2).sum().backward()
+    return list(x.grad.stride()), x.grad

@@ -1,4 +1,4 @@
-"""torch.autograd.forward_ad row by row of PyTorch's behaviour, and what beyond it is ours."""
+"""torch.autograd.forward_ad, row by row of PyTorch's behaviour, and where jaxgrad goes further."""
 
 import copy
 import math
@@ -18,7 +18,7 @@ def dual(torch, values=(1.0, 2.0), tangents=(3.0, 4.0), **options):
 
 
 def tangent(torch, tensor):
-    """As it is now: PyTorch writes to tangents in place."""
+    """The tangent as it is now: PyTorch writes to tangents in place."""
     found = torch.autograd.forward_ad.unpack_dual(tensor).tangent
     return None if found is None else found.clone()
 
@@ -32,7 +32,7 @@ def matrix(torch):
 
 
 @as_torch
-def test_I01_a_level_and_the_tangent_of_a_function(torch):
+def test_a_level_and_the_tangent_of_a_function_I01(torch):
     with torch.autograd.forward_ad.dual_level() as level:
         x = dual(torch)
         found = tangent(torch, (x * x).sin().sum())
@@ -40,7 +40,7 @@ def test_I01_a_level_and_the_tangent_of_a_function(torch):
 
 
 @as_torch
-def test_I01_a_level_begins_without_the_tangents_of_the_one_before(torch):
+def test_a_level_begins_without_the_tangents_of_the_one_before_I01(torch):
     dual_level = torch.autograd.forward_ad.dual_level
     with dual_level():
         x = dual(torch)
@@ -52,7 +52,7 @@ def test_I01_a_level_begins_without_the_tangents_of_the_one_before(torch):
 
 
 @as_torch
-def test_I01_a_level_decorates_a_function(torch):
+def test_a_level_decorates_a_function_I01(torch):
     @torch.autograd.forward_ad.dual_level()
     def slope(x):
         return tangent(torch, dual(torch) * x)
@@ -60,7 +60,7 @@ def test_I01_a_level_decorates_a_function(torch):
     return slope(torch.tensor(2.0)), slope(torch.tensor(3.0)), slope.__name__
 
 
-def test_I01_levels_may_be_entered_one_inside_the_other():
+def test_levels_may_be_entered_one_inside_the_other_I01():
     with fwAD.dual_level() as outer, fwAD.dual_level() as inner:
         assert (outer, inner) == (0, 1)
         x = fwAD.make_dual(jaxgrad.tensor(3.0), jaxgrad.tensor(1.0), level=outer)
@@ -71,7 +71,7 @@ def test_I01_levels_may_be_entered_one_inside_the_other():
 
 
 @as_torch
-def test_I02_enter_and_exit(torch):
+def test_enter_and_exit_dual_level_I02(torch):
     fwAD = torch.autograd.forward_ad
     level = fwAD.enter_dual_level()
     x = dual(torch)
@@ -84,7 +84,7 @@ def test_I02_enter_and_exit(torch):
     return level, within, wrong, still, gone, again
 
 
-def test_I02_levels_end_from_the_innermost_on():
+def test_levels_end_from_the_innermost_on_I02():
     assert [fwAD.enter_dual_level() for _ in range(3)] == [0, 1, 2]
     with pytest.raises(RuntimeError, match=r"not the last one that was created.*is 2, not 1"):
         fwAD.exit_dual_level(level=1)
@@ -95,7 +95,7 @@ def test_I02_levels_end_from_the_innermost_on():
 
 
 @as_torch
-def test_I01_I02_I03_I04_I09_names_and_signatures(torch):
+def test_names_and_signatures_I01_I02_I03_I04_I09(torch):
     fwAD = torch.autograd.forward_ad
     names = sorted(fwAD.__all__)
     functions = [
@@ -108,7 +108,7 @@ def test_I01_I02_I03_I04_I09_names_and_signatures(torch):
 
 
 @as_torch
-def test_I03_a_dual_is_a_view_with_a_tangent(torch):
+def test_a_dual_is_a_view_with_a_tangent_I03(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     with torch.autograd.forward_ad.dual_level():
         x, t = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
@@ -120,7 +120,7 @@ def test_I03_a_dual_is_a_view_with_a_tangent(torch):
 
 
 @as_torch
-def test_I03_what_cannot_be_a_dual(torch):
+def test_what_cannot_be_a_dual_I03(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     x, n = torch.tensor([1.0, 2.0]), torch.tensor([1, 2])
     found = [error(make_dual, x, x)]
@@ -137,7 +137,7 @@ def test_I03_what_cannot_be_a_dual(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_I03_dtypes(torch):
+def test_dtypes_of_duals_I03(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     with torch.autograd.forward_ad.dual_level():
         x = make_dual(torch.ones(1), torch.tensor([2.0], dtype=torch.float64))
@@ -147,8 +147,8 @@ def test_I03_dtypes(torch):
         return tangent(torch, x).tolist(), *[tangent(torch, y * 3) for y in (wide, half, z)]
 
 
-def test_I03_a_tangent_has_the_dtype_of_its_tensor():
-    """PyTorch leaves it as it is, and then sin() of float32 has a tangent of float64."""
+def test_a_tangent_has_the_dtype_of_its_tensor_I03():
+    """PyTorch does not convert it, so that sin() of float32 has a tangent of float64."""
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.ones(1), jaxgrad.ones(1).double())
         z = fwAD.make_dual(jaxgrad.tensor([1j]), jaxgrad.ones(1))
@@ -159,13 +159,13 @@ def test_I03_a_tangent_has_the_dtype_of_its_tensor():
 
 
 @pytest.mark.parametrize("arguments", [(1.0, jaxgrad.ones(1)), (jaxgrad.ones(1), 1.0)])
-def test_I03_takes_tensors(arguments):
+def test_make_dual_takes_tensors_I03(arguments):
     with fwAD.dual_level(), pytest.raises(TypeError, match="must be Tensor, not float"):
         fwAD.make_dual(*arguments)
 
 
 @as_torch
-def test_I03_strides_of_tangents(torch):
+def test_strides_of_tangents_I03(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     with torch.autograd.forward_ad.dual_level():
         x = make_dual(torch.ones(2, 3).t(), torch.arange(6.0).reshape(3, 2))
@@ -178,7 +178,7 @@ def test_I03_strides_of_tangents(torch):
 
 
 @as_torch
-def test_I04_unpack(torch):
+def test_unpack_dual_gives_primal_and_tangent_I04(torch):
     fwAD = torch.autograd.forward_ad
     x = torch.tensor([1.0, 2.0])
     outside = fwAD.unpack_dual(x)
@@ -205,7 +205,7 @@ def test_I04_unpack(torch):
 
 
 @as_torch
-def test_I04_writing_to_what_was_unpacked(torch):
+def test_writing_to_what_was_unpacked_I04(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         primal, found = torch.autograd.forward_ad.unpack_dual(x)
@@ -215,7 +215,7 @@ def test_I04_writing_to_what_was_unpacked(torch):
         return x, tangent(torch, x)
 
 
-def test_I04_unpacking_at_an_outer_level():
+def test_unpacking_at_an_outer_level_I04():
     """x = 2 + a + 3b + 5ab, a of the outer level and b of the inner one."""
 
     def number(value):
@@ -244,7 +244,7 @@ def test_I04_unpacking_at_an_outer_level():
 
 
 @as_torch
-def test_I05_forward_over_reverse(torch):
+def test_forward_over_reverse_I05(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 0.5, 1.5, dtype=torch.float64)
     t = torch.tensor([1.0, -2.0], dtype=torch.float64)
@@ -259,7 +259,7 @@ def test_I05_forward_over_reverse(torch):
 
 
 @as_torch
-def test_I05_reverse_over_forward(torch):
+def test_reverse_over_forward_I05(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 0.5, 1.5, dtype=torch.float64)
     t = leaf(torch, 1.0, -2.0, dtype=torch.float64)
@@ -271,7 +271,7 @@ def test_I05_reverse_over_forward(torch):
 
 
 @as_torch
-def test_I05_only_the_tangent_requires_grad(torch):
+def test_only_the_tangent_requires_grad_I05(torch):
     fwAD = torch.autograd.forward_ad
     t = leaf(torch, 1.0, -2.0)
     with fwAD.dual_level():
@@ -284,7 +284,7 @@ def test_I05_only_the_tangent_requires_grad(torch):
 
 
 @as_torch
-def test_I05_grad_of_leaves(torch):
+def test_tangents_of_the_grad_of_leaves_I05(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 1.0, 2.0)
     with fwAD.dual_level():
@@ -296,7 +296,7 @@ def test_I05_grad_of_leaves(torch):
 
 @pytest.mark.filterwarnings("ignore:Using backward")
 @as_torch
-def test_I05_the_strides_of_a_grad(torch):
+def test_the_strides_of_a_grad_I05(torch):
     found = []
     for create_graph in (False, True):
         x = torch.ones(2, 3).t().requires_grad_()
@@ -308,7 +308,7 @@ def test_I05_the_strides_of_a_grad(torch):
     return found
 
 
-def test_I05_the_grad_of_a_leaf_keeps_its_tangent():
+def test_the_grad_of_a_leaf_keeps_its_tangent_I05():
     """PyTorch drops it where the gradient is accumulated."""
     x = leaf(jaxgrad, 1.0, 2.0)
     with fwAD.dual_level():
@@ -348,7 +348,7 @@ def library(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "count", "why"), [("undone", 2, "nobody has thought about it"), ("one_way", 1, "yet")]
 )
-def test_I06_an_operator_without_a_formula(library, name, count, why):
+def test_an_operator_without_a_formula_I06(library, name, count, why):
     x = jaxgrad.tensor([1.0, 2.0])
     operator = getattr(library, name)
     with fwAD.dual_level():
@@ -361,7 +361,7 @@ def test_I06_an_operator_without_a_formula(library, name, count, why):
             assert operator(*[y] * count).shape == (2,)
 
 
-def test_I06_a_formula_is_derived_from_that_of_reverse_mode(library):
+def test_a_formula_is_derived_from_that_of_reverse_mode_I06(library):
     x = leaf(jaxgrad, 1.0, 2.0)
     with fwAD.dual_level():
         slope = fwAD.unpack_dual(library.derived(fwAD.make_dual(x, jaxgrad.ones(2)))).tangent
@@ -369,7 +369,7 @@ def test_I06_a_formula_is_derived_from_that_of_reverse_mode(library):
         assert jaxgrad.autograd.grad(slope.sum(), x)[0].tolist() == [2, 2]
 
 
-def test_I06_the_gradient_of_an_operator_without_a_formula(library):
+def test_the_gradient_of_an_operator_without_a_formula_I06(library):
     x = leaf(jaxgrad, 1.0, 2.0)
     with fwAD.dual_level():
         y = fwAD.make_dual(x, jaxgrad.ones(2))
@@ -384,7 +384,7 @@ def test_I06_the_gradient_of_an_operator_without_a_formula(library):
 
 
 @as_torch
-def test_I07_in_place(torch):
+def test_tangents_of_in_place_operators_I07(torch):
     found = []
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch, (0.3, -0.7), dtype=torch.float64) * 1
@@ -411,7 +411,7 @@ def test_I07_in_place(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_I07_what_random_numbers_overwrite_stands_still(torch):
+def test_what_random_numbers_overwrite_stands_still_I07(torch):
     found = []
     with torch.autograd.forward_ad.dual_level():
         for name in ("normal_", "uniform_", "bernoulli_"):
@@ -422,7 +422,7 @@ def test_I07_what_random_numbers_overwrite_stands_still(torch):
 
 
 @as_torch
-def test_I07_a_tangent_enters_a_tensor_that_has_none(torch):
+def test_a_tangent_enters_a_tensor_that_has_none_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         base = torch.zeros(2, 3)
         row, column, flat = base[0], base[:, 1], base.view(6)
@@ -437,7 +437,7 @@ def test_I07_a_tangent_enters_a_tensor_that_has_none(torch):
 
 
 @as_torch
-def test_I07_a_plain_value_enters_a_view_of_a_dual(torch):
+def test_a_plain_value_enters_a_view_of_a_dual_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         base = matrix(torch) * 1
         row, column = base[0], base[:, 1]
@@ -451,7 +451,7 @@ def test_I07_a_plain_value_enters_a_view_of_a_dual(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_I07_writes_that_index(torch):
+def test_writes_that_index_I07(torch):
     index, mask = torch.tensor([0, 2]), torch.tensor([True, False, True])
     found = []
     with torch.autograd.forward_ad.dual_level():
@@ -483,7 +483,7 @@ def test_I07_writes_that_index(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_I07_turning_in_place(torch):
+def test_tangents_of_functions_that_move_dimensions_in_place_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         x = matrix(torch)
         row = x[0]
@@ -501,7 +501,7 @@ def test_I07_turning_in_place(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_I07_views_of_several(torch):
+def test_tangents_of_several_views_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         found = []
         for cut in (
@@ -522,7 +522,7 @@ def test_I07_views_of_several(torch):
 
 
 @as_torch
-def test_I07_expanded(torch):
+def test_tangents_of_writes_to_expanded_tensors_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         wide = x.unsqueeze(0).expand(3, 2)
@@ -534,8 +534,8 @@ def test_I07_expanded(torch):
         return *found, *[tangent(torch, each) for each in (x, wide, part)]
 
 
-def test_I07_filling_an_expanded_part_of_a_dual_itself():
-    """PyTorch comes to the same; here the memory is another tensor's, which stands still."""
+def test_filling_an_expanded_part_of_a_dual_itself_I07():
+    """PyTorch agrees; here the memory belongs to another tensor, which has no tangent."""
     with fwAD.dual_level():
         x = jaxgrad.tensor([1.0, 2.0])
         y = fwAD.make_dual(x, jaxgrad.tensor([3.0, 4.0]))
@@ -545,7 +545,7 @@ def test_I07_filling_an_expanded_part_of_a_dual_itself():
 
 
 @as_torch
-def test_I07_as_strided(torch):
+def test_tangents_of_as_strided_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         x = matrix(torch) * 1
         y = x.as_strided((2, 2), (3, 2), 0)
@@ -558,7 +558,7 @@ def test_I07_as_strided(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_I07_complex_views(torch):
+def test_tangents_of_complex_views_I07(torch):
     values, tangents = (1 + 2j, 3 + 4j), (1j, 2 + 1j)
     with torch.autograd.forward_ad.dual_level():
         z = dual(torch, values, tangents) * 1
@@ -573,7 +573,7 @@ def test_I07_complex_views(torch):
         return found, tangent(torch, whole), tangent(torch, x)
 
 
-def test_I07_a_tangent_that_was_given_is_never_written_to():
+def test_a_tangent_that_was_given_is_never_written_to_I07():
     """PyTorch's in-place formulas write to it."""
     with fwAD.dual_level():
         t = jaxgrad.tensor([3.0, 4.0])
@@ -582,7 +582,7 @@ def test_I07_a_tangent_that_was_given_is_never_written_to():
         assert fwAD.unpack_dual(x).tangent.tolist() == [6, 8] and t.tolist() == [3, 4]
 
 
-def test_I07_out():
+def test_tangents_of_out_I07():
     """PyTorch refuses: `Trying to use forward AD with mul_out`."""
     with fwAD.dual_level():
         x = dual(jaxgrad)
@@ -599,7 +599,7 @@ def test_I07_out():
 
 
 @as_torch
-def test_I07_what_is_refused(torch):
+def test_writes_that_forward_mode_refuses_I07(torch):
     found = []
     with torch.autograd.forward_ad.dual_level():
         x, y = dual(torch) * 1, torch.ones(2)
@@ -615,7 +615,7 @@ def test_I07_what_is_refused(torch):
 
 
 @as_torch
-def test_I07_data(torch):
+def test_tangents_of_data_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch)
         x.data = torch.tensor([7.0, 8.0])
@@ -624,8 +624,8 @@ def test_I07_data(torch):
         return x.tolist(), tangent(torch, x * x), tangent(torch, x.data), y, tangent(torch, y)
 
 
-def test_I07_data_of_another_shape():
-    """In PyTorch it would keep the tangent that it had, of two elements."""
+def test_tangents_of_data_of_another_shape_I07():
+    """In PyTorch it would keep its old tangent of two elements."""
     with fwAD.dual_level():
         x = dual(jaxgrad) * 1
         for data in (jaxgrad.ones(3), jaxgrad.ones(2).double()):
@@ -637,8 +637,8 @@ def test_I07_data_of_another_shape():
 
 
 @as_torch
-def test_I08_C03_no_grad_keeps_tangents(torch):
-    """It is about reverse mode; `detach`, or what is unpacked, stops tangents."""
+def test_no_grad_keeps_tangents_I08_C03(torch):
+    """no_grad concerns reverse mode; `detach` and unpacked tensors stop tangents."""
     with torch.autograd.forward_ad.dual_level():
         x = torch.autograd.forward_ad.make_dual(leaf(torch, 1.0, 2.0), torch.ones(2))
         with torch.no_grad():
@@ -651,7 +651,7 @@ def test_I08_C03_no_grad_keeps_tangents(torch):
 
 
 @as_torch
-def test_I08_C09_edge_23_inference_mode_drops_tangents(torch):
+def test_inference_mode_drops_tangents_I08_C09_edge_23(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         with torch.inference_mode():
@@ -668,7 +668,7 @@ def test_I08_C09_edge_23_inference_mode_drops_tangents(torch):
 
 
 @as_torch
-def test_I08_D15_detach_drops_tangents(torch):
+def test_detach_drops_tangents_I08_D15(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         y = x.detach()
@@ -678,7 +678,7 @@ def test_I08_D15_detach_drops_tangents(torch):
 
 
 @as_torch
-def test_I08_D16_detach_in_place_drops_tangents(torch):
+def test_detach_in_place_drops_tangents_I08_D16(torch):
     with torch.autograd.forward_ad.dual_level():
         x, found = dual(torch) * 1, []
         view = x[0:1]
@@ -693,7 +693,7 @@ def test_I08_D16_detach_in_place_drops_tangents(torch):
 
 
 @as_torch
-def test_I08_copies(torch):
+def test_tangents_of_copies_I08(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         found = [copy.copy(x), copy.deepcopy(x), torch.zeros_like(x), x.new_tensor(x.tolist())]
@@ -706,7 +706,7 @@ def test_I08_copies(torch):
 
 
 @as_torch
-def test_I09_set_fwd_grad_enabled(torch):
+def test_set_fwd_grad_enabled_I09(torch):
     fwAD = torch.autograd.forward_ad
     with fwAD.dual_level():
         x, found = dual(torch) * 1, []
@@ -725,7 +725,7 @@ def test_I09_set_fwd_grad_enabled(torch):
 
 
 @as_torch
-def test_I04_duals_print_their_tangents(torch):
+def test_duals_print_their_tangents_I04(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     found = []
     with torch.autograd.forward_ad.dual_level():
@@ -739,7 +739,7 @@ def test_I04_duals_print_their_tangents(torch):
     return found, repr(x), f"{x[0]} {x[0]:.2f}"
 
 
-def test_I04_duals_of_several_levels_print_all_tangents():
+def test_duals_of_several_levels_print_all_tangents_I04():
     with fwAD.dual_level(), fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.ones(1), jaxgrad.tensor([2.0]), level=0)
         y = fwAD.make_dual(x, jaxgrad.tensor([3.0]))
@@ -767,7 +767,7 @@ def ways(test):
 
 
 @ways
-def test_pitfall_S41_the_inner_derivative_takes_the_outer_variable_for_a_constant(outer, inner):
+def test_the_inner_derivative_takes_the_outer_variable_for_a_constant_pitfall_41(outer, inner):
     """d/dx x * (d/dy (x + y)) at 1 is 1, and 2 where the two are confused."""
     one = jaxgrad.tensor(1.0)
     found = outer(lambda x: x * inner(lambda y: x + y, jaxgrad.tensor(1.0)), one)
@@ -776,7 +776,7 @@ def test_pitfall_S41_the_inner_derivative_takes_the_outer_variable_for_a_constan
 
 @pytest.mark.slow
 @ways
-def test_pitfall_S41_a_closure_over_the_outer_variable(outer, inner):
+def test_a_closure_over_the_outer_variable_pitfall_41(outer, inner):
     def nested(d, e):
         return lambda x: d(lambda y: x * y**2 * e(lambda z: (x * y * z).sin(), y), x)
 
@@ -791,7 +791,7 @@ def test_pitfall_S41_a_closure_over_the_outer_variable(outer, inner):
         )
 
 
-def test_pitfall_S41_values_of_one_level_are_constants_at_another():
+def test_values_of_one_level_are_constants_at_another_pitfall_41():
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.tensor(2.0), jaxgrad.tensor(1.0))
         with fwAD.dual_level():

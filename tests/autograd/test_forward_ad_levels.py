@@ -1,4 +1,4 @@
-"""Levels of forward mode: nested, in threads, tasks and generators, and what they leave behind."""
+"""Levels of forward mode: nested, in threads, tasks and generators, and what ends with them."""
 
 import asyncio
 import gc
@@ -61,7 +61,7 @@ def nested(ways, function):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_pitfall_S41_third_derivatives_in_all_nestings(name):
+def test_third_derivatives_in_all_nestings_pitfall_41(name):
     ours, theirs = FUNCTIONS[name]
 
     @jaxgrad.jit
@@ -86,7 +86,7 @@ def test_third_derivative_operator_by_operator():
 
 
 def test_mixed_derivatives_of_three_levels():
-    """x * y * z, each with a level of its own."""
+    """x * y * z, each with its own level."""
     with fwAD.dual_level(), fwAD.dual_level(), fwAD.dual_level():
         made = [fwAD.make_dual(number(v), number(1.0), level=i) for i, v in enumerate((2, 3, 5))]
         product = made[2] * made[0] * made[1]
@@ -197,7 +197,7 @@ def slopes(values):
             yield tangent(x * value)
 
 
-def test_generators():
+def test_levels_inside_generators():
     assert list(slopes([3, 4])) == [3, 4]
     running = slopes([3, 4])
     assert next(running) == 3
@@ -315,7 +315,7 @@ def test_a_compiled_function_is_not_traced_anew_for_what_outlived_a_level():
 
 
 def test_a_function_that_was_used_in_a_level_marks_nothing_after_it():
-    """What a Function computes of a dual is looked at as what depends on it."""
+    """What a Function computes from a dual counts as depending on it."""
 
     class Keeps(jaxgrad.autograd.Function):
         @staticmethod
@@ -335,7 +335,7 @@ def test_a_function_that_was_used_in_a_level_marks_nothing_after_it():
 
 
 class HalfSquare(jaxgrad.autograd.Function):
-    """Its tangent along 1 is the argument, which is given back as it is."""
+    """Its tangent along 1 is the argument, returned unchanged."""
 
     @staticmethod
     def forward(ctx, x):

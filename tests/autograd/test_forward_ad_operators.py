@@ -76,7 +76,7 @@ def recorded_gradients(problem):
 
 
 @pytest.mark.parametrize(("family", "sample"), SOME)
-def test_tangents(family, sample):
+def test_tangents_of_every_operator(family, sample):
     findings = derivatives.Findings()
     for problem in problems(family, sample):
         direction = problem.directions(1)[0][0]
@@ -115,7 +115,7 @@ def of_jax(problem, point, v, w, u):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "sample"), NESTED)
-def test_nestings(family, sample):
+def test_nestings_of_forward_mode_over_every_operator(family, sample):
     findings = derivatives.Findings()
     for problem in problems(family, sample):
         (v, w), (u,) = problem.directions(2)[0], problem.directions(2)[1][:1]

@@ -1,4 +1,4 @@
-"""By every way that a tensor can take, its tangent goes along, or an error says that it cannot."""
+"""A tangent follows its tensor through every call, or an error says that it cannot."""
 
 import copy
 import os
@@ -260,7 +260,7 @@ def test_functions_of_a_dual(name, options):
 
 
 def test_a_jacobian_by_forward_mode_of_a_dual():
-    """Its tangents are JAX's batch, which has none."""
+    """Its tangents are JAX's batch, which has no tangent itself."""
     by_forward = {"vectorize": True, "strategy": "forward-mode"}
     with fwAD.dual_level(), pytest.raises(RuntimeError, match="has a tangent of forward mode"):
         jaxgrad.autograd.functional.jacobian(lambda x: x * x, dual(), **by_forward)
@@ -280,7 +280,7 @@ def test_gradients_that_are_batched_have_tangents(create_graph):
 
 
 def test_a_batch_of_tangents_of_one_tensor():
-    """As autograd.functional asks for a Jacobian by forward mode."""
+    """As autograd.functional computes a Jacobian by forward mode."""
     x = jaxgrad.tensor(VALUES)
     base = jaxgrad.zeros(2, 3, dtype=jaxgrad.float64)
 
@@ -434,7 +434,7 @@ def test_forward_mode_in_a_compiled_function():
 
 
 def test_a_compiled_function_and_tangents_from_outside():
-    """Of arguments, of what it reaches by itself, of duals that it makes at an outer level."""
+    """Tangents of arguments, of captured tensors, and of duals made at an outer level."""
     weight = jaxgrad.tensor(5.0)
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.tensor(2.0), jaxgrad.tensor(1.0))
@@ -464,7 +464,7 @@ def test_a_compiled_function_inside_another_takes_duals():
 
 
 @pytest.mark.parametrize("order", ["level, jit", "jit, level"])
-def test_pitfall_S42_forward_mode_first_or_compiled_first(order):
+def test_forward_mode_first_or_compiled_first_pitfall_42(order):
     @jaxgrad.jit
     def cube(x):
         return x**3 + x.sin()

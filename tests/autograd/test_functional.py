@@ -55,14 +55,14 @@ def name_of(found):
 
 
 @as_torch
-def test_J01_signatures(torch):
+def test_signatures_of_autograd_functional_J01(torch):
     names = ("jacobian", "hessian", "vjp", "jvp", "vhp", "hvp")
     functions = [getattr(torch.autograd.functional, name) for name in names]
     return [parameters(each) for each in functions], sorted(torch.autograd.functional.__all__)
 
 
 @as_torch
-def test_J01_jacobian(torch):
+def test_jacobian_of_inputs_and_outputs_J01(torch):
     x, y, matrix = points(torch)
     jacobian = torch.autograd.functional.jacobian
     functions = (
@@ -84,7 +84,7 @@ def test_J01_jacobian(torch):
 
 
 @as_torch
-def test_J01_nesting_of_results(torch):
+def test_nesting_of_results_J01(torch):
     x, y, _ = points(torch)
     functions = (
         (lambda x: x * y, x),
@@ -101,7 +101,7 @@ def test_J01_nesting_of_results(torch):
     ]
 
 
-def test_J01_forward_mode_gives_tuples():
+def test_forward_mode_gives_tuples_J01():
     # PyTorch gives lists
     x, y, _ = points(jaxgrad)
     options = JACOBIANS[2]
@@ -117,7 +117,7 @@ def torch_square(x):
 
 
 @as_torch
-def test_J01_flags(torch):
+def test_flags_of_jacobian_J01(torch):
     x, _, _ = points(torch)
     jacobian = functools.partial(torch.autograd.functional.jacobian, torch.exp, x)
     forward = functools.partial(jacobian, strategy="forward-mode")
@@ -138,7 +138,7 @@ def test_J01_flags(torch):
 
 
 @as_torch
-def test_J01_create_graph(torch):
+def test_create_graph_of_jacobian_J01(torch):
     x, y, _ = points(torch)
     found = []
     for vectorize in (False, True):
@@ -152,7 +152,7 @@ def test_J01_create_graph(torch):
 
 
 @as_torch
-def test_J01_dtypes(torch):
+def test_dtypes_of_jacobian_J01(torch):
     x = leaf(torch, 1.0, 2.0)
     y = torch.tensor([3.0, 4.0], dtype=torch.float64)
     jacobian = torch.autograd.functional.jacobian
@@ -165,7 +165,7 @@ def test_J01_dtypes(torch):
 
 
 @as_torch
-def test_J01_complex(torch):
+def test_complex_jacobian_J01(torch):
     z, y = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128), points(torch)[1]
     jacobian = torch.autograd.functional.jacobian
     loop = [jacobian(lambda z: z.abs(), z), error(jacobian, lambda z: z * z, z)]
@@ -184,7 +184,7 @@ def test_J01_complex(torch):
 
 
 @as_torch
-def test_J01_nothing_of_the_users_is_touched(torch):
+def test_nothing_of_the_users_is_touched_J01(torch):
     x, y, _ = points(torch)
     weight = leaf(torch, 2.0, 3.0, dtype=torch.float64)
     with torch.no_grad():
@@ -193,7 +193,7 @@ def test_J01_nothing_of_the_users_is_touched(torch):
 
 
 @pytest.mark.parametrize("options", JACOBIANS)
-def test_J01_empty(options):
+def test_jacobian_of_empty_tensors_J01(options):
     # PyTorch has an answer for some of these alone
     jacobian = functools.partial(jaxgrad.autograd.functional.jacobian, **options)
     none, x = jaxgrad.zeros(0, 3), jaxgrad.ones(2)
@@ -205,7 +205,7 @@ def test_J01_empty(options):
 
 
 @pytest.mark.parametrize("options", JACOBIANS)
-def test_J01_against_jax(options):
+def test_jacobian_equals_that_of_jax_J01(options):
     a, b = numpy.random.default_rng(0).normal(size=(2, 3, 40))
 
     def function(torch, x, y):
@@ -222,7 +222,7 @@ def test_J01_against_jax(options):
 
 
 @pytest.mark.parametrize("options", JACOBIANS)
-def test_J01_compiled(options):
+def test_jacobian_compiled_J01(options):
     x, y, _ = points(jaxgrad)
 
     def found(x, y):
@@ -240,7 +240,7 @@ def test_J01_compiled(options):
 
 
 @as_torch
-def test_J02_hessian(torch):
+def test_hessian_of_inputs_J02(torch):
     x, y, matrix = points(torch)
     hessian = torch.autograd.functional.hessian
     functions = (
@@ -259,7 +259,7 @@ def test_J02_hessian(torch):
 
 
 @as_torch
-def test_J02_errors(torch):
+def test_errors_of_hessian_J02(torch):
     x, _, _ = points(torch)
     hessian = torch.autograd.functional.hessian
     other = functools.partial(hessian, cubes, x, outer_jacobian_strategy="forward-mode")
@@ -284,7 +284,7 @@ def test_J02_errors(torch):
 
 
 @as_torch
-def test_J02_create_graph(torch):
+def test_create_graph_of_hessian_J02(torch):
     x, y, _ = points(torch)
     found = []
     for vectorize in (False, True):
@@ -296,7 +296,7 @@ def test_J02_create_graph(torch):
 
 
 @pytest.mark.parametrize("options", HESSIANS)
-def test_J02_compiled_and_against_jax(options):
+def test_hessian_compiled_equals_that_of_jax_J02(options):
     numbers = numpy.random.default_rng(0).normal(size=3)
 
     def function(torch, x):
@@ -317,7 +317,7 @@ def test_J02_compiled_and_against_jax(options):
 
 
 @as_torch
-def test_J03_vjp(torch):
+def test_vjp_of_inputs_and_outputs_J03(torch):
     x, y, _ = points(torch)
     vjp, ones = torch.autograd.functional.vjp, torch.ones(2, dtype=torch.float64)
     return (
@@ -336,7 +336,7 @@ def test_J03_vjp(torch):
 
 
 @as_torch
-def test_J03_v_of_another_kind(torch):
+def test_v_of_another_kind_J03(torch):
     x, y, _ = points(torch)
     needs = "The vector v can only be None if the user-provided function returns a single Tensor"
     ones = torch.ones(3, dtype=torch.float64)
@@ -354,7 +354,7 @@ def test_J03_v_of_another_kind(torch):
 
 
 @as_torch
-def test_J03_create_graph(torch):
+def test_create_graph_of_vjp_J03(torch):
     x, y, _ = points(torch)
     v = leaf(torch, 2.0, 3.0, dtype=torch.float64)
     vjp = functools.partial(torch.autograd.functional.vjp, create_graph=True)
@@ -365,7 +365,7 @@ def test_J03_create_graph(torch):
 
 
 @as_torch
-def test_J04_jvp(torch):
+def test_jvp_of_inputs_and_outputs_J04(torch):
     x, y, _ = points(torch)
     jvp, one = torch.autograd.functional.jvp, torch.tensor([3.0])
     return (
@@ -382,7 +382,7 @@ def test_J04_jvp(torch):
 
 
 @as_torch
-def test_J04_v_of_another_kind(torch):
+def test_v_of_another_kind_J04(torch):
     x, y, _ = points(torch)
     jvp, ones = torch.autograd.functional.jvp, torch.ones(3, dtype=torch.float64)
     needs = "v can only be None if the input to the user-provided function is a single Tensor with"
@@ -397,7 +397,7 @@ def test_J04_v_of_another_kind(torch):
 
 
 @as_torch
-def test_J04_create_graph(torch):
+def test_create_graph_of_jvp_J04(torch):
     x, y, _ = points(torch)
     jvp = functools.partial(torch.autograd.functional.jvp, create_graph=True)
     value, found = jvp(lambda x: x**3, x, y)
@@ -406,7 +406,7 @@ def test_J04_create_graph(torch):
 
 
 @as_torch
-def test_J04_complex(torch):
+def test_complex_jvp_J04(torch):
     z = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128)
     v = torch.tensor([2 - 1j, 1j], dtype=torch.complex128)
     return [
@@ -430,7 +430,7 @@ def cube_with(torch, backward):
 
 
 @as_torch
-def test_J04_of_a_function_without_jvp(torch):
+def test_jvp_of_a_function_without_jvp_J04(torch):
     x, y, _ = points(torch)
     cube = cube_with(torch, lambda x, gradient: 3 * x**2 * gradient)
     zero = cube_with(torch, lambda x, gradient: torch.zeros_like(x))
@@ -444,7 +444,7 @@ def test_J04_of_a_function_without_jvp(torch):
     )
 
 
-def test_J04_a_backward_that_detaches():
+def test_a_backward_that_detaches_J04():
     # PyTorch gives zeros
     x, y, _ = points(jaxgrad)
     cube = cube_with(jaxgrad, lambda x, gradient: 3 * x.detach() ** 2 * gradient.detach())
@@ -453,7 +453,7 @@ def test_J04_a_backward_that_detaches():
 
 
 @as_torch
-def test_J05_vhp_and_hvp(torch):
+def test_vhp_and_hvp_J05(torch):
     x, y, matrix = points(torch)
     one = torch.tensor([3.0])
     return [
@@ -473,7 +473,7 @@ def test_J05_vhp_and_hvp(torch):
 
 
 @as_torch
-def test_J05_errors(torch):
+def test_errors_of_vhp_and_hvp_J05(torch):
     x, y, _ = points(torch)
     ones = torch.ones(3, dtype=torch.float64)
     needs = "v can only be None if the input to the user-provided function is a single Tensor with"
@@ -495,7 +495,7 @@ def test_J05_errors(torch):
 
 
 @as_torch
-def test_J05_create_graph(torch):
+def test_create_graph_of_vhp_and_hvp_J05(torch):
     x, y, _ = points(torch)
     found = []
     for product_with in (torch.autograd.functional.vhp, torch.autograd.functional.hvp):
@@ -505,7 +505,7 @@ def test_J05_create_graph(torch):
     return found
 
 
-def test_J05_products_are_those_of_the_hessian():
+def test_products_are_those_of_the_hessian_J05():
     x, _, matrix = points(jaxgrad)
     functional, v = jaxgrad.autograd.functional, matrix.sin()
 
@@ -522,7 +522,7 @@ def test_J05_products_are_those_of_the_hessian():
 
 
 @as_torch
-def test_J06_strict(torch):
+def test_strict_refuses_independent_outputs_J06(torch):
     x, y, _ = points(torch)
     functional = torch.autograd.functional
     jacobian = functools.partial(functional.jacobian, strict=True)
@@ -554,7 +554,7 @@ def test_J06_strict(torch):
 
 
 @as_torch
-def test_J06_strict_at_second_order(torch):
+def test_strict_at_second_order_J06(torch):
     x, y, _ = points(torch)
     functional = torch.autograd.functional
     hessian = functools.partial(functional.hessian, strict=True)
@@ -592,7 +592,7 @@ def test_J06_strict_at_second_order(torch):
 
 
 @as_torch
-def test_J07_types(torch):
+def test_types_of_inputs_and_results_J07(torch):
     x, _, _ = points(torch)
     functional = torch.autograd.functional
     found = [

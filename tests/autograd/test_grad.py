@@ -14,14 +14,14 @@ import jaxgrad
 
 
 @as_torch
-def test_B01_grad(torch):
+def test_grad_returns_gradients_and_touches_no_leaf_B01(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     found = torch.autograd.grad((x * y).sum(), (x, y))
     return found, type(found).__name__, x.grad, y.grad, parameters(torch.autograd.grad)
 
 
 @as_torch
-def test_B02_single_tensors(torch):
+def test_grad_of_single_tensors_B02(torch):
     x = leaf(torch, 3.0)
     found = torch.autograd.grad(x * x, x)
     several = torch.autograd.grad(iter([x * x, x]), iter([x]))
@@ -29,7 +29,7 @@ def test_B02_single_tensors(torch):
 
 
 @as_torch
-def test_B03_inputs_as_a_dict(torch):
+def test_inputs_as_a_dict_B03(torch):
     x, y, unused = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
     found = torch.autograd.grad(x * y, {"y": y, "x": x})
     keys = list(found)
@@ -40,18 +40,18 @@ def test_B03_inputs_as_a_dict(torch):
 
 
 @as_torch
-def test_B04_inputs_empty(torch):
+def test_empty_inputs_of_grad_B04(torch):
     x = leaf(torch, 2.0)
     return [error(torch.autograd.grad, x * x, empty) for empty in ([], (), {})]
 
 
 @as_torch
-def test_B04_inputs_that_are_no_tensors(torch):
+def test_inputs_that_are_no_tensors_B04(torch):
     x = leaf(torch, 2.0)
     return error(torch.autograd.grad, x * x, [3])
 
 
-def test_B04_what_is_no_sequence():
+def test_what_is_no_sequence_B04():
     x = leaf(jaxgrad, 2.0)
     for wrong in (None, 3):
         with pytest.raises(TypeError, match="expected a tensor or a sequence of tensors, but got"):
@@ -61,7 +61,7 @@ def test_B04_what_is_no_sequence():
 
 
 @as_torch
-def test_B05_grad_outputs(torch):
+def test_forms_of_grad_outputs_B05(torch):
     x, two = leaf(torch, 1.0, 2.0), torch.tensor([2.0, 2.0])
     grad = torch.autograd.grad
     return (
@@ -77,7 +77,7 @@ def test_B05_grad_outputs(torch):
 
 
 @as_torch
-def test_B06_retain_and_create_graph(torch):
+def test_retain_and_create_graph_B06(torch):
     found = []
     for retain_graph, create_graph in (
         (None, False), (False, False), (True, False), (None, True), (False, True), (True, True),
@@ -90,13 +90,13 @@ def test_B06_retain_and_create_graph(torch):
 
 
 @as_torch
-def test_B07_only_inputs(torch):
+def test_only_inputs_is_ignored_B07(torch):
     x = leaf(torch, 3.0)
     return warned(functools.partial(torch.autograd.grad, x * x, x, only_inputs=False))
 
 
 @as_torch
-def test_B08_allow_unused_by_default(torch):
+def test_allow_unused_by_default_B08(torch):
     x, unused = leaf(torch, 3.0), leaf(torch, 1.0, 2.0)
     grad = functools.partial(torch.autograd.grad, x * x * 1, [x, unused], retain_graph=True)
     return (
@@ -108,7 +108,7 @@ def test_B08_allow_unused_by_default(torch):
 
 
 @as_torch
-def test_B09_unused(torch):
+def test_an_unused_input_B09(torch):
     x, unused = leaf(torch, 3.0), leaf(torch, 1.0)
     later = unused * unused
     grad = torch.autograd.grad
@@ -123,7 +123,7 @@ def test_B09_unused(torch):
 
 
 @as_torch
-def test_B10_materialize_grads(torch):
+def test_materialize_grads_gives_zeros_B10(torch):
     x = leaf(torch, 3.0)
     unused = [
         torch.ones(2, 0, 3, requires_grad=True),
@@ -138,14 +138,14 @@ def test_B10_materialize_grads(torch):
 
 
 @as_torch
-def test_B11_materialize_grads_without_allow_unused(torch):
+def test_materialize_grads_without_allow_unused_B11(torch):
     x = leaf(torch, 3.0)
     grad = functools.partial(torch.autograd.grad, x * x, x, allow_unused=False)
     return error(functools.partial(grad, materialize_grads=True)), grad()
 
 
 @as_torch
-def test_B12_materialize_grads_with_an_edge(torch):
+def test_materialize_grads_with_an_edge_B12(torch):
     x, unused = leaf(torch, 3.0), leaf(torch, 1.0)
     edge = torch.autograd.graph.get_gradient_edge
     used = torch.autograd.grad(x * x, edge(x), materialize_grads=True)
@@ -154,7 +154,7 @@ def test_B12_materialize_grads_with_an_edge(torch):
 
 
 @as_torch
-def test_B12_edges(torch):
+def test_edges_as_inputs_of_grad_B12(torch):
     edge, grad = torch.autograd.graph.get_gradient_edge, torch.autograd.grad
     x = leaf(torch, 1.0, 2.0)
     y = x * x
@@ -172,7 +172,7 @@ def test_B12_edges(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_B13_is_grads_batched(torch):
+def test_is_grads_batched_takes_many_gradients_in_one_pass_B13(torch):
     found = []
     for name in ("float32", "float64", "complex128"):
         x = torch.tensor([1.5, -2.0, 3.0], dtype=getattr(torch, name), requires_grad=True)
@@ -187,7 +187,7 @@ def test_B13_is_grads_batched(torch):
 
 
 @as_torch
-def test_B13_several_outputs_and_inputs(torch):
+def test_a_batch_for_several_outputs_and_inputs_B13(torch):
     x, y, unused = leaf(torch, 1.0, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
     outputs = [x * y, (x * x).sum()]
     batches = [torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([1.0, 10.0])]
@@ -203,7 +203,7 @@ def test_B13_several_outputs_and_inputs(torch):
 
 
 @as_torch
-def test_B13_a_recorded_batch_frees_as_asked(torch):
+def test_a_recorded_batch_frees_as_asked_B13(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * x * x
     grad = functools.partial(torch.autograd.grad, y, x, torch.eye(2), is_grads_batched=True)
@@ -211,14 +211,14 @@ def test_B13_a_recorded_batch_frees_as_asked(torch):
 
 
 @as_torch
-def test_B13_of_another_dtype(torch):
+def test_a_batch_of_another_dtype_B13(torch):
     x = leaf(torch, 1.0, 2.0)
     rows = torch.eye(2, dtype=torch.float64)
     return torch.autograd.grad(x * x, x, rows, is_grads_batched=True)
 
 
 @pytest.mark.slow
-def test_B13_jacobian_equals_that_of_jax():
+def test_jacobian_equals_that_of_jax_B13():
     def function(x, module):
         return module.sin(x) * x[0] + module.exp(x * x[1])
 
@@ -231,7 +231,7 @@ def test_B13_jacobian_equals_that_of_jax():
     numpy.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
 
 
-def test_B13_a_batch_of_none():
+def test_a_batch_of_none_B13():
     """PyTorch looks at the first of them."""
     x = leaf(jaxgrad, 1.0, 2.0)
     for create_graph in (False, True):
@@ -242,7 +242,7 @@ def test_B13_a_batch_of_none():
 
 
 @as_torch
-def test_B14_is_grads_batched_mismatch(torch):
+def test_is_grads_batched_mismatch_B14(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     grad = functools.partial(torch.autograd.grad, is_grads_batched=True)
     return (
@@ -254,7 +254,7 @@ def test_B14_is_grads_batched_mismatch(torch):
     )
 
 
-def test_B14_what_PyTorch_says_in_other_words():
+def test_what_PyTorch_says_in_other_words_B14():
     x = leaf(jaxgrad, 1.0, 2.0, 3.0)
     grad = functools.partial(jaxgrad.autograd.grad, is_grads_batched=True)
     with pytest.raises(RuntimeError, match="the first dimension of each grad_output as the batch"):
@@ -268,7 +268,7 @@ def test_B14_what_PyTorch_says_in_other_words():
 
 
 @as_torch
-def test_B15_is_grads_batched_with_edges(torch):
+def test_is_grads_batched_with_edges_B15(torch):
     """Batches that fit an edge are taken; only of those that do not PyTorch says that none are."""
     x = leaf(torch, 1.0, 2.0)
     edge = torch.autograd.graph.get_gradient_edge
@@ -278,7 +278,7 @@ def test_B15_is_grads_batched_with_edges(torch):
 
 
 @as_torch
-def test_B16_an_input_that_requires_no_grad(torch):
+def test_an_input_that_requires_no_grad_B16(torch):
     x, constant = leaf(torch, 2.0), torch.tensor(3.0)
     grad = torch.autograd.grad
     return (
@@ -290,7 +290,7 @@ def test_B16_an_input_that_requires_no_grad(torch):
 
 
 @as_torch
-def test_B17_an_output_that_requires_no_grad(torch):
+def test_an_output_that_requires_no_grad_B17(torch):
     x, constant = leaf(torch, 2.0), torch.tensor(3.0)
     grad = torch.autograd.grad
     return (
@@ -303,7 +303,7 @@ def test_B17_an_output_that_requires_no_grad(torch):
 
 
 @as_torch
-def test_B18_kinds_of_inputs(torch):
+def test_kinds_of_inputs_B18(torch):
     x = leaf(torch, 2.0)
     y = x * x
     z = y * 3
@@ -321,7 +321,7 @@ def test_B18_kinds_of_inputs(torch):
 
 
 @as_torch
-def test_B18_a_retained_tensor_on_the_way(torch):
+def test_a_retained_tensor_on_the_way_B18(torch):
     """`retain_grad` holds under `grad` too, where the gradient passes."""
     found = []
     for wanted in ("x", "y", "beside"):
@@ -335,7 +335,7 @@ def test_B18_a_retained_tensor_on_the_way(torch):
 
 
 @as_torch
-def test_B19_grad_outputs_that_require_grad(torch):
+def test_grad_outputs_that_require_grad_B19(torch):
     x, v = leaf(torch, 1.0, 2.0), leaf(torch, 0.0, 0.0)
     (pulled,) = torch.autograd.grad(x * x * x, x, v, create_graph=True)
     pushed = torch.autograd.grad(pulled, v, torch.tensor([1.0, 10.0]), retain_graph=True)
@@ -346,14 +346,14 @@ def test_B19_grad_outputs_that_require_grad(torch):
 
 
 @as_torch
-def test_B20_second_derivative_without_create_graph(torch):
+def test_second_derivative_without_create_graph_B20(torch):
     x = leaf(torch, 2.0)
     (gradient,) = torch.autograd.grad(x * x * x, x)
     return gradient, error(torch.autograd.grad, gradient, x), error(gradient.backward)
 
 
 @as_torch
-def test_B20_second_derivative(torch):
+def test_second_derivative_of_grad_B20(torch):
     x = leaf(torch, 2.0)
     (first,) = torch.autograd.grad(x * x * x, x, create_graph=True)
     (second,) = torch.autograd.grad(first, x, create_graph=True)
@@ -362,7 +362,7 @@ def test_B20_second_derivative(torch):
 
 
 @as_torch
-def test_B23_nothing_accumulates(torch):
+def test_grad_accumulates_nothing_B23(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     x.grad = torch.tensor(7.0)
     before = x.grad
@@ -373,7 +373,7 @@ def test_B23_nothing_accumulates(torch):
 
 
 @as_torch
-def test_B24_a_batch_passes_what_was_not_reached(torch):
+def test_a_batch_passes_what_was_not_reached_B24(torch):
     x, unused = leaf(torch, 1.0, 2.0), leaf(torch, 1.0, 2.0, 3.0)
     grad = functools.partial(torch.autograd.grad, x * x, [unused, x], torch.ones(4, 2))
     return grad(is_grads_batched=True, allow_unused=True)
@@ -383,14 +383,14 @@ def test_B24_a_batch_passes_what_was_not_reached(torch):
 
 
 @as_torch
-def test_R01_broadcast_operands(torch):
+def test_broadcast_operands_R01(torch):
     x, y = torch.ones(3, 1, requires_grad=True), torch.ones(4, requires_grad=True)
     scalar = leaf(torch, 2.0)
     return torch.autograd.grad((x * y * scalar).sum(), [x, y, scalar])
 
 
 @as_torch
-def test_R02_promoted_operands(torch):
+def test_promoted_operands_R02(torch):
     single, double = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0, dtype=torch.float64)
     half, number = leaf(torch, 1.0, 2.0, dtype=torch.float16), leaf(torch, 2.0, dtype=torch.float64)
     whole = torch.tensor([1, 2])
@@ -403,7 +403,7 @@ def test_R02_promoted_operands(torch):
 
 
 @as_torch
-def test_R02_promoted_operands_to_second_order(torch):
+def test_promoted_operands_to_second_order_R02(torch):
     single, double = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0, dtype=torch.float64)
     both = [single, double]
     first = torch.autograd.grad((single * double * single).sum(), both, create_graph=True)
@@ -412,7 +412,7 @@ def test_R02_promoted_operands_to_second_order(torch):
 
 
 @as_torch
-def test_R03_real_in_complex(torch):
+def test_real_in_complex_R03(torch):
     x, z = leaf(torch, 1.0, 2.0), leaf(torch, 1.0j, 2.0)
     gradients = torch.autograd.grad((x * z).sum(), [x, z], torch.tensor(1.0 + 2.0j))
     squared = torch.autograd.grad((x * z * z.conj()).real.sum(), [x, z])
@@ -420,7 +420,7 @@ def test_R03_real_in_complex(torch):
 
 
 @as_torch
-def test_R04_casts(torch):
+def test_casts_R04(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x.double()
     z = (y * y).to(torch.complex128)
@@ -428,7 +428,7 @@ def test_R04_casts(torch):
 
 
 @as_torch
-def test_R07_complex_convention(torch):
+def test_complex_convention_R07(torch):
     z = leaf(torch, 3.0 + 4.0j)
     return (
         torch.autograd.grad((z * z.conj()).real, z),
@@ -439,8 +439,65 @@ def test_R07_complex_convention(torch):
 
 
 @as_torch
-def test_R07_complex_convention_to_second_order(torch):
+def test_complex_convention_to_second_order_R07(torch):
     z = leaf(torch, 1.0 + 2.0j, dtype=torch.complex128)
     (first,) = torch.autograd.grad((z * z * z).abs(), z, create_graph=True)
     (second,) = torch.autograd.grad(first.real * 3 + first.imag, z, create_graph=True)
     return first, second
+
+
+# ---- which hooks run
+
+
+def hooked(torch, seen):
+    x = leaf(torch, 3.0)
+    y = x * x
+    z = y * 2
+    for name, tensor in (("x", x), ("y", y), ("z", z)):
+        tensor.register_hook(lambda g, name=name: seen.append((name, g.item())))
+    x.register_hook(lambda g: g * 10)
+    y.register_hook(lambda g: g + 1)
+    return x, y, z
+
+
+@as_torch
+def test_hooks_of_tensors_run_B22(torch):
+    seen = []
+    x, y, z = hooked(torch, seen)
+    found = [torch.autograd.grad(z, wanted, retain_graph=True) for wanted in (x, y, z)]
+    return found, seen, x.grad
+
+
+def test_a_gradient_that_is_returned_is_that_after_the_hooks_B22():
+    """PyTorch returns the one before them where the pass goes on from there."""
+    seen = []
+    x, y, z = hooked(jaxgrad, seen)
+    found = jaxgrad.autograd.grad(z, [x, y])
+    assert [gradient.item() for gradient in found] == [3 * 6 * 10, 3]
+    assert seen == [("z", 1), ("y", 2), ("x", 18)]
+
+
+@as_torch
+def test_no_hook_for_what_is_accumulated_runs_B22(torch):
+    x, seen = leaf(torch, 3.0), []
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
+    y = x * x
+    torch.autograd.grad(y, x, retain_graph=True)
+    before = list(seen)
+    y.backward(inputs=[x], retain_graph=True)
+    y.backward()
+    return before, seen
+
+
+@as_torch
+def test_hooks_of_a_captured_node_do_not_run_B22(torch):
+    x, seen = leaf(torch, 3.0), []
+    y = x * x
+    z = y * 2
+    for name, node in (("y", y.grad_fn), ("z", z.grad_fn)):
+        node.register_prehook(lambda gradients, name=name: seen.append(f"before {name}"))
+        node.register_hook(lambda results, gradients, name=name: seen.append(f"after {name}"))
+    torch.autograd.grad(z, y, retain_graph=True)
+    captured = list(seen)
+    torch.autograd.grad(z, x)
+    return captured, seen

@@ -35,7 +35,7 @@ def grad_is_enabled_before_and_after():
 
 
 @as_torch
-def test_C01_no_grad_as_a_context(torch):
+def test_no_grad_as_a_context_C01(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.no_grad() as entered:
         inside = x * 2
@@ -45,7 +45,7 @@ def test_C01_no_grad_as_a_context(torch):
 
 
 @as_torch
-def test_C01_no_grad_as_a_decorator(torch):
+def test_no_grad_as_a_decorator_C01(torch):
     def double(x, *, factor=2):
         """Doubles."""
         return x * factor
@@ -58,7 +58,7 @@ def test_C01_no_grad_as_a_decorator(torch):
 
 
 @as_torch
-def test_C01_no_grad_of_a_method(torch):
+def test_no_grad_of_a_method_C01(torch):
     class Model:
         weight = leaf(torch, 2.0)
 
@@ -75,7 +75,7 @@ def test_C01_no_grad_of_a_method(torch):
 
 
 @as_torch
-def test_C01_no_grad_of_a_generator(torch):
+def test_no_grad_of_a_generator_C01(torch):
     @torch.no_grad()
     def steps(count):
         for _ in range(count):
@@ -96,7 +96,7 @@ def test_C01_no_grad_of_a_generator(torch):
 
 
 @as_torch
-def test_C01_a_generator_that_catches_and_closes(torch):
+def test_a_generator_that_catches_and_closes_C01(torch):
     def record(place):
         found.append((place, torch.is_grad_enabled()))
 
@@ -122,7 +122,7 @@ def test_C01_a_generator_that_catches_and_closes(torch):
 
 
 @as_torch
-def test_C01_an_error_inside(torch):
+def test_an_error_inside_no_grad_restores_the_mode_C01(torch):
     @torch.no_grad()
     def fails():
         raise ValueError("inside")
@@ -135,13 +135,13 @@ def test_C01_an_error_inside(torch):
 
 
 @as_torch
-def test_C01_is_of_one_thread(torch):
+def test_no_grad_is_of_one_thread_C01(torch):
     with torch.no_grad():
         other = of_a_new_thread(lambda: torch.is_grad_enabled())
     return other
 
 
-def test_C01_of_a_coroutine():
+def test_no_grad_of_a_coroutine_C01():
     """PyTorch's decorator ends before the coroutine begins."""
 
     @jaxgrad.no_grad()
@@ -154,7 +154,7 @@ def test_C01_of_a_coroutine():
 
 
 @as_torch
-def test_C02_factories_heed_requires_grad(torch):
+def test_factories_heed_requires_grad_C02(torch):
     with torch.no_grad():
         made = [
             torch.ones(2, requires_grad=True),
@@ -167,7 +167,7 @@ def test_C02_factories_heed_requires_grad(torch):
     return made, doubled, made[0].grad
 
 
-def test_C03_forward_mode_goes_on_under_no_grad():
+def test_forward_mode_goes_on_under_no_grad_C03():
     """Grad modes are of the tape; `detach` and `jax.lax.stop_gradient` stop a tangent."""
 
     def function(x):
@@ -181,7 +181,7 @@ def test_C03_forward_mode_goes_on_under_no_grad():
 
 
 @as_torch
-def test_C03_reverse_mode_stops_under_no_grad(torch):
+def test_reverse_mode_stops_under_no_grad_C03(torch):
     def function(x):
         with torch.no_grad():
             constant = x * x
@@ -192,7 +192,7 @@ def test_C03_reverse_mode_stops_under_no_grad(torch):
 
 
 @pytest.mark.parametrize("mode", ["no_grad", "enable_grad", "inference_mode"])
-def test_C04_a_class_is_decorated_with_a_warning(mode):
+def test_a_class_is_decorated_with_a_warning_C04(mode):
     """PyTorch makes a function of it."""
     words = "Decorating classes is deprecated and will be disabled in future versions"
     with pytest.warns(FutureWarning, match=words) as given:
@@ -213,7 +213,7 @@ def test_C04_a_class_is_decorated_with_a_warning(mode):
 
 
 @as_torch
-def test_C04_words(torch):
+def test_the_warning_of_a_decorated_class_C04(torch):
     def decorate():
         torch.no_grad()(type("Made", (), {}))
 
@@ -230,7 +230,7 @@ def test_C04_words(torch):
     ],
     ids=["no_grad", "inference_mode", "inference_mode(True)", "set_grad_enabled"],
 )
-def test_C05_one_object_entered_again(make):
+def test_one_no_grad_object_entered_again_C05(make):
     """PyTorch 2.13 leaves grad mode off here."""
     mode = make()
     with mode:
@@ -245,7 +245,7 @@ def test_C05_one_object_entered_again(make):
     assert state(jaxgrad) == (True, False)
 
 
-def test_C05_one_object_in_several_threads():
+def test_one_no_grad_object_in_several_threads_C05():
     mode, inside, leave = jaxgrad.no_grad(), threading.Event(), threading.Event()
 
     def other():
@@ -265,7 +265,7 @@ def test_C05_one_object_in_several_threads():
     assert found == [True]
 
 
-def test_C05_one_object_in_several_tasks():
+def test_one_no_grad_object_in_several_tasks_C05():
     mode = jaxgrad.no_grad()
 
     async def task(enabled):
@@ -284,7 +284,7 @@ def test_C05_one_object_in_several_tasks():
     assert asyncio.run(both()) == [[False, True] * 3, [False, False] * 3]
 
 
-def test_C05_entered_and_left_out_of_order():
+def test_no_grad_objects_entered_and_left_out_of_order_C05():
     modes = [jaxgrad.no_grad() for _ in range(4)]
     for mode in modes:
         mode.__enter__()
@@ -296,7 +296,7 @@ def test_C05_entered_and_left_out_of_order():
     jaxgrad.set_grad_enabled(True)
 
 
-def test_C05_left_in_another_context():
+def test_a_no_grad_object_left_in_another_context_C05():
     """The mode of the context that entered went with it, and this one has nothing to restore."""
     mode = jaxgrad.no_grad()
     contextvars.copy_context().run(mode.__enter__)
@@ -306,7 +306,7 @@ def test_C05_left_in_another_context():
 
 
 @as_torch
-def test_C06_enable_grad(torch):
+def test_enable_grad_inside_no_grad_C06(torch):
     x = leaf(torch, 1.0, 2.0)
 
     @torch.enable_grad()
@@ -324,7 +324,7 @@ def test_C06_enable_grad(torch):
 
 
 @as_torch
-def test_C07_set_grad_enabled_as_a_function(torch):
+def test_set_grad_enabled_as_a_function_C07(torch):
     x = leaf(torch, 2.0)
     torch.set_grad_enabled(False)
     off = x * 2
@@ -333,7 +333,7 @@ def test_C07_set_grad_enabled_as_a_function(torch):
 
 
 @as_torch
-def test_C07_set_grad_enabled_as_a_context(torch):
+def test_set_grad_enabled_as_a_context_C07(torch):
     found = []
     for outer in (True, False):
         with torch.set_grad_enabled(outer):
@@ -348,7 +348,7 @@ def test_C07_set_grad_enabled_as_a_context(torch):
 
 
 @as_torch
-def test_C07_set_grad_enabled_as_a_decorator(torch):
+def test_set_grad_enabled_as_a_decorator_C07(torch):
     made = torch.set_grad_enabled(False)
     found = [state(torch)]
 
@@ -363,14 +363,14 @@ def test_C07_set_grad_enabled_as_a_decorator(torch):
 
 
 @as_torch
-def test_C07_repr_and_errors(torch):
+def test_repr_and_errors_C07(torch):
     text = repr(torch.set_grad_enabled(True))
     wrong = [error(torch.set_grad_enabled, value) for value in ("yes", 1, None)]
     return text.split(".")[-1], wrong, state(torch)
 
 
 @as_torch
-def test_C08_is_grad_enabled(torch):
+def test_is_grad_enabled_tells_the_mode_C08(torch):
     found = [torch.is_grad_enabled()]
     with torch.no_grad():
         found.append(torch.is_grad_enabled())
@@ -381,7 +381,7 @@ def test_C08_is_grad_enabled(torch):
     return found
 
 
-def test_C08_tasks_have_a_mode_each():
+def test_tasks_have_a_mode_each_C08():
     async def off(turns):
         with jaxgrad.no_grad():
             for _ in range(turns):
@@ -400,7 +400,7 @@ def test_C08_tasks_have_a_mode_each():
 
 
 @as_torch
-def test_C09_inference_mode(torch):
+def test_inference_mode_records_nothing_C09(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
         made, computed, within = torch.ones(2), x * 2, state(torch)
@@ -409,7 +409,7 @@ def test_C09_inference_mode(torch):
 
 
 @as_torch
-def test_C09_forms_of_inference_mode(torch):
+def test_forms_of_inference_mode_C09(torch):
     def function():
         return state(torch)
 
@@ -430,7 +430,7 @@ def test_C09_forms_of_inference_mode(torch):
 
 
 @as_torch
-def test_C10_enable_grad_inside_inference_mode(torch):
+def test_enable_grad_inside_inference_mode_C10(torch):
     x = leaf(torch, 2.0)
     with torch.inference_mode():
         with torch.enable_grad():
@@ -443,7 +443,7 @@ def test_C10_enable_grad_inside_inference_mode(torch):
 
 
 @as_torch
-def test_C11_inference_tensors_are_not_saved(torch):
+def test_inference_tensors_are_not_saved_C11(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
         constant = torch.tensor([3.0, 4.0])
@@ -465,14 +465,14 @@ def test_C11_inference_tensors_are_not_saved(torch):
 
 
 @as_torch
-def test_C12_inference_tensors_require_no_grad(torch):
+def test_inference_tensors_require_no_grad_C12(torch):
     with torch.inference_mode():
         constant = torch.ones(2)
         inside = torch.ones(2).requires_grad_(), torch.ones(2, requires_grad=True)
     return error(constant.requires_grad_), constant.requires_grad_(False), inside
 
 
-def test_C12_a_leaf_made_in_inference_mode_is_one():
+def test_a_leaf_made_in_inference_mode_is_one_C12():
     """PyTorch records nothing of products with it."""
     with jaxgrad.inference_mode():
         made = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
@@ -483,7 +483,7 @@ def test_C12_a_leaf_made_in_inference_mode_is_one():
 
 
 @as_torch
-def test_C13_getters(torch):
+def test_getters_of_inference_mode_C13(torch):
     found = [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
     with torch.inference_mode():
         found += [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
@@ -492,7 +492,7 @@ def test_C13_getters(torch):
 
 
 @as_torch
-def test_C14_A44_set_multithreading_enabled(torch):
+def test_set_multithreading_enabled_C14_A44(torch):
     autograd = torch.autograd
     found = [autograd.is_multithreading_enabled()]
     with autograd.set_multithreading_enabled(False):
@@ -508,14 +508,14 @@ def test_C14_A44_set_multithreading_enabled(torch):
     return found, x.grad, error(autograd.set_multithreading_enabled, "no")
 
 
-def test_C14_as_a_decorator():
+def test_set_multithreading_enabled_as_a_decorator_C14():
     """PyTorch leaves it off."""
     jaxgrad.autograd.set_multithreading_enabled(False)(lambda: None)()
     assert jaxgrad.autograd.is_multithreading_enabled()
 
 
 @as_torch
-def test_C18_detach_stops_the_gradient(torch):
+def test_detach_stops_the_gradient_C18(torch):
     x = leaf(torch, 3.0)
     constant = x.detach()
     constant_again = (x * x).detach()
@@ -559,3 +559,140 @@ def test_nested_contexts_without_number():
             mode = jaxgrad.no_grad if position % 2 else jaxgrad.enable_grad
             stack.enter_context(mode())
         assert not jaxgrad.is_grad_enabled()
+
+
+# ---- inference tensors, and the other switches
+
+
+@as_torch
+def test_no_versions_and_views_in_inference_mode_C09(torch):
+    with torch.inference_mode():
+        x = torch.arange(6.0)
+        x.add_(1)
+        row = x.view(2, 3)[0]
+        row.mul_(2)
+        shown = row.is_inference(), row._is_view(), x, row
+    words = "Inference tensors do not track version counter"
+    return shown, error(lambda: x._version, words=words), error(lambda: row._version, words=words)
+
+
+@as_torch
+def test_inference_mode_with_a_tensor_made_outside_C09(torch):
+    x = torch.zeros(3)
+    with torch.inference_mode():
+        x.add_(1)
+        view = x[1:]
+        kinds = x.is_inference(), view.is_inference(), view._is_view()
+    return kinds, x._version, x
+
+
+WRITTEN_OUTSIDE = "Inplace update to inference tensor outside InferenceMode is not allowed"
+
+
+@as_torch
+def test_writes_to_inference_tensors_outside_C12(torch):
+    with torch.inference_mode():
+        x, y = torch.ones(3), torch.ones(3)
+        x.mul_(2)
+    calls = (x.add_, 1.0), (x.copy_, torch.zeros(3)), (x[0].zero_,)
+    found = [error(*call, words=WRITTEN_OUTSIDE) for call in calls]
+    return found, y + 1, (y * y).is_inference()
+
+
+def test_a_write_that_is_refused_changes_nothing_C12():
+    """PyTorch has written when it raises."""
+    with jaxgrad.inference_mode():
+        x = jaxgrad.ones(3)
+    for write in (lambda: x.add_(1), lambda: x[1:].zero_(), lambda: x.copy_(jaxgrad.zeros(3))):
+        with pytest.raises(RuntimeError, match=WRITTEN_OUTSIDE):
+            write()
+    with jaxgrad.inference_mode():
+        x.mul_(2)
+        assert x.tolist() == [2, 2, 2]
+
+
+@as_torch
+def test_is_inference_of_tensors_C13(torch):
+    x = leaf(torch, 1.0, 2.0)
+    with torch.inference_mode():
+        made = torch.ones(2)
+        tensors = [made, made * 2, x * 2, x, x.detach(), made.clone(), x.view(2)]
+        inside = [torch.is_inference(tensor) for tensor in tensors]
+        with torch.inference_mode(False):
+            within = torch.ones(2).is_inference(), made.clone().is_inference()
+    outside = [torch.is_inference(tensor) for tensor in (made, made * 2, made[:1], made.detach())]
+    return inside, within, outside, error(torch.is_inference, 3, words="must be Tensor, not int")
+
+
+@as_torch
+def test_enforce_grad_layout_policy_C15(torch):
+    x = torch.ones(2, 3).t().detach().requires_grad_()
+    with torch.autograd.enforce_grad_layout_policy():
+        (x * 2).sum().backward()
+    found = list(x.grad.stride()), x.grad
+    y = leaf(torch, 1.0, 2.0)
+    policy = torch.autograd.enforce_grad_layout_policy(False)
+    with policy, torch.autograd.enforce_grad_layout_policy(enable=True):
+        (y * y).sum().backward()
+    decorated = torch.autograd.enforce_grad_layout_policy(False)(lambda v: (v * v).sum().backward())
+    decorated(y)
+    return found, y.grad, policy.mode
+
+
+@as_torch
+def test_force_original_view_tracking_C16(torch):
+    enabled = torch.autograd.is_view_replay_enabled
+    force = torch.autograd._force_original_view_tracking
+    found = [enabled()]
+    with force(True):
+        found.append(enabled())
+        with force(False):
+            found.append(enabled())
+        x = leaf(torch, 1.0, 2.0, 3.0) * 1
+        view = x[1:]
+        x.mul_(3)
+        node = view.grad_fn.name()
+        (gradient,) = torch.autograd.grad(view.sum(), x)
+    found.append(enabled())
+    force(True)
+    found.append(enabled())
+    force(False)
+    return found, force(True)(enabled)(), enabled(), gradient, node
+
+
+@as_torch
+def test_unsafe_preserve_version_counter_C17(torch):
+    preserve = torch.autograd._unsafe_preserve_version_counter
+    x, y = torch.zeros(2), torch.zeros(2)
+    x.add_(1)
+    with preserve(x) as entered:
+        x.add_(1)
+        inside = x._version
+    with preserve((x, y)):
+        x.add_(1)
+        y[0].mul_(1)
+    with torch.inference_mode():
+        z = torch.ones(2)
+    words = "Expected tensors to be a tuple"
+    version = "Inference tensors do not track version counter"
+    return (
+        (entered, inside, x._version, y._version),
+        [error(preserve, wrong, words=words) for wrong in ([x, y], 3, None)],
+        error(lambda: preserve(z).__enter__(), words=version),
+    )
+
+
+def test_unsafe_preserve_version_counter_takes_tensors_alone_C17():
+    with pytest.raises(TypeError, match="takes tensors, not int"):
+        jaxgrad.autograd._unsafe_preserve_version_counter((3,))
+
+
+def test_strictly_a_write_that_was_hidden_C17():
+    """The check of versions does not see the write, as the name says; the gradient stays right."""
+    x = leaf(jaxgrad, 1.0, 2.0)
+    with jaxgrad.autograd.graph.strict_versions():
+        y = x.exp()
+        with jaxgrad.autograd._unsafe_preserve_version_counter(y):
+            y.add_(1)
+        y.sum().backward()
+    assert x.grad.tolist() == pytest.approx([2.718281828, 7.389056099])

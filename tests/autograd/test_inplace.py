@@ -4,11 +4,10 @@ What a backward pass needs stays what it was when it was saved: jaxgrad's gradie
 PyTorch raises, and it raises the same only under `strict_versions`.
 """
 
-import contextlib
 import re
 
 import pytest
-from as_torch import as_torch, error, leaf
+from as_torch import as_torch, error, leaf, strict
 
 import jaxgrad
 
@@ -17,14 +16,6 @@ pytestmark = pytest.mark.slow
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation"
 )
-
-
-def strict(torch):
-    """PyTorch's version checks, in PyTorch too."""
-    graph = torch.autograd.graph
-    if hasattr(graph, "strict_versions"):
-        return graph.strict_versions()
-    return contextlib.nullcontext()
 
 
 def kind(tensor):
@@ -53,7 +44,7 @@ def augmented(tensor, value):
 
 
 @as_torch
-def test_E01_a_leaf_in_place(torch):
+def test_a_leaf_in_place_E01(torch):
     x = vector(torch)
     calls = [
         (x.add_, 1.0),
@@ -70,7 +61,7 @@ def test_E01_a_leaf_in_place(torch):
 
 
 @as_torch
-def test_E01_a_plain_leaf_may_be_written(torch):
+def test_a_plain_leaf_may_be_written_E01(torch):
     x = torch.zeros(3)
     returned = x.add_(1)
     x += 2
@@ -79,7 +70,7 @@ def test_E01_a_plain_leaf_may_be_written(torch):
 
 
 @as_torch
-def test_E02_a_view_of_a_leaf_in_place(torch):
+def test_a_view_of_a_leaf_in_place_E02(torch):
     x = matrix(torch)
     calls = [
         (x[0].mul_, 2.0),
@@ -93,14 +84,14 @@ def test_E02_a_view_of_a_leaf_in_place(torch):
 
 
 @as_torch
-def test_E02_setting_where_a_mask_is_true_of_a_leaf(torch):
+def test_setting_where_a_mask_is_true_of_a_leaf_E02(torch):
     x = matrix(torch)
     index = torch.tensor([0])
     return error(set_item, x, x > 2, 1.0), error(set_item, x, index, 1.0), x
 
 
 @as_torch
-def test_E03_a_leaf_in_place_under_no_grad(torch):
+def test_a_leaf_in_place_under_no_grad_E03(torch):
     x = vector(torch)
     y = (x * x).sum()
     with torch.no_grad():
@@ -113,7 +104,7 @@ def test_E03_a_leaf_in_place_under_no_grad(torch):
 
 
 @as_torch
-def test_E03_steps_of_an_optimizer(torch):
+def test_steps_of_an_optimizer_E03(torch):
     w = vector(torch)
     losses = []
     for _ in range(4):
@@ -127,7 +118,7 @@ def test_E03_steps_of_an_optimizer(torch):
 
 
 @as_torch
-def test_E03_no_history_is_kept_under_no_grad(torch):
+def test_no_history_is_kept_under_no_grad_E03(torch):
     x = vector(torch)
     y = x * 2
     with torch.no_grad():
@@ -140,7 +131,7 @@ def test_E03_no_history_is_kept_under_no_grad(torch):
 
 
 @as_torch
-def test_E04_what_is_no_leaf_in_place(torch):
+def test_what_is_no_leaf_in_place_E04(torch):
     x = vector(torch)
     y = x.clone()
     returned = y.mul_(2)
@@ -150,7 +141,7 @@ def test_E04_what_is_no_leaf_in_place(torch):
 
 
 @as_torch
-def test_E04_a_chain_of_operators(torch):
+def test_a_chain_of_operators_E04(torch):
     x, c = vector(torch), vector(torch)
     y = x * 1
     y.mul_(c).add_(x).sin_().mul_(y.detach().clone())
@@ -160,7 +151,7 @@ def test_E04_a_chain_of_operators(torch):
 
 
 @as_torch
-def test_E04_the_second_derivative(torch):
+def test_the_second_derivative_E04(torch):
     x = vector(torch)
     y = x * x
     y.mul_(x)
@@ -172,7 +163,7 @@ def test_E04_the_second_derivative(torch):
 
 
 @as_torch
-def test_E04_a_plain_tensor_times_one_that_requires_grad(torch):
+def test_a_plain_tensor_times_one_that_requires_grad_E04(torch):
     x, y = vector(torch), torch.ones(3, dtype=torch.float64)
     y.mul_(x)
     found = y.requires_grad, y.is_leaf, kind(y)
@@ -181,7 +172,7 @@ def test_E04_a_plain_tensor_times_one_that_requires_grad(torch):
 
 
 @as_torch
-def test_E04_the_result_keeps_the_dtype(torch):
+def test_the_result_keeps_the_dtype_E04(torch):
     single, double = torch.ones(2), torch.ones(2, dtype=torch.float64)
     whole, truth = torch.tensor([1, 2]), torch.tensor([True, False])
     single.add_(double * 1.5)
@@ -197,7 +188,7 @@ def test_E04_the_result_keeps_the_dtype(torch):
 
 
 @as_torch
-def test_E04_broadcasting_never_enlarges(torch):
+def test_broadcasting_never_enlarges_E04(torch):
     small, large = torch.ones(3), torch.ones(2, 3)
     refused = [
         error(small.add_, large),
@@ -209,7 +200,7 @@ def test_E04_broadcasting_never_enlarges(torch):
 
 
 @as_torch
-def test_E05_setting_into_a_plain_tensor(torch):
+def test_setting_into_a_plain_tensor_E05(torch):
     x, b = leaf(torch, 3.0), torch.zeros(3)
     b[0] = x
     found = b.requires_grad, b.is_leaf, kind(b), b._version
@@ -218,7 +209,7 @@ def test_E05_setting_into_a_plain_tensor(torch):
 
 
 @as_torch
-def test_E05_every_kind_of_index(torch):
+def test_every_kind_of_index_E05(torch):
     indices = [
         1,
         (0, 2),
@@ -244,7 +235,7 @@ def test_E05_every_kind_of_index(torch):
 
 
 @as_torch
-def test_E05_a_value_that_is_broadcast(torch):
+def test_a_value_that_is_broadcast_E05(torch):
     x, y = matrix(torch), torch.zeros(2, 3, dtype=torch.float64)
     y[:, 1:] = x[0, :2]
     y[:, 0:1] = x[:, 2:].detach()
@@ -258,7 +249,7 @@ def test_E05_a_value_that_is_broadcast(torch):
 
 
 @as_torch
-def test_E05_an_index_twice(torch):
+def test_an_index_twice_E05(torch):
     x = vector(torch)
     y = torch.zeros(4, dtype=torch.float64)
     y.index_add_(0, torch.tensor([1, 1, 3]), x)
@@ -272,7 +263,7 @@ def test_E05_an_index_twice(torch):
 
 
 @as_torch
-def test_E06_a_write_to_a_view(torch):
+def test_a_write_to_a_view_E06(torch):
     x, c = vector(torch), leaf(torch, 4.0, dtype=torch.float64)
     b = x * 1
     v, other = b[:2], b[1:]
@@ -285,7 +276,7 @@ def test_E06_a_write_to_a_view(torch):
 
 
 @as_torch
-def test_E06_a_view_of_a_view(torch):
+def test_a_view_of_a_view_E06(torch):
     x = vector(torch)
     b = x * 1
     v = b[1:]
@@ -297,7 +288,7 @@ def test_E06_a_view_of_a_view(torch):
 
 
 @as_torch
-def test_E06_a_view_of_a_plain_tensor(torch):
+def test_a_view_of_a_plain_tensor_E06(torch):
     x, b = leaf(torch, 3.0), torch.zeros(2, 2)
     row = b[1]
     row[0] = x
@@ -308,7 +299,7 @@ def test_E06_a_view_of_a_plain_tensor(torch):
 
 
 @as_torch
-def test_E07_a_write_to_the_base(torch):
+def test_a_write_to_the_base_E07(torch):
     x, b = vector(torch), torch.zeros(3, dtype=torch.float64)
     v = b[1:]
     before = v.requires_grad
@@ -319,7 +310,7 @@ def test_E07_a_write_to_the_base(torch):
 
 
 @as_torch
-def test_E07_a_view_that_was_read_before(torch):
+def test_a_view_that_was_read_before_E07(torch):
     x = matrix(torch)
     b = x * 1
     v = b.t()
@@ -330,7 +321,7 @@ def test_E07_a_view_that_was_read_before(torch):
 
 
 @as_torch
-def test_E08_overlapping_views(torch):
+def test_overlapping_views_E08(torch):
     x = vector(torch)
     b = x * 1
     c, d = b[0:2], b[1:3]
@@ -339,7 +330,7 @@ def test_E08_overlapping_views(torch):
 
 
 @as_torch
-def test_E08_both_overlapping_views_written(torch):
+def test_both_overlapping_views_written_E08(torch):
     x, w = vector(torch), vector(torch)
     b = x * 1
     c, d = b[0:2], b[1:3]
@@ -353,7 +344,7 @@ def test_E08_both_overlapping_views_written(torch):
 # ---- version counters
 
 
-def test_E09_the_gradient_is_that_of_the_value_that_was_saved():
+def test_the_gradient_is_that_of_the_value_that_was_saved_E09():
     x = vector(jaxgrad)
     y = x.exp()
     saved = y.tolist()
@@ -362,7 +353,7 @@ def test_E09_the_gradient_is_that_of_the_value_that_was_saved():
     assert x.grad.tolist() == saved
 
 
-def test_E09_a_factor_that_was_overwritten():
+def test_a_factor_that_was_overwritten_E09():
     x = vector(jaxgrad)
     a, b = x * 1, x * 2
     product = a * b
@@ -398,13 +389,13 @@ SAVING_NOTHING = (
 
 
 @as_torch
-def test_E09_strictly_a_saved_value_that_was_overwritten(torch):
+def test_strictly_a_saved_value_that_was_overwritten_E09(torch):
     with strict(torch):
         return [overwrite(torch, saving) for saving in SAVING]
 
 
 @as_torch
-def test_E09_strictly_a_write_through_a_view(torch):
+def test_strictly_a_write_through_a_view_E09(torch):
     with strict(torch):
         y = vector(torch) * 1
         z = y * y
@@ -415,7 +406,7 @@ def test_E09_strictly_a_write_through_a_view(torch):
         return found, error(w.sum().backward, words=None)
 
 
-def test_E09_strictly_what_the_error_says():
+def test_strictly_what_the_error_says_E09():
     with jaxgrad.autograd.graph.strict_versions():
         y = vector(jaxgrad).exp()  # saved here
         y.add_(1)  # written here
@@ -426,11 +417,11 @@ def test_E09_strictly_what_the_error_says():
     assert "[3]" in said
     assert "is at version 1; expected version 0" in said
     lines = [int(line) for line in re.findall(r"test_inplace\.py:(\d+)", said)]
-    first = test_E09_strictly_what_the_error_says.__code__.co_firstlineno
+    first = test_strictly_what_the_error_says_E09.__code__.co_firstlineno
     assert sorted(lines) == [first + 2, first + 3]
 
 
-def test_E09_strict_versions_is_a_switch_and_a_context():
+def test_strict_versions_is_a_switch_and_a_context_E09():
     def refused():
         y = vector(jaxgrad).exp()
         y.add_(1)
@@ -453,13 +444,13 @@ def test_E09_strict_versions_is_a_switch_and_a_context():
 
 
 @as_torch
-def test_E10_strictly_what_was_not_saved_may_be_overwritten(torch):
+def test_strictly_what_was_not_saved_may_be_overwritten_E10(torch):
     with strict(torch):
         return [overwrite(torch, operator) for operator in SAVING_NOTHING]
 
 
 @as_torch
-def test_E10_strictly_a_step_before_backward(torch):
+def test_strictly_a_step_before_backward_E10(torch):
     def step(loss):
         with torch.no_grad():
             w.add_(1)
@@ -471,7 +462,7 @@ def test_E10_strictly_a_step_before_backward(torch):
         return saved, error((w * 3).sum().backward), w.grad
 
 
-def test_E10_a_step_before_backward():
+def test_a_step_before_backward_E10():
     w = vector(jaxgrad)
     loss = (w * w).sum()
     with jaxgrad.no_grad():
@@ -481,7 +472,7 @@ def test_E10_a_step_before_backward():
 
 
 @as_torch
-def test_E11_strictly_a_write_through_detach(torch):
+def test_strictly_a_write_through_detach_E11(torch):
     with strict(torch):
         y = vector(torch) * 1
         z = y * y
@@ -489,7 +480,7 @@ def test_E11_strictly_a_write_through_detach(torch):
         return error(z.sum().backward, words=OVERWRITTEN), y, y._version
 
 
-def test_E11_a_write_through_detach():
+def test_a_write_through_detach_E11():
     x = vector(jaxgrad)
     y = x * 1
     z = y * y
@@ -499,7 +490,7 @@ def test_E11_a_write_through_detach():
     assert y.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_E11_a_write_through_data_is_seen():
+def test_a_write_through_data_is_seen_E11():
     x = vector(jaxgrad)
     y = x * 1
     z = y * y
@@ -509,7 +500,7 @@ def test_E11_a_write_through_data_is_seen():
     assert x.grad.tolist() == [2.0, 4.0, 6.0]
 
 
-def test_E11_strictly_a_write_through_data_is_refused():
+def test_strictly_a_write_through_data_is_refused_E11():
     with jaxgrad.autograd.graph.strict_versions():
         y = vector(jaxgrad) * 1
         z = y * y
@@ -525,7 +516,7 @@ MULTIPLE = "is a view and is being modified inplace"
 
 
 @as_torch
-def test_E12_one_of_several_views_in_place(torch):
+def test_one_of_several_views_in_place_E12(torch):
     makers = [
         lambda y: y.unbind(0)[0],
         lambda y: y.split(1)[1],
@@ -540,7 +531,7 @@ def test_E12_one_of_several_views_in_place(torch):
 
 
 @as_torch
-def test_E12_one_of_several_views_without_derivatives(torch):
+def test_one_of_several_views_without_derivatives_E12(torch):
     b = torch.zeros(2, 3)
     first, second = b.unbind(0)
     first.add_(1)
@@ -551,7 +542,7 @@ def test_E12_one_of_several_views_without_derivatives(torch):
     return b, first, second, b._version
 
 
-def test_E12_the_base_of_several_views_may_be_written():
+def test_the_base_of_several_views_may_be_written_E12():
     x = matrix(jaxgrad)
     b = x * 1
     first, second = b.unbind(0)
@@ -562,7 +553,7 @@ def test_E12_the_base_of_several_views_may_be_written():
 
 
 @as_torch
-def test_E13_a_view_that_was_made_under_no_grad(torch):
+def test_a_view_that_was_made_under_no_grad_E13(torch):
     y = matrix(torch) * 1
     with torch.no_grad():
         v = y[0]
@@ -575,7 +566,7 @@ def test_E13_a_view_that_was_made_under_no_grad(torch):
 
 
 @as_torch
-def test_E13_a_plain_view_that_was_made_under_no_grad(torch):
+def test_a_plain_view_that_was_made_under_no_grad_E13(torch):
     x, b = vector(torch), torch.zeros(2, 3, dtype=torch.float64)
     with torch.no_grad():
         v = b[0]
@@ -584,7 +575,7 @@ def test_E13_a_plain_view_that_was_made_under_no_grad(torch):
 
 
 @as_torch
-def test_E13_a_detached_tensor_that_was_made_under_no_grad(torch):
+def test_a_detached_tensor_that_was_made_under_no_grad_E13(torch):
     x = vector(torch)
     y = x * 1
     with torch.no_grad():
@@ -596,7 +587,7 @@ def test_E13_a_detached_tensor_that_was_made_under_no_grad(torch):
 
 
 @as_torch
-def test_E15_an_expanded_tensor_in_place(torch):
+def test_an_expanded_tensor_in_place_E15(torch):
     x = vector(torch)
     wide = (x * 1).expand(2, 3)
     plain = torch.zeros(1, 3).expand(2, 3)
@@ -613,7 +604,7 @@ def test_E15_an_expanded_tensor_in_place(torch):
 
 
 @as_torch
-def test_E15_one_number_everywhere(torch):
+def test_one_number_everywhere_in_an_expanded_tensor_E15(torch):
     base = torch.zeros(1, 3)
     wide = base.expand(2, 3)
     wide.fill_(2.0)
@@ -623,7 +614,7 @@ def test_E15_one_number_everywhere(torch):
 
 
 @as_torch
-def test_E15_a_row_of_an_expanded_tensor(torch):
+def test_a_row_of_an_expanded_tensor_E15(torch):
     x = vector(torch)
     base = x * 1
     wide = base.expand(2, 3)
@@ -637,7 +628,7 @@ def test_E15_a_row_of_an_expanded_tensor(torch):
 
 
 @as_torch
-def test_E16_increment_version(torch):
+def test_increment_version_of_tensors_E16(torch):
     x, y = torch.zeros(2), torch.zeros(3)
     increment = torch.autograd.graph.increment_version
     increment(x)
@@ -647,7 +638,7 @@ def test_E16_increment_version(torch):
 
 
 @as_torch
-def test_E16_strictly_a_version_that_was_incremented(torch):
+def test_strictly_a_version_that_was_incremented_E16(torch):
     with strict(torch):
         y = vector(torch) * 1
         z = y * y
@@ -656,7 +647,7 @@ def test_E16_strictly_a_version_that_was_incremented(torch):
 
 
 @as_torch
-def test_E16_a_tensor_of_inference_mode_has_no_version(torch):
+def test_a_tensor_of_inference_mode_has_no_version_E16(torch):
     with torch.inference_mode():
         x = torch.zeros(2)
         torch.autograd.graph.increment_version(x)
@@ -664,7 +655,7 @@ def test_E16_a_tensor_of_inference_mode_has_no_version(torch):
 
 
 @as_torch
-def test_E16_preserved_versions(torch):
+def test_versions_that_are_preserved_E16(torch):
     x, y = torch.zeros(2), torch.zeros(2)
     with torch.autograd._unsafe_preserve_version_counter(x):
         x.add_(1)
@@ -676,7 +667,7 @@ def test_E16_preserved_versions(torch):
 
 
 @as_torch
-def test_E17_mutation_of_saved_tensors(torch):
+def test_allow_mutation_on_saved_tensors_E17(torch):
     x = vector(torch)
     with torch.autograd.graph.allow_mutation_on_saved_tensors():
         y = x.exp()
@@ -687,7 +678,7 @@ def test_E17_mutation_of_saved_tensors(torch):
 
 
 @as_torch
-def test_E17_the_rules_of_the_context(torch):
+def test_the_rules_of_allow_mutation_on_saved_tensors_E17(torch):
     allow = torch.autograd.graph.allow_mutation_on_saved_tensors
 
     def nested():
@@ -707,7 +698,7 @@ def test_E17_the_rules_of_the_context(torch):
 
 
 @as_torch
-def test_edge_18_retain_grad_follows_the_tensor(torch):
+def test_retain_grad_follows_the_tensor_edge_18(torch):
     b = vector(torch) * 1
     b.retain_grad()
     b.mul_(3)
@@ -716,7 +707,7 @@ def test_edge_18_retain_grad_follows_the_tensor(torch):
 
 
 @as_torch
-def test_edge_18_retain_grad_of_a_base_and_a_view(torch):
+def test_retain_grad_of_a_base_and_a_view_edge_18(torch):
     b = vector(torch) * 1
     b.retain_grad()
     b[1:].mul_(3)
@@ -728,14 +719,14 @@ def test_edge_18_retain_grad_of_a_base_and_a_view(torch):
 
 
 @as_torch
-def test_edge_18_retain_grad_of_leaves_and_plain_tensors(torch):
+def test_retain_grad_of_leaves_and_plain_tensors_edge_18(torch):
     x = vector(torch)
     x.retain_grad()
     return x.retains_grad, error(torch.ones(2).retain_grad)
 
 
 @as_torch
-def test_edge_29_views_and_writes(torch):
+def test_views_and_writes_edge_29(torch):
     x = vector(torch)
     b = x * 1
     v = b[1:]
@@ -747,7 +738,7 @@ def test_edge_29_views_and_writes(torch):
 
 
 @as_torch
-def test_edge_31_a_view_after_a_plain_base_was_set(torch):
+def test_a_view_after_a_plain_base_was_set_edge_31(torch):
     x, b = leaf(torch, 2.0), torch.zeros(2, 2)
     v = b.view(4)
     b[0, 1] = x
@@ -758,7 +749,7 @@ def test_edge_31_a_view_after_a_plain_base_was_set(torch):
 
 
 @as_torch
-def test_edge_32_broadcasting_sums_back(torch):
+def test_broadcasting_sums_back_edge_32(torch):
     column, row = torch.ones(3, 1, requires_grad=True), torch.ones(4, requires_grad=True)
     number = leaf(torch, 2.0)
     y = torch.zeros(3, 4)
@@ -768,7 +759,7 @@ def test_edge_32_broadcasting_sums_back(torch):
 
 
 @as_torch
-def test_edge_33_gradients_of_transposed_leaves(torch):
+def test_gradients_of_transposed_leaves_edge_33(torch):
     x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).t().requires_grad_()
     (x * x).sum().backward()
     (plain,) = torch.autograd.grad(x.sum(), x)

@@ -1,4 +1,4 @@
-"""The names of nodes are PyTorch's, for every sample of every operator, and so are their edges.
+"""Names and edges of nodes are PyTorch's, for every sample of every operator.
 
 tests/oracle/node_names.json has PyTorch's names (`make record`).
 """
@@ -103,7 +103,7 @@ def is_named(theirs, ours):
 
 
 @pytest.mark.parametrize("family", recorded.FAMILIES)
-def test_H01_name_of_every_operator(family):
+def test_name_of_every_operator_H01(family):
     compare(family, is_named, OTHER_NAMES)
 
 
@@ -112,12 +112,12 @@ def leads_on(theirs, ours):
 
 
 @pytest.mark.parametrize("family", recorded.FAMILIES)
-def test_H01_next_functions_of_every_operator(family):
+def test_next_functions_of_every_operator_H01(family):
     compare(family, leads_on, OTHER_EDGES)
 
 
 @as_torch
-def test_H01_names_of_writes(torch):
+def test_names_of_nodes_of_writes_H01(torch):
     names, x = [], leaf(torch, 1.0, 2.0)
     y = x * 2
     for write in (
@@ -133,7 +133,7 @@ def test_H01_names_of_writes(torch):
 
 
 @as_torch
-def test_H01_classes_have_the_names(torch):
+def test_classes_of_nodes_have_pytorchs_names_H01(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
     written = torch.zeros(3)
@@ -151,14 +151,14 @@ def test_H01_classes_have_the_names(torch):
     return [[type(node).__name__, isinstance(node, Node)] for node in nodes]
 
 
-def test_H01_classes_have_the_names_of_nodes_that_check_versions():
+def test_classes_have_the_names_of_nodes_that_check_versions_H01():
     with jaxgrad.autograd.graph.strict_versions():
         node = leaf(jaxgrad, 1.0).exp().grad_fn
     assert type(node).__name__ == node.name() == "ExpBackward0"
 
 
 @as_torch
-def test_H01_next_functions_of_numbers_and_what_is_absent(torch):
+def test_next_functions_of_numbers_and_what_is_absent_H01(torch):
     x, told = leaf(torch, 1.0, 2.0), []
     three = torch.tensor(3.0)
     for made in (
@@ -170,7 +170,7 @@ def test_H01_next_functions_of_numbers_and_what_is_absent(torch):
 
 
 @as_torch
-def test_F12_a_hook_sees_none_for_a_number(torch):
+def test_a_hook_sees_none_for_a_number_F12(torch):
     seen, x = [], leaf(torch, 1.0, 2.0)
     y = x * 2
     y.grad_fn.register_hook(lambda inputs, outputs: seen.append([inputs, outputs]))

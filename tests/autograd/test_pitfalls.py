@@ -1,4 +1,4 @@
-"""Where others have given wrong gradients without an error: cases that have no better room."""
+"""Cases in which other libraries gave wrong gradients without an error."""
 
 import contextlib
 import io
@@ -20,7 +20,7 @@ def looked_at(tensor):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_pitfall_S36_looking_at_numbers_leaves_the_gradient_as_it_is(order):
+def test_looking_at_numbers_leaves_the_gradient_as_it_is_pitfall_36(order):
     def value(x, look):
         y = x.exp()
         seen = look(y)
@@ -42,7 +42,7 @@ def test_pitfall_S36_looking_at_numbers_leaves_the_gradient_as_it_is(order):
     assert gradients(looked_at) == gradients(lambda tensor: tensor.item())
 
 
-def test_pitfall_S36_inside_func_grad():
+def test_inside_func_grad_pitfall_36():
     def value(x):
         y = x * x
         looked_at(y.detach())
@@ -55,7 +55,7 @@ def test_pitfall_S36_inside_func_grad():
 @pytest.mark.parametrize(
     "order", [("eager", "jit", "jvp"), ("jit", "jvp", "eager"), ("jvp", "jit")]
 )
-def test_pitfall_S42_which_way_is_called_first_changes_nothing(order):
+def test_which_way_is_called_first_changes_nothing_pitfall_42(order):
     """Compiling a function first must not leave forward mode without tangents."""
     forward_ad = jaxgrad.autograd.forward_ad
 
@@ -86,7 +86,7 @@ def test_pitfall_S42_which_way_is_called_first_changes_nothing(order):
         numpy.testing.assert_allclose(ways[way](x).numpy(), expected, rtol=1e-6)
 
 
-def test_pitfall_S43_gradients_of_shards_averaged_are_that_of_the_whole():
+def test_gradients_of_shards_averaged_are_that_of_the_whole_pitfall_43():
     """A mean over shards of equal size, each with a pass of its own, averaged by a hook."""
     data = jaxgrad.arange(12.0).reshape(4, 3)
     weight = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)

@@ -94,17 +94,17 @@ def observed(torch, make):
 
 
 @as_torch
-def test_D20_every_kind_of_view(torch):
+def test_every_kind_of_view_D20(torch):
     return {name: observed(torch, make) for name, make in VIEWS.items()}
 
 
 @as_torch
-def test_D20_what_copies(torch):
+def test_which_calls_copy_D20(torch):
     return {name: observed(torch, make) for name, make in COPIES.items()}
 
 
 @as_torch
-def test_D20_views_of_a_tensor_with_a_history(torch):
+def test_views_of_a_tensor_with_a_history_D20(torch):
     found = {}
     for name in VIEWS.keys() - set(SEVERAL):
         x = matrix(torch, requires_grad=True)
@@ -117,7 +117,7 @@ def test_D20_views_of_a_tensor_with_a_history(torch):
 
 
 @as_torch
-def test_D20_the_base_of_a_view_of_a_view(torch):
+def test_the_base_of_a_view_of_a_view_D20(torch):
     x = matrix(torch)
     v = x[0]
     w = v[1:]
@@ -134,7 +134,7 @@ def test_D20_the_base_of_a_view_of_a_view(torch):
 
 
 @as_torch
-def test_D20_complex_views(torch):
+def test_complex_views_D20(torch):
     values = [[1 + 2j, 3 - 1j], [0.5j, -2 + 1j]]
     x = torch.tensor(values, dtype=torch.complex128, requires_grad=True)
     b = x * 1
@@ -149,7 +149,7 @@ def test_D20_complex_views(torch):
 
 
 @as_torch
-def test_D20_real_pairs_as_complex_numbers(torch):
+def test_real_pairs_as_complex_numbers_D20(torch):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64, requires_grad=True)
     b = x * 1
     z = torch.view_as_complex(b)
@@ -160,7 +160,7 @@ def test_D20_real_pairs_as_complex_numbers(torch):
 
 
 @as_torch
-def test_D20_conj_of_what_is_resolved(torch):
+def test_conj_of_what_is_resolved_D20(torch):
     z = torch.tensor([1 + 2j, 3 - 1j])
     return z.resolve_conj().tolist(), z.conj().resolve_conj().tolist()
 
@@ -169,7 +169,7 @@ def test_D20_conj_of_what_is_resolved(torch):
 
 
 @as_torch
-def test_edge_33_strides(torch):
+def test_strides_of_results_edge_33(torch):
     x = torch.arange(24.0).reshape(2, 3, 4)
     tensors = [
         x,
@@ -187,7 +187,7 @@ def test_edge_33_strides(torch):
 
 
 @as_torch
-def test_edge_33_view_refuses_what_strides_do_not_allow(torch):
+def test_view_refuses_what_strides_do_not_allow_edge_33(torch):
     x = matrix(torch)
     words = "view size is not compatible with input tensor's size and stride"
     calls = (x.t().view, -1), (x[:, :2].view, 4), (x.expand(2, 2, 3).view, 12)
@@ -196,7 +196,7 @@ def test_edge_33_view_refuses_what_strides_do_not_allow(torch):
 
 
 @as_torch
-def test_edge_33_a_write_to_what_reshape_copied(torch):
+def test_a_write_to_what_reshape_copied_edge_33(torch):
     x = matrix(torch)
     copied, viewed = x.t().reshape(-1), x.reshape(-1)
     copied.zero_()
@@ -208,7 +208,7 @@ def test_edge_33_a_write_to_what_reshape_copied(torch):
 
 
 @as_torch
-def test_edge_33_in_place_functions_that_move_dimensions(torch):
+def test_in_place_functions_that_move_dimensions_edge_33(torch):
     x = matrix(torch, requires_grad=True)
     b = x * 1
     row = b[0]
@@ -223,7 +223,7 @@ def test_edge_33_in_place_functions_that_move_dimensions(torch):
 
 
 @as_torch
-def test_edge_33_a_transposed_tensor_in_place(torch):
+def test_a_transposed_tensor_in_place_edge_33(torch):
     x = matrix(torch, requires_grad=True)
     b = (x * 1).t()
     b.mul_(3)
@@ -236,7 +236,7 @@ def test_edge_33_a_transposed_tensor_in_place(torch):
 
 
 @as_torch
-def test_D15_detach(torch):
+def test_detach_shares_values_and_has_no_history_D15(torch):
     x = vector(torch)
     y = x * 1
     d = y.detach()
@@ -250,7 +250,7 @@ def test_D15_detach(torch):
 
 
 @as_torch
-def test_D15_a_detached_tensor_with_a_history_of_its_own(torch):
+def test_a_detached_tensor_with_a_history_of_its_own_D15(torch):
     x, w = vector(torch), vector(torch)
     y = x * 1
     d = y.detach()
@@ -262,7 +262,7 @@ def test_D15_a_detached_tensor_with_a_history_of_its_own(torch):
 
 
 @as_torch
-def test_D15_a_leaf_through_detach(torch):
+def test_a_leaf_through_detach_D15(torch):
     x = vector(torch)
     x.detach()[0] = 5
     x.detach().requires_grad_().sum().backward()
@@ -271,7 +271,7 @@ def test_D15_a_leaf_through_detach(torch):
 
 
 @as_torch
-def test_D16_detach_in_place(torch):
+def test_detach_in_place_D16(torch):
     x = vector(torch)
     y = x * 2
     returned = y.detach_()
@@ -283,7 +283,7 @@ def test_D16_detach_in_place(torch):
 
 
 @as_torch
-def test_D17_data(torch):
+def test_data_shares_values_and_has_no_history_D17(torch):
     x = vector(torch)
     d = x.data
     found = d.requires_grad, d.is_leaf, shares(d, x), d is x.data
@@ -293,7 +293,7 @@ def test_D17_data(torch):
     return found, x, x.is_leaf, x.grad
 
 
-def test_D17_a_write_through_data_after_the_value_was_saved():
+def test_a_write_through_data_after_the_value_was_saved_D17():
     x = vector(jaxgrad)
     y = (x * x).sum()
     x.data.zero_()
@@ -302,7 +302,7 @@ def test_D17_a_write_through_data_after_the_value_was_saved():
     assert x.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_D17_data_shares_the_version_counter():
+def test_data_shares_the_version_counter_D17():
     x = vector(jaxgrad)
     x.data.add_(1)
     assert x._version == 1
@@ -310,7 +310,7 @@ def test_D17_data_shares_the_version_counter():
 
 
 @as_torch
-def test_D18_setting_data(torch):
+def test_setting_data_of_a_leaf_D18(torch):
     x = vector(torch)
     (x * 2).sum().backward()
     value = torch.tensor([5.0, 6.0, 7.0], dtype=torch.float64)
@@ -322,7 +322,7 @@ def test_D18_setting_data(torch):
 
 
 @as_torch
-def test_D18_setting_data_of_an_optimizer_step(torch):
+def test_setting_data_of_an_optimizer_step_D18(torch):
     x = vector(torch)
     for _ in range(3):
         x.grad = None
@@ -332,7 +332,7 @@ def test_D18_setting_data_of_an_optimizer_step(torch):
 
 
 @as_torch
-def test_D18_data_that_is_no_tensor(torch):
+def test_data_that_is_no_tensor_D18(torch):
     return error(assign_data, vector(torch), 3.0, words=None)["error"]
 
 
@@ -340,7 +340,7 @@ def test_D18_data_that_is_no_tensor(torch):
 
 
 @as_torch
-def test_D19_versions(torch):
+def test_versions_count_writes_D19(torch):
     x = torch.zeros(2, 3)
     v, d = x[0], x.detach()
     found = [x._version]
@@ -363,7 +363,7 @@ def test_D19_versions(torch):
 
 
 @as_torch
-def test_D19_versions_of_leaves_and_gradients(torch):
+def test_versions_of_leaves_and_gradients_D19(torch):
     x = vector(torch)
     for _ in range(3):
         (x * x).sum().backward()
@@ -371,7 +371,7 @@ def test_D19_versions_of_leaves_and_gradients(torch):
 
 
 @as_torch
-def test_D19_it_cannot_be_set(torch):
+def test_version_cannot_be_set_D19(torch):
     def assign():
         torch.zeros(2)._version = 3
 
@@ -382,14 +382,14 @@ def test_D19_it_cannot_be_set(torch):
 
 
 @as_torch
-def test_D22_numpy_of_what_requires_grad(torch):
+def test_numpy_of_what_requires_grad_D22(torch):
     x = vector(torch)
     with torch.no_grad():
         inside = error(x.numpy)["error"], error((x * 1).numpy)["error"]
     return error(x.numpy), error((x * 1).numpy), error(numpy.asarray, x), inside
 
 
-def test_D22_numpy_is_read_only():
+def test_numpy_is_read_only_D22():
     x = vector(jaxgrad)
     array = x.detach().numpy()
     with pytest.raises(ValueError, match="read-only"):
@@ -397,7 +397,7 @@ def test_D22_numpy_is_read_only():
     assert x.tolist() == [1.0, 2.0, 3.0]
 
 
-def test_D22_an_array_keeps_its_numbers():
+def test_an_array_of_numpy_keeps_its_numbers_D22():
     x = jaxgrad.tensor([1.0, 2.0, 3.0])
     array = x.numpy()
     view = x[1:]
@@ -410,7 +410,7 @@ def test_D22_an_array_keeps_its_numbers():
 
 
 @as_torch
-def test_D27_out_of_what_requires_grad(torch):
+def test_out_of_what_requires_grad_D27(torch):
     x, y = vector(torch), torch.zeros(3, dtype=torch.float64)
     words = "functions with out=... arguments don't support automatic differentiation, but one of"
     refused = [
@@ -423,7 +423,7 @@ def test_D27_out_of_what_requires_grad(torch):
 
 
 @as_torch
-def test_D27_out_under_no_grad(torch):
+def test_out_under_no_grad_D27(torch):
     x, y = vector(torch), torch.zeros(3, dtype=torch.float64)
     base = torch.zeros(2, 3, dtype=torch.float64)
     row = base[1]
@@ -434,7 +434,7 @@ def test_D27_out_under_no_grad(torch):
 
 
 @as_torch
-def test_D27_out_of_plain_tensors(torch):
+def test_out_of_plain_tensors_D27(torch):
     x, y = torch.ones(2, 3), torch.zeros(2, 3)
     v = y[0]
     torch.add(x, x, out=y)
@@ -445,7 +445,7 @@ def test_D27_out_of_plain_tensors(torch):
 
 
 @as_torch
-def test_D28_resizing_what_requires_grad(torch):
+def test_resizing_what_requires_grad_D28(torch):
     x = vector(torch)
     y = x * 1
     words = "cannot resize variables that require grad"

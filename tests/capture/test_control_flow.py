@@ -1,6 +1,4 @@
-"""Control flow on values: eager and compiled, against the same `if` and `for` run by PyTorch, and
-against JAX's own.
-"""
+"""Control flow on values, eager and compiled, against PyTorch's `if` and `for` and against JAX."""
 
 import functools
 import types
@@ -82,7 +80,7 @@ def derivatives(torch, value, inputs):
 
 @pytest.mark.slow
 @as_torch
-def test_cond(torch):
+def test_cond_takes_one_branch(torch):
     w, f, found = vector(torch, 0.3, 0.7), flow(torch), []
     for values in ((0.5, 1.0), (-0.5, -1.0)):
 
@@ -95,7 +93,7 @@ def test_cond(torch):
 
 
 @as_torch
-def test_while_loop(torch):
+def test_while_loop_runs_as_pythons_does(torch):
     w, f = vector(torch, 1.3, 0.7), flow(torch)
 
     def body(i, x):
@@ -117,7 +115,7 @@ def test_while_loop_has_a_gradient_where_there_are_numbers(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_scan(torch):
+def test_scan_carries_and_collects(torch):
     w, f = vector(torch, 1.3, 0.7), flow(torch)
     xs = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=torch.float64, requires_grad=True)
     found = []
@@ -136,7 +134,7 @@ def test_scan(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_fori_loop(torch):
+def test_fori_loop_counts(torch):
     w, f = vector(torch, 1.3, 0.7), flow(torch)
 
     def step(x):
@@ -338,7 +336,7 @@ X, W, V = np.array([0.5, 1.0]), np.array([1.3, 0.7]), np.array([0.2, -0.4])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_forward_mode(name):
+def test_forward_mode_through_control_flow(name):
     forward_ad = jaxgrad.autograd.forward_ad
 
     def step(x, w, v):
@@ -356,7 +354,7 @@ def test_forward_mode(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_under_traces_of_jax(name):
+def test_control_flow_under_traces_of_jax(name):
     def ours(x, w):
         return tape(name, jaxgrad.as_tensor(x), jaxgrad.as_tensor(w))._array
 
@@ -407,7 +405,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_refusals(name):
+def test_what_control_flow_refuses(name):
     true, false, words = REFUSALS[name]
     step = jaxgrad.jit(lambda x: jaxgrad.cond(x.sum() > 0, true, false, (x,)))
     x = jaxgrad.ones(2, requires_grad=name == "hooks")
@@ -448,7 +446,7 @@ def test_what_is_carried_keeps_its_kind(wrapped):
         wrapped(lambda x: jaxgrad.scan(lambda c, x: c, x, x))(jaxgrad.ones(2))
 
 
-def test_arguments():
+def test_arguments_of_control_flow():
     x = jaxgrad.ones(2)
     for pred, words in ((x, "single-element tensor"), ("x", "not str")):
         with pytest.raises(RuntimeError, match=words):

@@ -1,4 +1,4 @@
-"""Gradients as programs that are kept: exported by JAX, serialised, and loaded again."""
+"""Gradients as programs that JAX exports, serialises and loads again."""
 
 import jax
 import jax.numpy as jnp
@@ -34,11 +34,11 @@ def loaded(function, *args, **options):
 
 
 @pytest.mark.parametrize("gradient", [torch.func.grad(loss), by_backward, torch.jit(by_backward)])
-def test_S08_a_gradient_that_is_loaded_again(gradient):
+def test_a_gradient_that_is_loaded_again_S08(gradient):
     np.testing.assert_allclose(loaded(gradient, W, X).call(W, X), jax.grad(plain)(W, X), rtol=1e-6)
 
 
-def test_S08_a_gradient_that_is_differentiated_once_it_is_loaded():
+def test_a_gradient_that_is_differentiated_once_it_is_loaded_S08():
     again = loaded(torch.func.grad(loss), W, X, vjp_order=1)
     wanted = jax.grad(lambda w: (jax.grad(plain)(w, X) * W).sum())(W)
     found = jax.grad(lambda w: (again.call(w, X) * W).sum())(W)
@@ -52,7 +52,7 @@ def test_S08_a_gradient_that_is_differentiated_once_it_is_loaded():
         jax.grad(lambda w: once.call(w, X).sum())(W)
 
 
-def test_S08_a_gradient_for_any_number_of_rows():
+def test_a_gradient_for_any_number_of_rows_S08():
     (rows,) = export.symbolic_shape("rows")
     again = loaded(torch.func.grad(loss), W, jax.ShapeDtypeStruct((rows, 2), X.dtype))
     for count in (1, 3):

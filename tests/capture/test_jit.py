@@ -1,4 +1,4 @@
-"""jaxgrad.jit: one program, traced once for each kind of arguments, equal to the eager function."""
+"""jaxgrad.jit: one program for each kind of arguments, with the results of the eager function."""
 
 import dataclasses
 import functools
@@ -75,7 +75,7 @@ def test_a_trace_for_each_kind_of_arguments():
     assert len(traced) == 6
 
 
-def test_one_program():
+def test_equal_calls_share_one_program():
     text = torch.jit(step).lower({"w": leaf(1.0, 2.0), "b": leaf(0.0)}, torch.ones(2)).as_text()
     assert text.count("module @") == 1
     assert "custom_call" not in text
@@ -197,12 +197,12 @@ def test_a_result_is_differentiated_from_outside():
     assert len(square.traces) == 1
 
 
-def test_unhashable_argument():
+def test_an_unhashable_argument_is_refused():
     with pytest.raises(TypeError, match="neither a tensor nor hashable"):
         torch.jit(lambda x, y: x)(torch.ones(2), {1, 2})
 
 
-def test_as_a_method_and_with_arguments():
+def test_jit_as_a_method_and_with_arguments():
     class Model:
         def __init__(self):
             self.scale = 3.0
@@ -215,7 +215,7 @@ def test_as_a_method_and_with_arguments():
     assert torch.jit(donate=0)(lambda x: x + 1)(torch.ones(2)).tolist() == [2, 2]
 
 
-def test_inside_jax_transformations():
+def test_jit_inside_jax_transformations():
     """On tracers of somebody else's the function is part of their trace, and its rules hold
     there.
     """

@@ -172,7 +172,7 @@ def test_a_number_that_is_looked_at_stays_part_of_the_program():
         torch.jit(lambda x: x if torch.tracing.number(lambda: 0.5) > 1 else -x)(torch.ones(1))
 
 
-def test_static_argnames():
+def test_static_argnames_are_part_of_the_program():
     cut = torch.jit(lambda x, k=1: x[k:], static_argnames="k")
     assert [cut(torch.ones(4), k=k).shape[0] for k in (0, 1, 2)] == [4, 3, 2]
     assert cut.count == 3
@@ -340,7 +340,7 @@ def test_what_is_overwritten_is_donated_and_nothing_else():
     assert array[0] == 4 and held[0].item() == 5
 
 
-def test_pitfall_S24_a_gradient_that_was_returned_is_not_overwritten():
+def test_a_gradient_that_was_returned_is_not_overwritten_pitfall_24():
     weight = leaf(1.0, 2.0)
 
     @torch.jit
@@ -418,7 +418,7 @@ def test_a_pass_through_a_compiled_function_reaches_what_is_before_and_behind_it
     assert x.grad.item() == 5 * 3 * 16 * 3 * 2 and weight.grad.item() == 5 * 64
 
 
-def test_pitfall_S13_a_function_keeps_its_rule_from_outside():
+def test_a_function_keeps_its_rule_from_outside_pitfall_13():
     class Seven(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -434,7 +434,7 @@ def test_pitfall_S13_a_function_keeps_its_rule_from_outside():
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["eager", "jit", "jvp"])))
-def test_pitfall_S42_the_order_of_first_calls_does_not_matter(order):
+def test_the_order_of_first_calls_does_not_matter_pitfall_42(order):
     weight = leaf(2.0)
     compiled = torch.jit(lambda x: x * x * weight)
 
@@ -689,7 +689,7 @@ def test_threads_trace_functions_of_their_own():
     assert results == {number: [3, 3, 3] for number in range(6)}
 
 
-def test_under_a_trace_of_jax_state_is_constant():
+def test_state_is_constant_under_a_trace_of_jax():
     weight = torch.tensor([1.0, 2.0])
     step = torch.jit(lambda x: (x * weight).sum())
     assert jax.grad(lambda x: step(wrap(x))._array)(jnp.ones(2)).tolist() == [1, 2]

@@ -172,7 +172,7 @@ def trained(kind, optimizer, compile):
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_S06_S07_a_compiled_step_equals_the_eager_one(kind, optimizer):
+def test_a_compiled_step_equals_the_eager_one_S06_S07(kind, optimizer):
     found, compiled = trained(kind, optimizer, torch.jit)
     expected, _ = trained(kind, optimizer, lambda step: step)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Dtypes against those of PyTorch, as tests/oracle/record_promotion.py recorded them."""
+"""Dtypes against PyTorch's, as tests/oracle/record_promotion.py recorded them."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ def test_the_dtypes_are_torchs():
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_attributes(name):
+def test_attributes_of_dtypes(name):
     dtype, expected = getattr(dtypes, name), ATTRIBUTES[name]
     for attribute in ("is_floating_point", "is_complex", "is_signed", "itemsize"):
         assert getattr(dtype, attribute) == expected[attribute]
@@ -38,7 +38,7 @@ def test_attributes(name):
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_complex_form(name):
+def test_complex_and_real_forms_of_dtypes(name):
     expected = ATTRIBUTES[name]["to_complex"]
     if expected not in (None, "complex32"):
         assert getattr(dtypes, name).to_complex().name == expected
@@ -50,7 +50,7 @@ def test_complex_form(name):
 
 @pytest.mark.parametrize("limits", ["finfo", "iinfo"])
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_limits(name, limits):
+def test_limits_of_finfo_and_iinfo(name, limits):
     expected = ATTRIBUTES[name][limits]
     if expected is None:
         with pytest.raises(TypeError, match=rf"torch\.{limits}"):
@@ -77,7 +77,7 @@ def test_one_object_of_each(dtype):
     assert copy.copy(dtype) is copy.deepcopy([dtype])[0] is dtype
 
 
-def test_no_others_can_be_made():
+def test_no_other_dtypes_can_be_made():
     with pytest.raises(TypeError, match=r"cannot create 'torch\.dtype' instances"):
         dtypes.dtype("float8")
     with pytest.raises(TypeError, match=r"type 'torch\.dtype' is not an acceptable base type"):
@@ -102,7 +102,7 @@ def test_jax_and_python_types():
 
 
 @pytest.mark.parametrize("given", ["float32", None, 3, [1], object, dict])
-def test_not_a_dtype(given):
+def test_what_is_not_a_dtype(given):
     with pytest.raises(TypeError, match=r"argument 'dtype' must be torch\.dtype, not"):
         dtypes.as_dtype(given)
 

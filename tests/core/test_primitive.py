@@ -153,7 +153,7 @@ TRANSFORMED = {
 
 
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_which_formula(my, name):
+def test_each_transformation_uses_its_formula(my, name):
     expected, transform = TRANSFORMED[name]
     assert transform(my.told) == expected
 
@@ -216,7 +216,7 @@ BY_ORDER = [
 
 @pytest.mark.parametrize("nesting", BY_ORDER)
 @pytest.mark.parametrize("name", functions_of(None))
-def test_nestings(my, name, nesting):
+def test_nestings_of_transformations_equal_jax(my, name, nesting):
     ours, theirs = functions_of(my)[name]
     close(jax.jit(nested(ours, nesting))(POINT), jax.jit(nested(theirs, nesting))(POINT))
 
@@ -260,7 +260,7 @@ def test_complex_follows_jax_inside_jax_and_torch_on_the_tape():
 
 
 @pytest.mark.parametrize("nesting", [n for n in NESTINGS if len(n) < 3], ids="-".join)
-def test_complex_nestings(nesting):
+def test_nestings_of_transformations_of_complex_numbers_equal_jax(nesting):
     def parts_of(function):
         return lambda x: (lambda z: jnp.stack([z.real, z.imag]))(function(x + 1j * x[::-1]))
 
@@ -286,7 +286,7 @@ def test_saved_by_need(my):
     np.testing.assert_allclose(saved, np.exp([1, 2]), rtol=1e-6)
 
 
-def test_output_differentiability(my):
+def test_output_differentiability_marks_constant_outputs(my):
     x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     value, where = my.with_index(x, jaxgrad.tensor([1.0, 2.0]))
     assert value.requires_grad

@@ -95,7 +95,7 @@ def mismatches(found, promoted, expected):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("left", OPERANDS)
-def test_all_pairs(default, function, left):
+def test_promotion_of_all_pairs_of_dtypes(default, function, left):
     recorded = RECORDED["defaults"][default]
     promoted, expected = (recorded[name][left].split() for name in ("result_type", function))
     found = traced_outcomes(FUNCTIONS[function], left)
@@ -103,7 +103,7 @@ def test_all_pairs(default, function, left):
     checks.count("promotion", len(expected))
 
 
-def test_one_operand(default):
+def test_promotion_of_one_operand(default):
     row = RECORDED["defaults"][default]["sin"]
     sin = promotion.floating(jnp.sin)
     found = {name: jax.eval_shape(sin, operand(name)).dtype.name for name in row}
@@ -114,7 +114,7 @@ def test_one_operand(default):
 
 @pytest.mark.parametrize("function", ["promote_types", "can_cast"])
 @pytest.mark.parametrize("left", RECORDED["attributes"])
-def test_dtypes_alone(function, left):
+def test_promotion_of_dtypes_alone(function, left):
     expected = RECORDED[function][left].split()
     of_ours, first = getattr(promotion, function), dtype_named(left)
     found = [outcome(of_ours, first, dtype_named(right)) for right in RECORDED["attributes"]]
@@ -225,7 +225,7 @@ def test_decorated_functions_keep_their_names():
         assert decorate(jnp.hypot).__name__ == "hypot"
 
 
-def test_under_vmap_dimensions_are_those_of_one_example():
+def test_promotion_under_vmap_sees_the_dimensions_of_one_example():
     add = promotion.common(jnp.add)
     scalars, half = jnp.ones(3, jnp.float64), jnp.ones(3, jnp.float16)
     assert add(scalars, half).dtype == jnp.float64
@@ -233,7 +233,7 @@ def test_under_vmap_dimensions_are_those_of_one_example():
 
 
 @pytest.mark.parametrize("operands", [(), (None,), ("text",), ([1.0],)])
-def test_no_operands(operands):
+def test_promotion_without_operands_raises(operands):
     with pytest.raises((TypeError, ValueError), match="dtype"):
         promotion.result_type(*operands)
 

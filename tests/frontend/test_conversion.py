@@ -1,4 +1,4 @@
-"""Data in and out, dtypes and devices. What is left of PyTorch 2.13's answers is written out."""
+"""Data in and out, dtypes and devices. Expected values are PyTorch 2.13's answers, written out."""
 
 import os
 import subprocess
@@ -67,7 +67,7 @@ def test_numpy_of_what_requires_grad():
     assert x.numpy(force=True).tolist() == x.detach().numpy().tolist() == [1, 1]
 
 
-def test_array_protocol():
+def test_array_protocol_of_numpy():
     x = jaxgrad.arange(3)
     assert np.asarray(x, dtype="float32").dtype == np.float32
     copied = np.array(x)
@@ -81,7 +81,7 @@ def test_array_protocol():
 # ---- DLPack
 
 
-def test_dlpack_out():
+def test_dlpack_gives_arrays_to_others():
     x = jaxgrad.arange(3)
     np.testing.assert_array_equal(np.from_dlpack(x), [0, 1, 2])
     assert x.__dlpack_device__() == (1, 0)
@@ -90,7 +90,7 @@ def test_dlpack_out():
 
 
 @pytest.mark.parametrize("wrapper", [np.array, jnp.array, jaxgrad.tensor], ids=["np", "jnp", "our"])
-def test_dlpack_in(wrapper):
+def test_dlpack_takes_arrays_of_others(wrapper):
     made = jaxgrad.from_dlpack(wrapper([1, 2, 3]))
     assert made.tolist() == [1, 2, 3] and not made.requires_grad
 
@@ -131,7 +131,7 @@ def test_as_tensor_stays_in_the_graph():
     assert x.grad.tolist() == [1, 1] and x.grad.dtype is jaxgrad.float32
 
 
-def test_asarray():
+def test_asarray_shares_or_copies():
     x = jaxgrad.ones(2, requires_grad=True)
     assert jaxgrad.asarray(x) is x
     assert jaxgrad.asarray(x, requires_grad=False).requires_grad is False
@@ -225,7 +225,7 @@ def test_gradients_through_dtypes():
     assert not x.to(jaxgrad.int64).requires_grad
 
 
-def test_shorthands():
+def test_shorthands_of_dtype_conversions():
     x = jaxgrad.tensor([0.0, 2.0])
     for name, dtype in {
         "float": jaxgrad.float32,
@@ -259,7 +259,7 @@ def test_to_inside_a_trace():
 # ---- devices
 
 
-def test_devices():
+def test_devices_of_tensors():
     device = jaxgrad.device
     assert repr(device("cuda:1")) == "device(type='cuda', index=1)"
     assert repr(device("cpu")) == "device(type='cpu')"
@@ -344,7 +344,7 @@ else:
 
 
 @pytest.mark.slow
-def test_two_devices():
+def test_tensors_on_two_devices():
     settings = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     child = subprocess.run(
         [sys.executable, "-W", "error", "-c", TWO_DEVICES],

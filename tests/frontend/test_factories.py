@@ -55,7 +55,7 @@ def tolerance_of(recorded):
 
 
 @pytest.mark.parametrize("recorded", [each for each in RECORDED if "dtype" in each], ids=name_of)
-def test_values(recorded):
+def test_values_of_factories(recorded):
     result = call(recorded)
     assert result.dtype is getattr(jaxgrad, recorded["dtype"])
     assert list(result.shape) == recorded["shape"]
@@ -68,7 +68,7 @@ def test_values(recorded):
 
 
 @pytest.mark.parametrize("recorded", [each for each in RECORDED if "error" in each], ids=name_of)
-def test_refusals(recorded):
+def test_what_factories_refuse(recorded):
     with pytest.raises(Exception) as caught:
         call(recorded)
     assert type(caught.value).__name__ == recorded["error"]
@@ -103,7 +103,7 @@ def test_the_usual_layout_and_memory_format_are_taken():
         jaxgrad.zeros(2, layout="sparse")
 
 
-def test_default_dtype():
+def test_factories_use_the_default_dtype():
     jaxgrad.set_default_dtype(jaxgrad.float64)
     try:
         assert jaxgrad.zeros(1).dtype is jaxgrad.float64
@@ -124,7 +124,7 @@ def test_gradients_are_required_under_no_grad_too():
     assert made.requires_grad and made.is_leaf and made.grad_fn is None
 
 
-def test_inference_tensors():
+def test_factories_in_inference_mode():
     with jaxgrad.inference_mode():
         made = [jaxgrad.zeros(2), jaxgrad.tensor(1.0), jaxgrad.rand(2), jaxgrad.arange(2)]
     assert all(each.is_inference() for each in made)
@@ -167,7 +167,7 @@ def all_factories():
 
 
 @pytest.mark.parametrize("transform", [jax.jit, lambda f: jax.vmap(f, axis_size=1)])
-def test_inside_a_trace_they_are_the_same(transform):
+def test_factories_inside_a_trace_are_the_same(transform):
     traced = transform(lambda: {name: each._array for name, each in all_factories().items()})()
     for name, expected in all_factories().items():
         found = np.asarray(traced[name]).reshape(expected.shape)
@@ -175,7 +175,7 @@ def test_inside_a_trace_they_are_the_same(transform):
         checks.count("factories")
 
 
-def test_inside_a_trace_without_wide_types():
+def test_factories_inside_a_trace_without_wide_types():
     def program():
         dtypes.extend([jaxgrad.arange(2).dtype, jaxgrad.tensor([1]).dtype])
         for refused in (
@@ -191,12 +191,12 @@ def test_inside_a_trace_without_wide_types():
     assert dtypes == [jaxgrad.int32, jaxgrad.int32]
 
 
-def test_inside_a_trace_nothing_large_becomes_a_constant():
+def test_factories_inside_a_trace_make_no_large_constants():
     program = jax.make_jaxpr(lambda: jaxgrad.zeros(100, 100)._array + jaxgrad.eye(100)._array)()
     assert all(np.size(constant) < 1000 for constant in program.consts)
 
 
-def test_inside_grad_alone_wide_types_are_there():
+def test_factories_inside_grad_alone_have_wide_types():
     def square(x):
         assert jaxgrad.zeros(1, dtype=jaxgrad.float64).dtype is jaxgrad.float64
         return x * x

@@ -239,7 +239,7 @@ def test_masked_select_and_nonzero():
 
 
 @pytest.mark.parametrize("name", ["T", "mT", "H", "mH"])
-def test_transposes(name):
+def test_transposes_T_mT_H_mH(name):
     matrix = numbers((2, 3)) + 1j * numbers((2, 3))
     expected = matrix.T.conj() if "H" in name else matrix.T
     numpy.testing.assert_array_equal(getattr(jaxgrad.tensor(matrix), name).numpy(), expected)

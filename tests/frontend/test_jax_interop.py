@@ -130,7 +130,7 @@ def test_a_function_of_jax_refuses_a_tensor_that_requires_grad():
         assert jnp.cos(leaf * 0).tolist() == [1, 1]
 
 
-def test_to_jax():
+def test_to_jax_gives_a_function_of_arrays():
     def loss(tree, x):
         return ((x @ tree["w"]).relu() ** 2).sum()
 

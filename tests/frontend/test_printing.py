@@ -31,7 +31,7 @@ def array_of(recorded):
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
-def test_text(recorded):
+def test_printed_text_is_pytorchs(recorded):
     dtypes.set_default_dtype(getattr(dtypes, recorded.get("default", "float32")))
     printing.set_printoptions(**recorded.get("options", {}))
     requires_grad = "requires_grad" in recorded or "grad_fn" in recorded
@@ -45,7 +45,7 @@ def test_text(recorded):
     checks.count("printing")
 
 
-def test_device():
+def test_printed_text_names_other_devices():
     values = numpy.array([1.0, 2.0], numpy.float64)
     # as PyTorch prints torch.tensor([1., 2.], dtype=torch.float64, device="cuda:0")
     expected = "tensor([1., 2.], device='cuda:0', dtype=torch.float64)"

@@ -1,5 +1,6 @@
 """Random numbers: reproducible, of the right distribution, refused where a trace would freeze
-them."""
+them.
+"""
 
 import math
 import os
@@ -39,7 +40,7 @@ def wide(tensor):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_rand(dtype):
+def test_rand_is_uniform(dtype):
     drawn = jaxgrad.rand(COUNT, dtype=getattr(jaxgrad, dtype))
     samples = wide(drawn)
     assert drawn.dtype is getattr(jaxgrad, dtype)
@@ -53,7 +54,7 @@ def test_rand(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_randn(dtype):
+def test_randn_is_normal(dtype):
     samples = wide(jaxgrad.randn(COUNT, dtype=getattr(jaxgrad, dtype)))
     # the moments of the normal distribution: 0, 1, 0, 3, and those of twice the order for the
     # errors
@@ -77,7 +78,7 @@ def test_complex_parts_share_the_variance(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "int8", "float32"])
-def test_randint(dtype):
+def test_randint_is_uniform_and_in_bounds(dtype):
     drawn = jaxgrad.randint(3, 9, (COUNT,), dtype=getattr(jaxgrad, dtype))
     values, counts = np.unique(wide(drawn), return_counts=True)
     assert values.tolist() == [3, 4, 5, 6, 7, 8]
@@ -92,7 +93,7 @@ def test_randint_over_all_of_64_bits():
     assert jaxgrad.randint(2**62, 2**62 + 2, (50,)).tolist().count(2**62) in range(5, 46)
 
 
-def test_randint_spellings():
+def test_spellings_of_randint():
     for drawn in (
         jaxgrad.randint(5, 6, (2, 3)),
         jaxgrad.randint(5, 6, size=[2, 3]),
@@ -121,7 +122,7 @@ def test_randperm_orders_are_equally_frequent():
     assert (abs(frequency - 200) < ERRORS * math.sqrt(1200 * 5 / 36)).all()
 
 
-def test_normal():
+def test_normal_has_mean_and_deviation():
     assert_mean((jaxgrad.normal(2.0, 3.0, (COUNT,)).numpy() - 2) / 3, 0, 1)
     assert_mean(jaxgrad.normal(2.0, 3.0, (COUNT,)).numpy() ** 2, 13, math.sqrt(2 * 81 + 4 * 4 * 9))
     exact = jaxgrad.normal(jaxgrad.tensor([[1.0], [2.0]]), jaxgrad.zeros(3))
@@ -135,7 +136,7 @@ def test_normal():
         jaxgrad.normal(0.0, 1.0)
 
 
-def test_likenesses():
+def test_rand_like_and_its_kin_take_shape_and_dtype():
     model = jaxgrad.zeros(2, 3, dtype=jaxgrad.float64)
     for function in (jaxgrad.rand_like, jaxgrad.randn_like):
         drawn = function(model, requires_grad=True)
@@ -223,7 +224,7 @@ def test_seeds_of_a_generator():
         jaxgrad.rand(2, generator=3)
 
 
-def test_states():
+def test_states_of_a_generator_are_restored():
     jaxgrad.rand(2)
     state = jaxgrad.get_rng_state()
     assert state.dtype is jaxgrad.uint8

@@ -1,4 +1,4 @@
-"""Files of tensors: what is saved is loaded again, and other readers of safetensors see the same.
+"""Files of tensors: `load` gives back what `save` wrote, and other safetensors readers agree.
 
 `plain.safetensors` in tests/oracle was written by `safetensors.torch.save_file` of PyTorch 2.13.
 """
@@ -163,7 +163,7 @@ def test_a_tensor_with_a_pending_write():
     assert jaxgrad.load(file)[0].tolist() == [0, 1, 1]
 
 
-def test_map_location():
+def test_map_location_of_load():
     file = io.BytesIO()
     jaxgrad.save([jaxgrad.ones(1)], file)
     file.seek(0)

@@ -1,4 +1,4 @@
-"""Functions of functions, row by row of PyTorch's behaviour."""
+"""Transformations of functions, row by row of PyTorch's behaviour."""
 
 import pytest
 from as_torch import as_torch, error, parameters
@@ -24,7 +24,7 @@ def f(x, y):
 
 
 @as_torch
-def test_K01_grad(torch):
+def test_func_grad_K01(torch):
     grad, x = torch.func.grad, point(torch)
     return [
         parameters(grad),
@@ -43,7 +43,7 @@ def test_K01_grad(torch):
 
 
 @as_torch
-def test_K02_argnums(torch):
+def test_argnums_of_func_grad_K02(torch):
     def of(argnums):
         return torch.func.grad(f, argnums=argnums)(point(torch), point(torch, 3.0, -1.0))
 
@@ -52,7 +52,7 @@ def test_K02_argnums(torch):
 
 
 @as_torch
-def test_K03_trees_and_what_is_not_used(torch):
+def test_trees_of_arguments_and_unused_ones_K03(torch):
     def loss(params, x):
         return (params["w"] * x + params["b"][0]).sum() * params["pair"][1]
 
@@ -66,7 +66,7 @@ def test_K03_trees_and_what_is_not_used(torch):
 
 
 @as_torch
-def test_K04_has_aux(torch):
+def test_has_aux_returns_more_beside_the_gradient_K04(torch):
     grad, x = torch.func.grad, point(torch)
     found, aux = grad(lambda x: (x.sin().sum(), {"twice": x * 2, "x": x}), has_aux=True)(x)
     return [
@@ -79,7 +79,7 @@ def test_K04_has_aux(torch):
 
 
 @as_torch
-def test_K04_aux_keeps_the_history_that_is_somebody_elses(torch):
+def test_aux_keeps_the_history_that_is_somebody_elses_K04(torch):
     w, x, func = torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2), torch.func
 
     def value(x):
@@ -89,7 +89,7 @@ def test_K04_aux_keeps_the_history_that_is_somebody_elses(torch):
     return found, func.vjp(value, x, has_aux=True)[2]
 
 
-def test_K04_aux_is_anything():
+def test_aux_is_anything_K04():
     found, aux = jaxgrad.func.grad(lambda x: (x.sum(), {"n": 1, "s": "x"}), has_aux=True)(
         jaxgrad.ones(2)
     )
@@ -97,7 +97,7 @@ def test_K04_aux_is_anything():
 
 
 @as_torch
-def test_K05_grad_and_value(torch):
+def test_grad_and_value_K05(torch):
     of, x, y = torch.func.grad_and_value, point(torch), point(torch, 3.0, -1.0)
     return [
         parameters(of),
@@ -108,7 +108,7 @@ def test_K05_grad_and_value(torch):
 
 
 @as_torch
-def test_K06_no_grad_outside_and_inside(torch):
+def test_no_grad_outside_and_inside_K06(torch):
     def partly(x):
         with torch.no_grad():
             shift = x * 5
@@ -131,7 +131,7 @@ def test_K06_no_grad_outside_and_inside(torch):
 
 
 @as_torch
-def test_K07_vjp(torch):
+def test_func_vjp_K07(torch):
     vjp, x = torch.func.vjp, point(torch)
     tree, pull = vjp(lambda x, y: {"s": x.sin(), "p": (x * y).sum()}, x, x * 2)
     given = {"s": x, "p": x[1]}
@@ -152,7 +152,7 @@ def test_K07_vjp(torch):
 
 
 @as_torch
-def test_K08_jvp(torch):
+def test_func_jvp_K08(torch):
     jvp, x, t = torch.func.jvp, point(torch), point(torch, 3.0, -1.0)
     return [
         parameters(jvp),
@@ -172,7 +172,7 @@ def test_K08_jvp(torch):
 
 
 @as_torch
-def test_K09_linearize(torch):
+def test_func_linearize_K09(torch):
     x, t = point(torch), point(torch, 3.0, -1.0)
     output, linear = torch.func.linearize(lambda x: (x.sin(), (x * x).sum()), x)
     return [
@@ -185,7 +185,7 @@ def test_K09_linearize(torch):
 
 
 @as_torch
-def test_K10_K11_K12_what_jacobians_refuse(torch):
+def test_what_jacobians_refuse_K10_K11_K12(torch):
     func, x, z = torch.func, point(torch), torch.tensor([1j])
     randomly = func.jacfwd(lambda x: x * torch.rand(2), randomness="same")
     return [
@@ -203,14 +203,14 @@ def test_K10_K11_K12_what_jacobians_refuse(torch):
     ]
 
 
-def test_K11_derivatives_of_complex_results():
+def test_derivatives_of_complex_results_K11():
     """PyTorch refuses them: a derivative along a real number is as complex as the result."""
     found = jaxgrad.func.jacfwd(lambda x: x * 1j)(jaxgrad.ones(2))
     assert found.tolist() == [[1j, 0], [0, 1j]]
 
 
 @as_torch
-def test_K13_what_vmap_takes_and_gives(torch):
+def test_what_vmap_takes_and_gives_K13(torch):
     vmap, x, y = torch.func.vmap, torch.arange(6.0).view(3, 2), torch.ones(2)
     return [
         parameters(vmap),
@@ -237,7 +237,7 @@ def test_K13_what_vmap_takes_and_gives(torch):
 
 
 @as_torch
-def test_K14_randomness_is_asked_for(torch):
+def test_randomness_is_asked_for_K14(torch):
     vmap, x = torch.func.vmap, torch.zeros(4, 3)
     again = vmap(lambda x: x + torch.rand(3), randomness="same")(x)
     return [
@@ -249,7 +249,7 @@ def test_K14_randomness_is_asked_for(torch):
 
 
 @as_torch
-def test_K15_what_vmap_refuses(torch):
+def test_what_vmap_refuses_K15(torch):
     vmap, x, shared = torch.func.vmap, torch.ones(3, 2), torch.zeros(2)
     item = "vmap: It looks like you're calling .item() on a Tensor"
     flow = (
@@ -271,7 +271,7 @@ def test_K15_what_vmap_refuses(torch):
 
 
 @as_torch
-def test_K16_per_sample_gradients(torch):
+def test_per_sample_gradients_K16(torch):
     model = torch.nn.Linear(2, 1)
     with torch.no_grad():
         model.weight.copy_(torch.tensor([[1.0, -2.0]]))
@@ -287,7 +287,7 @@ def test_K16_per_sample_gradients(torch):
 
 
 @as_torch
-def test_K19_functionalize_and_norms(torch):
+def test_functionalize_and_norms_K19(torch):
     func, x = torch.func, torch.arange(4.0)
 
     def writes(x):
@@ -314,7 +314,7 @@ def test_K19_functionalize_and_norms(torch):
 
 
 @as_torch
-def test_K19_rearrange(torch):
+def test_rearrange_moves_dimensions_K19(torch):
     rearrange, x = torch.func.rearrange, torch.arange(24.0).view(2, 3, 4)
     wrong = [
         "a b c -> a b", "a b -> a b", "a b c -> a b c d", "a a c -> a c", "a b c", "a -> b -> c",
@@ -347,7 +347,7 @@ def test_K19_rearrange(torch):
     ]
 
 
-def test_K19_a_dimension_that_is_not_one():
+def test_a_dimension_that_is_not_one_K19():
     """PyTorch takes the first of three."""
     with pytest.raises(ValueError, match="a dimension of size 3 is not made of"):
         jaxgrad.func.rearrange(jaxgrad.ones(2, 3), "a 1 -> a")
@@ -355,7 +355,7 @@ def test_K19_a_dimension_that_is_not_one():
         jaxgrad.func.rearrange(jaxgrad.ones(4), "(a b) -> a b")
 
 
-def test_K20_requires_grad_inside():
+def test_requires_grad_inside_K20():
     """Of a tensor that is made inside, which is a leaf there; PyTorch refuses it. What would lose
     the gradient that is asked for raises."""
     func = jaxgrad.func
@@ -388,7 +388,7 @@ def test_K20_requires_grad_inside():
     assert func.grad(lambda x: product(x, create_graph=True))(x).tolist() == [6, 30]
 
 
-def test_K21_saved_tensor_hooks():
+def test_saved_tensor_hooks_K21():
     """They are called inside and around a transform, where PyTorch refuses them."""
     packed, func = [], jaxgrad.func
 

@@ -136,6 +136,6 @@ def test_the_tape_outside_goes_through():
         ),
     ],
 )
-def test_refusals(call, error, words):
+def test_what_transforms_refuse(call, error, words):
     with pytest.raises(error, match=words):
         call()

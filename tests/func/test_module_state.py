@@ -19,7 +19,7 @@ def linear(torch, weight, bias):
 
 
 @as_torch
-def test_K17_a_call_with_other_parameters(torch):
+def test_a_call_with_other_parameters_K17(torch):
     call, _ = functions(torch)
     layer, x = linear(torch, [1.0, 2.0], 0.5), torch.tensor([3.0, 4.0])
     weight = torch.tensor([[5.0, 6.0]], requires_grad=True)
@@ -49,7 +49,7 @@ def test_K17_a_call_with_other_parameters(torch):
 
 
 @as_torch
-def test_K17_parameters_with_two_names(torch):
+def test_parameters_with_two_names_K17(torch):
     call, _ = functions(torch)
     pair = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False))
     pair[1].weight = pair[0].weight
@@ -67,7 +67,7 @@ def test_K17_parameters_with_two_names(torch):
 
 
 @as_torch
-def test_K17_buffers_that_are_written_to(torch):
+def test_buffers_that_are_written_to_K17(torch):
     call, _ = functions(torch)
     norm = torch.nn.BatchNorm1d(1, affine=False)
     state = {"running_mean": torch.zeros(1)}
@@ -76,7 +76,7 @@ def test_K17_buffers_that_are_written_to(torch):
 
 
 @as_torch
-def test_K18_the_state_of_several_modules(torch):
+def test_the_state_of_several_modules_K18(torch):
     _, stack = functions(torch)
     models = [linear(torch, [1.0, 2.0], 0.5), linear(torch, [3.0, 4.0], 1.5)]
     params, buffers = stack(models)
@@ -93,7 +93,7 @@ def test_K18_the_state_of_several_modules(torch):
     ]
 
 
-def test_K17_calls_with_other_parameters_compiled():
+def test_calls_with_other_parameters_compiled_K17():
     """One program for all parameters."""
     call, _ = functions(jaxgrad)
     layer = linear(jaxgrad, [1.0, 2.0], 0.5)

@@ -20,7 +20,7 @@ class Tied(nn.Module):
 X = torch.tensor([[1.0, 2.0], [0.5, -1.0]])
 
 
-def test_K17_a_call_with_other_parameters():
+def test_a_call_with_other_parameters_K17():
     layer = nn.Linear(2, 3)
     weight = torch.tensor(np.arange(6.0).reshape(3, 2), dtype=torch.float32, requires_grad=True)
     before = layer.weight
@@ -33,7 +33,7 @@ def test_K17_a_call_with_other_parameters():
     assert layer.weight is before and before.grad is None and layer.bias.grad is not None
 
 
-def test_K17_what_is_refused():
+def test_what_functional_call_refuses_K17():
     layer, weight = nn.Linear(2, 3), torch.ones(3, 2)
     for error, message, given, strict in (
         (
@@ -52,7 +52,7 @@ def test_K17_what_is_refused():
     assert func.functional_call(layer, {"z": X}, X).shape == (2, 3)
 
 
-def test_K17_tied_weights():
+def test_tied_weights_of_functional_call_K17():
     tied, twice = Tied(), {"a.weight": 2 * torch.eye(2)}
     assert func.functional_call(tied, twice, X).tolist() == (4 * X).tolist()
     with pytest.raises(ValueError, match="which are tied"):
@@ -63,7 +63,7 @@ def test_K17_tied_weights():
 
 
 @pytest.mark.slow
-def test_K18_an_ensemble():
+def test_an_ensemble_of_stacked_modules_K18():
     models = [nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)) for _ in range(4)]
     parameters, buffers = func.stack_module_state(models)
     assert all(each.requires_grad and each.is_leaf for each in parameters.values()) and not buffers
@@ -84,7 +84,7 @@ def test_K18_an_ensemble():
         )
 
 
-def test_K18_what_cannot_be_stacked():
+def test_what_cannot_be_stacked_K18():
     layer = nn.Linear(2, 3)
     for models, message in (
         ([], "at least one model, got 0"),
@@ -96,7 +96,7 @@ def test_K18_what_cannot_be_stacked():
             func.stack_module_state(models)
 
 
-def test_K16_per_sample_gradients_of_a_module():
+def test_per_sample_gradients_of_a_module_K16():
     model = nn.Linear(2, 1)
     parameters = {name: each.detach() for name, each in model.named_parameters()}
 

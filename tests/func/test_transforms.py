@@ -1,4 +1,4 @@
-"""The transformations of jaxgrad.func in each other, against JAX's of the same functions."""
+"""Nested transformations of jaxgrad.func against JAX's of the same functions."""
 
 import functools
 import itertools
@@ -121,7 +121,7 @@ def same(found, wanted):
 @pytest.mark.parametrize(
     ("ours", "theirs"), [(func.jacrev, jax.jacrev), (func.jacfwd, jax.jacfwd)], ids=["rev", "fwd"]
 )
-def test_K10_K11_jacobians(ours, theirs, argnums):
+def test_jacrev_and_jacfwd_agree_K10_K11(ours, theirs, argnums):
     with jax.enable_x64(True):
         plain = argnums if argnums != (1, -2) else (1, 0)
         wanted = theirs(g, plain)(jnp.asarray(X), jnp.asarray(Y))
@@ -129,20 +129,20 @@ def test_K10_K11_jacobians(ours, theirs, argnums):
 
 
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 100])
-def test_K10_chunks(chunk_size):
+def test_chunks_of_jacrev_K10(chunk_size):
     x = torch.tensor(X)
     found = func.jacrev(lambda x: x.sin() * x.sum(), chunk_size=chunk_size)(x)
     same(found, func.jacrev(lambda x: x.sin() * x.sum())(x).numpy())
 
 
-def test_K11_aux_of_tensors_and_others():
+def test_aux_of_tensors_and_others_K11():
     found, aux = func.jacfwd(lambda x: (x * x, {"x": x + 1, "n": 3}), has_aux=True)(torch.ones(2))
     assert found.tolist() == [[2, 0], [0, 2]] and aux["n"] == 3 and aux["x"].tolist() == [2, 2]
     found, aux = func.jacrev(lambda x: (x * x, "beside"), has_aux=True)(torch.ones(2))
     assert found.tolist() == [[2, 0], [0, 2]] and aux == "beside"
 
 
-def test_K12_hessian():
+def test_func_hessian_K12():
     with jax.enable_x64(True):
         wanted = jax.hessian(lambda x: (jnp.sin(x) * x[0]).sum())(jnp.asarray(X))
     for way in (func.hessian, torch.jit, lambda f: func.jacrev(func.jacfwd(f))):
@@ -176,7 +176,7 @@ def test_K_closures_keep_their_gradients(jacobian):
 # ---- products
 
 
-def test_K07_vjp_is_used_again_and_again():
+def test_vjp_is_used_again_and_again_K07():
     output, pullback, aux = func.vjp(
         lambda x, y: (f(x, y), "aux"), *map(torch.tensor, (X, Y)), has_aux=True
     )
@@ -191,7 +191,7 @@ def test_K07_vjp_is_used_again_and_again():
         same(pullback(given), wanted)
 
 
-def test_K09_linearize():
+def test_func_linearize_K09():
     output, derivative = func.linearize(f, torch.tensor(X), torch.tensor(Y))
     with jax.enable_x64(True):
         value, linear = jax.linearize(g, jnp.asarray(X), jnp.asarray(Y))
@@ -203,7 +203,7 @@ def test_K09_linearize():
 # ---- vmap
 
 
-def test_K13_dimensions():
+def test_dimensions_of_vmap_K13():
     x, y = (
         torch.tensor(np.arange(24.0).reshape(2, 3, 4)),
         torch.tensor(np.arange(12.0).reshape(4, 3)),
@@ -222,7 +222,7 @@ def test_K13_dimensions():
         same(found, wanted(x.numpy(), y.numpy()))
 
 
-def test_K13_results_that_do_not_depend_on_the_example():
+def test_results_that_do_not_depend_on_the_example_K13():
     weight = torch.tensor([1.0, 2.0], requires_grad=True)
     found, same_for_all = func.vmap(lambda x: (weight, torch.ones(2)))(torch.zeros(3))
     assert found.shape == same_for_all.shape == (3, 2)
@@ -231,13 +231,13 @@ def test_K13_results_that_do_not_depend_on_the_example():
 
 
 @pytest.mark.parametrize("chunk_size", [1, 2, 5, None])
-def test_K13_chunks(chunk_size):
+def test_chunks_of_vmap_K13(chunk_size):
     x = torch.arange(10.0).view(5, 2)
     found = func.vmap(lambda x: (x.sin(), x.sum()), chunk_size=chunk_size)(x)
     assert found[0].tolist() == x.sin().tolist() and found[1].tolist() == x.sum(1).tolist()
 
 
-def test_K14_randomness():
+def test_randomness_of_vmap_K14():
     x = torch.zeros(4, 2)
     with pytest.raises(
         RuntimeError, match="called random operation while in randomness error mode"
@@ -253,7 +253,7 @@ def test_K14_randomness():
     assert len({tuple(row) for row in [*compiled(x).tolist(), *compiled(x).tolist()]}) == 8
 
 
-def test_K15_what_cannot_be_mapped():
+def test_what_cannot_be_mapped_K15():
     shared = torch.zeros(2)
     weight, kept = torch.ones(2, requires_grad=True), []
     for body, message in (
@@ -269,7 +269,7 @@ def test_K15_what_cannot_be_mapped():
     assert shared.tolist() == [0, 0] and weight.grad is None
 
 
-def test_K15_writes_to_an_argument_and_to_what_is_made_inside():
+def test_writes_to_an_argument_and_to_what_is_made_inside_K15():
     x = torch.arange(6.0).view(2, 3)
 
     def body(x):
@@ -284,7 +284,7 @@ def test_K15_writes_to_an_argument_and_to_what_is_made_inside():
         assert x.tolist() == [[0, 10, 20], [30, 40, 50]] and x._version == 1
 
 
-def test_K16_per_sample_gradients():
+def test_per_sample_gradients_K16():
     weight = torch.tensor(Y, requires_grad=True)
     x = torch.tensor(np.arange(6.0).reshape(3, 2))
 

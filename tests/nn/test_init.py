@@ -23,7 +23,7 @@ def with_gradients(torch):
 
 
 @as_torch(precision=1e-7)
-def test_S04_total_norm(torch):
+def test_get_total_norm_of_gradients_S04(torch):
     total = torch.nn.utils.get_total_norm
     tensors = [torch.tensor([3.0, 0.0, -4.0]), torch.tensor([[12.0]])]
     norms = [total(tensors, p) for p in (2.0, 1, 3, 0.5, math.inf, "inf", -math.inf, 0)]
@@ -42,7 +42,7 @@ def test_S04_total_norm(torch):
 
 
 @as_torch(precision=1e-7)
-def test_S04_clipping_of_gradients(torch):
+def test_clipping_of_gradients_S04(torch):
     utils, found = torch.nn.utils, []
     for options in ({"max_norm": 1.0}, {"max_norm": 100.0}, {"max_norm": 2, "norm_type": math.inf}):
         given = with_gradients(torch)
@@ -63,7 +63,7 @@ def test_S04_clipping_of_gradients(torch):
 
 
 @as_torch
-def test_S04_signatures(torch):
+def test_signatures_of_clipping_S04(torch):
     return {name: parameters(getattr(torch.nn.utils, name)) for name in UTILS}
 
 
@@ -117,7 +117,7 @@ DRAWN = [
 
 
 @pytest.mark.parametrize(("draw", "mean", "deviation", "bounds"), DRAWN)
-def test_distributions(draw, mean, deviation, bounds):
+def test_distributions_of_initial_values(draw, mean, deviation, bounds):
     jaxgrad.manual_seed(3)
     values = draw(jaxgrad.empty(*SHAPE)).numpy()
     error = deviation / math.sqrt(values.size)
@@ -128,14 +128,14 @@ def test_distributions(draw, mean, deviation, bounds):
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 2, 2)])
-def test_orthogonal(shape):
+def test_orthogonal_makes_orthonormal_rows(shape):
     rows = nn.init.orthogonal_(jaxgrad.empty(*shape, dtype=jaxgrad.float64), gain=2.0)
     matrix = rows.numpy().reshape(shape[0], -1)
     matrix = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
     numpy.testing.assert_allclose(matrix @ matrix.T, 4 * numpy.eye(len(matrix)), atol=1e-12)
 
 
-def test_sparse():
+def test_sparse_leaves_a_share_of_zeros():
     values = nn.init.sparse_(jaxgrad.empty(10, 4), 0.3, 2.0).numpy()
     assert ((values == 0).sum(0) == 3).all()
 

@@ -1,4 +1,4 @@
-"""Layers and the functions below them, with given weights: values, gradients, and theirs."""
+"""Layers and their functions with given weights: values and gradients."""
 
 import functools
 import math
@@ -99,7 +99,7 @@ def test_linear_and_bilinear(torch):
 
 
 @close
-def test_convolutions(torch):
+def test_convolutions_equal_pytorchs(torch):
     nn, x = torch.nn, numbers(torch, 2, 4, 5, 4)
     return [
         of_layer(torch, nn.Conv2d(4, 3, 3, stride=2, padding=1), x.detach(), second=True),
@@ -223,7 +223,7 @@ def test_normalization_of_batches(torch):
 
 
 @close
-def test_tables(torch):
+def test_embeddings_equal_pytorchs(torch):
     nn, F = torch.nn, torch.nn.functional
     places = torch.tensor([[1, 2, 2], [0, 4, 1]])
     plain = of_layer(torch, nn.Embedding(5, 2), places)
@@ -247,7 +247,7 @@ def test_tables(torch):
 
 
 @close
-def test_attention(torch):
+def test_scaled_dot_product_attention_equals_pytorchs(torch):
     attend = torch.nn.functional.scaled_dot_product_attention
 
     def inputs(heads=2, length=4):
@@ -357,7 +357,7 @@ def test_losses_as_modules(torch):
 
 
 @close
-def test_padding(torch):
+def test_padding_equals_pytorchs(torch):
     F, x = torch.nn.functional, numbers(torch, 1, 2, 4, 3)
     found = [F.pad(x, (1, 2, -1, 3), value=2.5), F.pad(x, (-1, -1))]
     for mode in ("reflect", "replicate", "circular"):
@@ -408,7 +408,7 @@ def test_what_layers_refuse(torch):
 
 
 @close
-def test_multihead_attention(torch):
+def test_multihead_attention_equals_pytorchs(torch):
     attend, x = torch.nn.MultiheadAttention, numbers(torch, 3, 2, 4)
     other, third = numbers(torch, 4, 2, 3, first=2), numbers(torch, 4, 2, 5, first=3)
     skipped = torch.tensor([[False, True, False], [False, False, True]])

@@ -1,4 +1,4 @@
-"""jaxgrad.nn.Module and Parameter: what belongs to a module, its state, its hooks, its copies."""
+"""jaxgrad.nn.Module and Parameter: members, state, hooks and copies of a module."""
 
 import copy
 
@@ -30,7 +30,7 @@ def small(torch):
 
 
 @as_torch
-def test_S01_parameters_of_a_module(torch):
+def test_parameters_of_a_module_S01(torch):
     module = small(torch)
     found = [
         [name for name, _ in module.named_parameters()],
@@ -54,7 +54,7 @@ def test_S01_parameters_of_a_module(torch):
 
 
 @as_torch
-def test_S01_parameters_of_integers(torch):
+def test_parameters_of_integers_S01(torch):
     whole = torch.ones(2, dtype=torch.int64)
     fixed = torch.nn.Parameter(whole, requires_grad=False)
     words = "Only Tensors of floating point and complex dtype can require gradients"
@@ -68,7 +68,7 @@ def test_S01_parameters_of_integers(torch):
 
 
 @as_torch
-def test_S01_a_parameter_shares_the_memory_of_its_tensor(torch):
+def test_a_parameter_shares_the_memory_of_its_tensor_S01(torch):
     data = torch.zeros(2)
     parameter = torch.nn.Parameter(data)
     data.add_(1)
@@ -117,7 +117,7 @@ def test_members_go_by_attribute(torch):
 
 
 @as_torch
-def test_wrong_members(torch):
+def test_wrong_members_are_refused(torch):
     module, nn = small(torch), torch.nn
 
     class Hasty(nn.Module):
@@ -241,7 +241,7 @@ def test_hooks_of_state_dicts(torch):
 
 
 @as_torch
-def test_extra_state(torch):
+def test_extra_state_is_part_of_the_state_dict(torch):
     class Counting(torch.nn.Module):
         steps = 0
 
@@ -258,7 +258,7 @@ def test_extra_state(torch):
 
 
 @as_torch
-def test_forward_hooks(torch):
+def test_forward_hooks_change_arguments_and_results(torch):
     identity, seen = torch.nn.Identity(), []
     x = torch.tensor([1.0])
 
@@ -296,7 +296,7 @@ def test_forward_hooks_that_are_always_called(torch):
 
 
 @as_torch
-def test_F18_full_backward_hooks(torch):
+def test_full_backward_hooks_F18(torch):
     seen = []
 
     class Pair(torch.nn.Module):
@@ -322,7 +322,7 @@ def test_F18_full_backward_hooks(torch):
 
 
 @as_torch
-def test_F18_backward_hooks_without_inputs_that_require_grad(torch):
+def test_backward_hooks_without_inputs_that_require_grad_F18(torch):
     module, seen = small(torch), []
     x = torch.ones(1, 2, dtype=torch.float64)
     module.register_full_backward_hook(lambda m, gi, go: seen.append((list(gi), list(go))))
@@ -339,7 +339,7 @@ def test_F18_backward_hooks_without_inputs_that_require_grad(torch):
 
 
 @as_torch
-def test_F18_what_backward_hooks_must_not_do(torch):
+def test_what_backward_hooks_must_not_do_F18(torch):
     module, relu = torch.nn.Identity(), torch.nn.ReLU(inplace=True)
     x = torch.tensor([1.0, -1.0], requires_grad=True)
     module.register_full_backward_hook(lambda m, gi, go: None)
@@ -355,7 +355,7 @@ def test_F18_what_backward_hooks_must_not_do(torch):
 
 
 @as_torch
-def test_F18_backward_hooks_and_second_derivatives(torch):
+def test_backward_hooks_and_second_derivatives_F18(torch):
     class Square(torch.nn.Module):
         def forward(self, x):
             return x * x
@@ -458,7 +458,33 @@ def test_signatures_of_modules(torch):
 
 
 @as_torch
-def test_containers(torch):
+def test_signatures_and_mistakes_of_function_layers(torch):
+    nn = torch.nn
+    layers = (
+        "ReLU", "ELU", "CELU", "LeakyReLU", "GELU", "GLU", "Softplus", "Threshold", "Softmax",
+        "MaxPool1d", "AvgPool1d", "AvgPool3d", "AdaptiveAvgPool2d", "Dropout2d", "AlphaDropout",
+        "MSELoss", "HuberLoss", "NLLLoss", "CrossEntropyLoss", "BCEWithLogitsLoss",
+        "GaussianNLLLoss", "CosineSimilarity",
+    )  # fmt: skip
+
+    class Halved(nn.ELU):
+        def __init__(self, halves):
+            super().__init__(inplace=True, alpha=0.5**halves)
+
+    return [
+        {name: parameters(getattr(nn, name).__init__) for name in layers},
+        parameters(Halved),
+        [repr(Halved(2)), Halved(2)(torch.tensor([-1.0, 2.0]))],
+        error(lambda: nn.ReLU(True, 2), words="positional arguments"),
+        error(lambda: nn.ELU(1.0, alpha=2.0), words="multiple values for argument 'alpha'"),
+        error(lambda: nn.Threshold(1.0), words="'value'"),
+        error(lambda: nn.MaxPool2d(2, size=3), words="unexpected keyword argument 'size'"),
+        nn.MSELoss(reduction="sum")(input=torch.ones(2), target=torch.zeros(2)),
+    ]
+
+
+@as_torch
+def test_containers_hold_modules_and_parameters(torch):
     nn = torch.nn
     net = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 1))
     row = nn.ModuleList([nn.ReLU(), nn.Tanh()])

@@ -1,4 +1,4 @@
-"""Modules under jaxgrad.jit: a compiled step learns what the same step learns uncompiled."""
+"""Modules under jaxgrad.jit: a compiled step learns what the eager step learns."""
 
 import math
 
@@ -168,7 +168,7 @@ def test_running_means_come_out_of_a_compiled_function():
     assert norm.num_batches_tracked.item() == 3
 
 
-def test_S04_clipping_compiled():
+def test_clipping_compiled_S04():
     x = jaxgrad.ones(2, requires_grad=True)
 
     @jaxgrad.jit
@@ -270,7 +270,7 @@ def test_a_training_script(torch):
 
 @pytest.mark.slow
 @as_torch(precision=1e-6)
-def test_S06_a_training_script_compiled(torch):
+def test_a_training_script_compiled_S06(torch):
     """PyTorch runs it as it is; here it is one program for all five learning rates."""
     if torch is not jaxgrad:
         return script(torch, lambda step: step)[:-1]
@@ -309,13 +309,13 @@ def micro_batches(torch, compile):
 
 @pytest.mark.slow
 @as_torch
-def test_S07_gradients_of_micro_batches(torch):
+def test_gradients_of_micro_batches_S07(torch):
     return micro_batches(torch, lambda step: step)[:-1]
 
 
 @pytest.mark.slow
 @as_torch(precision=1e-13)
-def test_S07_gradients_of_micro_batches_compiled(torch):
+def test_gradients_of_micro_batches_compiled_S07(torch):
     if torch is not jaxgrad:
         return micro_batches(torch, lambda step: step)[:-1]
     *found, accumulate = micro_batches(torch, torch.jit)

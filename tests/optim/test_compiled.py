@@ -1,5 +1,5 @@
-"""Steps inside of `jaxgrad.jit`: what they come to is what the same code does without it, and a
-trace is made only where the program must be another.
+"""Optimizer steps inside `jaxgrad.jit` equal eager ones, and trace again only for another
+program.
 """
 
 import functools

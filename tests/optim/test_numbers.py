@@ -1,5 +1,5 @@
-"""50 steps of every optimizer, with a learning rate that changes: PyTorch's numbers, as it runs
-here and as one compiled program.
+"""50 steps of every optimizer with a changing learning rate: PyTorch's numbers, eager and
+compiled.
 """
 
 import copy

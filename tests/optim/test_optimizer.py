@@ -1,4 +1,4 @@
-"""What all optimizers have: groups, errors, hooks, state dicts; as PyTorch 2.13 has it."""
+"""What all optimizers share: groups, errors, hooks, state dicts, as in PyTorch 2.13."""
 
 import copy
 import importlib
@@ -54,7 +54,7 @@ def test_importing_jaxgrad_imports_no_optimizer():
 
 
 @as_torch
-def test_S02_zero_grad(torch):
+def test_zero_grad_sets_none_or_zeros_S02(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0)
     optimizer = torch.optim.SGD([x, y], lr=0.1)
     (x * 2).sum().backward()
@@ -66,7 +66,7 @@ def test_S02_zero_grad(torch):
 
 
 @as_torch
-def test_S02_zeros_leave_the_graph(torch):
+def test_zeros_leave_the_graph_S02(torch):
     x = leaf(torch, 2.0)
     optimizer = torch.optim.SGD([x], lr=0.1)
     (x.grad,) = torch.autograd.grad(x**3, x, create_graph=True)
@@ -75,7 +75,7 @@ def test_S02_zeros_leave_the_graph(torch):
 
 
 @as_torch
-def test_S03_what_can_be_optimized(torch):
+def test_what_can_be_optimized_S03(torch):
     x, optim = leaf(torch, 1.0), torch.optim
     retained = x * 2
     retained.retain_grad()
@@ -97,7 +97,7 @@ def test_S03_what_can_be_optimized(torch):
 
 
 @as_torch
-def test_S03_numbers_that_make_no_sense(torch):
+def test_numbers_that_make_no_sense_S03(torch):
     x, optim = leaf(torch, 1.0), torch.optim
     several = torch.ones(2)
     calls = [

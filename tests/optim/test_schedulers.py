@@ -92,7 +92,7 @@ def test_the_momentum_of_Adam_in_a_cycle(torch):
 
 
 @as_torch
-def test_a_plateau(torch):
+def test_reduce_on_plateau_waits_and_cools_down(torch):
     metrics = [3.0, 2.0, 1.9, 1.95, 1.99, 1.9, 2.5, 2.6, 1.0, 0.99991, 0.9999, 0.9998, 0.99, 7.0]
     settings = [
         {"patience": 1},

@@ -1,4 +1,4 @@
-"""Every sample of every operator against the installed PyTorch, with values that no run had before.
+"""Every sample of every operator against the installed PyTorch, with new random values in each run.
 
 make oracle     (SEED=17 repeats a run: a failure names its seed)
 """

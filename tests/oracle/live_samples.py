@@ -24,7 +24,7 @@ def parametrized(samples):
 
 
 def rest(count):
-    """All but so many samples of each operator."""
+    """The samples of each operator after the first `count`."""
     return parametrized([each for each in recorded.SAMPLES if test_operators.rank(*each) >= count])
 
 
@@ -36,12 +36,12 @@ def others(chosen):
 
 @parametrized(others(test_forward_ad_operators.SOME))
 def test_tangents(family, sample):
-    test_forward_ad_operators.test_tangents(family, sample)
+    test_forward_ad_operators.test_tangents_of_every_operator(family, sample)
 
 
 @parametrized([each for each in others(test_forward_ad_operators.NESTED) if not each[1].kink])
 def test_nestings_of_forward_mode(family, sample):
-    test_forward_ad_operators.test_nestings(family, sample)
+    test_forward_ad_operators.test_nestings_of_forward_mode_over_every_operator(family, sample)
 
 
 @rest(test_operators.MOST_OF_FIRST_ORDER)

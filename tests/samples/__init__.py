@@ -165,7 +165,7 @@ class Sample:
 
     @cached_property
     def markers(self):
-        """What stands for a tensor, in the order of the arguments."""
+        """The markers among the arguments, in order."""
         found = []
         replace((self.args, self.kwargs), found.append)
         return tuple(item for item in found if isinstance(item, Marker))

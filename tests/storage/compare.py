@@ -1,4 +1,4 @@
-"""Compares what a random program comes to with what it comes to without in-place."""
+"""Compares a random program with the same program without in-place writes."""
 
 import importlib
 
@@ -62,7 +62,7 @@ def check_twice(draws):
 
 
 def check_compiled(draws):
-    """Compares what a program comes to as one compiled function."""
+    """Compares the program as one compiled function."""
 
     @jaxgrad.jit
     def compiled(a, b):
@@ -104,7 +104,7 @@ def check_torch(expected, numbers, backwards, handles):
 
 
 def check_strict(program, backwards, refuses):
-    """Under strict_versions jaxgrad refuses what PyTorch refuses."""
+    """Under strict_versions jaxgrad refuses the writes that PyTorch refuses."""
     try:
         with jaxgrad.autograd.graph.strict_versions():
             programs.run(jaxgrad, program, backwards)
@@ -116,7 +116,7 @@ def check_strict(program, backwards, refuses):
 
 
 def observed(tensor):
-    """What else can be seen of a tensor."""
+    """Other observable properties of a tensor."""
     return {
         "requires_grad": tensor.requires_grad,
         "version": tensor._version,

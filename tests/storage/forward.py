@@ -1,4 +1,4 @@
-"""Random programs (programs.py) in forward mode: of duals, against JAX's tangents.
+"""Random programs (programs.py) on duals, against JAX's tangents.
 
 Forward mode does not ask for grad mode, and no tensor need require grad: so a step under no_grad is
 like any other, and PyTorch refuses only to write where elements overlap. The interpretation is that
@@ -43,7 +43,7 @@ def leaves():
 
 
 def interpret(draws) -> Expected:
-    """What the steps that were drawn are and come to, by JAX alone."""
+    """The drawn steps and their results, by JAX alone."""
     steps = []
 
     def values_of(a, b):
@@ -168,7 +168,7 @@ def gradients_of_duals(torch, program, backwards):
 
 
 def check_compiled(torch, draws):
-    """Compares what a program comes to where duals are made and unpacked in a compiled function."""
+    """Compares a program whose duals are made and unpacked in a compiled function."""
     with jax.enable_x64(True):
         expected = interpret(draws)
 

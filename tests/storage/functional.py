@@ -1,4 +1,5 @@
-"""PyTorch's aliasing without in-place, on JAX arrays alone: what jaxgrad must come to.
+"""PyTorch's aliasing without in-place writes, on JAX arrays alone: the oracle of the random
+programs.
 
 A `Memory` is a block of numbers. A `Handle` looks at it through `places`, a numpy array of its
 shape that says where in the block each element is; so a view is an indexing of `places`, and its
@@ -28,7 +29,7 @@ scatter = jax.jit(lambda numbers, places, values: numbers.at[places].set(values)
 
 @jax.jit
 def keep(old, new):
-    """The numbers of `new` with the derivative of `old`."""
+    """The values of `new` with the derivative of `old`."""
     return jax.lax.stop_gradient(new) + (old - jax.lax.stop_gradient(old))
 
 
@@ -39,7 +40,7 @@ class Memory:
 
 
 class History:
-    """The numbers of a block with one line of derivatives."""
+    """The values of a block with one row of derivatives."""
 
     def __init__(self, memory, numbers, requires_grad):
         self.memory, self.numbers, self.requires_grad = memory, numbers, requires_grad
@@ -112,7 +113,7 @@ def _written(handle, value):
 
 
 def viewed(handle, index):
-    """The view of which `index` makes the places; a copy where it cannot without copying them."""
+    """The view that `index` makes of the places; a copy where numpy must copy them."""
     places = index(handle.places)
     if numpy.may_share_memory(places, handle.memory.places):
         return dataclasses.replace(handle, places=places)
@@ -120,7 +121,7 @@ def viewed(handle, index):
 
 
 def detached(handle):
-    """`detach()`, `.data`: the same memory, a history of its own."""
+    """`detach()`, `.data`: the same memory with its own history."""
     numbers = jax.lax.stop_gradient(handle.history.numbers)
     return dataclasses.replace(handle, history=History(handle.memory, numbers, False))
 

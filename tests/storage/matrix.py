@@ -124,7 +124,7 @@ def handles(view, values):
 
 
 def interpret(program):
-    """What `run` gives, as arrays; complex ones end in a dimension of real and imaginary part."""
+    """The results of `run` as arrays; complex ones end in a dimension of real and imaginary."""
     values, *gradients = _interpreted(program.view, program.write, program.target)
     return values + gradients[ORDERS.index(program.order)]
 
@@ -179,7 +179,7 @@ def _part(number):
 
 
 def digest(arrays):
-    """Two numbers for what a program came to: of the three values, and of the two gradients."""
+    """Two numbers of a program's results: of the three values and of the two gradients."""
     sums = [
         float(numpy.dot(array.ravel(), numpy.cos(position + 0.7 * numpy.arange(array.size))))
         for position, array in enumerate(arrays)

@@ -1,4 +1,4 @@
-"""What PyTorch allows and forbids of the handles of a random program, beside their numbers."""
+"""What PyTorch allows and forbids for the handles of a random program, beside their values."""
 
 import dataclasses
 
@@ -49,7 +49,7 @@ class Tracked(functional.Handle):
 
     @property
     def needs_gradient(self):
-        """As PyTorch has it for a write: a view that was made under no_grad asks its base."""
+        """requires_grad as PyTorch sees it for a write: a view made under no_grad asks its base."""
         return self.requires_grad or (self.origin is not None and self.origin.requires_grad)
 
     @property

@@ -1,4 +1,4 @@
-"""Random programs of views, in-place writes and operators, and what they come to.
+"""Random programs of views, in-place writes and operators, with their expected results.
 
 A program is up to twelve steps over three tensors: `a` and `b` are leaves times one, `c` does not
 require grad. Hypothesis draws numbers; `interpret` makes steps of them that fit the shapes at hand
@@ -495,7 +495,7 @@ def chosen(draw, handles):
 
 
 def interpret(draws):
-    """What the steps that were drawn are and come to, by JAX alone."""
+    """The drawn steps and their results, by JAX alone."""
     found = {}
     gradients, values = jax.grad(_loss, (0, 1), has_aux=True)(*_leaves(), draws, found)
     return Outcome(values=values, gradients=gradients, **found)
@@ -599,7 +599,7 @@ def read(torch, program, handles, backwards=False):
 
 
 def run(torch, program, backwards=False):
-    """What the steps of an interpreted program come to with a module, and its handles."""
+    """The results of an interpreted program's steps with a module, and its handles."""
     inputs = leaves(torch)
     handles, errors = taken(torch, program, *inputs)
     readable, loss = read(torch, program, handles, backwards)

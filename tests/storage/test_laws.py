@@ -1,4 +1,4 @@
-"""What every view must obey, by the samples of all operators that give views.
+"""Laws that every view obeys, over the samples of all view operators.
 
 Where an element of a view comes from is found by the operator itself, of the numbers 0, 1, 2, ...;
 what a write through the view must do to its base, and to gradients, then needs no operator.

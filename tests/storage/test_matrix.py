@@ -52,7 +52,7 @@ def leaves(program):
 
 
 def outcome(program, *tensors):
-    """What a program comes to, or its error."""
+    """A program's results, or its error."""
     try:
         return matrix.run(jaxgrad, program, *tensors, program.view.call)
     except (RuntimeError, NotImplementedError) as error:
@@ -60,7 +60,7 @@ def outcome(program, *tensors):
 
 
 def differences(program, found, told, by_jax):
-    """What is wrong with what a program came to."""
+    """The mistakes in a program's results."""
     if isinstance(told[0], str):
         kind, words = told
         right = type(found).__name__ == kind and words in str(found)
@@ -88,7 +88,7 @@ def told(view, write):
 
 
 @pytest.mark.parametrize(("view", "write"), pairs())
-def test_eager(view, write):
+def test_every_view_and_write_eager(view, write):
     wrong = []
     place = views.VIEWS.index(view) + writes.ALL.index(write)
     chosen = matrix.TARGETS[place % len(matrix.TARGETS)]
@@ -117,12 +117,12 @@ def sampled(view):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", views.VIEWS, ids=str)
-def test_compiled(view):
+def test_every_view_and_write_compiled(view):
     check_compiled(sampled(view), by_jax=False)
 
 
 def check_compiled(sample, by_jax=True):
-    """The programs, all in one compiled function, come to what is told of them."""
+    """All programs in one compiled function give the recorded results."""
     errors = {}
 
     @jaxgrad.jit

@@ -1,4 +1,4 @@
-"""What in-place code keeps alive: one array under no_grad, and nothing until a collection."""
+"""What in-place code keeps alive: one array under no_grad, and no garbage cycles."""
 
 import gc
 import weakref
@@ -172,7 +172,7 @@ def test_handles_die_that_are_never_read_again(write):
 
 @pytest.mark.parametrize("write", WRITES)
 def test_one_handle_keeps_what_it_shows(write):
-    """What the base shows is there when its views are gone, and the other way round."""
+    """The base keeps its values when its views die, and a view when its base dies."""
     for position in range(3):
         expected = made(write)[position].tolist()
         handle = made(write)[position]

@@ -1,4 +1,4 @@
-"""Random programs of views, writes and operators: jaxgrad's answers are those without in-place.
+"""Random programs of views, writes and operators against the same programs without in-place writes.
 
 Values, gradients, strides and errors are compared with the functional interpretation always, and
 with PyTorch where it is installed and answers; some also twice differentiated, or compiled. `make
@@ -33,15 +33,15 @@ def programs_of(number, **strategies):
 
 
 @programs_of(150, backwards=hypothesis.strategies.booleans())
-def test_programs(draws, backwards):
+def test_random_programs_equal_the_model(draws, backwards):
     check(draws, backwards, HAS_TORCH)
 
 
 @programs_of(40)
-def test_second_derivatives(draws):
+def test_second_derivatives_of_random_programs(draws):
     check_twice(draws)
 
 
 @programs_of(25)
-def test_compiled(draws):
+def test_random_programs_compiled(draws):
     check_compiled(draws)

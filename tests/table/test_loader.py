@@ -302,7 +302,7 @@ def test_known_operators_may_be_called():
         ("op(Tensor self, Tensor b) -> Tensor", ["self: grad"], "the Tensor 'b' has no gradient"),
         (ONE, ["result: auto"], "the Tensor 'self' has no gradient; write a formula, `zeros`"),
         ("op(Tensor self, Tensor b) -> Tensor", ["self, b: f(grad)", "b: grad"], "two formulas"),
-        ("op(Tensor self, Tensor b) -> Tensor", ["self, c: f(grad)", "b: grad"], "'c' is no"),
+        ("op(Tensor self, Tensor b) -> Tensor", ["self, c: f(grad)", "b: grad"], "'c' is neither"),
         ("op(Tensor self, Tensor b) -> Tensor", ["self, b: (grad, grad, grad)"], "a tuple of 3"),
         (ONE, ["self: (grad, grad)"], "a tuple of 2 for 1 inputs"),
         ("op(Tensor a, *, Tensor(a!) out) -> Tensor(a!)", ["a: grad", "out: grad"], "'out', which"),

@@ -1,5 +1,4 @@
-"""What a tensor is: its attributes, its place as a leaf or not, and Python's protocols. The words
-are PyTorch 2.13's."""
+"""Tensors: attributes, leaves, and Python's protocols. Messages are those of PyTorch 2.13."""
 
 import copy
 import math
@@ -20,7 +19,7 @@ def leaf(*values, **options):
 # ---- shape and dtype
 
 
-def test_shape():
+def test_shape_size_and_dim():
     x = jaxgrad.zeros(2, 3, dtype=jaxgrad.float16)
     assert repr(x.shape) == repr(x.size()) == "torch.Size([2, 3])"
     assert (x.size(0), x.size(-1), x.size(dim=1)) == (2, 3, 3)
@@ -39,7 +38,7 @@ def test_sizes_that_are_not_there():
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
-def test_kind(dtype):
+def test_kinds_of_dtypes(dtype):
     x = jaxgrad.zeros(1, dtype=dtype)
     assert x.is_floating_point() == jaxgrad.is_floating_point(x) == (dtype.numpy.kind in "fV")
     assert x.is_complex() == jaxgrad.is_complex(x) == (dtype.numpy.kind == "c")
@@ -56,12 +55,12 @@ def test_queries_take_tensors_only():
 @pytest.mark.parametrize(
     "name", ["shape", "dtype", "ndim", "is_leaf", "grad_fn", "output_nr", "device"]
 )
-def test_read_only(name):
+def test_attributes_that_are_read_only(name):
     with pytest.raises(AttributeError):
         setattr(jaxgrad.ones(1), name, 1)
 
 
-def test_no_attributes_of_ones_own():
+def test_no_new_attributes_on_tensors():
     with pytest.raises(AttributeError):
         jaxgrad.ones(1).spam = 1
 
@@ -69,7 +68,7 @@ def test_no_attributes_of_ones_own():
 # ---- requires_grad, leaves
 
 
-def test_requires_grad():
+def test_requires_grad_is_set_and_read():
     x = jaxgrad.ones(2)
     assert not x.requires_grad and x.is_leaf
     assert x.requires_grad_() is x and x.requires_grad
@@ -109,7 +108,7 @@ def test_what_was_computed_before_is_not_tracked():
     assert not y.requires_grad and (x * 2).requires_grad
 
 
-def test_leaves():
+def test_which_tensors_are_leaves():
     x = leaf()
     y = x * 2
     assert (x.is_leaf, x.grad_fn, x.output_nr) == (True, None, 0)
@@ -121,7 +120,7 @@ def test_leaves():
 # ---- grad
 
 
-def test_grad():
+def test_grad_is_set_and_read():
     x = leaf()
     assert x.grad is None
     (x * x).sum().backward()
@@ -158,7 +157,7 @@ def test_grad_that_does_not_fit(given, error, words):
     assert x.grad is None
 
 
-def test_retain_grad():
+def test_retain_grad_keeps_the_gradient_of_a_result():
     x = leaf()
     y = x * 3
     assert not y.retains_grad
@@ -178,7 +177,7 @@ def test_retain_grad():
 # ---- numbers
 
 
-def test_item():
+def test_item_of_one_element():
     assert jaxgrad.tensor([[1.5]]).item() == 1.5
     assert leaf(2.0).item() == 2.0
     for value in (True, 3, 2.5, 1j):
@@ -191,13 +190,13 @@ def test_item():
 
 
 @pytest.mark.parametrize("values", [3, [], [[], []], [[1, 2], [3, 4]], [True], [1j], [[[0.5]]]])
-def test_tolist(values):
+def test_tolist_gives_nested_numbers(values):
     assert jaxgrad.tensor(values).tolist() == values
     if not isinstance(values, list) or values in ([1j], [[[0.5]]]):
         assert jaxgrad.tensor(values).requires_grad_(values != 3).tolist() == values
 
 
-def test_truth():
+def test_truth_of_one_element():
     for value in (1, -0.5, True, 1j, math.nan):
         assert jaxgrad.tensor([value])
     for value in (0, 0.0, False, 0j, -0.0):
@@ -210,7 +209,7 @@ def test_truth():
         bool(jaxgrad.ones(0))
 
 
-def test_python_numbers():
+def test_conversion_to_python_numbers():
     assert (float(jaxgrad.tensor(2)), int(jaxgrad.tensor([2.7]))) == (2.0, 2)
     assert complex(jaxgrad.tensor(2.0)) == 2 + 0j
     assert float(jaxgrad.tensor(3 + 0j)) == 3
@@ -229,7 +228,7 @@ def test_python_numbers():
         int(jaxgrad.tensor(math.nan))
 
 
-def test_index():
+def test_a_tensor_as_an_index():
     letters = "abc"
     assert (
         letters[jaxgrad.tensor(1)] + letters[jaxgrad.tensor([2])] + letters[jaxgrad.tensor(True)]
@@ -258,7 +257,7 @@ def test_length_and_iteration():
         iter(jaxgrad.tensor(1))
 
 
-def test_contains():
+def test_contains_compares_elements():
     x = jaxgrad.tensor([1.0, 2.0])
     assert 2 in x and 3.0 not in x and jaxgrad.tensor(1.0) in x
     for wrong in ("a", None):
@@ -276,7 +275,7 @@ def test_hash_is_identity():
 # ---- copies
 
 
-def test_deepcopy():
+def test_deepcopy_of_leaves():
     x = leaf()
     (x * x).sum().backward()
     made = copy.deepcopy(x)
@@ -301,11 +300,11 @@ def test_deepcopy():
         (lambda: jaxgrad.zeros(2, 0), "tensor([], size=(2, 0))"),
     ],
 )
-def test_repr(make, text):
+def test_repr_of_tensors(make, text):
     assert repr(make()) == str(make()) == text
 
 
-def test_format():
+def test_format_of_tensors():
     assert f"{jaxgrad.tensor(1.5):.3f} {jaxgrad.tensor(7):03d} {leaf(2.0).sum()}" == "1.500 007 2.0"
     assert f"{jaxgrad.ones(1)}" == "tensor([1.])"
     with pytest.raises(TypeError, match=r"unsupported format string passed to Tensor\.__format__"):
@@ -315,7 +314,7 @@ def test_format():
 # ---- JAX
 
 
-def test_pytree():
+def test_a_tensor_is_a_pytree():
     tree = {"x": leaf(), "y": [jaxgrad.zeros(2)]}
     doubled = jax.tree.map(lambda array: array * 2, tree)
     assert isinstance(doubled["x"], jaxgrad.Tensor)
@@ -326,7 +325,7 @@ def test_pytree():
     assert jax.tree.unflatten(same, [None, None])["x"] is not None
 
 
-def test_through_transformations_of_jax():
+def test_tensors_through_transformations_of_jax():
     x = leaf()
     assert jax.jit(lambda t: t * t)(x.detach()).tolist() == [1, 4]
     with pytest.raises(TypeError, match="gradient would be lost"):
@@ -335,7 +334,7 @@ def test_through_transformations_of_jax():
     assert jax.grad(lambda t: (t * t).sum()._array)(x.detach()).tolist() == [2, 4]
 
 
-def test_inside_a_trace_there_are_no_numbers():
+def test_numbers_inside_a_trace_are_refused():
     reads = (
         bool,
         float,

@@ -42,7 +42,7 @@ def close(found, wanted, tolerance=1e-14):
 
 
 @as_torch
-def test_N01_arguments(torch):
+def test_arguments_of_checkpoint_N01(torch):
     cp = module(torch)
     names = [n for n, _ in parameters(cp.checkpoint) if n not in ("context_fn", "policy")]
     return [
@@ -57,7 +57,7 @@ def test_N01_arguments(torch):
 
 
 @as_torch
-def test_N01_computes_again(torch):
+def test_checkpoint_computes_again_N01(torch):
     calls, w, results = [], vector(torch, 0.3, 0.7), []
     for reentrant in (False, True):
 
@@ -74,7 +74,7 @@ def test_N01_computes_again(torch):
 
 
 @as_torch
-def test_N01_unsaid(torch):
+def test_use_reentrant_left_out_warns_N01(torch):
     x, sequential = vector(torch), module(torch).checkpoint_sequential
     unsaid = "the use_reentrant parameter should be passed explicitly"
     found = [
@@ -88,7 +88,7 @@ def test_N01_unsaid(torch):
 
 
 @as_torch
-def test_N01_arguments_and_results(torch):
+def test_arguments_and_results_of_checkpoint_N01(torch):
     x, y = vector(torch), vector(torch, 2.0, 3.0)
 
     def f(first, pair, *, factor, named):
@@ -101,14 +101,14 @@ def test_N01_arguments_and_results(torch):
 
 
 @as_torch
-def test_N01_without_grad_mode(torch):
+def test_checkpoint_without_grad_mode_N01(torch):
     calls, x = [], vector(torch)
     with torch.no_grad():
         y = call(torch, lambda x: calls.append(1) or x.sin(), x)
     return y, len(calls)
 
 
-def test_N01_a_run_again_has_the_settings_of_the_first():
+def test_a_run_again_has_the_settings_of_the_first_N01():
     x, seen = vector(jaxgrad), []
 
     def f(x):
@@ -129,7 +129,7 @@ def test_N01_a_run_again_has_the_settings_of_the_first():
 # what is written to after the call: PyTorch raises for arguments, and is wrong for the rest
 
 
-def test_N01_values_are_those_of_the_call():
+def test_values_are_those_of_the_call_N01():
     def f(x, w, mask):
         return recomputed(lambda x: (x * w * mask).sin(), x)
 
@@ -152,7 +152,7 @@ def test_N01_values_are_those_of_the_call():
     close(found[1], found[0])
 
 
-def test_N01_a_view_from_outside_that_is_written_to_later():
+def test_a_view_from_outside_that_is_written_to_later_N01():
     base, x = jaxgrad.arange(4, dtype=jaxgrad.float64), vector(jaxgrad)
     part = base[1:3]
     y = recomputed(lambda x: (x * part).sin(), x)
@@ -163,7 +163,7 @@ def test_N01_a_view_from_outside_that_is_written_to_later():
     assert part.tolist() == [7, 7]
 
 
-def test_N01_variables_are_those_of_the_call():
+def test_variables_are_those_of_the_call_N01():
     # PyTorch takes the last ones
     def gradient(wrapped):
         x, state = vector(jaxgrad), vector(jaxgrad, 0.3, 0.7)
@@ -176,7 +176,7 @@ def test_N01_variables_are_those_of_the_call():
     gc.collect()  # a variable holds what was computed from it
 
 
-def test_N01_what_the_second_run_writes_is_undone():
+def test_what_the_second_run_writes_is_undone_N01():
     count, x = jaxgrad.zeros(()), vector(jaxgrad)
     w = vector(jaxgrad, 0.3, 0.7)
 
@@ -197,7 +197,7 @@ def test_N01_what_the_second_run_writes_is_undone():
     close(found, (x.grad, w.grad))
 
 
-def test_N01_writes_inside_to_what_shares_memory_raise():
+def test_writes_inside_to_what_shares_memory_raise_N01():
     x = vector(jaxgrad)
     h = x * 1
     y = recomputed(lambda a, b: a.mul_(3).sin() * b, h, h[:1])
@@ -205,7 +205,7 @@ def test_N01_writes_inside_to_what_shares_memory_raise():
         y.sum().backward()
 
 
-def test_N01_an_argument_written_to_inside():
+def test_an_argument_written_to_inside_N01():
     found = []
     for wrapped in (lambda f, x: f(x), recomputed):
         x = vector(jaxgrad)
@@ -214,7 +214,7 @@ def test_N01_an_argument_written_to_inside():
     close(*found)
 
 
-def test_N01_a_pass_inside_that_leads_further_up_raises():
+def test_a_pass_inside_that_leads_further_up_raises_N01():
     # it would add to the leaf's gradient twice, as it does in PyTorch
     x = vector(jaxgrad)
     y = recomputed(lambda h: h.sin().sum().backward(retain_graph=True) or h.exp(), x * 2)
@@ -224,7 +224,7 @@ def test_N01_a_pass_inside_that_leads_further_up_raises():
 
 
 @pytest.mark.parametrize("of", ["result", "argument", "leaf", "closure"])
-def test_N01_hooks_run_once(of):
+def test_hooks_inside_a_checkpoint_run_once_N01(of):
     found = []
     for wrapped in (lambda f, x: f(x), recomputed):
         x, w = vector(jaxgrad), vector(jaxgrad, 0.3, 0.7)
@@ -241,7 +241,7 @@ def test_N01_hooks_run_once(of):
 
 
 @as_torch
-def test_N01_gradients_inside(torch):
+def test_gradients_inside_a_checkpoint_N01(torch):
     w, found = vector(torch, 0.3, 0.7), []
 
     def f(x):
@@ -257,7 +257,7 @@ def test_N01_gradients_inside(torch):
 
 
 @as_torch
-def test_N01_functions_inside(torch):
+def test_functions_inside_a_checkpoint_N01(torch):
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -274,7 +274,7 @@ def test_N01_functions_inside(torch):
     return x.grad
 
 
-def test_N01_saved_tensor_hooks_around_see_the_arguments():
+def test_saved_tensor_hooks_around_see_the_arguments_N01():
     packed, x = [], vector(jaxgrad)
     graph = jaxgrad.autograd.graph
     with graph.saved_tensors_hooks(lambda t: packed.append(t.tolist()) or t, lambda t: t):
@@ -285,13 +285,13 @@ def test_N01_saved_tensor_hooks_around_see_the_arguments():
 
 
 @as_torch
-def test_N01_disabled_hooks(torch):
+def test_checkpoint_where_saved_tensors_hooks_are_disabled_N01(torch):
     with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
         return error(call, torch, torch.sin, vector(torch))
 
 
 @as_torch
-def test_N01_errors_inside(torch):
+def test_errors_inside_a_checkpoint_N01(torch):
     def f(x):
         raise KeyError("mine")
 
@@ -308,7 +308,7 @@ def test_N01_errors_inside(torch):
     return plain, suppressed["error"], call(torch, torch.sin, vector(torch))
 
 
-def test_N01_contexts_are_entered():
+def test_contexts_of_a_checkpoint_are_entered_N01():
     log, x = [], vector(jaxgrad)
 
     @contextlib.contextmanager
@@ -325,7 +325,7 @@ def torch_sin_exp(x):
     return x.sin().exp()
 
 
-def test_N01_forward_mode():
+def test_forward_mode_over_a_checkpoint_N01():
     forward_ad = jaxgrad.autograd.forward_ad
     w, found = vector(jaxgrad, 0.3, 0.7), []
     for wrapped in (lambda f, x: f(x), recomputed):
@@ -338,7 +338,7 @@ def test_N01_forward_mode():
     close(*found)
 
 
-def test_N01_a_level_of_forward_mode_that_has_ended():
+def test_a_level_of_forward_mode_that_has_ended_N01():
     forward_ad, x = jaxgrad.autograd.forward_ad, vector(jaxgrad)
     with forward_ad.dual_level():
         y = recomputed(torch_sin_exp, forward_ad.make_dual(x, jaxgrad.ones_like(x)))
@@ -346,7 +346,7 @@ def test_N01_a_level_of_forward_mode_that_has_ended():
     close([x.grad], [x.detach().cos() * x.detach().sin().exp()])
 
 
-def test_N01_forward_mode_inside():
+def test_forward_mode_inside_a_checkpoint_N01():
     forward_ad, found = jaxgrad.autograd.forward_ad, []
 
     def f(x):
@@ -365,7 +365,7 @@ def test_N01_forward_mode_inside():
 
 
 @as_torch
-def test_N02_limits(torch):
+def test_limits_of_reentrant_checkpoints_N02(torch):
     cp, x = module(torch), vector(torch)
 
     def reentrant(function, *args, **kwargs):
@@ -381,7 +381,7 @@ def test_N02_limits(torch):
     ]
 
 
-def test_N02_a_second_derivative_raises():
+def test_a_second_derivative_of_a_reentrant_checkpoint_raises_N02():
     # PyTorch leaves the second derivative out
     x = vector(jaxgrad)
     y = CP.checkpoint(torch_sin_exp, x, use_reentrant=True)
@@ -390,7 +390,7 @@ def test_N02_a_second_derivative_raises():
         y.sum().backward(create_graph=True)
 
 
-def test_N02_several_results_and_other_arguments():
+def test_several_results_and_other_arguments_of_a_reentrant_checkpoint_N02():
     x = vector(jaxgrad)
     first, number, second = CP.checkpoint(
         lambda x, n, m: (x.sin() * n, m, x.exp()), x, 3.0, None, use_reentrant=True
@@ -401,7 +401,7 @@ def test_N02_several_results_and_other_arguments():
 
 
 @as_torch
-def test_N03_options(torch):
+def test_options_of_one_kind_of_checkpoint_only_N03(torch):
     cp, x = module(torch), vector(torch)
 
     def contexts():
@@ -418,13 +418,13 @@ def test_N03_options(torch):
 
 
 def changing(torch, *functions):
-    """A function that is another one at each run."""
+    """A function that differs at each run."""
     runs = iter(functions)
     return lambda x: next(runs)(x)
 
 
 @as_torch
-def test_N04_determinism(torch):
+def test_determinism_check_of_checkpoint_N04(torch):
     def outcome(first, second, **options):
         y = call(torch, changing(torch, first, second), vector(torch), **options)
         found = error(lambda: y.sum().backward())
@@ -439,7 +439,7 @@ def test_N04_determinism(torch):
     ]
 
 
-def test_N04_another_operator_that_saves_the_like():
+def test_another_operator_that_saves_the_like_N04():
     # PyTorch gives a wrong gradient
     f = changing(jaxgrad, lambda x: x.sin(), lambda x: x * x.exp())
     y = recomputed(f, vector(jaxgrad))
@@ -447,7 +447,7 @@ def test_N04_another_operator_that_saves_the_like():
         y.sum().backward()
 
 
-def test_N04_none_is_checked():
+def test_determinism_check_none_checks_nothing_N04():
     y = recomputed(
         changing(jaxgrad, lambda x: x.sin(), lambda x: x.float().sin()),
         vector(jaxgrad),
@@ -457,7 +457,7 @@ def test_N04_none_is_checked():
 
 
 @pytest.mark.parametrize("by", ["debug", "context"])
-def test_N04_debug_lists_the_operators(by):
+def test_debug_lists_the_operators_N04(by):
     f = changing(jaxgrad, lambda x: x.sin().exp(), lambda x: x.cos())
     around = CP.set_checkpoint_debug_enabled(True) if by == "context" else contextlib.nullcontext()
     with around:
@@ -500,7 +500,7 @@ for name in ("bernoulli", "multinomial", "poisson"):
 @pytest.mark.slow
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("name", DRAWS)
-def test_N05_the_same_numbers_are_drawn_again(name, reentrant):
+def test_the_same_numbers_are_drawn_again_N05(name, reentrant):
     found = []
     for wrapped in (lambda f, x: f(x), functools.partial(CP.checkpoint, use_reentrant=reentrant)):
         jaxgrad.manual_seed(7)
@@ -512,7 +512,7 @@ def test_N05_the_same_numbers_are_drawn_again(name, reentrant):
     assert found[0] == found[1]
 
 
-def test_N05_numbers_are_drawn_anew_without_preserve_rng_state():
+def test_numbers_are_drawn_anew_without_preserve_rng_state_N05():
     x = jaxgrad.ones(5, requires_grad=True)
     y = recomputed(lambda x: (x * jaxgrad.rand(5)).sin(), x, preserve_rng_state=False)
     y.sum().backward()
@@ -523,7 +523,7 @@ def test_N05_numbers_are_drawn_anew_without_preserve_rng_state():
     assert x.grad.tolist() == z.tolist()
 
 
-def test_N05_a_seed_set_inside_stays_inside():
+def test_a_seed_set_inside_stays_inside_N05():
     jaxgrad.manual_seed(1)
     x = jaxgrad.ones(5, requires_grad=True)
 
@@ -543,7 +543,7 @@ def test_N05_a_seed_set_inside_stays_inside():
 
 
 @as_torch
-def test_N06_second_derivative(torch):
+def test_second_derivative_of_a_checkpoint_N06(torch):
     w, calls = vector(torch, 0.3, 0.7), []
 
     def f(x):
@@ -557,7 +557,7 @@ def test_N06_second_derivative(torch):
 
 
 @pytest.mark.slow
-def test_N06_third_derivative():
+def test_third_derivative_of_a_checkpoint_N06():
     def derivatives(f, x):
         found = [f(x)]
         for _ in range(3):
@@ -575,7 +575,7 @@ def test_N06_third_derivative():
 
 
 @as_torch
-def test_N06_nested(torch):
+def test_nested_checkpoints_N06(torch):
     w = vector(torch, 0.3, 0.7)
 
     def inner(x):
@@ -593,7 +593,7 @@ def test_N06_nested(torch):
 
 
 @as_torch
-def test_N06_how_often_nested_functions_run(torch):
+def test_how_often_nested_functions_run_N06(torch):
     log = []
 
     def inner(x):
@@ -612,7 +612,7 @@ def test_N06_how_often_nested_functions_run(torch):
 
 
 @as_torch
-def test_N07_several_passes(torch):
+def test_several_passes_over_a_checkpoint_N07(torch):
     x, calls = vector(torch), []
     y = call(torch, lambda x: calls.append(1) or x.sin().exp(), x)
     y.sum().backward(retain_graph=True)
@@ -621,7 +621,7 @@ def test_N07_several_passes(torch):
 
 
 @as_torch
-def test_N07_unpacked_twice(torch):
+def test_a_checkpoint_unpacked_twice_N07(torch):
     class Twice(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -638,7 +638,7 @@ def test_N07_unpacked_twice(torch):
 
 
 @as_torch
-def test_N07_passes_to_one_input_each(torch):
+def test_passes_to_one_input_each_N07(torch):
     x, w = vector(torch), vector(torch, 0.3, 0.7)
     y = call(torch, lambda x: x.sin() * w.cos(), x)
     return [
@@ -651,7 +651,7 @@ def test_N07_passes_to_one_input_each(torch):
 
 
 @as_torch
-def test_N08_sequential(torch):
+def test_checkpoint_sequential_cuts_into_segments_N08(torch):
     cp, found = module(torch), []
     for reentrant in (False, True):
         for segments in (1, 2, 3, 5):
@@ -665,7 +665,7 @@ def test_N08_sequential(torch):
 
 
 @as_torch
-def test_N10_early_stop(torch):
+def test_set_checkpoint_early_stop_N10(torch):
     cp, found = module(torch), []
     for around, early_stop in ((None, True), (None, False), (False, True), (True, False)):
         log = []
@@ -725,7 +725,7 @@ def of_exp(result):
     ],
     ids=["list", "policy", "offload", "bool", "jax"],
 )
-def test_N09_results_are_kept(options):
+def test_a_policy_keeps_results_N09(options):
     def f(x):
         return x.sin().exp().cos().sinh()
 
@@ -738,7 +738,7 @@ def test_N09_results_are_kept(options):
     assert gradient.tolist() == plain.tolist()
 
 
-def test_N09_a_policy_sees_operator_arguments_and_result():
+def test_a_policy_sees_operator_arguments_and_result_N09():
     seen, x = [], vector(jaxgrad)
 
     def policy(context, op, *args):
@@ -751,7 +751,7 @@ def test_N09_a_policy_sees_operator_arguments_and_result():
 
 
 @as_torch
-def test_N09_refusals(torch):
+def test_what_selective_checkpoints_refuse_N09(torch):
     create = module(torch).create_selective_checkpoint_contexts
     values = [
         (name, policy.value) for name, policy in module(torch).CheckpointPolicy.__members__.items()
@@ -763,21 +763,21 @@ def test_N09_refusals(torch):
     ]
 
 
-def test_N09_a_second_pass_raises():
+def test_a_second_pass_over_a_selective_checkpoint_raises_N09():
     y = recomputed(torch_sin_exp, vector(jaxgrad), **contexts([jaxgrad.sin]))
     y.sum().backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="Trying to backward an extra time"):
         y.sum().backward()
 
 
-def test_N09_what_runs_again_must_be_what_ran():
+def test_what_runs_again_must_be_what_ran_N09():
     f = changing(jaxgrad, lambda x: x.sin().exp(), lambda x: x.cos().exp())
     y = recomputed(f, vector(jaxgrad), **contexts([jaxgrad.exp]))
     with pytest.raises(RuntimeError, match="cos invocation index 0 encountered during backward"):
         y.sum().backward()
 
 
-def test_N09_policies_of_jax():
+def test_policies_of_jax_N09():
     dots = jax.checkpoint_policies.dots_saveable
     w = jaxgrad.eye(2, dtype=jaxgrad.float64)
     x = jaxgrad.ones(2, 2, dtype=jaxgrad.float64, requires_grad=True)
@@ -793,7 +793,7 @@ def test_N09_policies_of_jax():
 
 
 @as_torch
-def test_N11_groups(torch):
+def test_graph_exec_groups_compute_again_once_N11(torch):
     cp, calls, x = module(torch), [], vector(torch)
 
     def f(x):
@@ -820,7 +820,7 @@ def test_N11_groups(torch):
 
 
 @as_torch
-def test_N12_helpers(torch):
+def test_helpers_of_checkpoint_N12(torch):
     cp, x = module(torch), vector(torch)
     made = cp.detach_variable((x * 2, torch.ones(1), 3))
     cp.DefaultDeviceType.set_device_type("cuda")

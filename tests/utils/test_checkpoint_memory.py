@@ -1,6 +1,4 @@
-"""Checkpointing: how much memory it takes, and what XLA makes of it. Its rows are in
-test_checkpoint.py.
-"""
+"""Checkpointing: how much memory it takes, and what XLA compiles it to."""
 
 import functools
 import gc
@@ -112,7 +110,7 @@ def test_memory_of_a_compiled_chain_falls_as_the_square_root():
 
 
 @pytest.mark.slow
-def test_compiled_is_eager():
+def test_compiled_checkpoints_equal_eager_ones():
     x, w = vector(jaxgrad), vector(jaxgrad, 0.3, 0.7)
 
     def inner(x):
@@ -130,7 +128,7 @@ def test_compiled_is_eager():
     close(jaxgrad.jit(step)(x), wanted)
 
 
-def test_compiled_differentiated_from_outside():
+def test_compiled_checkpoints_differentiated_from_outside():
     w = vector(jaxgrad, 0.3, 0.7)
     compiled = jaxgrad.jit(lambda x: recomputed(lambda x: (x * w).sin().exp(), x))
     plain = lambda x: (x * w).sin().exp()  # noqa: E731
@@ -156,7 +154,7 @@ def test_compiled_differentiated_from_outside():
     ],
     ids=["all", "selected"],
 )
-def test_compiled_computes_again_what_is_not_kept(options):
+def test_compiled_checkpoints_compute_again_what_is_not_kept(options):
     w = jaxgrad.tensor(np.random.default_rng(0).normal(size=(16, 16)), requires_grad=True)
 
     def f(x):
@@ -173,7 +171,7 @@ def test_compiled_computes_again_what_is_not_kept(options):
     close(step(x)[1], jaxgrad.autograd.grad(f(x).sum(), [x, w]), 1e-12)
 
 
-def test_compiled_inside():
+def test_checkpoints_compiled_inside():
     # a function that is compiled keeps what it keeps, and computes it once
     w, found = vector(jaxgrad, 0.3, 0.7), []
     block = jaxgrad.jit(lambda x: (x * w).sin().exp())

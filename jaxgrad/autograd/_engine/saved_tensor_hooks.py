@@ -13,7 +13,7 @@ import jax
 from ...core.primitive import Call
 from ...tape import interception, node_annotations
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
-from ...tape.tensor import Tensor, wrap
+from ...tape.tensor import Tensor, held, wrap
 from ..grad_mode import _Mode
 from .graph_task import saved_tensors
 
@@ -111,7 +111,7 @@ def _is_read(call, name) -> bool:
 def _itself(tensor):
     """The leaf that a saved tensor is, if it still holds the value."""
     node = tensor._node if isinstance(tensor, Tensor) else None
-    is_leaf = type(node) is AccumulateGrad and node.variable._array is tensor._raw
+    is_leaf = type(node) is AccumulateGrad and node.variable._array is held(tensor)
     return node.variable if is_leaf else tensor
 
 

@@ -15,6 +15,7 @@ import jax
 
 from ... import ops
 from ...core import executor
+from ...core.tracebacks import users_stacklevel
 from ...storage.alias import assign
 from ...storage.creation_meta import FUNCTION, FUNCTION_SEVERAL
 from ...storage.inplace_check import permit
@@ -37,9 +38,9 @@ from ...tape.mode import (
 )
 from ...tape.node import FREED, SECOND_TIME, Node, next_sequence_number
 from ...tape.record import refuse_inference
-from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, known_edge_of, wrap
+from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, held, known_edge_of, wrap
 from .forward_ad import move, moving
-from .saved_variables import Saved, SavedOutput, refuse_attributes, sever
+from .saved_variables import SavedOutput, SavedVariable, refuse_attributes, sever
 from .user_rules import Rules, gradients_of, has_setup, put_aside, reserved
 
 CONSUMED = object()
@@ -56,7 +57,7 @@ class FunctionNode(Node):
     to_save = saved_for_forward = dirty_tensors = non_differentiable = None
     materialize_grads = True
     needs_input_grad = ()
-    _saved = ()  # the entries of `saved_tensors`, each `Saved` or None
+    _saved = ()  # the entries of `saved_tensors`, each `SavedVariable` or None
     _in_jvp = False  # whether `_saved` now has the tensors of `save_for_forward`
     _again = None  # the arguments, if `forward` must run again for a second derivative
     _args = None  # the arguments, during the call
@@ -250,7 +251,7 @@ def begin(cls, args):
             node = argument._node
             edges.append(known_edge_of(argument) if node is None else (node, argument._nr))
             inputs.append(argument._aval)
-            before.append(argument._raw)
+            before.append(held(argument))
     ctx.needs_input_grad = tuple(needs)
     recorded = bool(edges)
     if recorded:
@@ -342,14 +343,14 @@ def recomputed(ctx) -> list:
     """
     cls, again = ctx._forward_cls, type(ctx)()
     given = arguments(ctx) if ctx._again is None else ctx._again
-    given = [a.tensor(ctx).clone() if isinstance(a, Saved) else a for a in given]
+    given = [a.tensor(ctx).clone() if isinstance(a, SavedVariable) else a for a in given]
     again.needs_input_grad = ctx.needs_input_grad
     run_forward(cls, again, tuple(given), RECORD, RECORD)
     found = list((again.saved_for_forward if ctx._in_jvp else again.to_save) or ())
     if len(found) != len(ctx._saved) or not all(map(_same, found, ctx._saved)):
         raise RuntimeError(
-            f"{ctx.name()} saved an intermediate result of its forward, and a second run of "
-            "forward gave another value: without its history the second derivative would be wrong. "
+            f"{ctx.name()} saved an intermediate result of its forward, and running forward once "
+            "more gave another value: without its history the second derivative would be wrong. "
             "Return it as an output, or compute it in backward from the saved inputs"
         )
     return found
@@ -385,7 +386,7 @@ def keep(ctx, output, made, before):
             continue
         number = numbers.get(id(tensor))
         refuse_inference(ctx.name(), tensor)
-        saved.append(Saved(tensor) if number is None else SavedOutput(made[number], number))
+        saved.append(SavedVariable(tensor) if number is None else SavedOutput(made[number], number))
         if ctx._checks is not None:
             source = version_counter.source_of(tensor)
             ctx._checks.note(tensor, source, tensor._nr)
@@ -400,7 +401,7 @@ def arguments(ctx, before=()) -> list:
     """The arguments of a call, saved so that `forward` can run on them again."""
     found, places = [], iter(zip(before, ctx.edges, strict=False))
     for argument, needed in zip(ctx._args, ctx.needs_input_grad, strict=True):
-        saved = Saved(argument) if isinstance(argument, Tensor) else argument
+        saved = SavedVariable(argument) if isinstance(argument, Tensor) else argument
         if needed and before:
             saved.array, saved.edge = next(places)
         found.append(saved)
@@ -434,7 +435,7 @@ class Outputs:
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
                 "have been mutated should be passed to ctx.mark_dirty().",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=users_stacklevel(),
             )
         for argument in args:
             is_view = id(argument) in self.dirty and argument._base is not None

@@ -138,7 +138,7 @@ def _refuse_others_than_linear(ctx, weights):
     finally:
         switch(before)
         ctx._saved = saved
-    why = "its backward is not linear in its gradients"
+    why = "its backward is not linear in the gradients"
     raise NotImplementedError(no_jvp(ctx._forward_cls, why)) from cause
 
 

@@ -20,13 +20,13 @@ import numpy as np
 
 from ...core import tangent_map
 from ...core.aval import IMMEDIATE
-from ...core.program import bare, conjugate, is_bare
+from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
 from ...tape.mode import PLAIN, RECORD, Draws, switch
-from ...tape.tensor import Tensor, wrap
+from ...tape.tensor import Tensor, hold, wrap
 from . import call as function_call
 from . import linearity, user_rules
-from .saved_variables import Saved, SavedOutput
+from .saved_variables import SavedOutput, SavedVariable
 
 
 class VmapInfo(NamedTuple):
@@ -76,7 +76,7 @@ def _traced(cls, given):
     tensors = [value for value in outputs if isinstance(value, Tensor)]
     for value, array in zip(tensors, arrays, strict=True):
         if value._alias is None:
-            value._raw = array
+            hold(value, array)
         else:
             assign(value, wrap(array, value._aval), False)
     for saved in ctx._saved:
@@ -160,7 +160,7 @@ class CallOnArrays:
     @functools.cached_property
     def function(self):
         """The value with the author's rules, which JAX can differentiate and batch."""
-        value = self.value
+        value = renamed(self.value, self.cls.__name__)
         if user_rules.has_vmap(self.cls):
             value = jax.custom_batching.custom_vmap(value)
             value.def_vmap(self.batched)
@@ -202,7 +202,7 @@ def _saved(tensor, numbers):
     if tensor is None:
         return None
     array = numbers.get(id(tensor))
-    return Saved(tensor if array is None else wrap(array, tensor._aval))
+    return SavedVariable(tensor if array is None else wrap(array, tensor._aval))
 
 
 def _zero_tangent(output):
@@ -257,7 +257,7 @@ class _TangentOfCall:
             return self.transpose(saved, given)
 
         if not self.is_linear(transpose, zeros):
-            why = "its backward is not linear in its gradients"
+            why = "its backward is not linear in the gradients"
             raise NotImplementedError(user_rules.no_jvp(self.call.cls, why))
         return jax.vjp(transpose, *zeros)[1](tuple(tangents))
 

@@ -9,10 +9,10 @@ from ...tape import node_annotations
 from ...tape.dual import kept, restore
 from ...tape.node import Node
 from ...tape.object_walk import ObjectWalk
-from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, known_edge_of, wrap
+from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, held, known_edge_of, wrap
 
 
-class Saved:
+class SavedVariable:
     """A saved tensor that is not an output of the call.
 
     derived: whether `forward` computed it from the inputs, so that its history was not recorded.
@@ -23,7 +23,7 @@ class Saved:
 
     def __init__(self, tensor: Tensor):
         self.source, self.packed = current(tensor), None
-        self.array, self.aval = tensor._raw, tensor._aval
+        self.array, self.aval = held(tensor), tensor._aval
         self.derived = tensor._node is DERIVED
         self.edge = known_edge_of(tensor) if tensor._tracked else None
         self.tangents = kept(tensor) if tensor._aval.dual else None
@@ -48,7 +48,7 @@ class Saved:
             return self.with_history(self.packed.tensor()._array, ctx)
         source = current(self.source)
         same_place = not source._tracked or self.edge == known_edge_of(source)
-        if source._raw is self.array and source._tracked == (self.edge is not None) and same_place:
+        if held(source) is self.array and source._tracked == (self.edge is not None) and same_place:
             return source
         return self.with_history(self.array, ctx)
 
@@ -57,7 +57,7 @@ class Saved:
         return restore(wrap(array, plain(self.aval), *place), self.tangents)
 
 
-class SavedOutput(Saved):
+class SavedOutput(SavedVariable):
     """A saved output. Its history is the call, which it does not hold: that would be a cycle."""
 
     __slots__ = ("number", "tracked")
@@ -102,11 +102,11 @@ def _intermediates(ctx):
 class _AttributeWalk(ObjectWalk):
     """What an attribute of a call holds through containers, objects and closures."""
 
-    opaque = (Node, Saved, type, types.ModuleType)
+    opaque = (Node, SavedVariable, type, types.ModuleType)
 
 
 LOST = (
-    "{} keeps an intermediate result of its forward as ctx.{}, whose {} is not known: the second "
+    "{} keeps an intermediate result of its forward as ctx.{}, and its {} is not known: the second "
     "derivative would be wrong. Pass it to ctx.save_for_backward instead"
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core import executor
 from ...tape.node import Extras
 from ...tape.tensor import Tensor, wrap
-from .saved_variables import Saved
+from .saved_variables import SavedVariable
 
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
 
@@ -107,7 +107,7 @@ def tangents_of(ctx, given) -> list:
             given[position] = wrap(executor.filled(aval, 0)) if aval.differentiable else None
     saved = ctx._saved
     if ctx.saved_for_forward is not None:
-        ctx._saved = tuple(None if t is None else Saved(t) for t in ctx.saved_for_forward)
+        ctx._saved = tuple(None if t is None else SavedVariable(t) for t in ctx.saved_for_forward)
         ctx._in_jvp = True
     try:
         found = call(ctx, ctx._forward_cls.jvp, *given)
@@ -234,7 +234,7 @@ def put_aside(ctx):
         taken -= {"extras"}
     for name in sorted(taken):
         if name.startswith("_"):
-            raise AttributeError(f"{ctx.name()}: the name ctx.{name} is reserved")
+            raise AttributeError(f"{ctx.name()}: ctx.{name} is a name that the call needs")
     if taken:
         ctx._authors = {name: attributes.pop(name) for name in taken}
 

@@ -13,7 +13,7 @@ import numpy
 from ...core import executor
 from ...core.aval import IMMEDIATE
 from ...core.program import Program
-from ..function import BackwardCFunction
+from .._function.call import FunctionNode
 from .problem import directions, nodes, product, quotient
 
 DOUBLE = ("float64", "complex128")
@@ -53,7 +53,7 @@ def _observed(problem) -> list:
 
 
 def _is_function(node) -> bool:
-    return isinstance(node, BackwardCFunction)
+    return isinstance(node, FunctionNode)
 
 
 def _checkable(program) -> bool:

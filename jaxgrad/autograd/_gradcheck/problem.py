@@ -24,7 +24,7 @@ from .._engine.graph_task import PassTo
 REAL, COMPLEX = (1,), (1, 1j)
 
 
-class Problem:
+class GradcheckProblem:
     """A function at a point.
 
     moving: the positions of the inputs that require grad.

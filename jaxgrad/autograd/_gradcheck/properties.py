@@ -12,7 +12,8 @@ import numpy
 
 from ... import autograd
 from ...tape.tensor import Tensor, wrap
-from ..function import BackwardCFunction, Function
+from .._function.call import FunctionNode
+from .._function.user_rules import Rules
 from .problem import directions, nodes, one_hot, parts, product
 
 # up to this many outputs or inputs, all subsets of them are left undefined
@@ -78,7 +79,7 @@ def undefined_gradients(problem, settings):
                     "reverse",
                     "Expected all input grads to be undefined or zero when all output grads are "
                     "undefined or zero, and an undefined one to count as zero: "
-                    f"with the gradients of output {which} of {problem.name} undefined, that of "
+                    f"with those of output {which} of {problem.name} undefined, the gradient of "
                     f"input {problem.moving[k]} is\n{pair[0]}\nand not\n{pair[1]}",
                 )
 
@@ -236,7 +237,7 @@ def rule_dtypes(problem, settings):
     """
     found: list[str] = []
     generator = numpy.random.default_rng(6)
-    functions = [n._forward_cls for n in nodes(problem.outputs) if isinstance(n, BackwardCFunction)]
+    functions = [n._forward_cls for n in nodes(problem.outputs) if isinstance(n, FunctionNode)]
     with contextlib.ExitStack() as stack:
         for function in set(functions):
             stack.enter_context(_watched(function, found))
@@ -265,7 +266,7 @@ def _watched(function, found):
     own = {name: vars(function)[name] for name in rules if name in vars(function)}
     for name, expected in rules.items():
         rule = getattr(function, name)
-        if rule is not getattr(Function, name):
+        if rule is not getattr(Rules, name):
             setattr(function, name, staticmethod(_noting(rule, expected, name, found)))
     try:
         yield

@@ -62,7 +62,7 @@ class CheckSettings:
 
 
 @dataclasses.dataclass
-class Mismatch:
+class JacobianMismatch:
     """The column in which two Jacobians differ most.
 
     numerical, analytical: the derivatives of all elements of the output with respect to one element
@@ -86,7 +86,7 @@ class Comparison:
 
     def __init__(self, tolerance: Tolerance):
         self.tolerance = tolerance
-        self.found: dict[tuple, Mismatch] = {}
+        self.found: dict[tuple, JacobianMismatch] = {}
 
     def column(self, place, index, numerical, analytical):
         """Compare a column.
@@ -99,7 +99,7 @@ class Comparison:
             return
         before, count = self.found.get(place), int((excess > 0).sum())
         if before is None or worst > before.excess:
-            self.found[place] = Mismatch(worst, index, numerical, analytical)
+            self.found[place] = JacobianMismatch(worst, index, numerical, analytical)
         self.found[place].count = count + (before.count if before else 0)
 
     def first(self):
@@ -127,7 +127,7 @@ def heading(place) -> str:
     return f"{prefix}{WHAT[mode]} for output {output} with respect to input {position},"
 
 
-def message(problem, place, mismatch: Mismatch, tolerance: Tolerance, blamed: str) -> str:
+def message(problem, place, mismatch: JacobianMismatch, tolerance: Tolerance, blamed: str) -> str:
     """The whole message: which derivative is wrong, where, and both columns."""
     _, _, output, position = place
     tensor, result = problem.inputs[position], problem.everything[output]

@@ -35,11 +35,11 @@ class AnomalySettings(NamedTuple):
         return ("nan",) * self.check_nan + ("inf",) * self.check_inf
 
 
-class Holder:
-    """The settings of a scope: of all threads, or of a `with` block.
+class AnomalyScope:
+    """Settings and where they apply: in all threads, or in a `with` block.
 
     owner: the context manager of the block.
-    outer: the holder of the block around it.
+    outer: the scope of the block around it.
     live: whether the block has not ended.
     """
 
@@ -55,12 +55,12 @@ class Holder:
             anomalies.stop()
 
 
-everywhere = Holder()
+everywhere = AnomalyScope()
 _here = contextvars.ContextVar("jaxgrad.anomaly_mode", default=None)
 
 
-def holder() -> Holder:
-    """The holder of the settings that apply in this context."""
+def current_scope() -> AnomalyScope:
+    """The scope whose settings apply in this context."""
     found = _here.get()
     while found is not None and not found.live:
         found = found.outer
@@ -69,12 +69,12 @@ def holder() -> Holder:
 
 def settings() -> AnomalySettings:
     """The settings that apply in this context."""
-    return holder().settings
+    return current_scope().settings
 
 
 def enter(owner, wanted: AnomalySettings):
     """Apply settings in this context until `leave(owner)`."""
-    made = Holder(owner, _here.get())
+    made = AnomalyScope(owner, _here.get())
     made.set(wanted)
     _here.set(made)
     owner.__dict__.setdefault("entered", []).append(made)
@@ -90,7 +90,7 @@ def leave(owner):
     owner.entered.remove(found)
     found.set(AnomalySettings())
     found.live = False
-    current = holder()
+    current = current_scope()
     _here.set(None if current is everywhere else current)
 
 
@@ -243,7 +243,7 @@ def _look(program, inputs, results, held):
         if held.check_forward:
             raise RuntimeError(
                 f"Function '{origin.operator}' returned {kind} values in its {found[0]}th output, "
-                f"and none of its inputs contains any. It was called at {origin.place}."
+                f"and no input contains any. It was called at {origin.place}."
             )
         others = [each for each in _origins.get() if each.kind != kind]
         _origins.set((*others, origin))

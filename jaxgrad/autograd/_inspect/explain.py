@@ -98,12 +98,12 @@ class _Explainer:
 
     def __init__(self, tensor, name, loss):
         self.tensor, self.name, self.loss = tensor, name, loss
-        self.told = Explanation()
+        self.explanation = Explanation()
 
     def tell(self) -> Explanation:
         if not self.tensor._aval.differentiable:
             why = f"its dtype, {self.tensor.dtype}, is neither floating point nor complex"
-            self.told.say(f"{self.name} has no gradient: {why}")
+            self.explanation.say(f"{self.name} has no gradient: {why}")
             self.tell_causes(untracked_reason.of(self.tensor), DTYPE)
         elif not self.tensor._tracked:
             self.tell_constant()
@@ -111,17 +111,17 @@ class _Explainer:
             self.tell_alone()
         else:
             self.tell_with_loss()
-        return self.told
+        return self.explanation
 
     def tell_constant(self):
         """The tensor does not require grad."""
-        self.told.say(f"{self.name} does not require grad, so no operator on it was recorded")
+        self.explanation.say(f"{self.name} does not require grad: no operator on it is recorded")
         found = untracked_reason.of(self.tensor)
         if self.tensor._node is INFERENCE_TENSOR and not found:
-            self.told.say("It was made in inference mode", untracked_reason.INFERENCE_MODE)
+            self.explanation.say("It was made in inference mode", untracked_reason.INFERENCE_MODE)
         self.tell_causes(found, CONSTANT)
         if not found:
-            self.told.say(
+            self.explanation.say(
                 "If it is a leaf, call requires_grad_() before using it. If it was computed from "
                 "tensors that require grad, it was cut off from them by detach(), a no_grad block, "
                 "or an operator without a derivative. " + AGAIN
@@ -130,8 +130,8 @@ class _Explainer:
     def tell_causes(self, found, otherwise):
         """Name causes of a missing graph; without one the kind is `otherwise`."""
         for cause in found:
-            self.told.say(_sentence(cause), cause.kind, cause.place)
-        self.told.kind = self.told.kind or otherwise
+            self.explanation.say(_sentence(cause), cause.kind, cause.place)
+        self.explanation.kind = self.explanation.kind or otherwise
 
     def tell_alone(self):
         """The tensor requires grad, and no loss was given."""
@@ -140,42 +140,42 @@ class _Explainer:
         if self.tensor._node is not None:
             self.tell_not_a_leaf()
         elif not _is_used(self.tensor):
-            self.told.say(
+            self.explanation.say(
                 f"{self.name} has no gradient: no graph that still exists contains a tensor that "
                 "was computed from it",
                 UNUSED,
             )
         else:
-            self.told.say(
+            self.explanation.say(
                 f"{self.name} has no gradient: it is in a graph, but no backward() has reached it, "
                 "or its .grad was set to None afterwards",
                 UNREACHED,
             )
-        self.told.say(f"explain({self.name}, loss) says whether a loss leads to {self.name}")
+        self.explanation.say(f"explain({self.name}, loss) says whether a loss leads to {self.name}")
 
     def tell_grad(self, grad) -> bool:
         """Describe `.grad`; returns whether there is one."""
         if grad is None:
             return False
         if isinstance(grad._array, jax.core.Tracer):
-            self.told.say(f"{self.name} has a gradient, but {TRACING}", FILLED)
+            self.explanation.say(f"{self.name} has a gradient, but {TRACING}", FILLED)
             return True
         with jax.enable_x64(True):
             is_nan = bool(jnp.isnan(grad._array).any())
             is_zero = not (grad._array != 0).any()
         if is_nan:
-            self.told.say(f"The gradient of {self.name} has NaNs: use detect_anomaly()", NAN)
+            self.explanation.say(f"The gradient of {self.name} has NaNs: use detect_anomaly()", NAN)
         elif is_zero:
             more = "; explain(tensor, loss) says where" if self.loss is None else ""
-            self.told.say(f"The gradient of {self.name} is zero{more}", ZERO)
+            self.explanation.say(f"The gradient of {self.name} is zero{more}", ZERO)
         else:
-            self.told.say(f"{self.name} has a gradient", FILLED)
+            self.explanation.say(f"{self.name} has a gradient", FILLED)
         return True
 
     def tell_not_a_leaf(self):
         """The tensor is not a leaf, so its `.grad` is not kept."""
         place = place_of(self.tensor._node)
-        self.told.say(
+        self.explanation.say(
             f"{self.name} is not a leaf: it comes from {_shown(self.tensor._node)}, and only "
             "leaves keep their .grad. Call retain_grad() on it before the backward pass",
             NOT_A_LEAF,
@@ -187,7 +187,7 @@ class _Explainer:
         losses = self.loss if type(self.loss) in (list, tuple) else [self.loss]
         constant = [each for each in losses if isinstance(each, Tensor) and not each.requires_grad]
         if constant:
-            self.told.say("The loss does not require grad: it has no graph")
+            self.explanation.say("The loss does not require grad: it has no graph")
             self.tell_causes(self.those_after(untracked_reason.of(constant[0])), CONSTANT)
             return
         roots = roots_of(self.loss)
@@ -210,17 +210,17 @@ class _Explainer:
         things = [node.variable if type(node) is AccumulateGrad else node for node in nodes]
         found = untracked_reason.merged([untracked_reason.of(thing) for thing in things])
         found = [cause for cause in found if cause.follows(self.tensor)]
-        self.told.say(f"The loss does not depend on {self.name} by its recorded graph")
+        self.explanation.say(f"The loss does not depend on {self.name} by its recorded graph")
         self.tell_causes(found, UNUSED)
         if found:
             return
         if all(place_of(node) for node in nodes if type(node) is not AccumulateGrad):
-            self.told.say(
+            self.explanation.say(
                 "The loss was not computed from it, unless through Python numbers or numpy arrays: "
                 "item(), numpy() and the like are not recorded"
             )
         else:
-            self.told.say(f"It is not used, or it was cut off on the way. {AGAIN}")
+            self.explanation.say(f"It is not used, or it was cut off on the way. {AGAIN}")
 
     def tell_finding(self, finding, nodes, edge, grad):
         """The graph of the loss contains the tensor: describe its gradient."""
@@ -228,47 +228,47 @@ class _Explainer:
         place = None if node is None else place_of(node)
         if finding.kind == FREED:
             self.tell_grad(grad)
-            self.told.say(
+            self.explanation.say(
                 f"A backward pass from the loss has freed the saved values of {_shown(node)}: pass "
                 "retain_graph=True to that pass",
                 FREED,
                 place,
             )
             if grad is None:
-                self.told.say(
+                self.explanation.say(
                     f"{name}.grad is None because that pass was autograd.grad(), or had other "
                     "inputs, or .grad was set to None afterwards"
                 )
         elif finding.kind == UNDEFINED:
             where = f"{_shown(node)} returns None for it"
-            self.told.say(f"The gradient of {name} is undefined: {where}", UNDEFINED, place)
+            self.explanation.say(f"The gradient of {name} is undefined: {where}", UNDEFINED, place)
         elif finding.kind == ZERO:
             where = "" if node is None else f": it becomes zero in {_shown(node)}{_reason(node)}"
-            self.told.say(f"The gradient of {name} is zero{where}", ZERO, place)
+            self.explanation.say(f"The gradient of {name} is zero{where}", ZERO, place)
         elif finding.kind == CANCELLED:
             where = f"the gradients of several paths to {_shown(node)} cancel"
-            self.told.say(f"The gradient of {name} is zero: {where}", CANCELLED, place)
+            self.explanation.say(f"The gradient of {name} is zero: {where}", CANCELLED, place)
         else:
             self.tell_alive(finding, nodes, edge, grad)
 
     def tell_alive(self, finding, nodes, edge, grad):
         """The gradient that arrives at the tensor is not zero, or is unknown."""
         self.tell_grad(grad)
-        if finding.kind == ALIVE and self.told.kind == ZERO:
+        if finding.kind == ALIVE and self.explanation.kind == ZERO:
             hooked = [_shown(node) for node in nodes if _has_hooks(node)]
-            self.told.kind = HOOKS if hooked else ZERO
+            self.explanation.kind = HOOKS if hooked else ZERO
             hooks = f"hooks of {', '.join(hooked)} may change it"
             found = hooks if hooked else "it was set to zero"
-            self.told.say(f"The gradient that arrives from the loss is not zero: {found}")
+            self.explanation.say(f"The gradient that arrives from the loss is not zero: {found}")
         elif finding.kind == ALIVE:
-            self.told.say(f"The loss leads to {self.name}, with a gradient that is not zero")
+            self.explanation.say(f"The loss leads to {self.name}, with a gradient that is not zero")
             if grad is None:
-                self.told.say("No backward() has reached it yet", UNREACHED)
+                self.explanation.say("No backward() has reached it yet", UNREACHED)
         elif finding.kind == TRACED:
-            self.told.say(f"The loss depends on {self.name}, but {TRACING}", UNREACHED)
+            self.explanation.say(f"The loss depends on {self.name}, but {TRACING}", UNREACHED)
         else:
             why = f"{_shown(finding.node)} can run only once" if finding.node else finding.error
-            self.told.say(f"The gradient of {self.name} is unknown: {why}", UNKNOWN)
+            self.explanation.say(f"The gradient of {self.name} is unknown: {why}", UNKNOWN)
 
 
 def _sentence(cause) -> str:

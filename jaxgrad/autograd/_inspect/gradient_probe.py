@@ -57,7 +57,7 @@ def probe(roots, edge) -> Finding:
             return Finding(UNKNOWN, node)
     before, around = switch(with_grad(False)), graph_task.current.set(Probe())
     try:
-        return _Walk(needed, edge).run(roots, nodes)
+        return _GradientWalk(needed, edge).run(roots, nodes)
     except _Traced:
         return Finding(TRACED)
     except Exception as error:  # a user's backward may raise any error
@@ -71,7 +71,7 @@ class _Traced(Exception):
     """The gradient is a tracer, so its numbers are unknown."""
 
 
-class _Walk:
+class _GradientWalk:
     """Carries gradients from node to node, and notes where they become zero."""
 
     def __init__(self, needed, edge):

@@ -38,7 +38,7 @@ def roots_of(outputs) -> list[tuple[Node, int]]:
         return [outputs[:2]]
     if isinstance(outputs, list | tuple) and outputs:
         return [edge for each in outputs for edge in roots_of(each)]
-    raise TypeError(f"expected a tensor or a sequence of tensors, but got {type(outputs).__name__}")
+    raise TypeError(f"a graph is that of a tensor or of several, not of {type(outputs).__name__}")
 
 
 def nodes_of(roots) -> list[Node]:
@@ -136,7 +136,7 @@ def kept_by(node: Node) -> list[Kept]:
         found.extend(_arrays(owner, packed[position].value if position in packed else saved))
     for held in (node.extras and node.extras.tangents) or ():
         for tangent in held.of.values() if held is not None else ():
-            found.append(Kept("tangent", tangent._raw))
+            found.append(Kept("tangent", tangent._array))
     return found
 
 

@@ -161,7 +161,7 @@ def memory_report(tensor) -> MemoryReport:
         seen |= kept
         sizes = [sum(each.bytes for each in several) for several in (fresh, shared)]
         rows.append(Row(node.name(), place_of(node), tuple(map(str, saved)), *sizes))
-    values = {id(leaf._raw) for leaf in leaves}
+    values = {id(leaf._array) for leaf in leaves}
     of_leaves = sum(each.bytes for each in seen.values() if id(each.array) in values)
     return MemoryReport(rows, of_leaves, _by_device(seen.values()), _xla(seen.values()))
 

@@ -289,7 +289,7 @@ def name_of(program) -> str:
     primitive = getattr(program, "primitive", None)
     if primitive is not None:
         return f"aten::{_PUBLIC.get(primitive.name, primitive.name)}"
-    if isinstance(program, executor.Step):
+    if isinstance(program, executor.NamedKernel):
         return f"aten::{program.name}" if program.inputs is None else program.name
     if hasattr(program, "again"):
         return f"jaxgrad.jit::{program.name}"

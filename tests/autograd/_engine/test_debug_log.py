@@ -1,4 +1,4 @@
-"""What the logger torch.autograd.graph is told of a backward pass."""
+"""What a backward pass writes to the logger torch.autograd.graph."""
 
 import logging
 import re
@@ -9,7 +9,7 @@ LOGGER = logging.getLogger("torch.autograd.graph")
 
 
 class Kept(logging.Handler):
-    """What was logged, without addresses."""
+    """The logged messages without addresses."""
 
     def __init__(self):
         super().__init__()
@@ -32,13 +32,13 @@ def logged(function, level=logging.DEBUG):
 
 
 @as_torch
-def test_H11_nodes_are_logged_as_they_run(torch):
+def test_nodes_are_logged_as_they_run_H11(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     return logged((x * 2 + 1).sum().backward)
 
 
 @as_torch
-def test_H11_dtypes_and_shapes_that_are_logged(torch):
+def test_dtypes_and_shapes_that_are_logged_H11(torch):
     found = []
     for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.complex128):
         x = torch.ones(2, 3, dtype=dtype, requires_grad=True)
@@ -47,21 +47,21 @@ def test_H11_dtypes_and_shapes_that_are_logged(torch):
 
 
 @as_torch
-def test_H11_several_outputs_one_of_them_unused(torch):
+def test_an_unused_output_is_logged_H11(torch):
     x = torch.ones(4, 2, requires_grad=True)
     first, _ = x.split(2)
     return logged(lambda: first.sum().backward())
 
 
 @as_torch
-def test_H11_grad_logs_what_runs(torch):
+def test_grad_logs_what_runs_H11(torch):
     x, w = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     y = (x.exp() * w.sin()).sum()
     return logged(lambda: torch.autograd.grad(y, x))
 
 
 @as_torch
-def test_H11_what_hooks_changed_is_logged(torch):
+def test_what_hooks_changed_is_logged_H11(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x.exp()
     y.grad_fn.register_prehook(lambda grads: (None,))
@@ -69,6 +69,6 @@ def test_H11_what_hooks_changed_is_logged(torch):
 
 
 @as_torch
-def test_H11_nothing_at_another_level(torch):
+def test_nothing_is_logged_at_another_level_H11(torch):
     x = leaf(torch, 1.0, 2.0)
     return logged(x.sum().backward, logging.INFO)

@@ -1,4 +1,4 @@
-"""The tape and its engine: order, accumulation, what is kept and for how long, exceptions."""
+"""The tape and its engine: order, accumulation, lifetime of saved values, exceptions."""
 
 import copy
 import functools
@@ -34,7 +34,7 @@ def double(*values):
 
 
 def nodes_of(tensor):
-    """The nodes that a tensor's gradient may come to."""
+    """The nodes that a tensor's gradient may reach."""
     found, stack = {}, [tensor.grad_fn]
     while stack:
         node = stack.pop()
@@ -61,7 +61,7 @@ def order_of(monkeypatch, run):
     return seen
 
 
-def test_A37_nodes_run_by_descending_number_each_once(monkeypatch):
+def test_nodes_run_by_descending_number_each_once_A37(monkeypatch):
     x = leaf(torch, 2.0)
     left, right = x * x, x * 3
     right_again = right * right
@@ -162,7 +162,7 @@ def test_one_tensor_many_times(torch):
 
 
 @as_torch
-def test_retained_gradients(torch):
+def test_retain_grad_on_every_tensor_of_a_path(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     z = y * y
@@ -261,7 +261,7 @@ def penalty(module, gradient, weight, x):
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
-def test_gradient_penalty(compiled):
+def test_gradient_penalty_of_a_network(compiled):
     def ours(weight, x):
         def gradient(loss, x):
             return torch.autograd.grad(loss(x), x, create_graph=True)[0]
@@ -281,7 +281,7 @@ def test_gradient_penalty(compiled):
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_higher_orders(order):
+def test_derivatives_of_higher_orders(order):
     def function(x, module):
         return (module.sin(x) * x * x / module.exp(x)).sum()
 
@@ -480,7 +480,7 @@ def chain(x, length):
 
 
 @pytest.mark.parametrize("length", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
-def test_A36_deep_chains_are_recorded_run_and_freed(length):
+def test_deep_chains_are_recorded_run_and_freed_A36(length):
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(200)
     try:
@@ -523,7 +523,7 @@ def test_deep_recorded_passes():
     numpy.testing.assert_allclose(second.item(), 3001 * 3000 * 1.001**2999, rtol=1e-10)
 
 
-def test_wide_graphs():
+def test_wide_graphs_accumulate_every_path():
     x = leaf(torch, 2.0)
     total = x * 0
     for _ in range(5000):

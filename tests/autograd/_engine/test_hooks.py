@@ -30,7 +30,7 @@ def numbers(values):
 
 
 @as_torch
-def test_F01_on_the_gradient_of_a_tensor(torch):
+def test_register_hook_sees_the_gradient_of_a_tensor_F01(torch):
     x = leaf(torch, 2.0)
     seen = []
     y = x * 3
@@ -40,7 +40,7 @@ def test_F01_on_the_gradient_of_a_tensor(torch):
 
 
 @as_torch
-def test_F01_its_result_takes_the_gradients_place(torch):
+def test_the_result_of_a_hook_takes_the_gradients_place_F01(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     y.register_hook(lambda grad: grad * 10)
@@ -49,7 +49,7 @@ def test_F01_its_result_takes_the_gradients_place(torch):
 
 
 @as_torch
-def test_F01_no_hook_without_a_gradient(torch):
+def test_no_hook_without_a_gradient_F01(torch):
     x = torch.ones(2)
     return [
         error(x.register_hook, lambda grad: grad),
@@ -59,7 +59,7 @@ def test_F01_no_hook_without_a_gradient(torch):
 
 
 @as_torch
-def test_F01_not_called_where_no_gradient_arrives(torch):
+def test_a_hook_is_not_called_where_no_gradient_arrives_F01(torch):
     x, seen = leaf(torch, 2.0), []
     y, z = x * 3, x * 4
     y.register_hook(log(seen, "y"))
@@ -68,7 +68,7 @@ def test_F01_not_called_where_no_gradient_arrives(torch):
 
 
 @as_torch
-def test_F01_once_in_each_pass(torch):
+def test_a_hook_runs_once_in_each_pass_F01(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * x
     y.register_hook(log(seen, "y"))
@@ -79,7 +79,7 @@ def test_F01_once_in_each_pass(torch):
 
 
 @as_torch
-def test_F01_on_the_outputs_of_one_operator(torch):
+def test_hooks_of_the_outputs_of_one_operator_F01(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     parts = x.chunk(2)
     parts[0].register_hook(log(seen, "first", 10))
@@ -89,7 +89,7 @@ def test_F01_on_the_outputs_of_one_operator(torch):
 
 
 @as_torch
-def test_F01_on_an_output_that_gets_no_gradient(torch):
+def test_a_hook_of_an_output_that_gets_no_gradient_F01(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     parts = x.chunk(2)
     parts[0].register_hook(lambda grad: seen.append(grad is None))
@@ -99,7 +99,7 @@ def test_F01_on_an_output_that_gets_no_gradient(torch):
 
 
 @as_torch
-def test_F01_through_a_detached_handle(torch):
+def test_a_hook_through_a_detached_handle_F01(torch):
     x = leaf(torch, 2.0)
     y = (x * 3).register_hook(lambda grad: grad * 10)
     del y
@@ -111,7 +111,7 @@ def test_F01_through_a_detached_handle(torch):
 
 
 @as_torch
-def test_F01_the_hooks_of_a_tensor_by_its_attribute(torch):
+def test_the_hooks_of_a_tensor_by_its_attribute_F01(torch):
     x = leaf(torch, 2.0)
     before = x._backward_hooks
     handle = x.register_hook(lambda grad: grad)
@@ -121,7 +121,7 @@ def test_F01_the_hooks_of_a_tensor_by_its_attribute(torch):
 
 
 @as_torch
-def test_F02_what_a_hook_may_return(torch):
+def test_what_a_hook_may_return_F02(torch):
     def backward(result, number=1):
         x = leaf(torch, 1.0, 2.0)
         y = x * 2
@@ -143,7 +143,7 @@ def test_F02_what_a_hook_may_return(torch):
 
 
 @as_torch
-def test_F02_the_shape_of_a_gradient_that_was_broadcast(torch):
+def test_a_hook_gets_the_shape_of_a_gradient_that_was_broadcast_F02(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
     y.register_hook(lambda grad: torch.ones(1))
@@ -151,7 +151,7 @@ def test_F02_the_shape_of_a_gradient_that_was_broadcast(torch):
 
 
 @as_torch
-def test_F02_a_hook_without_a_name(torch):
+def test_a_hook_without_a_name_F02(torch):
     class Hook:
         def __call__(self, grad):
             return grad.double()
@@ -163,7 +163,7 @@ def test_F02_a_hook_without_a_name(torch):
 
 
 @as_torch
-def test_F03_in_the_order_of_registration(torch):
+def test_hooks_run_in_the_order_of_registration_F03(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 3
     for name, factor in (("a", 2), ("b", None), ("c", 5), ("d", None)):
@@ -175,7 +175,7 @@ def test_F03_in_the_order_of_registration(torch):
 
 
 @as_torch
-def test_F04_the_order_of_all_kinds(torch):
+def test_the_order_of_all_kinds_of_hooks_F04(torch):
     """Edge case 14."""
     a, seen = leaf(torch, 2.0), []
     b = a * 2
@@ -191,7 +191,7 @@ def test_F04_the_order_of_all_kinds(torch):
 
 
 @as_torch
-def test_F04_the_order_at_a_leaf(torch):
+def test_the_order_of_hooks_at_a_leaf_F04(torch):
     a, seen = leaf(torch, 2.0), []
     b = a * 2
     node = b.grad_fn.next_functions[0][0]
@@ -204,7 +204,7 @@ def test_F04_the_order_at_a_leaf(torch):
 
 
 @as_torch
-def test_F05_a_retained_gradient_is_the_hooked_one(torch):
+def test_a_retained_gradient_is_the_hooked_one_F05(torch):
     x = leaf(torch, 2.0)
     before, after = x * 3, x * 3
     before.retain_grad()
@@ -216,7 +216,7 @@ def test_F05_a_retained_gradient_is_the_hooked_one(torch):
 
 
 @as_torch
-def test_F05_of_a_tensor_written_to(torch):
+def test_a_retained_gradient_of_a_tensor_written_to_F05(torch):
     """Edge case 18."""
     x, seen = leaf(torch, 1.0, 2.0), []
     b = x * 2
@@ -229,7 +229,7 @@ def test_F05_of_a_tensor_written_to(torch):
 
 
 @as_torch
-def test_F06_on_a_leaf_changes_its_grad_alone(torch):
+def test_a_hook_of_a_leaf_changes_its_grad_alone_F06(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     x.register_hook(lambda grad: grad * 100)
     (x * y).backward()
@@ -237,7 +237,7 @@ def test_F06_on_a_leaf_changes_its_grad_alone(torch):
 
 
 @as_torch
-def test_F06_on_a_leaf_registered_after_the_graph_was_made(torch):
+def test_a_hook_of_a_leaf_registered_after_the_graph_was_made_F06(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     x.register_hook(lambda grad: grad * 100)
@@ -246,14 +246,14 @@ def test_F06_on_a_leaf_registered_after_the_graph_was_made(torch):
 
 
 @as_torch
-def test_F06_on_a_leaf_under_grad_of_it(torch):
+def test_a_hook_of_a_leaf_under_grad_of_it_F06(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_hook(log(seen, "x", 100))
     return torch.autograd.grad(x * 3, x), seen
 
 
 @as_torch
-def test_F07_a_hook_that_writes_to_its_gradient(torch):
+def test_a_hook_that_writes_to_its_gradient_F07(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     y.register_hook(lambda grad: grad.mul_(2) and None)
@@ -261,7 +261,7 @@ def test_F07_a_hook_that_writes_to_its_gradient(torch):
     return x.grad
 
 
-def test_F07_a_hook_that_writes_to_a_gradient_that_others_get_too():
+def test_a_hook_that_writes_to_a_gradient_that_others_get_too_F07():
     """PyTorch forbids it: there the other operand may get the changed gradient as well."""
     x, y = leaf(jaxgrad, 2.0), leaf(jaxgrad, 3.0)
     a, b = x * 1, y * 1
@@ -271,7 +271,7 @@ def test_F07_a_hook_that_writes_to_a_gradient_that_others_get_too():
 
 
 @as_torch
-def test_F08_removal(torch):
+def test_removing_hooks_F08(torch):
     x, seen = leaf(torch, 2.0), []
     first = x.register_hook(log(seen, "first"))
     x.register_hook(log(seen, "second"))
@@ -283,7 +283,7 @@ def test_F08_removal(torch):
 
 
 @as_torch
-def test_F08_removal_from_inside_a_hook(torch):
+def test_removing_hooks_from_inside_a_hook_F08(torch):
     x, seen = leaf(torch, 2.0), []
 
     def once(grad):
@@ -298,7 +298,7 @@ def test_F08_removal_from_inside_a_hook(torch):
 
 
 @as_torch
-def test_F08_a_hook_that_removes_a_later_one(torch):
+def test_a_hook_that_removes_a_later_one_F08(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_hook(lambda grad: later.remove())
     later = x.register_hook(lambda grad: seen.append("later"))
@@ -308,7 +308,7 @@ def test_F08_a_hook_that_removes_a_later_one(torch):
 
 
 @as_torch
-def test_F08_a_hook_that_adds_another(torch):
+def test_a_hook_that_adds_another_F08(torch):
     x, seen = leaf(torch, 2.0), []
 
     def add(grad):
@@ -323,7 +323,7 @@ def test_F08_a_hook_that_adds_another(torch):
 
 
 @as_torch
-def test_F08_a_handle_as_context_manager(torch):
+def test_a_handle_as_context_manager_F08(torch):
     x = leaf(torch, 2.0)
     with x.register_hook(lambda grad: grad * 10) as handle:
         (x * 1).backward()
@@ -332,7 +332,7 @@ def test_F08_a_handle_as_context_manager(torch):
     return x.grad, kind
 
 
-def test_F08_a_handle_does_not_keep_the_tensor():
+def test_a_handle_does_not_keep_the_tensor_F08():
     x = leaf(jaxgrad, 2.0)
     y = x * 2
     handle = y.register_hook(lambda grad: grad)
@@ -343,7 +343,7 @@ def test_F08_a_handle_does_not_keep_the_tensor():
 
 
 @as_torch
-def test_F09_hooks_stay_with_the_value_before_a_write(torch):
+def test_hooks_stay_with_the_value_before_a_write_F09(torch):
     """Edge case 15."""
     x, seen = leaf(torch, 2.0), []
     y = x * 3
@@ -356,7 +356,7 @@ def test_F09_hooks_stay_with_the_value_before_a_write(torch):
 
 
 @as_torch
-def test_F09_hooks_that_change_the_gradient_before_and_after_a_write(torch):
+def test_hooks_that_change_the_gradient_before_and_after_a_write_F09(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     y.register_hook(lambda grad: grad + 100)
@@ -366,7 +366,7 @@ def test_F09_hooks_that_change_the_gradient_before_and_after_a_write(torch):
     return x.grad
 
 
-def test_F09_hooks_of_a_view_and_of_its_base():
+def test_hooks_of_a_view_and_of_its_base_F09():
     """PyTorch loses the hook that the view had before the write."""
     x, seen = leaf(jaxgrad, 1.0, 2.0, 3.0), []
     y = x * 1
@@ -394,7 +394,7 @@ def test_F09_hooks_of_a_view_and_of_its_base():
 
 
 @as_torch
-def test_F09_a_hook_of_a_tensor_that_becomes_part_of_the_graph(torch):
+def test_a_hook_of_a_tensor_that_becomes_part_of_the_graph_F09(torch):
     x, seen = leaf(torch, 2.0), []
     y = torch.zeros(2)
     y[0] = x
@@ -403,7 +403,7 @@ def test_F09_a_hook_of_a_tensor_that_becomes_part_of_the_graph(torch):
     return seen, x.grad
 
 
-def test_F10_a_tensor_with_hooks_is_not_pickled():
+def test_a_tensor_with_hooks_is_not_pickled_F10():
     """PyTorch leaves the hooks out, with a warning; here a tensor is refused whole."""
     x = leaf(jaxgrad, 2.0)
     x.register_hook(lambda grad: grad)
@@ -412,7 +412,7 @@ def test_F10_a_tensor_with_hooks_is_not_pickled():
 
 
 @as_torch
-def test_F10_a_copy_has_no_hooks(torch):
+def test_a_copy_has_no_hooks_F10(torch):
     x = leaf(torch, 2.0)
     x.register_hook(lambda grad: grad * 10)
     y = copy.deepcopy(x)
@@ -421,7 +421,7 @@ def test_F10_a_copy_has_no_hooks(torch):
 
 
 @as_torch
-def test_F11_after_accumulation(torch):
+def test_register_post_accumulate_grad_hook_runs_after_accumulation_F11(torch):
     x, seen = leaf(torch, 2.0), []
     handle = x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.item()))
     (x * 3).backward()
@@ -432,7 +432,7 @@ def test_F11_after_accumulation(torch):
 
 
 @as_torch
-def test_F11_gets_the_leaf_itself(torch):
+def test_a_post_accumulate_hook_gets_the_leaf_itself_F11(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf is x))
     (x * 3).backward()
@@ -440,7 +440,7 @@ def test_F11_gets_the_leaf_itself(torch):
 
 
 @as_torch
-def test_F11_once_in_a_pass_for_all_its_uses(torch):
+def test_a_post_accumulate_hook_runs_once_for_all_uses_of_a_leaf_F11(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.item()))
     (x * 3 + x * x).backward()
@@ -448,7 +448,7 @@ def test_F11_once_in_a_pass_for_all_its_uses(torch):
 
 
 @as_torch
-def test_F11_where_it_may_be_registered(torch):
+def test_where_a_post_accumulate_hook_may_be_registered_F11(torch):
     x = leaf(torch, 2.0)
 
     def hook(x):
@@ -462,7 +462,7 @@ def test_F11_where_it_may_be_registered(torch):
 
 
 @as_torch
-def test_F11_what_it_returns(torch):
+def test_what_a_post_accumulate_hook_returns_F11(torch):
     def backward(result):
         x = leaf(torch, 2.0)
         x.register_post_accumulate_grad_hook(lambda x: result)
@@ -474,7 +474,7 @@ def test_F11_what_it_returns(torch):
 
 
 @as_torch
-def test_F11_an_optimizer_in_the_backward_pass(torch):
+def test_an_optimizer_in_the_backward_pass_F11(torch):
     weights = [leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)]
 
     def step(weight):
@@ -489,7 +489,7 @@ def test_F11_an_optimizer_in_the_backward_pass(torch):
 
 
 @as_torch
-def test_F11_in_the_order_of_registration_after_an_error(torch):
+def test_post_accumulate_hooks_in_the_order_of_registration_after_an_error_F11(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda x: seen.append("first"))
     handle = x.register_post_accumulate_grad_hook(lambda x: 1 / 0)
@@ -501,7 +501,7 @@ def test_F11_in_the_order_of_registration_after_an_error(torch):
 
 
 @as_torch
-def test_F11_not_called_by_grad(torch):
+def test_post_accumulate_hooks_are_not_called_by_grad_F11(torch):
     """Edge case 16."""
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda x: seen.append("post"))
@@ -513,7 +513,7 @@ def test_F11_not_called_by_grad(torch):
 
 
 @as_torch
-def test_F11_under_backward_with_inputs(torch):
+def test_post_accumulate_hooks_under_backward_with_inputs_F11(torch):
     x, y, seen = leaf(torch, 2.0), leaf(torch, 3.0), []
     for name, each in (("x", x), ("y", y)):
         each.register_post_accumulate_grad_hook(lambda leaf, name=name: seen.append(name))
@@ -522,7 +522,7 @@ def test_F11_under_backward_with_inputs(torch):
 
 
 @as_torch
-def test_F12_after_a_node(torch):
+def test_a_node_hook_runs_after_the_node_F12(torch):
     x, y, seen = leaf(torch, 2.0), leaf(torch, 3.0), []
     z = x * y
     handle = z.grad_fn.register_hook(lambda i, o: seen.append((numbers(i), numbers(o))))
@@ -533,7 +533,7 @@ def test_F12_after_a_node(torch):
 
 
 @as_torch
-def test_F12_its_result_takes_the_place_of_the_inputs_gradients(torch):
+def test_the_result_of_a_node_hook_takes_the_place_of_the_inputs_gradients_F12(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = x * y
     z.grad_fn.register_hook(lambda i, o: (i[0] * 10, i[1] * 100))
@@ -542,7 +542,7 @@ def test_F12_its_result_takes_the_place_of_the_inputs_gradients(torch):
 
 
 @as_torch
-def test_F12_of_an_input_that_needs_no_gradient(torch):
+def test_a_node_hook_sees_none_for_an_input_that_needs_no_gradient_F12(torch):
     x, seen = leaf(torch, 2.0), []
     z = x * torch.tensor(3.0)
     z.grad_fn.register_hook(lambda i, o: seen.append((numbers(i), numbers(o))))
@@ -551,7 +551,7 @@ def test_F12_of_an_input_that_needs_no_gradient(torch):
 
 
 @as_torch
-def test_F12_of_an_operator_with_a_number(torch):
+def test_a_node_hook_of_an_operator_with_a_number_F12(torch):
     x, seen = leaf(torch, 2.0), []
     z = x * 3
     z.grad_fn.register_hook(lambda i, o: seen.append((numbers(i), numbers(o))))
@@ -560,7 +560,7 @@ def test_F12_of_an_operator_with_a_number(torch):
 
 
 @as_torch
-def test_F12_what_it_may_return(torch):
+def test_what_a_node_hook_may_return_F12(torch):
     def backward(result):
         x, y = leaf(torch, 2.0), leaf(torch, 3.0)
         z = x * y
@@ -588,7 +588,7 @@ def test_F12_what_it_may_return(torch):
 
 
 @as_torch
-def test_F12_two_hooks_of_a_node(torch):
+def test_two_hooks_of_a_node_F12(torch):
     x = leaf(torch, 2.0)
     z = x * 3
     z.grad_fn.register_hook(lambda i, o: tuple(g if g is None else g * 10 for g in i))
@@ -598,7 +598,7 @@ def test_F12_two_hooks_of_a_node(torch):
 
 
 @as_torch
-def test_F13_before_a_node(torch):
+def test_a_node_prehook_runs_before_the_node_F13(torch):
     x, seen = leaf(torch, 2.0), []
     z = x * 3
     handle = z.grad_fn.register_prehook(lambda o: seen.append(numbers(o)))
@@ -611,7 +611,7 @@ def test_F13_before_a_node(torch):
 
 
 @as_torch
-def test_F13_what_it_may_return(torch):
+def test_what_a_node_prehook_may_return_F13(torch):
     def backward(result):
         x = leaf(torch, 2.0)
         z = x * 3
@@ -629,7 +629,7 @@ def test_F13_what_it_may_return(torch):
 
 
 @as_torch
-def test_F13_a_gradient_made_none(torch):
+def test_a_node_prehook_that_makes_a_gradient_none_F13(torch):
     def backward(function):
         x = leaf(torch, 2.0)
         z = function(x)
@@ -641,7 +641,7 @@ def test_F13_a_gradient_made_none(torch):
 
 
 @as_torch
-def test_F13_of_a_node_with_several_outputs(torch):
+def test_a_prehook_of_a_node_with_several_outputs_F13(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     parts = x.chunk(2)
     parts[0].grad_fn.register_prehook(lambda o: seen.append(numbers(o)))
@@ -650,7 +650,7 @@ def test_F13_of_a_node_with_several_outputs(torch):
 
 
 @as_torch
-def test_F14_of_the_node_of_a_leaf(torch):
+def test_hooks_of_the_node_of_a_leaf_F14(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 3
     node = y.grad_fn.next_functions[0][0]
@@ -661,7 +661,7 @@ def test_F14_of_the_node_of_a_leaf(torch):
 
 
 @as_torch
-def test_F14_a_prehook_changes_what_is_accumulated(torch):
+def test_a_prehook_changes_what_is_accumulated_F14(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     node = y.grad_fn.next_functions[0][0]
@@ -671,7 +671,7 @@ def test_F14_a_prehook_changes_what_is_accumulated(torch):
 
 
 @as_torch
-def test_F14_what_a_hook_of_a_leafs_node_may_return(torch):
+def test_what_a_hook_of_a_leafs_node_may_return_F14(torch):
     def backward(result):
         x = leaf(torch, 2.0)
         y = x * 3
@@ -688,7 +688,7 @@ def test_F14_what_a_hook_of_a_leafs_node_may_return(torch):
 
 
 @as_torch
-def test_F14_under_backward_with_inputs(torch):
+def test_hooks_of_a_leafs_node_under_backward_with_inputs_F14(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 3
     node = y.grad_fn.next_functions[0][0]
@@ -699,7 +699,7 @@ def test_F14_under_backward_with_inputs(torch):
 
 
 @as_torch
-def test_F15_when_all_gradients_are_known(torch):
+def test_a_multi_grad_hook_runs_when_all_gradients_are_known_F15(torch):
     """Edge case 17."""
     x = [leaf(torch, float(i)) for i in range(1, 5)]
     seen = []
@@ -716,7 +716,7 @@ def test_F15_when_all_gradients_are_known(torch):
 
 
 @as_torch
-def test_F15_at_the_first_gradient(torch):
+def test_a_multi_grad_hook_at_the_first_gradient_F15(torch):
     x, seen = [leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)], []
 
     def hook(grad):
@@ -732,7 +732,7 @@ def test_F15_at_the_first_gradient(torch):
 
 
 @as_torch
-def test_F15_of_tensors_in_the_middle(torch):
+def test_a_multi_grad_hook_of_tensors_in_the_middle_F15(torch):
     x, seen = leaf(torch, 2.0), []
     y, z = x * 3, x * x
     torch.autograd.graph.register_multi_grad_hook((y, z, x), lambda g: seen.append(numbers(g)))
@@ -741,7 +741,7 @@ def test_F15_of_tensors_in_the_middle(torch):
     return seen
 
 
-def test_F15_of_the_root_of_a_pass():
+def test_a_multi_grad_hook_of_the_root_of_a_pass_F15():
     """PyTorch calls it twice, once for the root alone."""
     x, seen = leaf(jaxgrad, 2.0), []
     y, z = x * 3, x * x
@@ -751,7 +751,7 @@ def test_F15_of_the_root_of_a_pass():
 
 
 @as_torch
-def test_F15_what_it_takes(torch):
+def test_what_a_multi_grad_hook_takes_F15(torch):
     register = torch.autograd.graph.register_multi_grad_hook
     x = leaf(torch, 2.0)
     return [
@@ -762,7 +762,7 @@ def test_F15_what_it_takes(torch):
 
 
 @as_torch
-def test_F15_one_tensor_given_twice(torch):
+def test_a_multi_grad_hook_of_one_tensor_given_twice_F15(torch):
     x, seen = leaf(torch, 2.0), []
     torch.autograd.graph.register_multi_grad_hook((x, x), lambda g: seen.append(numbers(g)))
     (x * 3).backward()
@@ -770,7 +770,7 @@ def test_F15_one_tensor_given_twice(torch):
 
 
 @as_torch
-def test_F15_an_error_in_it(torch):
+def test_an_error_in_a_multi_grad_hook_F15(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: 1 / 0)
     z = x * y
@@ -782,7 +782,7 @@ def test_F15_an_error_in_it(torch):
 
 
 @as_torch
-def test_F15_as_context_manager(torch):
+def test_a_multi_grad_hook_as_context_manager_F15(torch):
     x, seen = leaf(torch, 2.0), []
     register = torch.autograd.graph.register_multi_grad_hook
     with register((x,), lambda grads: seen.append(numbers(grads))):
@@ -792,7 +792,7 @@ def test_F15_as_context_manager(torch):
 
 
 @as_torch
-def test_F16_grad_mode(torch):
+def test_grad_mode_inside_hooks_F16(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * x
 
@@ -815,7 +815,7 @@ def test_F16_grad_mode(torch):
 
 
 @as_torch
-def test_F16_a_hooks_result_is_differentiated_under_create_graph(torch):
+def test_a_hooks_result_is_differentiated_under_create_graph_F16(torch):
     x = leaf(torch, 2.0)
     y = x * x
     y.register_hook(lambda grad: grad * x)
@@ -824,7 +824,7 @@ def test_F16_a_hooks_result_is_differentiated_under_create_graph(torch):
 
 
 @as_torch
-def test_F17_errors_come_through_as_they_are(torch):
+def test_errors_in_hooks_come_through_as_they_are_F17(torch):
     def backward(register):
         x = leaf(torch, 2.0)
         y = x * x
@@ -846,7 +846,7 @@ def test_F17_errors_come_through_as_they_are(torch):
 
 
 @as_torch
-def test_F17_the_graph_can_be_used_afterwards(torch):
+def test_the_graph_can_be_used_after_an_error_in_a_hook_F17(torch):
     x = leaf(torch, 2.0)
     y = x * x
     z = y * y
@@ -858,7 +858,7 @@ def test_F17_the_graph_can_be_used_afterwards(torch):
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_F17_interrupts(kind):
+def test_interrupts_in_hooks_F17(kind):
     x = leaf(jaxgrad, 2.0)
     y = x * x
 

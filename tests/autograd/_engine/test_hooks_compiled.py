@@ -1,4 +1,4 @@
-"""Hooks under `jaxgrad.jit`: they run while a function is traced, and a change of them is seen.
+"""Hooks under `jaxgrad.jit`: they run while a function is traced, and a changed hook traces again.
 
 What is expected is written out; each program is also run as it is, uncompiled, to the same.
 """
@@ -147,7 +147,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("program", INSIDE, ids=lambda program: program.__name__)
-def test_edge_40_hooks_registered_inside(program):
+def test_hooks_registered_inside_edge_40(program):
     counted = Counted(program)
     for _ in range(3):
         x = vector(1.0, 2.0)
@@ -160,7 +160,7 @@ def test_edge_40_hooks_registered_inside(program):
 # ---- what arguments have
 
 
-def test_F01_a_hook_added_after_compilation_has_it_traced_anew():
+def test_a_hook_added_after_compilation_has_it_traced_anew_F01():
     step, x = Counted(), vector(1.0, 2.0)
     assert step(x).tolist() == [2, 4]
     handle = x.register_hook(times(10))
@@ -175,7 +175,7 @@ def test_F01_a_hook_added_after_compilation_has_it_traced_anew():
     assert step.traces == 4 and len(step.jitted.traces) == 2
 
 
-def test_F01_the_hooks_of_one_tensor_are_not_those_of_another():
+def test_the_hooks_of_one_tensor_are_not_those_of_another_F01():
     step, x, y = Counted(), vector(1.0, 2.0), vector(1.0, 2.0)
     x.register_hook(times(10))
     y.register_hook(times(100))
@@ -184,7 +184,7 @@ def test_F01_the_hooks_of_one_tensor_are_not_those_of_another():
     assert step.traces == 3
 
 
-def test_F03_in_order_with_those_registered_inside():
+def test_hooks_run_in_order_with_those_registered_inside_F03():
     seen = []
 
     def function(x):
@@ -201,7 +201,7 @@ def by_grad(x):
     return torch.autograd.grad((x * x).sum(), x)[0]
 
 
-def test_F01_of_an_argument_that_is_no_leaf():
+def test_a_hook_of_an_argument_that_is_no_leaf_compiled_F01():
     step = Counted(by_grad)
     y = vector(1.0, 2.0) * 1
     handle = y.register_hook(times(10))
@@ -211,7 +211,7 @@ def test_F01_of_an_argument_that_is_no_leaf():
     assert step.traces == 2
 
 
-def test_F01_of_one_output_of_several():
+def test_a_hook_of_one_output_of_several_compiled_F01():
     step = Counted(by_grad)
     first, second = vector(1.0, 2.0, 3.0, 4.0).chunk(2)
     # as of an output that no gradient arrives at, it is given None, as it is in PyTorch
@@ -221,7 +221,7 @@ def test_F01_of_one_output_of_several():
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-def test_F08_a_hook_that_removes_itself(compiled):
+def test_a_hook_that_removes_itself_F08(compiled):
     x = vector(1.0, 2.0)
 
     def once(grad):
@@ -239,7 +239,7 @@ def test_F08_a_hook_that_removes_itself(compiled):
     assert step(x)[1].tolist() == [4, 8]
 
 
-def test_F08_programs_of_hooks_that_are_gone_are_dropped():
+def test_programs_of_hooks_that_are_gone_are_dropped_F08():
     step, x = Counted(), vector(1.0, 2.0)
     step(x)
     for _ in range(5):
@@ -249,7 +249,7 @@ def test_F08_programs_of_hooks_that_are_gone_are_dropped():
     assert step(x).tolist() == [2, 4] and step.traces == 6
 
 
-def test_F11_after_accumulation():
+def test_register_post_accumulate_grad_hook_runs_after_accumulation_F11():
     step, x, seen = Counted(), vector(1.0, 2.0), []
     step(x)
 
@@ -266,7 +266,7 @@ def test_F11_after_accumulation():
     assert step(x).tolist() == [2, 4]
 
 
-def test_F11_not_called_by_grad():
+def test_post_accumulate_hooks_are_not_called_by_grad_F11():
     x, seen = vector(1.0, 2.0), []
     x.register_post_accumulate_grad_hook(seen.append)
     x.register_hook(times(10))
@@ -274,7 +274,7 @@ def test_F11_not_called_by_grad():
     assert found.tolist() == [20, 40] and seen == []
 
 
-def test_F14_the_hooks_of_a_leafs_node():
+def test_the_hooks_of_a_leafs_node_F14():
     step, x = Counted(), vector(1.0, 2.0)
     node = torch.autograd.graph.get_gradient_edge(x).node
     step(x)
@@ -288,7 +288,7 @@ def test_F14_the_hooks_of_a_leafs_node():
     assert step(x).tolist() == [2, 4]
 
 
-def test_F15_of_several_arguments():
+def test_a_multi_grad_hook_of_several_arguments_compiled_F15():
     x, y, z = vector(1.0), vector(2.0), vector(3.0)
     seen = []
     handle = MULTI((x, y, z), lambda grads: seen.append([grad is not None for grad in grads]))
@@ -310,7 +310,7 @@ def test_F15_of_several_arguments():
     assert len(seen) == 2
 
 
-def test_F15_at_the_first_of_several_arguments():
+def test_a_multi_grad_hook_at_the_first_of_several_arguments_compiled_F15():
     x, y, seen = vector(1.0), vector(2.0), []
     MULTI((x, y), seen.append, mode="any")
 
@@ -323,7 +323,7 @@ def test_F15_at_the_first_of_several_arguments():
     assert len(seen) == 1
 
 
-def test_F15_of_an_argument_given_twice():
+def test_a_multi_grad_hook_of_an_argument_given_twice_compiled_F15():
     x, y, seen = vector(1.0), vector(2.0), []
     MULTI((x, y), seen.append)
 
@@ -336,7 +336,7 @@ def test_F15_of_an_argument_given_twice():
     assert len(seen) == 1
 
 
-def test_F17_an_error_in_a_hook():
+def test_an_error_in_a_hook_F17():
     step, x = Counted(), vector(1.0, 2.0)
     handle = x.register_hook(lambda grad: {}["mine"])
     with pytest.raises(KeyError, match="mine"):
@@ -349,7 +349,7 @@ def test_F17_an_error_in_a_hook():
 # ---- what is reached from outside
 
 
-def test_F01_a_hook_of_a_tensor_from_outside():
+def test_a_hook_of_a_tensor_from_outside_F01():
     weight = vector(3.0, 4.0)
     step = Counted(lambda x: torch.autograd.grad((x * weight * weight).sum(), weight)[0])
     x = vector(1.0, 2.0)
@@ -362,7 +362,7 @@ def test_F01_a_hook_of_a_tensor_from_outside():
     assert step(x).tolist() == [6, 16] and step.traces == 2
 
 
-def test_F01_a_hook_of_a_tensor_from_outside_that_is_no_leaf():
+def test_a_hook_of_a_tensor_from_outside_that_is_no_leaf_F01():
     x, weight = vector(1.0, 2.0), vector(3.0, 4.0)
     middle = weight * 2
 
@@ -382,7 +382,7 @@ def test_F01_a_hook_of_a_tensor_from_outside_that_is_no_leaf():
     gc.collect()  # a compiled function is in a cycle with its programs, and has `middle`
 
 
-def test_F01_a_hook_seen_by_a_compiled_function_inside_of_another():
+def test_a_hook_seen_by_a_compiled_function_inside_of_another_F01():
     weight = vector(3.0, 4.0)
 
     @torch.jit
@@ -397,7 +397,7 @@ def test_F01_a_hook_seen_by_a_compiled_function_inside_of_another():
     assert outer(x).tolist() == [61, 81] and outer.traces == 2
 
 
-def test_F01_of_an_argument_of_a_compiled_function_inside_of_another():
+def test_a_hook_of_an_argument_of_a_compiled_function_inside_of_another_F01():
     inner = torch.jit(square)
     outer = Counted(lambda x: inner(x) + 0)
     x = vector(1.0, 2.0)
@@ -441,7 +441,7 @@ def test_a_hook_of_several_tensors_makes_no_cycle(mode):
         gc.enable()
 
 
-def test_F10_names_of_torch_utils_hooks():
+def test_names_of_torch_utils_hooks_F10():
     @unserializable_hook
     def hook(grad):
         return grad * 10

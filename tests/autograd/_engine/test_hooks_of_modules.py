@@ -1,10 +1,10 @@
-"""Hooks by attribute, and what hooks of modules stand on."""
+"""Hooks by attribute, and the node hooks that hooks of modules are built on."""
 
 from as_torch import as_torch, error, leaf
 
 
 @as_torch
-def test_D29_the_hooks_of_a_tensor_by_attribute(torch):
+def test_the_hooks_of_a_tensor_by_attribute_D29(torch):
     x = leaf(torch, 2.0)
     x.register_hook(lambda grad: grad * 2)
 
@@ -32,7 +32,7 @@ def test_D29_the_hooks_of_a_tensor_by_attribute(torch):
 
 
 @as_torch
-def test_F18_what_hooks_of_modules_stand_on(torch):
+def test_the_node_hooks_that_hooks_of_modules_need_F18(torch):
     """Inputs and outputs of a module pass through an identity whose node has the hooks."""
 
     class Boundary(torch.autograd.Function):

@@ -1,4 +1,4 @@
-"""Backward passes inside of backward passes, what is called at their end, and threads beside."""
+"""Backward passes inside backward passes, callbacks at the end of a pass, and threads."""
 
 import contextvars
 import sys
@@ -27,7 +27,7 @@ def nested(torch, inside):
 
 
 def deep(torch, depth, at=lambda level: None):
-    """A pass inside of a pass and so on, so many; `at(level)` is called in each, `at(0)` last."""
+    """Nested passes, `depth` of them; `at(level)` is called in each, `at(0)` last."""
     ends = []
 
     def pass_of(level):
@@ -49,7 +49,7 @@ def deep(torch, depth, at=lambda level: None):
 
 
 @as_torch
-def test_A48_a_pass_inside_of_a_pass(torch):
+def test_a_pass_inside_of_a_pass_A48(torch):
     inner = leaf(torch, 3.0)
     x = leaf(torch, 2.0)
     F = nested(torch, lambda: (inner * inner).backward())
@@ -58,7 +58,7 @@ def test_A48_a_pass_inside_of_a_pass(torch):
 
 
 @as_torch
-def test_A48_on_the_same_leaf(torch):
+def test_a_pass_inside_of_a_pass_on_the_same_leaf_A48(torch):
     x = leaf(torch, 2.0)
     F = nested(torch, lambda: (x * x).backward())
     (F.apply(x) * 3).backward()
@@ -66,7 +66,7 @@ def test_A48_on_the_same_leaf(torch):
 
 
 @as_torch
-def test_A48_by_grad(torch):
+def test_a_pass_inside_of_a_pass_by_grad_A48(torch):
     x, found = leaf(torch, 2.0), []
     F = nested(torch, lambda: found.append(torch.autograd.grad(x**3, x)[0]))
     F.apply(x).backward()
@@ -74,7 +74,7 @@ def test_A48_by_grad(torch):
 
 
 @as_torch
-def test_A48_a_gradient_that_is_computed_by_a_pass_inside(torch):
+def test_a_gradient_that_is_computed_by_a_pass_inside_A48(torch):
     """As checkpointing does it: forward runs again in backward, recorded."""
 
     def forward(ctx, x):
@@ -96,7 +96,7 @@ def test_A48_a_gradient_that_is_computed_by_a_pass_inside(torch):
 
 
 @as_torch
-def test_A48_in_a_hook_grad_mode_is_off(torch):
+def test_in_a_hook_grad_mode_is_off_A48(torch):
     x, seen = leaf(torch, 2.0), []
 
     def hook(grad):
@@ -111,8 +111,8 @@ def test_A48_in_a_hook_grad_mode_is_off(torch):
 
 
 @as_torch
-def test_A48_the_graph_of_the_pass_around(torch):
-    """It is the same graph: what the inner pass frees, the outer one does not find."""
+def test_the_graph_of_the_pass_around_A48(torch):
+    """Both passes share a graph: the outer pass does not find what the inner one freed."""
     x = leaf(torch, 2.0)
     graph = [x * x]
     F = nested(torch, lambda: graph[0].backward())
@@ -123,7 +123,7 @@ def test_A48_the_graph_of_the_pass_around(torch):
 
 
 @as_torch
-def test_A48_an_error_inside(torch):
+def test_an_error_inside_an_inner_pass_A48(torch):
     def inside():
         raise KeyError("mine")
 
@@ -134,7 +134,7 @@ def test_A48_an_error_inside(torch):
 
 
 @as_torch
-def test_A48_grad_mode_in_each_pass(torch):
+def test_grad_mode_in_each_pass_A48(torch):
     x, seen = leaf(torch, 2.0), []
 
     def note(name):
@@ -160,12 +160,12 @@ def test_A48_grad_mode_in_each_pass(torch):
 
 
 @pytest.mark.parametrize("depth", [1, 19, 20, 21, 200])
-def test_edge_38_passes_inside_passes(depth):
+def test_passes_inside_passes_edge_38(depth):
     assert deep(jaxgrad, depth) == [2] * (depth + 1)
 
 
 @pytest.mark.slow
-def test_edge_38_a_thousand_passes_inside_of_each_other():
+def test_a_thousand_passes_inside_of_each_other_edge_38():
     begun, threads = time.monotonic(), threading.active_count()
     assert deep(jaxgrad, 1000) == [2] * 1001
     assert time.monotonic() - begun < LIMIT
@@ -173,7 +173,7 @@ def test_edge_38_a_thousand_passes_inside_of_each_other():
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit])
-def test_edge_38_an_error_at_the_bottom(kind):
+def test_an_error_at_the_bottom_edge_38(kind):
     def at(level):
         if not level:
             raise kind("mine")
@@ -185,8 +185,8 @@ def test_edge_38_an_error_at_the_bottom(kind):
     assert deep(jaxgrad, 3) == [2] * 4
 
 
-def test_edge_38_recursion_without_an_end():
-    """Python's own error, and no crash; afterwards all is as it was."""
+def test_recursion_without_an_end_edge_38():
+    """Python raises RecursionError and does not crash; afterwards everything works as before."""
     before = sys.getrecursionlimit()
 
     def endless(level=0):
@@ -197,7 +197,7 @@ def test_edge_38_recursion_without_an_end():
     assert sys.getrecursionlimit() == before and deep(jaxgrad, 1) == [2, 2]
 
 
-def test_edge_38_modes_and_context_variables_in_the_deepest_pass():
+def test_modes_and_context_variables_in_the_deepest_pass_edge_38():
     variable, seen = contextvars.ContextVar("variable"), []
 
     def at(level):
@@ -215,7 +215,7 @@ def test_edge_38_modes_and_context_variables_in_the_deepest_pass():
     assert seen == [(level, True, False, jaxgrad.float64) for level in range(100, 0, -1)]
 
 
-def test_edge_38_strict_versions_in_the_deepest_pass():
+def test_strict_versions_in_the_deepest_pass_edge_38():
     def at(level):
         if level:
             return
@@ -232,8 +232,8 @@ def test_edge_38_strict_versions_in_the_deepest_pass():
     deep(jaxgrad, 50, at)
 
 
-def test_edge_38_compiled():
-    """In a trace passes do not go on in another thread, which would not be part of the trace."""
+def test_passes_inside_passes_compiled_edge_38():
+    """In a trace a pass stays in its thread: another thread would not be part of the trace."""
 
     def step(x):
         found = []
@@ -250,7 +250,7 @@ def test_edge_38_compiled():
         assert [each.item() for each in run(leaf(jaxgrad, 3.0))] == [6] * 31
 
 
-def test_edge_38_threads_with_deep_passes_beside_each_other():
+def test_threads_with_deep_passes_beside_each_other_edge_38():
     found, begun = {}, time.monotonic()
 
     def task(number):
@@ -274,7 +274,7 @@ def queue(torch, callback):
 
 
 @as_torch
-def test_A47_called_at_the_end_of_the_pass(torch):
+def test_callbacks_are_called_at_the_end_of_the_pass_A47(torch):
     x, seen = leaf(torch, 2.0), []
 
     def hook(grad):
@@ -289,12 +289,12 @@ def test_A47_called_at_the_end_of_the_pass(torch):
 
 
 @as_torch
-def test_A47_outside_of_a_pass(torch):
+def test_queue_callback_outside_of_a_pass_A47(torch):
     return error(queue, torch, print)
 
 
 @as_torch
-def test_A47_in_their_order_and_those_that_are_added_meanwhile(torch):
+def test_callbacks_run_in_their_order_also_those_added_meanwhile_A47(torch):
     x, seen = leaf(torch, 2.0), []
 
     def first():
@@ -312,7 +312,7 @@ def test_A47_in_their_order_and_those_that_are_added_meanwhile(torch):
 
 
 @as_torch
-def test_A47_of_a_pass_inside_of_a_pass(torch):
+def test_callbacks_of_a_pass_inside_of_a_pass_A47(torch):
     x, seen = leaf(torch, 2.0), []
 
     def inside():
@@ -328,7 +328,7 @@ def test_A47_of_a_pass_inside_of_a_pass(torch):
 
 
 @as_torch
-def test_A47_an_error_in_a_callback(torch):
+def test_an_error_in_a_callback_A47(torch):
     x = leaf(torch, 2.0)
 
     def wrong():
@@ -342,7 +342,7 @@ def test_A47_an_error_in_a_callback(torch):
 
 
 @as_torch
-def test_A47_not_called_where_the_pass_fails(torch):
+def test_callbacks_are_not_called_where_the_pass_fails_A47(torch):
     x, seen = leaf(torch, 2.0), []
 
     def hook(grad):
@@ -357,7 +357,7 @@ def test_A47_not_called_where_the_pass_fails(torch):
 
 
 @as_torch
-def test_A47_under_grad(torch):
+def test_callbacks_under_grad_A47(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_hook(lambda grad: queue(torch, lambda: seen.append(torch.is_grad_enabled())))
     torch.autograd.grad(x * 2, x)
@@ -365,7 +365,7 @@ def test_A47_under_grad(torch):
     return seen
 
 
-def test_A47_a_pass_in_a_callback():
+def test_a_pass_in_a_callback_A47():
     x, z = leaf(jaxgrad, 2.0), leaf(jaxgrad, 3.0)
 
     def callback():
@@ -377,7 +377,7 @@ def test_A47_a_pass_in_a_callback():
     assert (x.grad.item(), z.grad.item()) == (2, 6)
 
 
-def test_A47_callbacks_belong_to_the_pass_of_their_thread():
+def test_callbacks_belong_to_the_pass_of_their_thread_A47():
     seen, barrier = [], threading.Barrier(4)
 
     def task(number):
@@ -403,7 +403,7 @@ def test_A47_callbacks_belong_to_the_pass_of_their_thread():
 
 
 def together(task, count=8):
-    """The results, or the errors, of `task(number)` in so many threads that begin at once."""
+    """The results or errors of `task(number)` in `count` threads that start together."""
     barrier, found = threading.Barrier(count), {}
 
     def run(number):
@@ -430,7 +430,7 @@ def frequent_switches():
 
 
 @pytest.mark.usefixtures("frequent_switches")
-def test_A49_functions_of_many_threads_on_one_leaf():
+def test_functions_of_many_threads_on_one_leaf_A49():
     F, x = square(jaxgrad), leaf(jaxgrad, 2.0)
 
     def task(number):
@@ -442,8 +442,8 @@ def test_A49_functions_of_many_threads_on_one_leaf():
 
 
 @pytest.mark.usefixtures("frequent_switches")
-def test_A49_hooks_of_many_threads_on_one_leaf():
-    """Each pass calls what is registered when it comes to the leaf; none is lost or repeated."""
+def test_hooks_of_many_threads_on_one_leaf_A49():
+    """Each pass calls the hooks that are registered when it reaches the leaf, each once."""
     x, calls = leaf(jaxgrad, 2.0), []
     x.register_hook(lambda grad: calls.append("hook"))
     x.register_post_accumulate_grad_hook(lambda x: calls.append("post"))
@@ -461,7 +461,7 @@ def test_A49_hooks_of_many_threads_on_one_leaf():
 
 
 @pytest.mark.usefixtures("frequent_switches")
-def test_A49_a_hook_of_several_tensors_in_many_threads():
+def test_a_hook_of_several_tensors_in_many_threads_A49():
     """One call in each pass, with the gradients of that pass."""
     x, y, seen = leaf(jaxgrad, 2.0), leaf(jaxgrad, 3.0), []
     handle = jaxgrad.autograd.graph.register_multi_grad_hook(
@@ -478,8 +478,8 @@ def test_A49_a_hook_of_several_tensors_in_many_threads():
 
 
 @pytest.mark.usefixtures("frequent_switches")
-def test_A49_one_graph_of_a_function_in_many_threads():
-    """One of them runs it; the others find it freed."""
+def test_one_graph_of_a_function_in_many_threads_A49():
+    """One thread runs the graph; the others find it freed."""
     for _ in range(20):
         x = leaf(jaxgrad, 3.0)
         y = square(jaxgrad).apply(x)
@@ -490,14 +490,14 @@ def test_A49_one_graph_of_a_function_in_many_threads():
 
 
 @pytest.mark.usefixtures("frequent_switches")
-def test_A49_one_graph_retained_in_many_threads():
+def test_one_graph_retained_in_many_threads_A49():
     x = leaf(jaxgrad, 3.0)
     y = square(jaxgrad).apply(square(jaxgrad).apply(x))
     assert together(lambda number: y.backward(retain_graph=True)) == [None] * 8
     assert x.grad.item() == 8 * 108
 
 
-def test_edge_39_grad_mode_belongs_to_a_thread():
+def test_grad_mode_belongs_to_a_thread_edge_39():
     entered, seen = threading.Event(), []
 
     def forward(ctx, x):

@@ -1,4 +1,6 @@
-"""Nodes and what they have saved: to look at, through hooks, on the host; edges for tensors."""
+"""Nodes and their saved tensors: reading them, hooks, copies on the host; edges in place of
+tensors.
+"""
 
 import gc
 import weakref
@@ -19,7 +21,7 @@ def vector(torch):
 
 
 class Log:
-    """A pair of hooks that keeps tensors in a list, and notes what it is called with."""
+    """A pair of hooks that keeps tensors in a list and records its arguments."""
 
     def __init__(self, torch):
         self.torch, self.packed, self.unpacked = torch, [], 0
@@ -40,7 +42,7 @@ class Log:
 
 
 @as_torch
-def test_H01_a_node_is_a_Node_and_can_be_called(torch):
+def test_a_node_is_a_Node_and_can_be_called_H01(torch):
     Node = torch.autograd.graph.Node
     x = vector(torch)
     y = x.exp()
@@ -61,7 +63,7 @@ def test_H01_a_node_is_a_Node_and_can_be_called(torch):
 
 
 @as_torch
-def test_H01_a_node_called_with_grad_mode_on_is_recorded(torch):
+def test_a_node_called_with_grad_mode_on_is_recorded_H01(torch):
     x = vector(torch)
     node = (x * x).grad_fn
     given = torch.ones(3, dtype=torch.float64, requires_grad=True)
@@ -72,14 +74,14 @@ def test_H01_a_node_called_with_grad_mode_on_is_recorded(torch):
 
 
 @as_torch
-def test_H02_the_node_of_a_leaf_has_the_leaf(torch):
+def test_the_node_of_a_leaf_has_the_leaf_H02(torch):
     x = vector(torch)
     node = x.exp().grad_fn.next_functions[0][0]
     return node.variable is x, node.name().split("::")[-1], node.next_functions
 
 
 @as_torch
-def test_H03_what_a_node_saved(torch):
+def test_what_a_node_saved_H03(torch):
     x = vector(torch)
     y = x.exp()
     product, power = x * y, y**3
@@ -97,7 +99,7 @@ def test_H03_what_a_node_saved(torch):
 
 
 @as_torch
-def test_H03_the_history_of_what_was_saved_is_usable(torch):
+def test_the_history_of_what_was_saved_is_usable_H03(torch):
     x = vector(torch)
     y = x.exp()
     saved = (y * y).grad_fn._saved_self
@@ -105,7 +107,7 @@ def test_H03_the_history_of_what_was_saved_is_usable(torch):
 
 
 @as_torch
-def test_H03_after_it_is_freed(torch):
+def test_what_a_node_saved_after_it_is_freed_H03(torch):
     x = vector(torch)
     y = x.exp()
     y.sum().backward()
@@ -121,7 +123,7 @@ def test_H03_after_it_is_freed(torch):
 
 
 @as_torch
-def test_H04_hooks_of_one_saved_tensor(torch):
+def test_hooks_of_one_saved_tensor_H04(torch):
     x = vector(torch)
     y = x * x
     log = Log(torch)
@@ -136,7 +138,7 @@ def test_H04_hooks_of_one_saved_tensor(torch):
 
 
 @as_torch
-def test_H04_hooks_of_what_a_Function_saved(torch):
+def test_hooks_of_what_a_Function_saved_H04(torch):
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -156,7 +158,7 @@ def test_H04_hooks_of_what_a_Function_saved(torch):
 
 
 @as_torch
-def test_H05_every_saved_tensor_goes_through_the_hooks(torch):
+def test_every_saved_tensor_goes_through_the_hooks_H05(torch):
     x, log = vector(torch), Log(torch)
     with log.hooks():
         y = x.exp() * x + x.sin()
@@ -166,7 +168,7 @@ def test_H05_every_saved_tensor_goes_through_the_hooks(torch):
 
 
 @as_torch
-def test_H05_what_is_unpacked_is_what_is_used(torch):
+def test_what_is_unpacked_is_what_is_used_H05(torch):
     x = vector(torch)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 10, lambda t: t):
         y = x * x
@@ -175,7 +177,7 @@ def test_H05_what_is_unpacked_is_what_is_used(torch):
 
 
 @as_torch
-def test_H05_second_derivatives_keep_their_history(torch):
+def test_second_derivatives_keep_their_history_H05(torch):
     x, log = vector(torch), Log(torch)
     with log.hooks():
         y = (x.exp() * x).sum()
@@ -184,7 +186,7 @@ def test_H05_second_derivatives_keep_their_history(torch):
 
 
 @as_torch
-def test_H05_of_a_Function(torch):
+def test_saved_tensors_hooks_of_a_Function_H05(torch):
     class Cube(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -205,7 +207,7 @@ def test_H05_of_a_Function(torch):
 
 
 @as_torch
-def test_H05_only_the_innermost_pair(torch):
+def test_only_the_innermost_saved_tensors_hooks_run_H05(torch):
     x, outer, inner = vector(torch), Log(torch), Log(torch)
     with outer.hooks():
         a = x.exp()
@@ -217,7 +219,7 @@ def test_H05_only_the_innermost_pair(torch):
 
 
 @as_torch
-def test_H05_what_was_packed_goes_with_the_rest_that_a_pass_frees(torch):
+def test_what_was_packed_goes_with_the_rest_that_a_pass_frees_H05(torch):
     class Held:
         def __init__(self, tensor):
             self.tensor = tensor
@@ -239,7 +241,7 @@ def test_H05_what_was_packed_goes_with_the_rest_that_a_pass_frees(torch):
 
 
 @as_torch
-def test_H05_what_unpack_must_give_and_pack_must_not_do(torch):
+def test_what_unpack_must_give_and_pack_must_not_do_H05(torch):
     hooks = torch.autograd.graph.saved_tensors_hooks
     x = vector(torch)
     with hooks(lambda t: 3, lambda value: value):
@@ -250,7 +252,7 @@ def test_H05_what_unpack_must_give_and_pack_must_not_do(torch):
 
 
 @as_torch
-def test_H05_hooks_run_without_recording(torch):
+def test_saved_tensors_hooks_run_without_recording_H05(torch):
     seen = []
 
     def note(value):
@@ -264,7 +266,7 @@ def test_H05_hooks_run_without_recording(torch):
     return seen[:1]
 
 
-def test_H05_an_error_in_a_hook_passes_and_leaves_the_graph_usable():
+def test_an_error_in_a_hook_passes_and_leaves_the_graph_usable_H05():
     x, calls = vector(jaxgrad), []
 
     def unpack(value):
@@ -282,7 +284,7 @@ def test_H05_an_error_in_a_hook_passes_and_leaves_the_graph_usable():
     assert numpy.allclose(x.grad.numpy(), numpy.exp([1.0, 2.0, 3.0]))
 
 
-def test_H05_the_array_itself_is_let_go():
+def test_the_array_that_was_packed_is_let_go_H05():
     x = jaxgrad.ones(1000, requires_grad=True)
     with jaxgrad.autograd.graph.saved_tensors_hooks(
         lambda t: t.numpy().astype("float16"), lambda a: jaxgrad.tensor(a.astype("float32"))
@@ -297,7 +299,7 @@ def test_H05_the_array_itself_is_let_go():
     assert numpy.allclose(x.grad.numpy(), numpy.exp(numpy.ones(1000)).astype("float16"))
 
 
-def test_H05_under_jit_hooks_run_when_the_program_is_traced():
+def test_saved_tensors_hooks_under_jit_run_when_the_program_is_traced_H05():
     calls = []
 
     @jaxgrad.jit
@@ -318,7 +320,7 @@ def test_H05_under_jit_hooks_run_when_the_program_is_traced():
 
 
 @as_torch
-def test_H06_save_on_cpu(torch):
+def test_save_on_cpu_keeps_the_gradients_H06(torch):
     x = vector(torch)
     with torch.autograd.graph.save_on_cpu():
         y = (x.exp() * x).sum()
@@ -328,7 +330,7 @@ def test_H06_save_on_cpu(torch):
     return first.detach(), torch.autograd.grad(first.sum(), x)
 
 
-def test_H06_what_is_kept_is_a_copy_on_the_host():
+def test_save_on_cpu_keeps_a_copy_on_the_host_H06():
     x = jaxgrad.ones(1000, requires_grad=True)
     with jaxgrad.autograd.graph.save_on_cpu():
         y = x.exp()
@@ -338,7 +340,7 @@ def test_H06_what_is_kept_is_a_copy_on_the_host():
     assert array.unsafe_buffer_pointer() != y._array.unsafe_buffer_pointer()
 
 
-def test_H06_under_jit():
+def test_save_on_cpu_under_jit_H06():
     @jaxgrad.jit
     def slope(x):
         with jaxgrad.autograd.graph.save_on_cpu():
@@ -353,7 +355,7 @@ def test_H06_under_jit():
 
 
 @as_torch
-def test_H07_disabled_hooks(torch):
+def test_disabled_saved_tensors_hooks_H07(torch):
     graph = torch.autograd.graph
 
     def enter():
@@ -375,7 +377,7 @@ def test_H07_disabled_hooks(torch):
 
 
 @as_torch
-def test_H08_edges_in_place_of_tensors(torch):
+def test_edges_in_place_of_tensors_H08(torch):
     edge_of = torch.autograd.graph.get_gradient_edge
     x = vector(torch)
     y = x.exp()
@@ -398,7 +400,7 @@ def test_H08_edges_in_place_of_tensors(torch):
 
 
 @as_torch
-def test_H08_the_edge_of_one_of_several_outputs(torch):
+def test_the_edge_of_one_of_several_outputs_H08(torch):
     x = vector(torch)
     first, second, _ = x.unbind()
     edge = torch.autograd.graph.get_gradient_edge(second)
@@ -406,7 +408,7 @@ def test_H08_the_edge_of_one_of_several_outputs(torch):
 
 
 @as_torch
-def test_H09_the_memory_budget_of_a_compiler(torch):
+def test_the_memory_budget_of_a_compiler_H09(torch):
     budget = torch.autograd.graph.region_activation_memory_budget
 
     def enter(value):
@@ -417,7 +419,7 @@ def test_H09_the_memory_budget_of_a_compiler(torch):
 
 
 @as_torch
-def test_H10_switches_of_cuda_streams_are_accepted(torch):
+def test_switches_of_cuda_streams_are_accepted_H10(torch):
     graph = torch.autograd.graph
     found = [
         graph.set_warn_on_accumulate_grad_stream_mismatch(True),
@@ -428,11 +430,11 @@ def test_H10_switches_of_cuda_streams_are_accepted(torch):
 
 
 class Mark:
-    """Something that can be held weakly, which torch's nodes cannot."""
+    """An object that weakref accepts; torch's nodes are not."""
 
 
 @as_torch
-def test_H12_a_graph_dies_with_its_last_output(torch):
+def test_a_graph_dies_with_its_last_output_H12(torch):
     x = vector(torch)
     y = x.exp()
     y.grad_fn.metadata["mark"] = mark = Mark()
@@ -444,7 +446,7 @@ def test_H12_a_graph_dies_with_its_last_output(torch):
     return kept, mark() is None
 
 
-def test_H13_a_pass_over_the_graph_is_part_of_the_jaxpr():
+def test_a_pass_over_the_graph_is_part_of_the_jaxpr_H13():
     def slope(array):
         x = jaxgrad.ops.mul(array, 1.0)
         w = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)

@@ -23,7 +23,7 @@ def frequent_switches():
 
 
 def together(function, count=THREADS):
-    """The results, or the errors, of `function(i)` in so many threads that begin at once."""
+    """The results or errors of `function(i)` in `count` threads that start together."""
     barrier = threading.Barrier(count)
 
     def run(position):
@@ -42,7 +42,7 @@ def of_another_thread(function, *args):
         return pool.submit(function, *args).result()
 
 
-def test_A49_many_tasks_on_one_leaf():
+def test_many_tasks_on_one_leaf_A49():
     x = leaf(torch, 2.0)
 
     def task(_):
@@ -65,7 +65,7 @@ def test_many_tasks_on_one_leaf_recorded():
     assert x.grad.item() == 100 * 12
 
 
-def test_A49_one_shared_graph_is_for_one():
+def test_one_shared_graph_is_for_one_A49():
     for _ in range(20):
         x = leaf(torch, 2.0)
         y = (x * x + x.exp() * x).sin()
@@ -87,7 +87,7 @@ def test_one_shared_graph_that_is_retained_is_for_all():
     assert (x.grad.item(), y.grad.item()) == (THREADS * 36, THREADS * 12)
 
 
-def test_independent_passes():
+def test_independent_passes_in_many_threads():
     def work(position):
         x = leaf(torch, float(position), 1.0)
         for _ in range(10):
@@ -98,7 +98,7 @@ def test_independent_passes():
 
 
 def test_a_new_leaf_is_met_by_all_at_once():
-    """All graphs must lead to the one node of the leaf, whoever made it."""
+    """All graphs must lead to the one node of the leaf, in whichever thread it was made."""
     for _ in range(30):
         x = leaf(torch, 3.0)
         results = together(lambda i, x=x: torch.autograd.grad(x * float(i + 4), x))

@@ -10,7 +10,7 @@ import jaxgrad
 
 
 @as_torch
-def test_G01_a_function_and_its_gradient(torch):
+def test_a_function_and_its_gradient_G01(torch):
     x = leaf(torch, 2.0, 3.0)
     y = double(torch).apply(x)
     y.sum().backward()
@@ -18,7 +18,7 @@ def test_G01_a_function_and_its_gradient(torch):
 
 
 @as_torch
-def test_G01_without_forward(torch):
+def test_a_function_without_forward_G01(torch):
     class F(torch.autograd.Function):
         pass
 
@@ -32,7 +32,7 @@ def test_G01_without_forward(torch):
 
 
 @as_torch
-def test_G02_without_backward(torch):
+def test_a_function_without_backward_G02(torch):
     F = function(torch, lambda ctx, x: x * 2)
     x = leaf(torch, 2.0)
     y = F.apply(x)
@@ -40,7 +40,7 @@ def test_G02_without_backward(torch):
 
 
 @as_torch
-def test_G03_vjp_is_another_name_of_backward(torch):
+def test_vjp_is_another_name_of_backward_G03(torch):
     F = function(torch, lambda ctx, x: x * 2, vjp=lambda ctx, grad: grad * 7)
     x = leaf(torch, 2.0)
     F.apply(x).backward()
@@ -48,7 +48,7 @@ def test_G03_vjp_is_another_name_of_backward(torch):
 
 
 @as_torch
-def test_G03_both_vjp_and_backward(torch):
+def test_both_vjp_and_backward_G03(torch):
     F = double(torch, vjp=lambda ctx, grad: grad * 7)
     x = leaf(torch, 2.0)
     y = F.apply(x)
@@ -56,7 +56,7 @@ def test_G03_both_vjp_and_backward(torch):
 
 
 @as_torch
-def test_G03_inherited(torch):
+def test_inherited_rules_G03(torch):
     F = double(torch)
 
     class Sub(F):
@@ -71,7 +71,7 @@ def test_G03_inherited(torch):
 
 
 @as_torch
-def test_G04_grad_mode_in_forward(torch):
+def test_grad_mode_in_forward_G04(torch):
     """Edge case 21."""
     seen = []
 
@@ -91,7 +91,7 @@ def test_G04_grad_mode_in_forward(torch):
 
 
 @as_torch
-def test_G04_a_gradient_taken_in_forward(torch):
+def test_a_gradient_taken_in_forward_G04(torch):
     def forward(ctx, x):
         with torch.enable_grad():
             inner = x.detach().requires_grad_()
@@ -106,7 +106,7 @@ def test_G04_a_gradient_taken_in_forward(torch):
 
 
 @as_torch
-def test_G04_what_was_recorded_in_forward_is_not_the_outputs_history(torch):
+def test_what_was_recorded_in_forward_is_not_the_outputs_history_G04(torch):
     def forward(ctx, x):
         with torch.enable_grad():
             return x * 3
@@ -119,7 +119,7 @@ def test_G04_what_was_recorded_in_forward_is_not_the_outputs_history(torch):
 
 
 @as_torch
-def test_G05_grad_mode_in_backward(torch):
+def test_grad_mode_in_backward_G05(torch):
     seen = []
 
     def backward(ctx, grad):
@@ -135,7 +135,7 @@ def test_G05_grad_mode_in_backward(torch):
 
 
 @as_torch
-def test_G05_second_derivatives(torch):
+def test_second_derivatives_of_a_function_G05(torch):
     x = leaf(torch, 2.0, 3.0)
     y = square(torch).apply(square(torch).apply(x)).sum()
     (first,) = torch.autograd.grad(y, x, create_graph=True)
@@ -145,7 +145,7 @@ def test_G05_second_derivatives(torch):
 
 
 @as_torch
-def test_G05_a_second_derivative_of_an_output_that_was_saved(torch):
+def test_a_second_derivative_of_an_output_that_was_saved_G05(torch):
     def forward(ctx, x):
         y = x.exp()
         ctx.save_for_backward(y)
@@ -160,7 +160,7 @@ def test_G05_a_second_derivative_of_an_output_that_was_saved(torch):
 
 
 @as_torch
-def test_G06_the_combined_style(torch):
+def test_forward_with_ctx_G06(torch):
     def forward(ctx, x, factor, *rest):
         ctx.factor = factor
         return x * factor + sum(rest)
@@ -173,7 +173,7 @@ def test_G06_the_combined_style(torch):
 
 
 @as_torch
-def test_G06_arguments_by_name(torch):
+def test_arguments_by_name_in_the_combined_style_G06(torch):
     def run(*args, **kwargs):
         F = function(
             torch,
@@ -188,8 +188,8 @@ def test_G06_arguments_by_name(torch):
     return x.grad, y.grad, error(lambda: run(x, y=y, other=1), words="'other'")
 
 
-def test_G06_nothing_is_taken_by_name_alone():
-    """A tensor that came so would silently have no gradient."""
+def test_nothing_is_taken_by_name_alone_G06():
+    """A tensor passed this way would silently have no gradient."""
 
     def forward(ctx, x, *, factor):
         return x * factor
@@ -201,7 +201,7 @@ def test_G06_nothing_is_taken_by_name_alone():
 
 
 @as_torch
-def test_G07_the_separate_style(torch):
+def test_forward_and_setup_context_G07(torch):
     seen = []
 
     def forward(x, y):
@@ -223,7 +223,7 @@ def test_G07_the_separate_style(torch):
 
 
 @as_torch
-def test_G07_arguments_by_name_and_defaults(torch):
+def test_arguments_by_name_and_defaults_in_the_separate_style_G07(torch):
     def run(*args, **kwargs):
         seen = []
 
@@ -247,7 +247,7 @@ def test_G07_arguments_by_name_and_defaults(torch):
 
 
 @as_torch
-def test_G08_only_tensors_given_by_position_are_differentiated(torch):
+def test_only_tensors_given_by_position_are_differentiated_G08(torch):
     """Edge case 28."""
     x = leaf(torch, 2.0)
 
@@ -264,7 +264,7 @@ def test_G08_only_tensors_given_by_position_are_differentiated(torch):
 
 
 @as_torch
-def test_G08_a_list_beside_a_tensor(torch):
+def test_a_list_beside_a_tensor_G08(torch):
     def forward(ctx, x, several, named):
         return x * several[0] * named["factor"]
 
@@ -276,7 +276,7 @@ def test_G08_a_list_beside_a_tensor(torch):
 
 
 @as_torch
-def test_G09_without_an_input_that_requires_grad(torch):
+def test_a_function_without_an_input_that_requires_grad_G09(torch):
     F = double(torch)
     x = leaf(torch, 2.0)
     plain = F.apply(torch.tensor(2.0))
@@ -288,7 +288,7 @@ def test_G09_without_an_input_that_requires_grad(torch):
 
 
 @as_torch
-def test_G09_what_is_kept_there(torch):
+def test_what_a_function_keeps_where_nothing_requires_grad_G09(torch):
     seen = []
 
     def forward(ctx, x):
@@ -304,7 +304,7 @@ def test_G09_what_is_kept_there(torch):
 
 
 @as_torch
-def test_G10_what_forward_may_return(torch):
+def test_what_forward_may_return_G10(torch):
     def run(result, *grads):
         def backward(ctx, *given):
             return sum(grad for grad in given if grad is not None)
@@ -326,7 +326,7 @@ def test_G10_what_forward_may_return(torch):
 
 
 @as_torch
-def test_G10_gradients_for_what_is_no_tensor(torch):
+def test_gradients_for_what_is_no_tensor_G10(torch):
     seen = []
 
     def backward(ctx, *grads):
@@ -340,7 +340,7 @@ def test_G10_gradients_for_what_is_no_tensor(torch):
 
 
 @as_torch
-def test_G10_a_list_or_a_dict_is_opaque(torch):
+def test_a_list_or_a_dict_is_opaque_G10(torch):
     x = leaf(torch, 2.0)
     listed = function(torch, lambda ctx, x: [x * 2], lambda ctx, grad: grad).apply(x)
     named = function(torch, lambda ctx, x: {"y": x * 2}, lambda ctx, grad: grad).apply(x)
@@ -348,7 +348,7 @@ def test_G10_a_list_or_a_dict_is_opaque(torch):
 
 
 @as_torch
-def test_G11_an_input_returned_as_it_is(torch):
+def test_an_input_returned_as_it_is_G11(torch):
     x = leaf(torch, 2.0, 3.0)
     F = function(torch, lambda ctx, x: x, lambda ctx, grad: grad * 7)
     y = F.apply(x)
@@ -357,7 +357,7 @@ def test_G11_an_input_returned_as_it_is(torch):
 
 
 @as_torch
-def test_G11_an_input_returned_without_a_gradient(torch):
+def test_an_input_returned_without_a_gradient_G11(torch):
     x = torch.ones(2)
     F = function(torch, lambda ctx, x, y: (x, y * 2), lambda ctx, g, h: (g, h))
     y = leaf(torch, 1.0, 2.0)
@@ -366,8 +366,8 @@ def test_G11_an_input_returned_without_a_gradient(torch):
     return same is x, same, other, alone is x, alone, alone.grad_fn
 
 
-def test_G11_one_tensor_returned_twice():
-    """In PyTorch both are one tensor, the second output, which gets all of the gradient."""
+def test_one_tensor_returned_twice_G11():
+    """In PyTorch both are one tensor, the second output, which gets the whole gradient."""
 
     def forward(ctx, x):
         y = x * 2
@@ -386,7 +386,7 @@ def test_G11_one_tensor_returned_twice():
 
 
 @as_torch
-def test_G11_an_input_returned_twice(torch):
+def test_an_input_returned_twice_G11(torch):
     F = function(torch, lambda ctx, x: (x, x), lambda ctx, g, h: g + 10 * h)
     x = leaf(torch, 2.0)
     a, b = F.apply(x)
@@ -395,7 +395,7 @@ def test_G11_an_input_returned_twice(torch):
 
 
 @as_torch
-def test_G12_integer_outputs(torch):
+def test_integer_outputs_G12(torch):
     """Edge case 25."""
     seen = []
 
@@ -414,7 +414,7 @@ def test_G12_integer_outputs(torch):
 
 
 @as_torch
-def test_G12_integer_inputs(torch):
+def test_integer_inputs_G12(torch):
     def forward(ctx, x, index):
         ctx.index = index
         return x[index]
@@ -430,7 +430,7 @@ def test_G12_integer_inputs(torch):
 
 
 @as_torch
-def test_G12_an_output_that_is_only_integer(torch):
+def test_an_output_that_is_only_integer_G12(torch):
     F = function(torch, lambda ctx, x: x.argmax(), lambda ctx, grad: None)
     y = F.apply(leaf(torch, 1.0, 3.0))
     return y, y.grad_fn
@@ -440,7 +440,7 @@ def test_G12_an_output_that_is_only_integer(torch):
 
 
 @as_torch
-def test_G13_a_value_for_each_argument(torch):
+def test_backward_returns_a_value_for_each_argument_G13(torch):
     """Edge case 27."""
 
     def run(gradients, count=2):
@@ -464,7 +464,7 @@ def test_G13_a_value_for_each_argument(torch):
 
 
 @as_torch
-def test_G13_arguments_that_are_no_tensors_count(torch):
+def test_arguments_that_are_no_tensors_count_G13(torch):
     def run(gradients):
         F = function(torch, lambda ctx, x, factor: x * factor, lambda ctx, grad: gradients(grad))
         x = leaf(torch, 2.0)
@@ -474,7 +474,7 @@ def test_G13_arguments_that_are_no_tensors_count(torch):
 
 
 @as_torch
-def test_G14_none_means_no_gradient(torch):
+def test_none_means_no_gradient_G14(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     giving(torch, lambda g: (None, g)).apply(x, y).backward()
     z = leaf(torch, 2.0)
@@ -483,7 +483,7 @@ def test_G14_none_means_no_gradient(torch):
 
 
 @as_torch
-def test_G14_none_through_a_chain_of_functions(torch):
+def test_none_through_a_chain_of_functions_G14(torch):
     seen = []
     inner, outer = noting(torch, seen), giving(torch, lambda g: None)
     x = leaf(torch, 2.0)
@@ -492,7 +492,7 @@ def test_G14_none_through_a_chain_of_functions(torch):
 
 
 @as_torch
-def test_G14_none_under_grad(torch):
+def test_none_under_grad_G14(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = giving(torch, lambda g: (None, g)).apply(x, y)
     return (
@@ -503,7 +503,7 @@ def test_G14_none_under_grad(torch):
 
 
 @as_torch
-def test_G15_what_a_gradient_must_be(torch):
+def test_what_a_gradient_must_be_G15(torch):
     def run(gradients):
         x = leaf(torch, 2.0)
         return error(giving(torch, gradients).apply(x).backward), x.grad
@@ -513,7 +513,7 @@ def test_G15_what_a_gradient_must_be(torch):
 
 
 @as_torch
-def test_G16_the_shape_of_a_gradient(torch):
+def test_the_shape_of_a_gradient_G16(torch):
     def run(shape, of, fits):
         x = torch.ones(of).requires_grad_()
         F = function(torch, lambda ctx, x: x.sum(), lambda ctx, g: torch.ones(shape))
@@ -526,7 +526,7 @@ def test_G16_the_shape_of_a_gradient(torch):
 
 
 @as_torch
-def test_G16_the_index_of_the_argument_that_a_gradient_does_not_fit(torch):
+def test_the_index_of_the_argument_that_a_gradient_does_not_fit_G16(torch):
     def run(*shapes):
         x, y = torch.ones(2).requires_grad_(), torch.ones(2).requires_grad_()
         F = function(
@@ -541,7 +541,7 @@ def test_G16_the_index_of_the_argument_that_a_gradient_does_not_fit(torch):
 
 
 @as_torch
-def test_G17_the_dtype_of_a_gradient(torch):
+def test_the_dtype_of_a_gradient_G17(torch):
     def run(dtype, of):
         x = torch.ones(2, dtype=of).requires_grad_()
         F = function(torch, lambda ctx, x: x.sum(), lambda ctx, g: torch.ones(2, dtype=dtype) * 2)
@@ -558,7 +558,7 @@ def test_G17_the_dtype_of_a_gradient(torch):
 
 
 @as_torch
-def test_G17_complex(torch):
+def test_complex_gradients_G17(torch):
     def run(dtype, of):
         x = torch.ones(2, dtype=of).requires_grad_()
 
@@ -583,7 +583,7 @@ def test_G17_complex(torch):
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError, SystemExit])
 @pytest.mark.parametrize("where", ["forward", "backward", "setup_context"])
-def test_interrupts(kind, where):
+def test_interrupts_in_rules_leave_the_graph_usable(kind, where):
     calls = []
 
     def at(place):

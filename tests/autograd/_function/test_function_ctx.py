@@ -1,4 +1,4 @@
-"""What a Function's ctx keeps and is told, row by row of PyTorch's behaviour."""
+"""What a Function's ctx keeps and reports, row by row of PyTorch's behaviour."""
 
 import warnings
 
@@ -12,7 +12,7 @@ import jaxgrad
 
 
 @as_torch
-def test_G18_saved_tensors(torch):
+def test_save_for_backward_keeps_values_G18(torch):
     def forward(ctx, x, y):
         ctx.save_for_backward(x, y)
         ctx.save_for_backward(y)
@@ -30,7 +30,7 @@ def test_G18_saved_tensors(torch):
 
 
 @as_torch
-def test_G18_what_may_be_saved(torch):
+def test_what_may_be_saved_G18(torch):
     def run(*values):
         def forward(ctx, x):
             ctx.save_for_backward(*values)
@@ -51,7 +51,7 @@ def test_G18_what_may_be_saved(torch):
 
 
 @as_torch
-def test_G19_none_may_be_saved(torch):
+def test_none_may_be_saved_G19(torch):
     def forward(ctx, x):
         ctx.save_for_backward(None, x, None)
         return x * 2
@@ -69,7 +69,7 @@ def test_G19_none_may_be_saved(torch):
 
 
 @as_torch
-def test_G22_saved_tensors_as_they_come_back(torch):
+def test_saved_tensors_as_they_come_back_G22(torch):
     seen = []
 
     def forward(ctx, x, y):
@@ -91,7 +91,7 @@ def test_G22_saved_tensors_as_they_come_back(torch):
 
 
 @as_torch
-def test_G22_the_kind_of_saved_tensors(torch):
+def test_the_kind_of_saved_tensors_G22(torch):
     seen = []
 
     def backward(ctx, grad):
@@ -104,7 +104,7 @@ def test_G22_the_kind_of_saved_tensors(torch):
 
 
 @as_torch
-def test_G22_once_freed(torch):
+def test_saved_tensors_once_freed_G22(torch):
     x = leaf(torch, 2.0)
     y = square(torch).apply(x)
     node = y.grad_fn
@@ -114,7 +114,7 @@ def test_G22_once_freed(torch):
 
 
 @as_torch
-def test_G22_a_function_that_saves_nothing_can_run_again(torch):
+def test_a_function_that_saves_nothing_can_run_again_G22(torch):
     x = leaf(torch, 2.0)
     y = double(torch).apply(x)
     y.backward()
@@ -123,7 +123,7 @@ def test_G22_a_function_that_saves_nothing_can_run_again(torch):
 
 
 @as_torch
-def test_G22_retained(torch):
+def test_saved_tensors_of_a_retained_graph_G22(torch):
     x = leaf(torch, 2.0)
     y = square(torch).apply(x)
     y.backward(retain_graph=True)
@@ -132,7 +132,7 @@ def test_G22_retained(torch):
 
 
 @as_torch
-def test_G23_attributes_of_ctx(torch):
+def test_attributes_of_ctx_G23(torch):
     def forward(ctx, x, word):
         ctx.word, ctx.number, ctx.list = word, 3, [1, 2]
         return x * 2
@@ -164,7 +164,7 @@ NAMES += ["retained_at", "saved", "sequence", "inputs", "value", "function"]
 
 
 @as_torch
-def test_G23_attributes_of_any_name(torch):
+def test_attributes_of_any_name_G23(torch):
     def forward(ctx, x):
         for number, name in enumerate(NAMES):
             setattr(ctx, name, number)
@@ -189,7 +189,7 @@ def test_G23_attributes_of_any_name(torch):
     return seen, x.grad, y.grad, z.grad, again, len(y.grad_fn.next_functions)
 
 
-def test_G23_names_that_the_call_needs_itself():
+def test_attributes_of_ctx_that_the_call_needs_itself_G23():
     def forward(ctx, x):
         ctx._saved = x
         return x * 2
@@ -200,7 +200,7 @@ def test_G23_names_that_the_call_needs_itself():
 
 
 @as_torch
-def test_G24_save_for_forward(torch):
+def test_save_for_forward_keeps_values_for_jvp_G24(torch):
     def run(*values):
         def forward(ctx, x):
             ctx.save_for_forward(*values)
@@ -219,7 +219,7 @@ def test_G24_save_for_forward(torch):
 
 
 @as_torch
-def test_G30_outputs_marked_as_not_differentiable(torch):
+def test_outputs_marked_as_not_differentiable_G30(torch):
     """Edge case 25."""
     seen = []
 
@@ -239,7 +239,7 @@ def test_G30_outputs_marked_as_not_differentiable(torch):
 
 
 @as_torch
-def test_G31_all_outputs_marked(torch):
+def test_all_outputs_marked_as_not_differentiable_G31(torch):
     def forward(ctx, x):
         y = x * 2
         ctx.mark_non_differentiable(y)
@@ -250,7 +250,7 @@ def test_G31_all_outputs_marked(torch):
 
 
 @as_torch
-def test_G32_what_may_be_marked(torch):
+def test_what_may_be_marked_as_not_differentiable_G32(torch):
     def run(choose):
         def forward(ctx, x):
             y = x * 2
@@ -265,7 +265,7 @@ def test_G32_what_may_be_marked(torch):
 
 
 @as_torch
-def test_G30_an_input_returned_and_marked(torch):
+def test_an_input_returned_and_marked_G30(torch):
     def forward(ctx, x):
         ctx.mark_non_differentiable(x)
         return x
@@ -289,7 +289,7 @@ def unused(torch, materialize, seen):
 
 
 @as_torch
-def test_G33_gradients_that_are_not_there(torch):
+def test_gradients_that_are_not_there_G33(torch):
     """Edge case 26."""
     seen, found = [], []
     for materialize in (None, True, False):
@@ -305,7 +305,7 @@ def test_G33_gradients_that_are_not_there(torch):
 
 
 @as_torch
-def test_G33_takes_a_bool(torch):
+def test_set_materialize_grads_takes_a_bool_G33(torch):
     def run(value):
         def forward(ctx, x):
             ctx.set_materialize_grads(value)
@@ -318,7 +318,7 @@ def test_G33_takes_a_bool(torch):
 
 
 @as_torch
-def test_G34_a_function_that_is_not_used_is_not_called(torch):
+def test_a_function_that_is_not_used_is_not_called_G34(torch):
     seen = []
     F = noting(torch, seen)
     x = leaf(torch, 2.0)
@@ -328,8 +328,8 @@ def test_G34_a_function_that_is_not_used_is_not_called(torch):
 
 
 @as_torch
-def test_G34_none_gradients_reach_a_function(torch):
-    """The gradient of a Function's input is undefined, and it comes to another Function."""
+def test_none_gradients_reach_a_function_G34(torch):
+    """An undefined gradient of one Function's input reaches another Function."""
     found = []
     for materialize in (True, False):
         seen = []
@@ -367,7 +367,7 @@ def once(torch, factor=None):
 
 
 @as_torch
-def test_G35_once_differentiable(torch):
+def test_once_differentiable_refuses_second_derivatives_G35(torch):
     """Edge case 13."""
     x = leaf(torch, 2.0)
     y = once(torch).apply(x)
@@ -377,7 +377,7 @@ def test_G35_once_differentiable(torch):
 
 
 @as_torch
-def test_G35_with_a_gradient_that_requires_grad(torch):
+def test_once_differentiable_with_a_gradient_that_requires_grad_G35(torch):
     x = leaf(torch, 2.0)
     g = torch.ones((), requires_grad=True)
     (first,) = torch.autograd.grad(once(torch).apply(x), x, g, create_graph=True)
@@ -385,7 +385,7 @@ def test_G35_with_a_gradient_that_requires_grad(torch):
 
 
 @as_torch
-def test_G35_a_second_pass_that_does_not_come_to_it(torch):
+def test_once_differentiable_and_a_second_pass_that_does_not_reach_it_G35(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = once(torch).apply(x) * y
     dx, dy = torch.autograd.grad(z, [x, y], create_graph=True)
@@ -393,7 +393,7 @@ def test_G35_a_second_pass_that_does_not_come_to_it(torch):
 
 
 @as_torch
-def test_G35_of_several_inputs(torch):
+def test_once_differentiable_of_several_inputs_G35(torch):
     def forward(ctx, x, y):
         ctx.save_for_backward(x, y)
         return x * y
@@ -412,7 +412,7 @@ def test_G35_of_several_inputs(torch):
 
 
 @as_torch
-def test_G36_needs_input_grad(torch):
+def test_needs_input_grad_of_each_argument_G36(torch):
     seen = []
 
     def forward(ctx, *args):
@@ -432,8 +432,8 @@ def test_G36_needs_input_grad(torch):
 
 
 @as_torch
-def test_G36_under_grad_of_one_input(torch):
-    """It says what forward was called with, and not what is asked for."""
+def test_needs_input_grad_under_grad_of_one_input_G36(torch):
+    """It depends on the arguments of forward, not on the gradients that are asked for."""
     seen = []
 
     def backward(ctx, grad):
@@ -446,7 +446,7 @@ def test_G36_under_grad_of_one_input(torch):
 
 
 @as_torch
-def test_G37_ctx_is_the_node(torch):
+def test_ctx_is_the_node_G37(torch):
     seen, nodes_run = [], []
 
     def forward(ctx, x, y):
@@ -470,14 +470,14 @@ def test_G37_ctx_is_the_node(torch):
 
 
 @as_torch
-def test_G37_next_functions_of_inputs_that_need_none(torch):
+def test_next_functions_of_inputs_that_need_none_G37(torch):
     F = function(torch, lambda ctx, x, n, y: x * y, lambda ctx, g: (g, None, g))
     z = F.apply(torch.ones(()), 3, leaf(torch, 2.0))
     return [None if to is None else to.name().split("::")[-1] for to, _ in z.grad_fn.next_functions]
 
 
 @as_torch
-def test_G37_a_hook_that_changes_a_functions_gradients(torch):
+def test_a_hook_that_changes_a_functions_gradients_G37(torch):
     F = function(torch, lambda ctx, x, n, y: x * y, lambda ctx, g: (g * 2, None, g * 3))
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = F.apply(x, 3, y)
@@ -488,7 +488,7 @@ def test_G37_a_hook_that_changes_a_functions_gradients(torch):
 
 
 @as_torch
-def test_G38_the_class_of_the_node(torch):
+def test_the_class_of_the_node_G38(torch):
     F = double(torch)
     y = F.apply(leaf(torch, 2.0))
     kind = type(y.grad_fn)
@@ -497,7 +497,7 @@ def test_G38_the_class_of_the_node(torch):
 
 
 @as_torch
-def test_G39_running_a_node_by_hand(torch):
+def test_running_a_node_by_hand_G39(torch):
     F = square(torch)
     x = leaf(torch, 3.0)
     node = F.apply(x).grad_fn
@@ -505,7 +505,7 @@ def test_G39_running_a_node_by_hand(torch):
 
 
 @as_torch
-def test_G41_instances(torch):
+def test_instances_of_a_function_G41(torch):
     F = double(torch)
     made = warned(F)
     message = made["warnings"][0]["says"].partition(" should not be instantiated")[1]
@@ -516,7 +516,7 @@ def test_G41_instances(torch):
 
 
 @as_torch
-def test_G42_names_of_old_code(torch):
+def test_names_of_old_code_G42(torch):
     from_module = torch.autograd.function
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -530,7 +530,7 @@ def test_G42_names_of_old_code(torch):
 
 
 @as_torch
-def test_G43_mark_shared_storage(torch):
+def test_mark_shared_storage_G43(torch):
     def forward(ctx, x):
         y = x * 2
         ctx.mark_shared_storage((x, y))
@@ -556,7 +556,7 @@ def read_once(torch, reads):
 
 
 @as_torch
-def test_G44_saved_tensors_read_once(torch):
+def test_saved_tensors_read_once_G44(torch):
     x = leaf(torch, 2.0)
     read_once(torch, 1).apply(x).backward()
     y = read_once(torch, 1).apply(x)
@@ -570,7 +570,7 @@ def test_G44_saved_tensors_read_once(torch):
 
 
 @as_torch
-def test_G45_gradients_in_a_list(torch):
+def test_gradients_in_a_list_G45(torch):
     seen = []
 
     def backward(ctx, grads):
@@ -587,7 +587,7 @@ def test_G45_gradients_in_a_list(torch):
 
 
 @as_torch
-def test_G48_one_tensor_given_twice(torch):
+def test_one_tensor_given_twice_to_a_function_G48(torch):
     """Edge case 28."""
     x = leaf(torch, 2.0)
     F = function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (g * 10, g * 100))
@@ -596,7 +596,7 @@ def test_G48_one_tensor_given_twice(torch):
 
 
 @as_torch
-def test_G49_the_name_of_the_node(torch):
+def test_the_name_of_the_node_G49(torch):
     class WeirdName(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -611,7 +611,7 @@ def test_G49_the_name_of_the_node(torch):
 
 
 @as_torch
-def test_G51_arguments_without_a_gradient_need_no_declaration(torch):
+def test_arguments_without_a_gradient_need_no_declaration_G51(torch):
     def forward(ctx, x, power, name, flags):
         ctx.save_for_backward(x)
         ctx.power = power

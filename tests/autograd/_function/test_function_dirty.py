@@ -1,23 +1,13 @@
 """Functions that write to their inputs or return views, row by row of PyTorch's behaviour."""
 
-import contextlib
-
-from as_torch import as_torch, error, leaf, warned
+from as_torch import as_torch, error, leaf, strict, warned
 from functions import function
 
 import jaxgrad
 
 
-def strict(torch):
-    """PyTorch's version checks, in PyTorch too."""
-    graph = torch.autograd.graph
-    return (
-        graph.strict_versions() if hasattr(graph, "strict_versions") else contextlib.nullcontext()
-    )
-
-
 def tripling(torch, mark=True, returned=True):
-    """Writes three times its input to it; its gradient is seven times what arrives."""
+    """Multiplies its input by three in place; backward multiplies by seven."""
 
     def forward(ctx, x):
         x.mul_(3)
@@ -29,7 +19,7 @@ def tripling(torch, mark=True, returned=True):
 
 
 @as_torch
-def test_G27_an_input_that_is_written_to(torch):
+def test_mark_dirty_of_an_input_that_is_written_to_G27(torch):
     """Edge case 24."""
     x = leaf(torch, 1.0, 2.0)
     y = x * 5
@@ -40,7 +30,7 @@ def test_G27_an_input_that_is_written_to(torch):
 
 
 @as_torch
-def test_G27_marked_before_it_is_written_to(torch):
+def test_mark_dirty_before_the_write_G27(torch):
     def forward(ctx, x):
         ctx.mark_dirty(x)
         x += 1
@@ -54,7 +44,7 @@ def test_G27_marked_before_it_is_written_to(torch):
 
 
 @as_torch
-def test_G27_in_setup_context(torch):
+def test_mark_dirty_in_setup_context_G27(torch):
     def setup_context(ctx, inputs, output):
         ctx.mark_dirty(inputs[0])
 
@@ -69,7 +59,7 @@ def test_G27_in_setup_context(torch):
 
 
 @as_torch
-def test_G27_without_a_gradient(torch):
+def test_mark_dirty_without_a_gradient_G27(torch):
     x = torch.ones(2)
     y = tripling(torch).apply(x)
     with torch.no_grad():
@@ -79,7 +69,7 @@ def test_G27_without_a_gradient(torch):
 
 
 @as_torch
-def test_G27_one_of_two_inputs(torch):
+def test_mark_dirty_of_one_of_two_inputs_G27(torch):
     def forward(ctx, x, y):
         x.add_(y)
         ctx.mark_dirty(x)
@@ -94,7 +84,7 @@ def test_G27_one_of_two_inputs(torch):
 
 
 @as_torch
-def test_G27_an_input_that_requires_no_grad_beside_one_that_does(torch):
+def test_an_input_that_requires_no_grad_beside_one_that_does_G27(torch):
     def forward(ctx, x, y):
         x.add_(y)
         ctx.mark_dirty(x)
@@ -108,7 +98,7 @@ def test_G27_an_input_that_requires_no_grad_beside_one_that_does(torch):
 
 
 @as_torch
-def test_G28_without_the_mark_the_gradient_is_that_of_the_function_alone(torch):
+def test_a_write_without_mark_dirty_is_no_part_of_the_gradient_G28(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 5
     z = tripling(torch, mark=False).apply(y)
@@ -116,8 +106,8 @@ def test_G28_without_the_mark_the_gradient_is_that_of_the_function_alone(torch):
     return z is y, z, x.grad, y.grad_fn.name()
 
 
-def test_G28_what_others_saved_before_stays_what_it_was():
-    """PyTorch raises here, where it is marked; the gradient is right."""
+def test_what_others_saved_before_stays_what_it_was_G28():
+    """PyTorch raises for a marked input; the gradient is right."""
     x = leaf(jaxgrad, 2.0, 3.0)
     y = x * 1
     b = y * y  # saves y
@@ -127,7 +117,7 @@ def test_G28_what_others_saved_before_stays_what_it_was():
 
 
 @as_torch
-def test_G28_under_strict_versions(torch):
+def test_a_write_without_mark_dirty_under_strict_versions_G28(torch):
     x = leaf(torch, 2.0, 3.0)
     with strict(torch):
         y = x * 1
@@ -138,7 +128,7 @@ def test_G28_under_strict_versions(torch):
 
 
 @as_torch
-def test_G28_a_saved_input_written_to_by_the_function_itself(torch):
+def test_a_saved_input_written_to_by_the_function_itself_G28(torch):
     def forward(ctx, x):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -158,8 +148,8 @@ def test_G28_a_saved_input_written_to_by_the_function_itself(torch):
     return x.grad, seen
 
 
-def test_G28_an_input_saved_before_the_function_writes_to_it():
-    """PyTorch has the new value, or under its checks raises; here it is what was given."""
+def test_an_input_saved_before_the_function_writes_to_it_G28():
+    """PyTorch reads the new value or raises; jaxgrad reads the value that was saved."""
 
     def forward(ctx, x):
         ctx.save_for_backward(x.clone())
@@ -175,14 +165,14 @@ def test_G28_an_input_saved_before_the_function_writes_to_it():
 
 
 @as_torch
-def test_G29_a_leaf(torch):
+def test_mark_dirty_of_a_leaf_G29(torch):
     x = leaf(torch, 1.0, 2.0)
     words = "a leaf Variable that requires grad"
     return error(tripling(torch).apply, x, words=words)
 
 
 @as_torch
-def test_G29_a_leaf_that_is_not_written_to(torch):
+def test_mark_dirty_of_a_leaf_that_is_not_written_to_G29(torch):
     def forward(ctx, x):
         ctx.mark_dirty(x)
         return x
@@ -194,13 +184,13 @@ def test_G29_a_leaf_that_is_not_written_to(torch):
 
 
 @as_torch
-def test_G29_not_returned(torch):
+def test_mark_dirty_of_what_is_not_returned_G29(torch):
     x = leaf(torch, 1.0, 2.0)
     return error(tripling(torch, returned=False).apply, x * 1)
 
 
 @as_torch
-def test_G29_not_a_tensor(torch):
+def test_mark_dirty_of_what_is_no_tensor_G29(torch):
     def forward(ctx, x):
         ctx.mark_dirty(3)
         return x
@@ -210,7 +200,7 @@ def test_G29_not_a_tensor(torch):
 
 
 @as_torch
-def test_G29_not_an_input(torch):
+def test_mark_dirty_of_what_is_no_input_G29(torch):
     def forward(ctx, x):
         y = x * 2
         ctx.mark_dirty(y)
@@ -224,7 +214,7 @@ def test_G29_not_an_input(torch):
 
 
 @as_torch
-def test_G29_a_view_and_several_outputs(torch):
+def test_mark_dirty_of_a_view_and_several_outputs_G29(torch):
     def forward(ctx, x):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -237,7 +227,7 @@ def test_G29_a_view_and_several_outputs(torch):
 
 
 @as_torch
-def test_G27_a_view_that_is_written_to(torch):
+def test_mark_dirty_of_a_view_G27(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
     view = y[:2]
@@ -249,7 +239,7 @@ def test_G27_a_view_that_is_written_to(torch):
 
 
 @as_torch
-def test_G27_a_view_that_is_written_to_and_used(torch):
+def test_mark_dirty_of_a_view_that_is_used_afterwards_G27(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
     view = y[:2]
@@ -259,7 +249,7 @@ def test_G27_a_view_that_is_written_to_and_used(torch):
 
 
 @as_torch
-def test_G27_the_base_of_a_view_is_written_to(torch):
+def test_mark_dirty_of_the_base_of_a_view_G27(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
     view = y[:2]
@@ -269,8 +259,8 @@ def test_G27_the_base_of_a_view_is_written_to(torch):
 
 
 @as_torch
-def test_G27_hooks_of_a_tensor_written_to(torch):
-    """F09: they stay with the value that they were registered on."""
+def test_hooks_of_a_tensor_written_to_G27(torch):
+    """Hooks stay with the value that they were registered on (F09)."""
     x, seen = leaf(torch, 1.0), []
     y = x * 5
     y.register_hook(lambda grad: seen.append(("old", grad.item())))
@@ -281,7 +271,7 @@ def test_G27_hooks_of_a_tensor_written_to(torch):
 
 
 @as_torch
-def test_G27_a_retained_gradient_of_a_tensor_written_to(torch):
+def test_a_retained_gradient_of_a_tensor_written_to_G27(torch):
     x = leaf(torch, 1.0)
     y = x * 5
     y.retain_grad()
@@ -291,7 +281,7 @@ def test_G27_a_retained_gradient_of_a_tensor_written_to(torch):
 
 
 @as_torch
-def test_G27_marked_as_not_differentiable_too(torch):
+def test_mark_dirty_and_mark_non_differentiable_G27(torch):
     def forward(ctx, x, y):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -307,7 +297,7 @@ def test_G27_marked_as_not_differentiable_too(torch):
 
 
 @as_torch
-def test_G27_the_second_derivative(torch):
+def test_second_derivative_of_a_function_that_writes_G27(torch):
     def forward(ctx, x):
         x.mul_(x)
         ctx.mark_dirty(x)
@@ -328,7 +318,7 @@ def test_G27_the_second_derivative(torch):
 
 
 @as_torch
-def test_E14_a_view_that_a_function_made(torch):
+def test_a_view_that_a_function_made_E14(torch):
     def run(forward, write, of=None):
         x = leaf(torch, 1.0, 2.0)
         F = function(torch, forward, lambda ctx, *grads: grads[0])
@@ -353,7 +343,7 @@ def test_E14_a_view_that_a_function_made(torch):
     ]
 
 
-def test_E14_under_no_grad():
+def test_a_view_that_a_function_made_under_no_grad_E14():
     """Nothing is recorded, so the gradient is the Function's. PyTorch refuses the backward pass."""
     x = leaf(jaxgrad, 1.0, 2.0)
     y = function(jaxgrad, lambda ctx, x: x, lambda ctx, grad: grad * 7).apply(x * 1)
@@ -364,7 +354,7 @@ def test_E14_under_no_grad():
 
 
 @as_torch
-def test_E14_a_view_of_a_view_that_a_function_made(torch):
+def test_a_view_of_a_view_that_a_function_made_E14(torch):
     x = leaf(torch, 1.0, 2.0)
     y = function(torch, lambda ctx, x: x.view(2, 1), lambda ctx, g: g.view(2)).apply(x * 1)
     view = y[0]
@@ -372,7 +362,7 @@ def test_E14_a_view_of_a_view_that_a_function_made(torch):
 
 
 @as_torch
-def test_E14_the_base_is_written_to(torch):
+def test_a_write_to_the_base_of_a_view_that_a_function_made_E14(torch):
     def run(forward, backward, use):
         x = leaf(torch, 1.0, 2.0)
         y = x * 1
@@ -388,7 +378,7 @@ def test_E14_the_base_is_written_to(torch):
 
 
 @as_torch
-def test_E14_a_view_of_a_tensor_without_gradient(torch):
+def test_a_view_of_a_tensor_without_gradient_E14(torch):
     x, y = torch.ones(2), leaf(torch, 1.0, 2.0)
     F = function(torch, lambda ctx, x, y: x.view(2, 1), lambda ctx, g: (None, g.view(2)))
     z = F.apply(x, y)
@@ -396,7 +386,7 @@ def test_E14_a_view_of_a_tensor_without_gradient(torch):
 
 
 @as_torch
-def test_E14_the_values_of_a_view_that_a_function_made(torch):
+def test_the_values_of_a_view_that_a_function_made_E14(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 1
     z = function(torch, lambda ctx, x: x.view(2, 1), lambda ctx, g: g.view(2) * 7).apply(y)
@@ -405,7 +395,7 @@ def test_E14_the_values_of_a_view_that_a_function_made(torch):
 
 
 @as_torch
-def test_E14_an_input_returned_as_it_is_that_is_a_view(torch):
+def test_an_input_returned_as_it_is_that_is_a_view_E14(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 1
     z = function(torch, lambda ctx, x: x, lambda ctx, g: g * 7).apply(y[:1])
@@ -417,7 +407,7 @@ def test_E14_an_input_returned_as_it_is_that_is_a_view(torch):
 
 
 @as_torch
-def test_G18_a_buffer_that_forward_writes_to(torch):
+def test_a_buffer_that_forward_writes_to_G18(torch):
     def forward(ctx, x):
         buffer = torch.zeros(2)
         buffer[0] = x[1]
@@ -433,7 +423,7 @@ def test_G18_a_buffer_that_forward_writes_to(torch):
 
 
 @as_torch
-def test_G18_a_buffer_from_outside(torch):
+def test_a_buffer_from_outside_G18(torch):
     count = torch.zeros(2)
 
     def forward(ctx, x):
@@ -448,7 +438,7 @@ def test_G18_a_buffer_from_outside(torch):
 
 
 @as_torch
-def test_G18_a_buffer_given_as_argument(torch):
+def test_a_buffer_given_as_argument_G18(torch):
     def forward(ctx, x, buffer):
         buffer.mul_(0.9).add_(x.mean() * 0.1)
         ctx.mark_dirty(buffer)
@@ -463,7 +453,7 @@ def test_G18_a_buffer_given_as_argument(torch):
 
 
 @as_torch
-def test_G27_backward_that_writes_to_its_gradient(torch):
+def test_backward_that_writes_to_its_gradient_G27(torch):
     def backward(ctx, grad):
         return grad.mul_(7)
 
@@ -471,3 +461,46 @@ def test_G27_backward_that_writes_to_its_gradient(torch):
     y = x * 2
     (function(torch, lambda ctx, x: x * 1, backward).apply(y) * 3).backward()
     return x.grad
+
+
+# ---- writes to views that a Function made
+
+MADE_INSIDE = (
+    "is a view and is being modified inplace. This view was created inside a custom Function"
+)
+
+
+def viewing(torch, make):
+    class Viewing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return make(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    return Viewing
+
+
+@as_torch
+def test_a_view_of_a_function_in_place_E14(torch):
+    found = []
+    for make in (lambda x: x.view(3), lambda x: x, lambda x: x.view_as(x)):
+        x = leaf(torch, 1.0, 2.0, 3.0) * 1
+        y = viewing(torch, make).apply(x)
+        whole = error(y.mul_, 3.0, words=MADE_INSIDE)
+        found += [y._is_view(), whole, error(y[:1].add_, 1, words=MADE_INSIDE)]
+    return found
+
+
+@as_torch
+def test_which_views_of_a_function_may_be_written_E14(torch):
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    y = viewing(torch, lambda x: x * 1).apply(x)
+    y.mul_(3)
+    z = viewing(torch, lambda x: x.view(3)).apply(x * 1)
+    with torch.no_grad():
+        z.mul_(3)
+    y.sum().backward()
+    return y, z, x.grad

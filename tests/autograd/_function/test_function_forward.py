@@ -44,13 +44,13 @@ def tangent(torch, F, x, t, *rest):
 
 
 @as_torch
-def test_G25_jvp(torch):
+def test_jvp_gives_the_tangent_of_a_function_G25(torch):
     x, t = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
     return tangent(torch, different(torch), x, t)
 
 
 @as_torch
-def test_G24_G25_what_jvp_reads(torch):
+def test_what_jvp_reads_G24_G25(torch):
     seen = []
 
     def forward(ctx, x):
@@ -70,7 +70,7 @@ def test_G24_G25_what_jvp_reads(torch):
 
 
 @as_torch
-def test_G25_the_tangents_that_jvp_is_given(torch):
+def test_the_tangents_that_jvp_is_given_G25(torch):
     seen = []
 
     def jvp(ctx, *tangents):
@@ -86,14 +86,14 @@ def test_G25_the_tangents_that_jvp_is_given(torch):
 
 
 @as_torch
-def test_G25_without_jvp(torch):
+def test_a_function_without_jvp_G25(torch):
     """PyTorch raises; here tangents are derived where that can be done."""
     F = function(torch, lambda ctx, x: x * 2)
     words = "You must implement the jvp function for custom autograd.Function to use it with"
     return error(tangent, torch, F, torch.ones(2), torch.ones(2), words=words)
 
 
-def test_G25_tangents_derived_from_backward():
+def test_tangents_derived_from_backward_G25():
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
@@ -114,7 +114,7 @@ def test_G25_tangents_derived_from_backward():
         ("not recorded", lambda ctx, grad: grad.detach() * 2),
     ],
 )
-def test_G25_where_no_tangents_can_be_derived(why, backward):
+def test_a_function_whose_tangents_cannot_be_derived_G25(why, backward):
     F = function(jaxgrad, lambda ctx, x: x * 2, backward)
     x = jaxgrad.tensor([1.0, 2.0])
     with pytest.raises(NotImplementedError, match=f"F has none, and .*{why}"):
@@ -122,7 +122,7 @@ def test_G25_where_no_tangents_can_be_derived(why, backward):
 
 
 @as_torch
-def test_G26_what_jvp_returns(torch):
+def test_what_jvp_returns_G26(torch):
     def run(result, outputs=1):
         def forward(ctx, x):
             return x * 2 if outputs == 1 else (x * 2, x * 3)
@@ -141,8 +141,8 @@ def test_G26_what_jvp_returns(torch):
     ]
 
 
-def test_G26_none_for_a_tangent():
-    """PyTorch fails inside of itself."""
+def test_none_for_a_tangent_G26():
+    """PyTorch fails with an internal error."""
     F = function(jaxgrad, lambda ctx, x: (x * 2, x * 3), jvp=lambda ctx, t: (t * 5, None))
     x = jaxgrad.ones(2)
     (_, first), (_, second) = tangent(jaxgrad, F, x, x)
@@ -150,7 +150,7 @@ def test_G26_none_for_a_tangent():
 
 
 @as_torch
-def test_G26_a_view_needs_a_view(torch):
+def test_a_view_needs_a_view_G26(torch):
     def run(forward, jvp):
         F = function(torch, forward, lambda ctx, g: g, jvp=jvp)
         return tangent(torch, F, torch.ones(2), torch.ones(2))
@@ -164,7 +164,7 @@ def test_G26_a_view_needs_a_view(torch):
 
 
 @as_torch
-def test_G25_jvp_of_a_function_that_writes(torch):
+def test_jvp_of_a_function_that_writes_G25(torch):
     def forward(ctx, x):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -179,7 +179,7 @@ def test_G25_jvp_of_a_function_that_writes(torch):
 
 
 @as_torch
-def test_G25_both_modes(torch):
+def test_a_function_in_both_modes_G25(torch):
     """Reverse over forward, and forward over reverse."""
     forward_ad, F = torch.autograd.forward_ad, different(torch)
     x, t = leaf(torch, 1.0, 2.0), torch.tensor([3.0, 4.0])
@@ -193,13 +193,13 @@ def test_G25_both_modes(torch):
 
 
 @as_torch
-def test_G40_apply_jvp(torch):
-    """What the class of the node offers is `jvp` itself."""
+def test_apply_jvp_of_a_context_G40(torch):
+    """The node's class offers `jvp` itself."""
     kind = different(torch)._backward_cls
     return issubclass(kind, torch.autograd.function.BackwardCFunction), hasattr(kind, "apply_jvp")
 
 
-def test_G40_apply_jvp_of_a_node():
+def test_apply_jvp_of_a_node_G40():
     x = leaf(jaxgrad, 1.0, 2.0)
     node = different(jaxgrad).apply(x).grad_fn
     assert node.apply_jvp(jaxgrad.tensor([1.0, 1.0])).tolist() == [5, 20]
@@ -209,14 +209,14 @@ def test_G40_apply_jvp_of_a_node():
 
 
 @as_torch
-def test_G47_under_func_grad(torch):
+def test_a_function_under_func_grad_G47(torch):
     F, x = different(torch), torch.tensor(2.0)
     first = torch.func.grad(F.apply)
     return first(x), torch.func.grad(first)(x), torch.func.grad(torch.func.grad(first))(x)
 
 
 @as_torch
-def test_G47_a_closure_over_what_is_differentiated_outside(torch):
+def test_a_closure_over_what_is_differentiated_outside_G47(torch):
     F = different(torch)
 
     def f(x):
@@ -225,8 +225,8 @@ def test_G47_a_closure_over_what_is_differentiated_outside(torch):
     return torch.func.grad(f)(torch.tensor(2.0))
 
 
-def test_G47_without_setup_context():
-    """PyTorch refuses it; nothing here needs the two to be separate."""
+def test_a_function_without_setup_context_under_func_G47():
+    """PyTorch refuses it; jaxgrad needs no separate setup_context."""
 
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -239,8 +239,8 @@ def test_G47_without_setup_context():
 
 
 @pytest.mark.parametrize("name", ["_pt_reserved_attrs", "_pt_inner_ctx"])
-def test_G50_names_that_pytorch_reserves(name):
-    """A batched call has no ctx of another kind, so authors may use them."""
+def test_names_of_ctx_that_pytorch_reserves_G50(name):
+    """A batched call has the same ctx, so authors may use these names."""
 
     def forward(ctx, x):
         setattr(ctx, name, 3)
@@ -324,7 +324,7 @@ COMPILED = {
 
 
 @pytest.mark.parametrize("name", COMPILED)
-def test_G01_compiled(name):
+def test_a_function_compiled_G01(name):
     step, expected = COMPILED[name]
     counted = []
 
@@ -340,7 +340,7 @@ def test_G01_compiled(name):
     numpy.testing.assert_allclose(step(vector(*X)).tolist(), expected, rtol=1e-12)
 
 
-def test_G35_compiled():
+def test_once_differentiable_compiled_G35():
     F = function(
         jaxgrad, lambda ctx, x: x * 2, once_differentiable(lambda ctx, grad: grad * 7 * grad)
     )
@@ -349,7 +349,7 @@ def test_G35_compiled():
     assert jaxgrad.jit(first(F.apply))(vector(*X)).tolist() == [7, 7, 7]
 
 
-def test_G25_forward_mode_compiled():
+def test_forward_mode_compiled_G25():
     F = different(jaxgrad)
 
     def step(x, t):
@@ -361,7 +361,7 @@ def test_G25_forward_mode_compiled():
     assert value.tolist() == [1, 8] and found.tolist() == [15, 80]
 
 
-def test_G01_what_a_rule_keeps_under_jit_is_no_tracer_afterwards():
+def test_what_a_rule_keeps_under_jit_is_no_tracer_afterwards_G01():
     kept = []
 
     def backward(ctx, grad):

@@ -1,5 +1,5 @@
-"""Random programs of Functions, hooks and in-place writes: their first and second derivatives are
-those that JAX gives of the same in jax.numpy.
+"""Random programs of Functions, hooks and in-place writes against the same programs in
+jax.numpy.
 """
 
 import function_programs as programs
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def examples(quick, slow):
-    """A test of drawn steps, with few examples and, marked slow, with more."""
+    """A test of random steps, with few examples, and with more where marked slow."""
 
     def decorate(check):
         def settings(count):
@@ -44,14 +44,14 @@ def compare(found, planned):
 
 
 @examples(40, 120)
-def test_eager(drawn):
+def test_random_functions_equal_jax_eager(drawn):
     planned = programs.plan(drawn)
     *found, _ = programs.derivatives(jaxgrad, planned, leaf())
     compare([each.tolist() for each in found], planned)
 
 
 @examples(6, 12)
-def test_compiled(drawn):
+def test_random_functions_equal_jax_compiled(drawn):
     planned = programs.plan(drawn)
     order = []
 
@@ -66,8 +66,8 @@ def test_compiled(drawn):
 
 
 @examples(8, 20)
-def test_under_jax(drawn):
-    """On tensors of tracers, which may be written to; a hook is of the tape and not of JAX."""
+def test_random_functions_under_jax_transformations(drawn):
+    """Tensors of tracers may be written to; hooks belong to the tape, not to JAX."""
     planned = programs.plan(drawn, hooks=False)
 
     def f(x):
@@ -87,7 +87,7 @@ def test_under_jax(drawn):
 
 
 @examples(8, 20)
-def test_forward_mode(drawn):
+def test_random_functions_in_forward_mode(drawn):
     """The derivative along a tangent is the product of the tangent and the gradient."""
     planned = programs.plan(drawn, hooks=False)
     forward_ad, tangent = jaxgrad.autograd.forward_ad, [0.3, -1.0, 2.0]

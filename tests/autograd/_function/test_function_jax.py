@@ -1,4 +1,4 @@
-"""Functions under JAX's own transformations: which of the author's rules runs, in every nesting.
+"""Functions under JAX's transformations: which of the author's rules runs, in every nesting.
 
 The rules are deliberately not the derivative of the value, so that it is seen which one ran.
 """
@@ -111,12 +111,12 @@ DERIVATIVES = REVERSE | FORWARD
 
 
 def orders(names, count):
-    """All sequences of so many derivatives, the innermost first."""
+    """All sequences of `count` derivatives, the innermost first."""
     return list(itertools.product(names, repeat=count))
 
 
 def expected(order, x=2.0):
-    """What the rules give: each of the first two derivatives by the rule of its mode."""
+    """The expected numbers: each of the first two derivatives by the rule of its mode."""
     rules = [(7, 5), (11, 13), (1, 1)]
     chosen = [pair[name in FORWARD] for pair, name in zip(rules, order, strict=False)]
     return math.prod(chosen) * x ** (3 - len(order))
@@ -130,25 +130,25 @@ def derivative(f, order):
 
 @pytest.mark.parametrize("f", [Outer.apply, with_tensors], ids=["arrays", "tensors"])
 @pytest.mark.parametrize("order", [(), *orders(DERIVATIVES, 1)], ids="-".join)
-def test_G25_first_derivatives_and_the_value(f, order):
+def test_first_derivatives_and_the_value_under_jax_G25(f, order):
     assert derivative(f, order)(jnp.array(2.0)) == expected(order)
     assert jax.jit(derivative(f, order))(2.0) == expected(order)
 
 
 @pytest.mark.parametrize("order", orders(DERIVATIVES, 2), ids="-".join)
-def test_pitfall_S11_second_derivatives(order):
+def test_second_derivatives_pitfall_11(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
 @pytest.mark.parametrize("order", orders(["grad", "jvp"], 3), ids="-".join)
-def test_pitfall_S11_third_derivatives(order):
+def test_third_derivatives_pitfall_11(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("order", orders(["grad", "jvp"], 2), ids="-".join)
-def test_G25_inside_of_other_transformations(order, place, wrapper):
+def test_a_function_inside_of_other_transformations_G25(order, place, wrapper):
     """The transformation wraps the function, its first derivative, or its second."""
     f = Outer.apply
     for number, name in enumerate([*order, None]):
@@ -159,7 +159,7 @@ def test_G25_inside_of_other_transformations(order, place, wrapper):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", orders(WRAPPERS, 2), ids="-".join)
-def test_G25_inside_of_two_other_transformations(pair):
+def test_a_function_inside_of_two_other_transformations_G25(pair):
     first, second = (WRAPPERS[name] for name in pair)
     assert first(jax.grad(second(Outer.apply)))(2.0) == 28
     assert first(jvp_of(second(Outer.apply)))(2.0) == 20
@@ -167,11 +167,11 @@ def test_G25_inside_of_two_other_transformations(pair):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", orders(DERIVATIVES, 3), ids="-".join)
-def test_pitfall_S11_third_derivatives_in_every_way(order):
+def test_third_derivatives_in_every_way_pitfall_11(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
-def test_pitfall_S11_hessian():
+def test_hessian_pitfall_11():
     def f(x):
         return Outer.apply(x).sum()
 
@@ -181,7 +181,7 @@ def test_pitfall_S11_hessian():
 
 
 @pytest.mark.slow
-def test_pitfall_S11_third_derivatives_of_a_sum():
+def test_third_derivatives_of_a_sum_pitfall_11():
     """PyTorch's nested jacfwd through a Function gives zeros for two of three entries."""
 
     class Cube(Function):
@@ -218,7 +218,7 @@ def test_pitfall_S11_third_derivatives_of_a_sum():
         numpy.testing.assert_allclose(ours(x), theirs(x), rtol=1e-5)
 
 
-def test_G25_vmap_of_a_gradient_and_the_reverse():
+def test_vmap_of_a_gradient_and_the_reverse_G25():
     x = jnp.array([1.0, 2.0, 3.0])
     assert jax.vmap(jax.grad(Outer.apply))(x).tolist() == [7, 28, 63]
     assert jax.grad(lambda x: jax.vmap(Outer.apply)(x).sum())(x).tolist() == [7, 28, 63]
@@ -226,7 +226,7 @@ def test_G25_vmap_of_a_gradient_and_the_reverse():
     assert jax.vmap(jax.vmap(jax.grad(Outer.apply)))(x.reshape(3, 1)).tolist() == [[7], [28], [63]]
 
 
-def test_G25_in_a_loop():
+def test_a_function_in_a_loop_G25():
     def f(x):
         return jax.lax.scan(lambda c, _: (Inner.apply(c), c), x, None, length=3)[0]
 
@@ -239,7 +239,7 @@ def test_G25_in_a_loop():
 # ---- arguments and results of every kind
 
 
-def test_G08_arguments_that_are_no_arrays():
+def test_arguments_that_are_no_arrays_G08():
     F = function(
         torch,
         lambda ctx, x, power, name, flags: x**power,
@@ -250,7 +250,7 @@ def test_G08_arguments_that_are_no_arrays():
     assert f(x) == 9 and jax.grad(f)(x).tolist() == [7, 7]
 
 
-def test_G08_tensors_and_arrays_together():
+def test_tensors_and_arrays_together_G08():
     F = function(torch, lambda ctx, x, y: x * y, lambda ctx, grad: (grad * 7, grad * 11))
     x, y = jnp.array([1.0, 2.0]), torch.tensor([3.0, 4.0])
     made = F.apply(x, y)
@@ -259,7 +259,7 @@ def test_G08_tensors_and_arrays_together():
     assert found.tolist() == [7, 7]
 
 
-def test_G08_arrays_in_lists_and_dicts_have_no_gradient():
+def test_arrays_in_lists_and_dicts_have_no_gradient_G08():
     def forward(ctx, x, several):
         ctx.factor = several["factors"][0]
         return x * several["factors"][0] * several["shift"]
@@ -277,7 +277,7 @@ def test_G08_arrays_in_lists_and_dicts_have_no_gradient():
     assert jax.hessian(f)(x).tolist() == [[14, 0], [0, 14]]  # by the rule, which reads the factor
 
 
-def test_G10_several_outputs():
+def test_several_outputs_under_jax_G10():
     F = function(
         torch,
         lambda ctx, x: (x * 2, "word", x * 3, None, x.argmax()),
@@ -301,13 +301,13 @@ def test_G10_several_outputs():
     assert [each.tolist() for each in tangents[:2]] == [[7, 14], [11, 22]]
 
 
-def test_G11_an_input_returned_as_it_is():
+def test_an_input_returned_as_it_is_G11():
     F = function(torch, lambda ctx, x: x, lambda ctx, grad: grad * 7)
     x = jnp.array([1.0, 2.0])
     assert jax.grad(lambda x: F.apply(x).sum())(x).tolist() == [7, 7]
 
 
-def test_G12_integers():
+def test_integers_under_jax_G12():
     def forward(ctx, x, index):
         ctx.index = index
         return x[index], index + 1
@@ -323,7 +323,7 @@ def test_G12_integers():
     assert jax.jvp(lambda x: F.apply(x, index)[0], (x,), (x,))[1].tolist() == [7, 7, 21]
 
 
-def test_G16_a_gradient_that_is_summed():
+def test_a_gradient_that_is_summed_G16():
     F = function(torch, lambda ctx, x: x * torch.ones(2, 3), lambda ctx, grad: grad * 7)
     x = jnp.array([1.0, 2.0, 3.0])
     assert jax.grad(lambda x: F.apply(x).sum())(x).tolist() == [14, 14, 14]
@@ -331,7 +331,7 @@ def test_G16_a_gradient_that_is_summed():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_G17_dtypes(dtype):
+def test_dtypes_of_gradients_under_jax_G17(dtype):
     F = function(torch, lambda ctx, x: x * 2, lambda ctx, grad: grad.double() * 7)
     with jax.enable_x64(True):
         x = jnp.array([1.0, 2.0], dtype)
@@ -340,7 +340,7 @@ def test_G17_dtypes(dtype):
         assert jvp_of(F.apply)(x).dtype == dtype
 
 
-def test_G17_complex():
+def test_complex_gradients_G17():
     """A gradient is PyTorch's, the conjugate of JAX's cotangent."""
 
     def backward(ctx, grad):
@@ -361,7 +361,7 @@ def test_G17_complex():
         numpy.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-def test_G14_none():
+def test_none_for_a_gradient_under_jax_G14():
     F = function(torch, lambda ctx, x, y: x * y, lambda ctx, grad: (None, grad * 7))
     x = jnp.array([1.0, 2.0])
     found = jax.grad(lambda x, y: F.apply(x, y).sum(), argnums=(0, 1))(x, x)
@@ -369,7 +369,7 @@ def test_G14_none():
     assert jax.jvp(F.apply, (x, x), (x, x))[1].tolist() == [7, 14]
 
 
-def test_G36_needs_input_grad():
+def test_needs_input_grad_of_each_argument_G36():
     seen = []
 
     def backward(ctx, grad):
@@ -384,7 +384,7 @@ def test_G36_needs_input_grad():
     assert seen == [(True, False, False), (False, False, True), (True, False, True)]
 
 
-def test_G30_outputs_marked_as_not_differentiable():
+def test_outputs_marked_as_not_differentiable_G30():
     def forward(ctx, x):
         y = x * 3
         ctx.mark_non_differentiable(y)
@@ -397,7 +397,7 @@ def test_G30_outputs_marked_as_not_differentiable():
 
 
 @pytest.mark.parametrize("value", [True, False])
-def test_G33_gradients_that_are_not_there(value):
+def test_gradients_that_are_not_there_G33(value):
     seen = []
 
     def forward(ctx, x):
@@ -421,7 +421,7 @@ def test_G33_gradients_that_are_not_there(value):
 
 
 @pytest.mark.parametrize("value", [True, False])
-def test_G33_tangents_that_are_not_there(value):
+def test_tangents_that_are_not_there_G33(value):
     seen = []
 
     def forward(ctx, x, n, y):
@@ -439,7 +439,7 @@ def test_G33_tangents_that_are_not_there(value):
     assert seen[1] == [[1, 2], None, [0, 0] if value else None]
 
 
-def test_G35_once_differentiable():
+def test_once_differentiable_refuses_second_derivatives_G35():
     @once_differentiable
     def backward(ctx, grad):
         return 7 * ctx.saved_tensors[0] * grad
@@ -462,7 +462,7 @@ def test_G35_once_differentiable():
             second(x)
 
 
-def test_G27_functions_that_write():
+def test_functions_that_write_G27():
     def forward(ctx, x):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -478,7 +478,7 @@ def test_G27_functions_that_write():
 # ---- what is refused
 
 
-def test_G13_wrong_gradients_are_refused():
+def test_wrong_gradients_are_refused_G13():
     x = jnp.array([1.0, 2.0])
 
     def slope(gradients):
@@ -495,7 +495,7 @@ def test_G13_wrong_gradients_are_refused():
         slope(lambda grad: grad * 1j)
 
 
-def test_G02_G25_rules_that_are_missing():
+def test_rules_that_are_missing_G02_G25():
     x = jnp.array([1.0, 2.0])
     nothing = function(torch, lambda ctx, x: x * 2)
     assert nothing.apply(x).tolist() == [2, 4]
@@ -520,7 +520,7 @@ def test_G02_G25_rules_that_are_missing():
         lambda g: g / g.sum(),
     ],
 )
-def test_G25_no_tangents_are_derived_of_a_backward_that_is_not_linear(backward):
+def test_no_tangents_are_derived_of_a_backward_that_is_not_linear_G25(backward):
     F = function(torch, lambda ctx, x: x * 1, lambda ctx, grad: backward(grad))
     x = jnp.array([1.0, 2.0])
     expected = backward(torch.tensor([3.0, 0.5])).tolist()
@@ -545,8 +545,8 @@ def masked(grad, x):
 
 
 @pytest.mark.parametrize("name", LINEAR)
-def test_G25_tangents_derived_from_backward(name):
-    """They are the transposed map: for each pair of a tangent and a weight the products agree."""
+def test_tangents_derived_from_backward_G25(name):
+    """The tangents are the transposed map: products agree for each pair of tangent and weight."""
 
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -564,7 +564,7 @@ def test_G25_tangents_derived_from_backward(name):
     numpy.testing.assert_allclose(found.T, reverse_jacobian, rtol=1e-5, atol=1e-6)
 
 
-def test_G20_detach_inside_of_a_rule_stops_jaxs_derivative_too():
+def test_detach_inside_of_a_rule_stops_jaxs_derivative_too_G20():
     def forward(ctx, x):
         ctx.save_for_backward(x, x.detach() * x)
         return x**3
@@ -579,7 +579,7 @@ def test_G20_detach_inside_of_a_rule_stops_jaxs_derivative_too():
     assert jax.jacfwd(jax.grad(F.apply))(2.0) == 4
 
 
-def test_G20_a_rule_that_saves_work_without_grad_mode_is_differentiated_by_jax():
+def test_a_rule_that_saves_work_without_grad_mode_is_differentiated_by_jax_G20():
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
         ctx.save_for_forward(*inputs)
@@ -627,7 +627,7 @@ class Dropout(Function):
 
 
 @pytest.mark.parametrize("wrapper", ["as it is", "vmap"])
-def test_G21_random_numbers_are_drawn_once_for_all_runs_of_forward(wrapper):
+def test_random_numbers_are_drawn_once_for_all_runs_of_forward_G21(wrapper):
     f = {"as it is": Dropout.apply, **WRAPPERS}[wrapper]
     f = f if wrapper == "as it is" else f(Dropout.apply)
     x, first = jnp.ones(64), set()
@@ -640,7 +640,7 @@ def test_G21_random_numbers_are_drawn_once_for_all_runs_of_forward(wrapper):
     assert len(first) == 3
 
 
-def test_G21_random_numbers_of_a_function_inside_of_another():
+def test_random_numbers_of_a_function_inside_of_another_G21():
     class Twice(Function):
         @staticmethod
         def forward(ctx, x):
@@ -666,7 +666,7 @@ def test_G21_random_numbers_of_a_function_inside_of_another():
 
 
 def batching(seen, rule=None, **members):
-    """Doubles; its vmap notes what it is told, and puts the batch last."""
+    """Doubles; its vmap records its arguments and puts the batch last."""
 
     def vmap(info, in_dims, x, factor):
         seen.append((info.batch_size, info.randomness, in_dims, tuple(x.shape)))
@@ -682,7 +682,7 @@ def batching(seen, rule=None, **members):
     )
 
 
-def test_G46_vmap_of_ones_own():
+def test_a_vmap_rule_of_the_author_G46():
     seen = []
     F = batching(seen)
     x = jnp.arange(6.0).reshape(2, 3)
@@ -698,14 +698,14 @@ def test_G46_vmap_of_ones_own():
     assert jax.jit(jax.vmap(f))(x).tolist() == (x * 2).tolist()
 
 
-def test_G46_vmap_of_vmap():
+def test_vmap_of_vmap_G46():
     F = batching([])
     x = jnp.arange(24.0).reshape(2, 3, 4)
     f = jax.vmap(jax.vmap(lambda x: F.apply(x, 2)), in_axes=1)
     assert f(x).tolist() == (x * 2).transpose(1, 0, 2).tolist()
 
 
-def test_G46_vmap_and_derivatives():
+def test_vmap_and_derivatives_G46():
     F = batching([])
     x = jnp.arange(6.0).reshape(2, 3)
 
@@ -719,7 +719,7 @@ def test_G46_vmap_and_derivatives():
     assert jax.jacrev(f)(x[0]).tolist() == jax.jacfwd(f)(x[0]).tolist() == (7 * jnp.eye(3)).tolist()
 
 
-def test_G46_vmap_of_several_outputs():
+def test_vmap_of_several_outputs_G46():
     def vmap(info, in_dims, x, factor):
         return (x * factor, torch.ones(3) * factor, "word"), (in_dims[0], None, None)
 
@@ -735,7 +735,7 @@ def test_G46_vmap_of_several_outputs():
     assert first.tolist() == (x * 2).tolist() and second.tolist() == [[2, 2, 2]] * 2
 
 
-def test_G46_what_is_refused():
+def test_what_vmap_of_a_function_refuses_G46():
     x = jnp.arange(6.0).reshape(2, 3)
     both = batching([])
     both.generate_vmap_rule = True
@@ -752,7 +752,7 @@ def test_G46_what_is_refused():
 
 
 @pytest.mark.parametrize("rule", [False, True])
-def test_G46_without_a_vmap_the_code_of_forward_is_batched(rule):
+def test_without_a_vmap_the_code_of_forward_is_batched_G46(rule):
     F = function(torch, lambda ctx, x: x.sum() * x, lambda ctx, grad: grad * 7)
     F.generate_vmap_rule = rule
     x = jnp.arange(6.0).reshape(2, 3)
@@ -762,7 +762,7 @@ def test_G46_without_a_vmap_the_code_of_forward_is_batched(rule):
 
 @pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("own", [False, True])
-def test_G46_gradients_in_batches(own, create_graph):
+def test_gradients_in_batches_G46(own, create_graph):
     seen = []
 
     def vmap(info, in_dims, x):

@@ -1,7 +1,7 @@
-"""Second derivatives of Functions that save what is neither input nor output: they are right, or
-refused; PyTorch's are silently wrong (pytorch#76185, #104040).
+"""Second derivatives of Functions that save an intermediate are right or refused.
 
-The oracle is the derivative of x^3, in closed form.
+PyTorch's are silently wrong (pytorch#76185, #104040). The oracle is the derivative of x^3, in
+closed form.
 """
 
 import functools
@@ -27,7 +27,7 @@ def vector():
 
 
 def second(F, *args):
-    """The derivative of the weighted first derivative, by three ways: the tape, compiled, JAX's."""
+    """The derivative of the weighted first derivative, by the tape, compiled, and by JAX."""
     weights = torch.tensor(WEIGHTS, dtype=torch.float64)
 
     def tape(x):
@@ -54,7 +54,7 @@ EXPECTED = [6 * x * w for x, w in zip(X, WEIGHTS, strict=True)]
 
 
 def cube(keep, slope=lambda kept: 3 * kept):
-    """x^3, whose backward reads what `keep(x)` gives, the square, as its one saved tensor."""
+    """x^3, whose backward reads the square that `keep(x)` returns as its one saved tensor."""
 
     def forward(ctx, x):
         ctx.save_for_backward(keep(x))
@@ -119,12 +119,12 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_G21_the_second_derivative_is_right(name):
+def test_the_second_derivative_of_a_saved_intermediate_is_right_G21(name):
     for way, found in second(cube(RIGHT[name])):
         numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
-def test_G21_what_pytorch_gives():
+def test_what_pytorch_gives_for_a_saved_intermediate_G21():
     """The case of pytorch#76185 in the words of its report: the derivative of sinh."""
 
     def forward(ctx, x):
@@ -146,7 +146,7 @@ def test_G21_what_pytorch_gives():
 
 
 @as_torch
-def test_G20_G21_saved_inputs_and_outputs(torch):
+def test_second_derivatives_of_saved_inputs_and_outputs_G20_G21(torch):
     def forward(ctx, x, y):
         z = x.exp() * y
         ctx.save_for_backward(x, y, z)
@@ -164,8 +164,8 @@ def test_G20_G21_saved_inputs_and_outputs(torch):
 
 
 @as_torch
-def test_G20_a_saved_input_is_protected_and_an_attribute_is_not(torch):
-    """Saved, the value stays (or PyTorch raises); an attribute has what was written to it."""
+def test_a_saved_input_is_protected_and_an_attribute_is_not_G20(torch):
+    """A saved value stays (or PyTorch raises); an attribute shows what was written to it."""
 
     def forward(ctx, x):
         ctx.x = x.detach()
@@ -180,7 +180,7 @@ def test_G20_a_saved_input_is_protected_and_an_attribute_is_not(torch):
     return x.grad
 
 
-def test_G20_a_saved_input_keeps_the_value_it_had():
+def test_a_saved_input_keeps_the_value_it_had_G20():
     x = leaf(torch, 2.0)
     y = cube(lambda x: x, lambda x: 3 * x * x).apply(x)
     with torch.no_grad():
@@ -190,7 +190,7 @@ def test_G20_a_saved_input_keeps_the_value_it_had():
 
 
 @pytest.mark.parametrize("slope", ["an output", "an input", "the copy of an input"])
-def test_G20_attributes_that_have_a_history(slope):
+def test_attributes_that_have_a_history_G20(slope):
     def forward(ctx, x):
         y = x**3
         ctx.kept = {"an output": y, "an input": x, "the copy of an input": x}[slope]
@@ -228,7 +228,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_G21_an_intermediate_kept_as_an_attribute_is_refused(name):
+def test_an_intermediate_kept_as_an_attribute_is_refused_G21(name):
     keep, read = KEPT[name]
 
     def forward(ctx, x):
@@ -251,7 +251,7 @@ def test_G21_an_intermediate_kept_as_an_attribute_is_refused(name):
         torch.autograd.grad(y, x)
 
 
-def test_G21_an_attribute_that_is_not_an_intermediate_is_no_reason_to_refuse():
+def test_an_attribute_that_is_not_an_intermediate_is_no_reason_to_refuse_G21():
     def forward(ctx, x):
         ctx.kept = [x.detach() * 2, torch.ones(2), Box(None), x.argmax(), 3.0, len]
         ctx.save_for_backward(x)
@@ -265,7 +265,7 @@ def test_G21_an_attribute_that_is_not_an_intermediate_is_no_reason_to_refuse():
 # ---- what cannot be computed again
 
 
-def test_G21_a_random_intermediate_is_refused():
+def test_a_random_intermediate_is_refused_G21():
     def keep(x):
         return x * x * (1 + torch.rand(2, dtype=x.dtype))
 
@@ -275,7 +275,7 @@ def test_G21_a_random_intermediate_is_refused():
         torch.autograd.grad(F.apply(x).sum(), x, create_graph=True)
 
 
-def test_G21_random_numbers_beside_an_intermediate():
+def test_random_numbers_beside_an_intermediate_G21():
     def forward(ctx, x):
         ctx.save_for_backward(x * x, torch.rand(2))
         return x**3
@@ -287,7 +287,7 @@ def test_G21_random_numbers_beside_an_intermediate():
     numpy.testing.assert_allclose(found.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
-def test_G21_a_forward_that_counts_its_calls_is_refused():
+def test_a_forward_that_counts_its_calls_is_refused_G21():
     calls = []
 
     def keep(x):
@@ -299,8 +299,8 @@ def test_G21_a_forward_that_counts_its_calls_is_refused():
         torch.autograd.grad(F.apply(x).sum(), x, create_graph=True)
 
 
-def test_G21_an_input_that_was_written_to_meanwhile():
-    """Forward runs once more on what it was given."""
+def test_an_input_that_was_written_to_meanwhile_G21():
+    """Forward runs once more on its arguments."""
     x = vector()
     y = x * 1
     z = cube(lambda x: x * x).apply(y).sum()
@@ -310,7 +310,7 @@ def test_G21_an_input_that_was_written_to_meanwhile():
     numpy.testing.assert_allclose(found.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
-def test_G21_a_forward_that_writes_to_its_input():
+def test_a_forward_that_writes_to_its_input_G21():
     def forward(ctx, x):
         square = x * x
         ctx.save_for_backward(square)
@@ -326,7 +326,7 @@ def test_G21_a_forward_that_writes_to_its_input():
     numpy.testing.assert_allclose(found.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
-def test_G21_arguments_that_are_no_tensors_are_given_again():
+def test_arguments_that_are_no_tensors_are_given_again_G21():
     def forward(ctx, x, power, names):
         ctx.save_for_backward(x ** (power - 1))
         ctx.power = power
@@ -339,7 +339,7 @@ def test_G21_arguments_that_are_no_tensors_are_given_again():
         numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
-def test_G21_with_setup_context():
+def test_a_saved_intermediate_with_setup_context_G21():
     F = function(
         torch,
         lambda x: x**3,
@@ -353,7 +353,7 @@ def test_G21_with_setup_context():
 # ---- modes
 
 
-def test_G21_under_strict_versions():
+def test_a_saved_intermediate_under_strict_versions_G21():
     with torch.autograd.graph.strict_versions():
         for way, found in second(cube(lambda x: x * x)):
             numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
@@ -371,7 +371,7 @@ def test_G21_under_strict_versions():
     kept.clear()
 
 
-def test_G21_an_intermediate_overwritten_after_forward():
+def test_an_intermediate_overwritten_after_forward_G21():
     kept = []
 
     def keep(x):
@@ -389,7 +389,7 @@ def test_G21_an_intermediate_overwritten_after_forward():
 
 
 @as_torch
-def test_G09_in_inference_mode(torch):
+def test_a_function_in_inference_mode_G09(torch):
     def forward(ctx, x):
         ctx.save_for_backward(x * x)
         return x**3
@@ -403,7 +403,7 @@ def test_G09_in_inference_mode(torch):
 
 
 @as_torch
-def test_G18_inference_tensors_that_are_saved(torch):
+def test_inference_tensors_that_are_saved_G18(torch):
     with torch.inference_mode():
         made = torch.ones(2)
 
@@ -417,7 +417,7 @@ def test_G18_inference_tensors_that_are_saved(torch):
     return error(F.apply, x, words=words)
 
 
-def test_F19_saved_tensors_hooks_see_what_a_function_saves():
+def test_saved_tensors_hooks_see_what_a_function_saves_F19():
     packed = []
 
     def pack(tensor):
@@ -435,7 +435,7 @@ def test_F19_saved_tensors_hooks_see_what_a_function_saves():
     numpy.testing.assert_allclose(x.grad.tolist(), [3 * v * v for v in X], rtol=1e-12)
 
 
-def test_G21_under_saved_tensors_hooks():
+def test_a_saved_intermediate_under_saved_tensors_hooks_G21():
     def tape():
         x = vector()
         (first,) = torch.autograd.grad(cube(lambda x: x * x).apply(x).sum(), x, create_graph=True)
@@ -462,12 +462,12 @@ class Outer(Function):
         return times.apply(ctx.saved_tensors[0]) * grad
 
 
-def test_G21_functions_inside_of_functions():
+def test_functions_inside_of_functions_G21():
     for way, found in second(Outer):
         numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
-def test_G21_forward_mode_over_a_saved_intermediate():
+def test_forward_mode_over_a_saved_intermediate_G21():
     F, x = cube(lambda x: x * x), vector()
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(x, torch.tensor(WEIGHTS, dtype=torch.float64))

@@ -1,4 +1,4 @@
-"""Which functions are found to be linear: what mathematics says of them."""
+"""Which functions jaxgrad finds to be linear, against mathematics."""
 
 import jax
 import jax.numpy as jnp
@@ -64,16 +64,16 @@ OTHER = {
 
 
 @pytest.mark.parametrize("name", LINEAR)
-def test_linear(name):
+def test_functions_that_are_linear(name):
     assert is_linear(lambda x: (LINEAR[name](x),), jnp.zeros(3))
 
 
 @pytest.mark.parametrize("name", OTHER)
-def test_not_linear(name):
+def test_functions_that_are_not_linear(name):
     assert not is_linear(lambda x: (OTHER[name](x),), jnp.zeros(3))
 
 
-def test_of_several():
+def test_linearity_in_several_arguments():
     zeros = jnp.zeros(3), jnp.zeros(())
     assert is_linear(lambda x, y: (x + y, M @ x), *zeros)
     assert not is_linear(lambda x, y: (x, x * y), *zeros)

@@ -59,7 +59,7 @@ def complex_vector(torch):
 
 
 @as_torch
-def test_L01_signatures(torch):
+def test_signatures_of_gradcheck_L01(torch):
     functions = torch.autograd.gradcheck, torch.autograd.gradgradcheck
     found = [[p for p in parameters(each) if p[0] != "check_nested"] for each in functions]
     raised = module(torch).GradcheckError
@@ -67,7 +67,7 @@ def test_L01_signatures(torch):
 
 
 @as_torch
-def test_L01_gradients_that_are_right(torch):
+def test_gradients_that_are_right_L01(torch):
     x, y, check = vector(torch), vector(torch, 3.0, 4.0), torch.autograd.gradcheck
     matrix = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float64)
     weight = matrix.clone().requires_grad_()
@@ -91,8 +91,8 @@ def test_L01_gradients_that_are_right(torch):
 
 
 @as_torch
-def test_L01_inputs_that_the_function_holds(torch):
-    """As the parameters of a module: what is moved is the tensor itself."""
+def test_inputs_that_the_function_holds_L01(torch):
+    """As with parameters of a module, gradcheck moves the tensor itself."""
     x, w = vector(torch), vector(torch, 3.0, 4.0)
     y = x * 2
     found = [
@@ -108,7 +108,7 @@ def test_L01_inputs_that_the_function_holds(torch):
 
 
 @as_torch
-def test_L01_raise_exception(torch):
+def test_raise_exception_of_gradcheck_L01(torch):
     wrong, x = rule(torch, square, times(3)), vector(torch)
     check = functools.partial(torch.autograd.gradcheck, raise_exception=False)
     return (
@@ -122,7 +122,7 @@ def test_L01_raise_exception(torch):
 
 
 @as_torch
-def test_L02_mismatch(torch):
+def test_the_message_of_a_mismatch_L02(torch):
     x, y, check = vector(torch), vector(torch, 3.0, 4.0), torch.autograd.gradcheck
     wrong = rule(torch, square, times(3))
     other = "Jacobian mismatch for output 1 with respect to input 0,"
@@ -138,7 +138,7 @@ def test_L02_mismatch(torch):
     )
 
 
-def test_L02_what_is_said_of_a_mismatch():
+def test_what_is_said_of_a_mismatch_L02():
     def backward(ctx, gradient):
         (x,) = ctx.saved_tensors
         return gradient * x.cos() + (x == 5.0) * gradient.sum(0)
@@ -172,12 +172,12 @@ def test_L02_what_is_said_of_a_mismatch():
         (float("nan"), "of 4 derivatives 4 are wrong.\nThere is a nan or an inf."),
     ],
 )
-def test_L02_what_the_mistake_looks_like(factor, said):
+def test_what_the_mistake_looks_like_L02(factor, said):
     with pytest.raises(RuntimeError, match=said):
         gradcheck(rule(jaxgrad, square, times(factor)), vector(jaxgrad))
 
 
-def test_L02_the_operator_is_named(tmp_path):
+def test_the_operator_is_named_L02(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(
         "- name: told(Tensor self) -> Tensor\n"
@@ -203,14 +203,14 @@ def test_L02_the_operator_is_named(tmp_path):
     assert gradcheck(mine.moved, x) and forward(mine.told, x)
 
 
-def test_L02_a_function_that_is_not_one():
+def test_a_function_that_is_not_one_L02():
     count = itertools.count()
     with pytest.raises(RuntimeError, match=r"Called twice with the same inputs .* gives different"):
         gradcheck(lambda x: x * next(count), vector(jaxgrad))
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_L02_tolerance_does_not_grow_with_size(fast_mode):
+def test_tolerance_does_not_grow_with_size_L02(fast_mode):
     # PyTorch's fast mode passes this: it multiplies atol by the sums of its directions
     def backward(ctx, gradient):
         return gradient * 0 + gradient[:1] * wrong
@@ -245,7 +245,7 @@ def wrong_in_one_element(ctx, gradient):
         lambda ctx, gradient: times(2)(ctx, gradient).sum().expand(3),
     ],
 )
-def test_L02_every_mistake_is_found(backward, fast_mode):
+def test_every_mistake_is_found_L02(backward, fast_mode):
     x = vector(jaxgrad, 1.0, 2.0, -0.7)
     with pytest.raises(module(jaxgrad).GradcheckError):
         gradcheck(rule(jaxgrad, square, backward), x, fast_mode=fast_mode)
@@ -256,7 +256,7 @@ def test_L02_every_mistake_is_found(backward, fast_mode):
 
 
 @as_torch
-def test_L03_inputs(torch):
+def test_checks_of_the_inputs_of_gradcheck_L03(torch):
     x, check = vector(torch), torch.autograd.gradcheck
     one = leaf(torch, 1.0, dtype=torch.float64)
     single = torch.ones(2, requires_grad=True)
@@ -275,18 +275,18 @@ def test_L03_inputs(torch):
     )
 
 
-def test_L03_a_step_as_it_was_made_in_single_precision():
+def test_a_step_as_it_was_made_in_single_precision_L03():
     # PyTorch divides by the step that was asked for, and finds 1.967 for 2
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double"):
         assert gradcheck(lambda x: x * x, jaxgrad.ones(2, requires_grad=True))
 
 
-def test_L03_not_under_a_trace():
+def test_gradcheck_is_refused_under_a_trace_L03():
     with pytest.raises(RuntimeError, match="gradcheck needs the numbers of a tensor"):
         jaxgrad.jit(lambda x: gradcheck(jaxgrad.exp, x))(vector(jaxgrad))
 
 
-def test_L03_everything_is_as_it_was():
+def test_gradcheck_leaves_everything_as_it_was_L03():
     base = jaxgrad.tensor([0.5, 1.0, 1.5, 2.0], dtype=jaxgrad.float64)
     x = base[1:3].requires_grad_()
     before, versions = base.tolist(), (base._version, x._version)
@@ -297,7 +297,7 @@ def test_L03_everything_is_as_it_was():
     assert x.grad is None and x.is_leaf
 
 
-def test_L03_functions_that_do_not_return_tensors():
+def test_functions_that_do_not_return_tensors_L03():
     x = vector(jaxgrad)
     for wrong in (None, 3.0, "x", {"a": x}, (x * x, None)):
         with pytest.raises(TypeError, match="must return a tensor or a tuple of tensors, but its"):
@@ -305,7 +305,7 @@ def test_L03_functions_that_do_not_return_tensors():
 
 
 @as_torch
-def test_L04_flags(torch):
+def test_flags_of_gradcheck_that_need_one_another_L04(torch):
     x = vector(torch)
     check = functools.partial(torch.autograd.gradcheck, torch.exp, x)
     twice = functools.partial(torch.autograd.gradgradcheck, torch.exp, x)
@@ -328,7 +328,7 @@ def test_L04_flags(torch):
 
 
 @as_torch
-def test_L05_not_deterministic(torch):
+def test_a_rule_that_is_not_deterministic_L05(torch):
     count = itertools.count()
 
     def backward(ctx, gradient):
@@ -347,7 +347,7 @@ def test_L05_not_deterministic(torch):
     )
 
 
-def test_L05_every_second_time():
+def test_every_second_time_L05():
     # PyTorch compares the first row with the first, the second with the second, and passes this
     count = itertools.count()
 
@@ -359,7 +359,7 @@ def test_L05_every_second_time():
 
 
 @as_torch
-def test_L06_gradients_of_zeros(torch):
+def test_gradients_of_zeros_L06(torch):
     x, check = vector(torch), torch.autograd.gradcheck
 
     def backward(ctx, gradient):
@@ -396,7 +396,7 @@ def refuses_none(ctx, gradient):
 
 
 @as_torch
-def test_L07_undefined_gradients(torch):
+def test_gradcheck_of_undefined_gradients_L07(torch):
     x, check = vector(torch), torch.autograd.gradcheck
 
     def single(ctx, x):
@@ -421,7 +421,7 @@ def test_L07_undefined_gradients(torch):
     )
 
 
-def test_L07_undefined_is_not_zero():
+def test_undefined_is_not_zero_L07():
     # PyTorch gives zeros for the others, and does not see it
     def backward(ctx, first, second):
         if first is None or second is None:
@@ -442,7 +442,7 @@ def test_L07_undefined_is_not_zero():
 
 
 @as_torch
-def test_L12_outputs_without_gradients(torch):
+def test_outputs_without_gradients_L12(torch):
     x, check = vector(torch), torch.autograd.gradcheck
     return (
         error(check, lambda x: x.detach() * 2, x, words=ZERO),
@@ -458,7 +458,7 @@ def test_L12_outputs_without_gradients(torch):
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_L12_bool_outputs(fast_mode):
+def test_gradcheck_of_bool_outputs_L12(fast_mode):
     # PyTorch subtracts them, which is an error
     x = vector(jaxgrad)
     check = functools.partial(gradcheck, fast_mode=fast_mode)
@@ -469,7 +469,7 @@ def test_L12_bool_outputs(fast_mode):
 
 
 @as_torch
-def test_L13_masked(torch):
+def test_gradcheck_masked_L13(torch):
     x, wrong = vector(torch), rule(torch, square, times(3))
     check, twice = torch.autograd.gradcheck, torch.autograd.gradgradcheck
     return (
@@ -479,7 +479,7 @@ def test_L13_masked(torch):
     )
 
 
-def test_L13_sparse_outputs():
+def test_gradcheck_of_sparse_outputs_L13():
     class Sparse:
         def todense(self):
             raise AssertionError
@@ -498,7 +498,7 @@ def quietly(function, *args, **options):
 
 
 @as_torch
-def test_L15_analytical(torch):
+def test_analytical_jacobian_of_the_old_helpers_L15(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     helper = functools.partial(quietly, module(torch).get_analytical_jacobian)
     return (
@@ -515,7 +515,7 @@ def test_L15_analytical(torch):
 
 
 @as_torch
-def test_L15_numerical(torch):
+def test_numerical_jacobian_of_the_old_helpers_L15(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     numerical = functools.partial(quietly, module(torch).get_numerical_jacobian)
     specific = module(torch).get_numerical_jacobian_wrt_specific_input

@@ -19,7 +19,7 @@ gradcheck, gradgradcheck = jaxgrad.autograd.gradcheck, jaxgrad.autograd.gradgrad
 
 
 def made(torch, forward, name="Rule", **rules):
-    """The `apply` of a Function of one tensor, which it keeps for its rules."""
+    """The `apply` of a Function of one tensor that saves it for its rules."""
 
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
@@ -60,7 +60,7 @@ def complex_vector(torch):
 
 
 @as_torch
-def test_L08_batched_gradients(torch):
+def test_gradcheck_of_batched_gradients_L08(torch):
     x, z = vector(torch), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, check_batched_grad=True)
     decides = made(torch, square, backward=lambda ctx, g: g * 2 if g.sum() > 0 else 2 * g)
@@ -88,13 +88,13 @@ def test_L08_batched_gradients(torch):
 
 
 def wrong_when_batched():
-    """The identity, but three times that in a batch."""
+    """The identity, multiplied by three in a batch."""
     same = {"backward": lambda ctx, g: g, "jvp": lambda ctx, t: t * 1}
     return made(jaxgrad, lambda x: x * 1, vmap=lambda info, dims, x: (x * 3, dims[0]), **same)
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_L08_a_rule_that_is_wrong_only_in_a_batch(fast_mode):
+def test_a_rule_that_is_wrong_only_in_a_batch_L08(fast_mode):
     # PyTorch's check does not come to a Function's own rule for batches
     inner, x = wrong_when_batched(), vector(jaxgrad)
     rules = {"backward": lambda ctx, g: inner(g), "jvp": lambda ctx, t: inner(t)}
@@ -111,7 +111,7 @@ def test_L08_a_rule_that_is_wrong_only_in_a_batch(fast_mode):
 
 
 @as_torch
-def test_L09_forward_mode(torch):
+def test_gradcheck_of_forward_mode_L09(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
     only = functools.partial(check, check_backward_ad=False)
@@ -134,7 +134,7 @@ def test_L09_forward_mode(torch):
 
 
 def product_rules(undefined):
-    """Rules of x * y; `undefined`: by what the tangent is multiplied where that of x is None."""
+    """Rules of x * y; `undefined` multiplies the tangent where that of x is None."""
 
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
@@ -155,7 +155,7 @@ def product_rules(undefined):
 
 
 @as_torch
-def test_L09_undefined_tangents(torch):
+def test_gradcheck_of_undefined_tangents_L09(torch):
     inputs = vector(torch), vector(torch, 3.0, 4.0)
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
     right = made(torch, lambda x, y: x * y, **product_rules(1))
@@ -167,7 +167,7 @@ def test_L09_undefined_tangents(torch):
     )
 
 
-def test_L09_undefined_tangents_are_said_to_be():
+def test_undefined_tangents_are_said_to_be_L09():
     rules = product_rules(1)
     rules["jvp"] = lambda ctx, first, second: first * ctx.saved_tensors[1] + second * 1.0
     with pytest.raises(TypeError) as raised:
@@ -179,7 +179,7 @@ def test_L09_undefined_tangents_are_said_to_be():
     assert raised.value.__notes__ == ["gradcheck: input 0 of Rule.apply had no tangent"]
 
 
-def test_L09_dtypes():
+def test_gradcheck_of_dtypes_in_forward_mode_L09():
     # PyTorch, too, makes gradients and tangents fit their dtypes, and there the check sees no more
     x = vector(jaxgrad)
     loose = functools.partial(gradcheck, atol=1e-4, check_forward_ad=True)
@@ -198,7 +198,7 @@ def test_L09_dtypes():
     assert loose(lambda x: right(x) * x, x, check_grad_dtypes=True)
 
 
-def test_L09_without_jvp_the_tangent_is_derived():
+def test_without_jvp_the_tangent_is_derived_L09():
     # PyTorch: NotImplementedError
     derived = made(jaxgrad, square, backward=scaled(2))
     assert gradcheck(derived, vector(jaxgrad), check_forward_ad=True)
@@ -208,7 +208,7 @@ def test_L09_without_jvp_the_tangent_is_derived():
 
 
 @as_torch
-def test_L09_views(torch):
+def test_gradcheck_of_views_in_forward_mode_L09(torch):
     same = {"backward": lambda ctx, g: g, "jvp": lambda ctx, t: t.view_as(t)}
     view = made(torch, lambda x: x.view_as(x), **same)
     wrong = made(torch, lambda x: x.view_as(x), **(same | {"jvp": lambda ctx, t: t * 1}))
@@ -222,7 +222,7 @@ def test_L09_views(torch):
 
 
 @as_torch
-def test_L10_fast_mode(torch):
+def test_fast_mode_of_gradcheck_L10(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, fast_mode=True)
     wrong = made(torch, square, backward=scaled(3), jvp=scaled(3))
@@ -241,7 +241,7 @@ def test_L10_fast_mode(torch):
 
 
 @pytest.mark.parametrize("forward", [False, True])
-def test_L10_cost_does_not_grow(forward):
+def test_cost_does_not_grow_L10(forward):
     def calls(size):
         count = 0
 
@@ -257,7 +257,7 @@ def test_L10_cost_does_not_grow(forward):
     assert calls(3) == calls(500) <= 8
 
 
-def test_L10_slow_mode_says_where():
+def test_slow_mode_says_where_L10():
     wrong, x = made(jaxgrad, square, backward=scaled(3)), vector(jaxgrad)
     with pytest.raises(RuntimeError) as fast:
         gradcheck(wrong, x, fast_mode=True)
@@ -266,7 +266,7 @@ def test_L10_slow_mode_says_where():
     assert str(fast.value).endswith(str(slow.value))
 
 
-def test_L10_a_gradient_that_is_not_linear():
+def test_a_gradient_that_is_not_linear_L10():
     # right for one element at a time, which is all that slow mode asks
     def backward(ctx, gradient):
         return scaled(2)(ctx, gradient.clamp(0, 1))
@@ -290,7 +290,7 @@ def parts_apart(real, imaginary):
 
 
 @as_torch
-def test_L11_complex(torch):
+def test_gradcheck_of_complex_numbers_L11(torch):
     x, z = vector(torch), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
     fast = functools.partial(check, fast_mode=True)
@@ -320,7 +320,7 @@ def test_L11_complex(torch):
     )  # fmt: skip
 
 
-def test_L11_a_conjugate_too_few_is_called_so():
+def test_a_conjugate_too_few_is_called_so_L11():
     for rules in ({"backward": scaled(2)}, {"backward": with_conjugate, "jvp": with_conjugate}):
         wrong = made(jaxgrad, square, **rules)
         with pytest.raises(RuntimeError, match="is conjugated where the numerical one is not"):
@@ -331,7 +331,7 @@ def test_L11_a_conjugate_too_few_is_called_so():
 
 
 @as_torch
-def test_L14_second_derivatives(torch):
+def test_gradgradcheck_of_second_derivatives_L14(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     twice = torch.autograd.gradgradcheck
     forward = functools.partial(twice, check_fwd_over_rev=True)
@@ -366,7 +366,7 @@ def test_L14_second_derivatives(torch):
 
 
 @as_torch
-def test_L14_once_differentiable(torch):
+def test_gradgradcheck_of_once_differentiable_L14(torch):
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):
         return 3 * ctx.saved_tensors[0] ** 2 * gradient
@@ -376,7 +376,7 @@ def test_L14_once_differentiable(torch):
     return error(twice)["error"], twice(raise_exception=False)
 
 
-def test_L14_nothing_to_differentiate():
+def test_nothing_to_differentiate_L14():
     # PyTorch calls the function without arguments
     x = vector(jaxgrad)
     assert gradgradcheck(lambda x: jaxgrad.ones(2), x)
@@ -385,7 +385,7 @@ def test_L14_nothing_to_differentiate():
 
 
 def wrong_inside(rule):
-    """x ** 3 whose first derivatives are right, but in them is an identity with a wrong `rule`."""
+    """x ** 3 whose first derivatives are right but contain an identity with a wrong `rule`."""
     rules = {"backward": lambda ctx, g: g * 1, "jvp": lambda ctx, t: t * 1}
     rules |= {rule: lambda ctx, given: given * 5}
     inner = made(jaxgrad, lambda x: x * 1, "Inner", **rules)
@@ -409,7 +409,7 @@ def wrong_inside(rule):
         ("forward", "forward", ("jvp", "jvp")),
     ],
 )
-def test_L14_each_of_the_four_nestings(outer, inner, rule, fast_mode):
+def test_each_of_the_four_nestings_L14(outer, inner, rule, fast_mode):
     where, wrong = rule
     slope, plain = wrong_inside(wrong)
     rules = {"backward": plain, "jvp": plain} | {where: slope}
@@ -426,7 +426,7 @@ def test_L14_each_of_the_four_nestings(outer, inner, rule, fast_mode):
     assert gradgradcheck(right, x, check_nested=True, fast_mode=fast_mode)
 
 
-def test_L14_all_nestings_of_what_is_right():
+def test_all_nestings_of_what_is_right_L14():
     x, y, z = vector(jaxgrad), vector(jaxgrad, 3.0, 4.0), complex_vector(jaxgrad)
     nested = functools.partial(gradgradcheck, check_nested=True)
     assert nested(lambda x, y: (x.sin() * y, x.exp() @ y), (x, y), fast_mode=True)
@@ -439,7 +439,7 @@ def test_L14_all_nestings_of_what_is_right():
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_L16_adjoint(fast_mode):
+def test_the_adjoint_test_compares_both_modes_L16(fast_mode):
     # each right for one element at a time
     x = vector(jaxgrad)
     check = functools.partial(gradcheck, check_forward_ad=True, fast_mode=fast_mode)
@@ -455,7 +455,7 @@ def test_L16_adjoint(fast_mode):
     assert check(lambda z, x: (z * x, z.abs()), (complex_vector(jaxgrad), x))
 
 
-def test_L16_only_where_both_modes_are_checked():
+def test_only_where_both_modes_are_checked_L16():
     odd = lambda ctx, given: scaled(2)(ctx, given.clamp(-1, 1))  # noqa: E731
     function, x = made(jaxgrad, square, backward=scaled(2), jvp=odd), vector(jaxgrad)
     modes = {"check_forward_ad": True, "check_backward_ad": True}

@@ -1,5 +1,5 @@
-"""Anomaly mode: what it says of a failing backward pass, row by row of PyTorch's behaviour, and of
-a NaN beyond it.
+"""Anomaly mode: messages about a failing backward pass and a NaN, row by row of PyTorch's
+behaviour.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ def here():
 
 
 @as_torch
-def test_M01_detect_anomaly_warns_and_sets_both_flags(torch):
+def test_detect_anomaly_warns_and_sets_both_flags_M01(torch):
     def run(*args, **options):
         with torch.autograd.detect_anomaly(*args, **options):
             return flags(torch)
@@ -90,7 +90,7 @@ def test_M01_detect_anomaly_warns_and_sets_both_flags(torch):
 
 
 @as_torch
-def test_M01_nested_and_left_by_an_exception(torch):
+def test_nested_and_left_by_an_exception_M01(torch):
     seen = []
     with anomaly(torch):
         with anomaly(torch, False):
@@ -103,7 +103,7 @@ def test_M01_nested_and_left_by_an_exception(torch):
 
 
 @as_torch
-def test_M01_an_error_is_told_with_its_forward_call(torch):
+def test_an_error_is_told_with_its_forward_call_M01(torch):
     def of_function():
         x = leaf(torch, 1.0, 2.0)
         failing(torch, ValueError("no gradient")).apply(x, x).sum().backward()
@@ -133,7 +133,7 @@ def test_M01_an_error_is_told_with_its_forward_call(torch):
 
 
 @as_torch
-def test_M01_a_node_from_outside_of_the_mode_has_no_traceback(torch):
+def test_a_node_from_outside_of_the_mode_has_no_traceback_M01(torch):
     y = leaf(torch, 0.0).sqrt() * 0
     with torch.autograd.set_detect_anomaly(True):
         given = warned(error, y.backward)
@@ -142,7 +142,7 @@ def test_M01_a_node_from_outside_of_the_mode_has_no_traceback(torch):
 
 
 @as_torch
-def test_M01_nodes_keep_the_traceback_of_their_call(torch):
+def test_nodes_keep_the_traceback_of_their_call_M01(torch):
     x = leaf(torch, 2.0)
     before = x.exp().grad_fn.metadata
     with anomaly(torch):
@@ -153,7 +153,7 @@ def test_M01_nodes_keep_the_traceback_of_their_call(torch):
     return before, after, list(y.grad_fn.metadata), kinds, lines[-1].split(", in ")[1]
 
 
-def test_M01_where_warnings_are_errors_the_error_tells_it_itself():
+def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():
     x = leaf(jaxgrad, 0.0)
     with jaxgrad.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError) as raised:
         root_of_zero(jaxgrad)
@@ -163,7 +163,7 @@ def test_M01_where_warnings_are_errors_the_error_tells_it_itself():
     assert x.grad is None
 
 
-def test_M01_the_warning_points_at_the_line_that_began_the_pass():
+def test_the_warning_points_at_the_line_that_began_the_pass_M01():
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         with jaxgrad.autograd.set_detect_anomaly(True), contextlib.suppress(RuntimeError):
@@ -173,7 +173,7 @@ def test_M01_the_warning_points_at_the_line_that_began_the_pass():
     assert (warning.filename, warning.lineno) == (__file__, line)
 
 
-def test_M01_as_a_decorator_of_functions_generators_and_coroutines():
+def test_detect_anomaly_as_a_decorator_of_functions_generators_and_coroutines_M01():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mode = jaxgrad.autograd.detect_anomaly(check_nan=False)
@@ -204,7 +204,7 @@ def test_M01_as_a_decorator_of_functions_generators_and_coroutines():
 
 
 @as_torch
-def test_M02_nan_in_backward(torch):
+def test_nan_in_backward_M02(torch):
     def quotient():
         (leaf(torch, 0.0) / leaf(torch, 0.0)).backward()
 
@@ -242,7 +242,7 @@ def test_M02_nan_in_backward(torch):
 
 
 @as_torch
-def test_M02_what_is_no_nan_of_a_node_goes_on(torch):
+def test_what_is_no_nan_of_a_node_goes_on_M02(torch):
     with anomaly(torch):
         infinite = leaf(torch, 0.0)
         infinite.sqrt().backward()
@@ -263,7 +263,7 @@ def test_M02_what_is_no_nan_of_a_node_goes_on(torch):
 
 
 @as_torch
-def test_M02_twice_differentiated(torch):
+def test_nan_in_a_second_derivative_M02(torch):
     def run():
         x = leaf(torch, 0.0)
         (slope,) = torch.autograd.grad(x**1.5, x, create_graph=True)
@@ -273,7 +273,7 @@ def test_M02_twice_differentiated(torch):
         return error(run, words=None)["error"], "returned nan values in its" in error(run)["says"]
 
 
-def test_M02_the_error_names_the_line_and_what_is_to_blame():
+def test_the_error_names_the_line_and_what_is_to_blame_M02():
     x, y = leaf(jaxgrad, 0.0), leaf(jaxgrad, -1.0, 2.0)
     z = leaf(jaxgrad, 1.0, 2.0)
     z.register_hook(lambda gradient: gradient)
@@ -295,7 +295,7 @@ def test_M02_the_error_names_the_line_and_what_is_to_blame():
     assert "What had arrived held nan." in for_sine
 
 
-def test_M02_the_error_says_that_infinity_had_arrived():
+def test_the_error_says_that_infinity_had_arrived_M02():
     x = leaf(jaxgrad, 0.0, 4.0)
     with anomaly(jaxgrad):
         message = said(((x * 0).sqrt()).sum().backward)
@@ -303,7 +303,7 @@ def test_M02_the_error_says_that_infinity_had_arrived():
     assert "What had arrived held inf." in message
 
 
-def test_M02_the_first_nan_of_the_forward_pass_is_forgotten_with_a_pass_that_works():
+def test_the_first_nan_of_the_forward_pass_is_forgotten_with_a_pass_that_works_M02():
     x = leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad):
         jaxgrad.tensor(-1.0).log()
@@ -313,7 +313,7 @@ def test_M02_the_first_nan_of_the_forward_pass_is_forgotten_with_a_pass_that_wor
 
 
 @pytest.mark.parametrize("name", ["log", "sqrt", "acos", "log1p"])
-def test_M02_check_forward_raises_at_the_operator(name):
+def test_check_forward_raises_at_the_operator_M02(name):
     x = jaxgrad.tensor([0.5, -3.0], requires_grad=True)
     function, line = getattr(jaxgrad, name), None
 
@@ -330,7 +330,7 @@ def test_M02_check_forward_raises_at_the_operator(name):
     np.testing.assert_array_equal(kept.numpy(), [NAN, 2.0])
 
 
-def test_M02_check_inf():
+def test_check_inf_finds_infinities_M02():
     x = leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad, check_inf=True):
         message = said(x.sqrt().backward)
@@ -348,7 +348,7 @@ def test_M02_check_inf():
 
 @pytest.mark.parametrize("on_device", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64"])
-def test_M02_every_dtype_is_looked_at(dtype, on_device, monkeypatch):
+def test_every_dtype_is_looked_at_M02(dtype, on_device, monkeypatch):
     if on_device:  # as where numpy cannot read it
         monkeypatch.setattr(anomaly_detection, "_is_at_hand", lambda array: False)
     x = jaxgrad.tensor([0.0, 1.0], dtype=getattr(jaxgrad, dtype), requires_grad=True)
@@ -358,7 +358,7 @@ def test_M02_every_dtype_is_looked_at(dtype, on_device, monkeypatch):
     assert "returned nan values in its" in message
 
 
-def test_M02_a_sum_of_gradients_that_makes_a_nan():
+def test_a_sum_of_gradients_that_makes_a_nan_M02():
     x, y = leaf(jaxgrad, 0.0), leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad):
         inner, line = x * 1, here()
@@ -372,7 +372,7 @@ def test_M02_a_sum_of_gradients_that_makes_a_nan():
     assert y.grad.item() == np.inf
 
 
-def test_M02_gradients_that_are_recorded_are_looked_at():
+def test_gradients_that_are_recorded_are_looked_at_M02():
     x = leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad):
         message = said(lambda: jaxgrad.autograd.grad(x.sqrt() * 0, x, create_graph=True))
@@ -392,7 +392,7 @@ def compiled(**options):
     return step
 
 
-def test_M02_a_compiled_function_is_run_again_operator_by_operator():
+def test_a_compiled_function_is_run_again_operator_by_operator_M02():
     step, x = compiled(), leaf(jaxgrad, 0.0, 4.0)
     expected = step(x)
     with anomaly(jaxgrad), pytest.raises(RuntimeError) as raised:
@@ -405,7 +405,7 @@ def test_M02_a_compiled_function_is_run_again_operator_by_operator():
     assert x.grad is expected["gradient"] and x.tolist() == [0.0, 4.0]
 
 
-def test_M02_a_compiled_function_that_finds_nothing_gives_what_it_always_gives():
+def test_a_compiled_function_that_finds_nothing_gives_what_it_always_gives_M02():
     step, x = compiled(), leaf(jaxgrad, 1.0, 4.0)
     plain = step(x)
     traces = len(step.traces)
@@ -416,7 +416,7 @@ def test_M02_a_compiled_function_that_finds_nothing_gives_what_it_always_gives()
     assert len(step.traces) == traces  # it is the same program
 
 
-def test_M02_a_compiled_function_whose_forward_pass_makes_nan_on_purpose():
+def test_a_compiled_function_whose_forward_pass_makes_nan_on_purpose_M02():
     @jaxgrad.jit
     def step(x):
         return x.log(), x.sum()
@@ -430,14 +430,14 @@ def test_M02_a_compiled_function_whose_forward_pass_makes_nan_on_purpose():
     assert message.startswith("Function 'log' returned nan values")
 
 
-def test_M02_a_donated_argument_can_be_run_again():
+def test_a_donated_argument_can_be_run_again_M02():
     step = compiled(donate=0)
     with anomaly(jaxgrad):
         message = said(step, leaf(jaxgrad, 0.0, 4.0))
     assert message.startswith("Function 'SqrtBackward0' returned nan values")
 
 
-def test_M02_a_compiled_function_that_reads_what_has_changed_since():
+def test_a_compiled_function_that_reads_what_has_changed_since_M02():
     factors = iter([-1.5, 1.5])
     step = jaxgrad.jit(lambda x: (x * next(factors)).log())
     x = jaxgrad.tensor(1.0)
@@ -447,7 +447,7 @@ def test_M02_a_compiled_function_that_reads_what_has_changed_since():
     assert "run again, operator by operator, it did not" in str(given[0].message)
 
 
-def test_M02_an_error_while_a_function_is_traced_is_told_with_its_forward_call():
+def test_an_error_while_a_function_is_traced_is_told_with_its_forward_call_M02():
     @jaxgrad.jit
     def step(x):
         y = failing(jaxgrad, ValueError("no gradient")).apply(x, x)
@@ -461,7 +461,7 @@ def test_M02_an_error_while_a_function_is_traced_is_told_with_its_forward_call()
     assert "y = failing(jaxgrad" in str(given[0].message)
 
 
-def test_M02_tracers_are_let_through():
+def test_tracers_are_let_through_M02():
     with anomaly(jaxgrad, check_forward=True):
         batch = jax.vmap(jaxgrad.ops.sqrt)(np.float32([-1.0, 4.0]))
         slope = jax.grad(lambda x: jaxgrad.ops.mul(jaxgrad.ops.sqrt(x), 0.0))(0.0)
@@ -473,7 +473,7 @@ def test_M02_tracers_are_let_through():
 
 
 @as_torch
-def test_M03_set_detect_anomaly(torch):
+def test_set_detect_anomaly_M03(torch):
     seen = [flags(torch)]
     mode = torch.autograd.set_detect_anomaly(True, check_nan=False)
     seen.append(flags(torch))
@@ -490,7 +490,7 @@ def test_M03_set_detect_anomaly(torch):
 
 
 @as_torch
-def test_M03_set_detect_anomaly_does_not_warn(torch):
+def test_set_detect_anomaly_does_not_warn_M03(torch):
     def run():
         with torch.autograd.set_detect_anomaly(True):
             return flags(torch)
@@ -499,7 +499,7 @@ def test_M03_set_detect_anomaly_does_not_warn(torch):
 
 
 @as_torch
-def test_M04_flags_as_functions(torch):
+def test_flags_of_anomaly_mode_as_functions_M04(torch):
     seen = [flags(torch)]
     for arguments in ((True,), (False,), (True, False), (False, False), (False, True)):
         torch.set_anomaly_enabled(*arguments)
@@ -515,7 +515,7 @@ def test_M04_flags_as_functions(torch):
 
 
 @as_torch
-def test_M04_what_a_function_sets_holds_in_all_threads(torch):
+def test_what_a_function_sets_holds_in_all_threads_M04(torch):
     seen = []
 
     def look():
@@ -529,7 +529,7 @@ def test_M04_what_a_function_sets_holds_in_all_threads(torch):
     return seen
 
 
-def test_D31_names_of_anomaly_mode_at_the_top_level():
+def test_names_of_anomaly_mode_at_the_top_level_D31():
     for name in ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled"):
         assert getattr(jaxgrad, name) is getattr(jaxgrad.autograd.anomaly_mode, name)
     assert jaxgrad.autograd.detect_anomaly is jaxgrad.autograd.anomaly_mode.detect_anomaly
@@ -539,7 +539,7 @@ def test_D31_names_of_anomaly_mode_at_the_top_level():
 
 
 def chain(torch):
-    """The names that the tracebacks of a third derivative that fails are about, and their lines."""
+    """The operators and lines in the tracebacks of a failing third derivative."""
     x = leaf(torch, 0.0)
     first = x**2.5
     (second,) = torch.autograd.grad(first, x, create_graph=True)
@@ -548,7 +548,7 @@ def chain(torch):
 
 
 @as_torch
-def test_M05_the_chain_of_parents(torch):
+def test_the_chain_of_parents_M05(torch):
     with torch.autograd.set_detect_anomaly(True):
         given = warned(error, chain, torch)
     lines = [w["says"].rstrip().split("\n    ") for w in given["warnings"]]
@@ -564,7 +564,7 @@ def test_M05_the_chain_of_parents(torch):
 
 
 @as_torch
-def test_M05_a_node_that_a_backward_pass_made_knows_its_parent(torch):
+def test_a_node_that_a_backward_pass_made_knows_its_parent_M05(torch):
     x = leaf(torch, 2.0)
     with anomaly(torch):
         y = x.exp()
@@ -576,7 +576,7 @@ def test_M05_a_node_that_a_backward_pass_made_knows_its_parent(torch):
 # ---- threads, and what is left behind
 
 
-def test_M01_a_block_holds_in_its_thread_alone():
+def test_a_block_holds_in_its_thread_alone_M01():
     entered, looked = threading.Event(), threading.Event()
     seen = []
 
@@ -597,7 +597,7 @@ def test_M01_a_block_holds_in_its_thread_alone():
     assert seen == [((False, True), True, {})]
 
 
-def test_M01_many_threads_some_of_them_in_the_mode():
+def test_many_threads_some_of_them_in_the_mode_M01():
     found = []
 
     def work(number):
@@ -623,7 +623,7 @@ def test_M01_many_threads_some_of_them_in_the_mode():
     assert_nobody_looks_on()
 
 
-def test_M01_a_task_that_outlives_the_block_is_out_of_it():
+def test_a_task_that_outlives_the_block_is_out_of_it_M01():
     async def look():
         await asyncio.sleep(0.01)
         return flags(jaxgrad)
@@ -637,7 +637,7 @@ def test_M01_a_task_that_outlives_the_block_is_out_of_it():
     assert asyncio.run(main()) == ((True, True), (False, True))
 
 
-def test_M01_a_generator_closed_elsewhere_leaves_nothing_behind():
+def test_a_generator_closed_elsewhere_leaves_nothing_behind_M01():
     def generate():
         with anomaly(jaxgrad):
             yield
@@ -657,7 +657,7 @@ def assert_nobody_looks_on():
     assert all(p.kernel is p.unobserved for p in list(executor._prepared))
 
 
-def test_M01_nothing_is_left_behind():
+def test_nothing_is_left_behind_M01():
     before, x = interception.is_noted, leaf(jaxgrad, 0.0)
     assert_nobody_looks_on()
     with anomaly(jaxgrad), anomaly(jaxgrad, check_nan=False):
@@ -670,7 +670,7 @@ def test_M01_nothing_is_left_behind():
     assert (x * 2).grad_fn.metadata == {}
 
 
-def test_M01_graphs_are_not_kept():
+def test_graphs_are_not_kept_M01():
     x = leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad):
         y = (x + 1).sqrt()

@@ -1,4 +1,4 @@
-"""Drawings of graphs: what is in them, that they are XML, and that they can be read.
+"""Drawings of graphs: their content, valid XML, and readable layouts.
 
 What is asked of a layout is geometry: no box lies on another, every edge leads down and touches no
 box but its two, and text fits into its box.
@@ -190,7 +190,7 @@ def test_operators_and_leaves():
     assert f"{__file__}:{line}" in told and "input float32[5, 3], 60 B" in told
 
 
-def test_text_fits():
+def test_text_fits_into_its_box():
     # as wide as DejaVu Sans is, whose widths in units of 2048 these are
     widths = {"M": 1767, "i": 569, "l": 569, "a": 1255, "W": 2025, "0": 1303, "[": 799, " ": 651}
     for character, units in widths.items():
@@ -201,7 +201,7 @@ def test_text_fits():
         assert all(line.width <= box.size[0] for line in box.lines)
 
 
-def test_names():
+def test_names_of_parameters_are_drawn():
     w, other = leaf(2), leaf(3)
     y = w.sum() * other.sum()
     found = boxes(looked_at(graph.draw(y))[1], "leaf")
@@ -410,7 +410,7 @@ def test_a_function_and_its_several_outputs():
     ]
 
 
-def test_many_outputs():
+def test_nodes_with_many_outputs_are_drawn():
     pieces = leaf(6).unbind()
     found = boxes(looked_at(graph.draw(pieces[0] + pieces[5], names={}))[1], "operator")
     assert found[-1] == ["UnbindBackward0", *["float32[]"] * 3, "and 3 more"]
@@ -472,7 +472,7 @@ def test_a_drawing_holds_no_graph():
 # as text
 
 
-def test_dot():
+def test_dot_source_of_a_graph():
     w = leaf(2)
     made = graph.draw((w * w).sum())
     lines = made.dot.splitlines()

@@ -1,4 +1,4 @@
-"""Why a gradient is None or zero: each cause on a program that has it, with its line.
+"""Why a gradient is None or zero: one program for each cause, with its line.
 
 That a gradient is None or zero at all, a backward pass says, which knows nothing of explanations.
 """
@@ -15,7 +15,7 @@ graph = torch.autograd.graph
 
 
 def here():
-    """The line that calls this, as nodes note it."""
+    """The caller's line, as nodes record it."""
     frame = sys._getframe(1)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -39,7 +39,7 @@ def explained(tensor, loss, kind, place, *words):
 # what does not require grad
 
 
-def test_detached():
+def test_explains_a_detached_tensor():
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with graph.record_lines():
         cut, line = (w * 2).detach(), here()
@@ -64,7 +64,7 @@ def test_detached_in_place_and_by_a_function():
     explained(y, None, "detached", line)
 
 
-def test_data():
+def test_explains_a_use_of_data():
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with graph.record_lines():
         cut, line = w.data, here()
@@ -73,7 +73,7 @@ def test_data():
     explained(w, loss, "detached", line)
 
 
-def test_variable():
+def test_explains_a_Variable():
     w = leaf(1.0, 2.0)
     with graph.record_lines():
         v, line = torch.autograd.Variable(w, requires_grad=True), here()
@@ -82,7 +82,7 @@ def test_variable():
     assert graph.explain(v, loss).kind == "unreached"
 
 
-def test_no_grad():
+def test_explains_no_grad():
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with graph.record_lines():
         with torch.no_grad():
@@ -92,7 +92,7 @@ def test_no_grad():
     explained(w, loss, "no_grad", line, "mul", "no_grad")
 
 
-def test_inference_mode():
+def test_explains_inference_mode():
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with graph.record_lines(), torch.inference_mode():
         cut, line = w.exp(), here()
@@ -204,7 +204,7 @@ def test_what_came_before_a_new_leaf():
     explained(w, loss, "detached", line)
 
 
-def test_without_recorded_lines():
+def test_explains_without_recorded_lines():
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     cut = w.detach()
     explained(cut, None, "constant", None, "record_lines()", "no_grad block")
@@ -224,7 +224,7 @@ def test_a_loop_of_detached_states_keeps_few_causes():
 # what requires grad
 
 
-def test_no_leaf():
+def test_explains_the_grad_of_a_computed_tensor():
     w = leaf(1.0, 2.0)
     with graph.record_lines():
         y, line = w * 2, here()
@@ -237,7 +237,7 @@ def test_no_leaf():
     assert graph.explain(y).kind == "filled"
 
 
-def test_never_reached():
+def test_explains_a_leaf_that_is_never_reached():
     w = leaf(1.0, 2.0)
     assert graph.explain(w).kind == "unused"
     y = w * 2
@@ -257,7 +257,7 @@ def test_unused_by_the_loss():
     explained(y, loss, "unused", None)
 
 
-def test_freed():
+def test_explains_a_freed_graph():
     w = leaf(1.0, 2.0)
     with graph.record_lines():
         y, line = w.exp(), here()
@@ -268,7 +268,7 @@ def test_freed():
     assert "ExpBackward0" in str(told) and "w.grad" in str(told)
 
 
-def test_undefined():
+def test_explains_an_undefined_gradient():
     class Nothing(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -346,7 +346,7 @@ def test_zero_by_a_hook():
     assert told.kind == "hooks" and "a leaf of shape [2]" in str(told)
 
 
-def test_zeroed_gradients():
+def test_explains_zeroed_gradients():
     w = leaf(1.0, 2.0)
     loss = (w * w).sum()
     loss.backward(retain_graph=True)
@@ -355,7 +355,7 @@ def test_zeroed_gradients():
     assert told.kind == "zero" and "it was set to zero" in str(told)
 
 
-def test_nan():
+def test_explains_a_nan_gradient():
     w = leaf(0.0, 1.0)
     (w.sqrt() * 0).sum().backward()
     assert w.grad.isnan().any()
@@ -479,7 +479,7 @@ def test_several_losses_and_edges():
     assert graph.explain(w, w).kind == "unreached"
 
 
-def test_complex():
+def test_explains_gradients_of_complex_numbers():
     w = torch.tensor([1 + 2j], requires_grad=True)
     assert graph.explain(w, (w * w.conj()).real.sum()).kind == "unreached"
     told = graph.explain(w, (w.real * 0).sum())

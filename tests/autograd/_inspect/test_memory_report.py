@@ -1,4 +1,4 @@
-"""What a graph keeps for its backward pass, in bytes: counted by hand, and by JAX."""
+"""Bytes that a graph keeps for its backward pass: counted by hand, and by JAX."""
 
 import gc
 from html.parser import HTMLParser
@@ -69,14 +69,14 @@ def test_one_buffer_under_two_tensors():
     assert graph.memory_report(y * y.clone()).total == 80
 
 
-def test_dtypes():
+def test_bytes_of_each_dtype():
     for dtype, size in ((torch.float16, 2), (torch.float64, 8), (torch.complex128, 16)):
         assert graph.memory_report(leaf(3, dtype=dtype).exp()).total == 3 * size
     index = torch.tensor([0, 1])
     assert graph.memory_report(leaf(3)[index]).total == index.numel() * 8
 
 
-def test_partly_freed():
+def test_bytes_of_a_partly_freed_graph():
     x = leaf(10)
     y = x.exp()
     first, second = y.sin().sum(), y.cos().sum()
@@ -96,7 +96,7 @@ def test_partly_freed():
     assert report.total == 0 and "ExpBackward0" not in str(report)
 
 
-def test_functions():
+def test_bytes_that_functions_save():
     class Cube(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -202,7 +202,7 @@ def test_strict_versions_do_not_mind():
         assert graph.memory_report(y).total == 40
 
 
-def test_tangents():
+def test_bytes_of_tangents():
     forward_ad = torch.autograd.forward_ad
     x = leaf(10)
     with forward_ad.dual_level():
@@ -255,11 +255,11 @@ def test_a_deleted_array_has_no_bytes():
     assert graph.memory_report(y).total == 0
 
 
-def test_printed():
+def test_the_printed_report():
     x = leaf(10, 100)
     with graph.record_lines():
         y = (x.exp() * x).sum()
-    line = test_printed.__code__.co_firstlineno + 3
+    line = test_the_printed_report.__code__.co_firstlineno + 3
     report = graph.memory_report(y)
     report.xla["live arrays"] = 12_000_000
     assert str(report).splitlines() == [

@@ -26,13 +26,13 @@ from jaxgrad.tape import interception, node_annotations
 
 
 @as_torch
-def test_O01_signature(torch):
+def test_signature_of_profile_O01(torch):
     wanted = parameters(torch.autograd.profiler.profile.__init__)
     return [each for each in wanted if each[0] != "jax_trace"]
 
 
 @as_torch
-def test_O01_errors(torch):
+def test_errors_of_profile_O01(torch):
     profile = torch.autograd.profiler.profile
 
     def entered_twice():
@@ -58,7 +58,7 @@ def test_O01_errors(torch):
 
 
 @as_torch
-def test_O01_devices_that_are_not_there(torch):
+def test_devices_that_are_not_there_O01(torch):
     profile = torch.autograd.profiler.profile
     return [
         warned(lambda: profile(use_cuda=True).use_device),
@@ -70,7 +70,7 @@ def test_O01_devices_that_are_not_there(torch):
 
 
 @as_torch
-def test_O01_a_disabled_profile_has_no_effect(torch):
+def test_a_disabled_profile_has_no_effect_O01(torch):
     prof = torch.autograd.profiler.profile(False)
     with prof as entered:
         torch.ones(2) + 1
@@ -80,7 +80,7 @@ def test_O01_a_disabled_profile_has_no_effect(torch):
 
 
 @as_torch
-def test_O01_what_a_profile_is_before_it_ends(torch):
+def test_what_a_profile_is_before_it_ends_O01(torch):
     prof = torch.autograd.profiler.profile()
     before = repr(prof), str(prof)
     with contextlib.suppress(ValueError), prof as entered:
@@ -90,8 +90,8 @@ def test_O01_what_a_profile_is_before_it_ends(torch):
     return before, inside, "aten::add" in [event.name for event in prof.function_events]
 
 
-def test_O01_results_before_the_end_are_an_error():
-    """PyTorch 2.13 gives an empty list, which says that nothing ran."""
+def test_results_before_the_end_are_an_error_O01():
+    """PyTorch 2.13 returns an empty list, as if nothing had run."""
     prof = profiler.profile()
     asked = [
         prof.key_averages,
@@ -113,7 +113,7 @@ def test_O01_results_before_the_end_are_an_error():
         profiler.profile(enabled=False).key_averages()
 
 
-def test_O01_a_profile_inside_of_another():
+def test_a_profile_inside_of_another_O01():
     """Both record; in PyTorch 2.13 the outer one ends empty."""
     x = jaxgrad.ones(2)
     with profiler.profile() as outer:
@@ -126,7 +126,7 @@ def test_O01_a_profile_inside_of_another():
 
 
 @as_torch
-def test_O01_acc_events_keeps_what_was_recorded(torch):
+def test_acc_events_keeps_what_was_recorded_O01(torch):
     prof = torch.autograd.profiler.profile(acc_events=True)
     counts = []
     for _ in range(2):
@@ -137,7 +137,7 @@ def test_O01_acc_events_keeps_what_was_recorded(torch):
     return counts
 
 
-def test_O01_collection_can_be_paused():
+def test_collection_can_be_paused_O01():
     x = jaxgrad.ones(2)
     with profiler.profile() as prof:
         x.sin()
@@ -148,7 +148,7 @@ def test_O01_collection_can_be_paused():
     assert names(prof) == ["aten::sin", "aten::tan"]
 
 
-def test_O01_trace_ids():
+def test_trace_ids_of_profile_O01():
     with profiler.profile(custom_trace_id_callback=lambda: "mine") as prof:
         pass
     assert prof.trace_id == "mine"
@@ -161,7 +161,7 @@ def test_O01_trace_ids():
 
 
 @as_torch
-def test_O03_labels(torch):
+def test_labels_of_record_function_O03(torch):
     profiler = torch.autograd.profiler
 
     @profiler.record_function("function")
@@ -191,7 +191,7 @@ def test_O03_labels(torch):
 
 
 @as_torch
-def test_O03_errors(torch):
+def test_errors_of_record_function_O03(torch):
     record_function = torch.autograd.profiler.record_function
     return [
         error(lambda: record_function())["error"],
@@ -207,7 +207,7 @@ def test_O03_errors(torch):
     ]
 
 
-def test_O03_a_label_that_is_entered_again_inside_of_itself():
+def test_a_label_that_is_entered_again_inside_of_itself_O03():
     label = profiler.record_function("again")
 
     @label
@@ -221,7 +221,7 @@ def test_O03_a_label_that_is_entered_again_inside_of_itself():
     assert [e.cpu_parent for e in (first, second, third, fourth)] == [None, first, second, third]
 
 
-def test_O03_labels_are_in_compiled_programs():
+def test_labels_are_in_compiled_programs_O03():
     @jaxgrad.jit
     def step(x):
         with profiler.record_function("the_label"):
@@ -231,7 +231,7 @@ def test_O03_labels_are_in_compiled_programs():
     assert "the_label" in text
 
 
-def test_O03_labels_are_in_traces_of_jax(tmp_path):
+def test_labels_are_in_traces_of_jax_O03(tmp_path):
     x = jaxgrad.ones(3)
     label = profiler.record_function("the label")
     with profiler.profile(jax_trace=str(tmp_path)) as prof, label:
@@ -247,7 +247,7 @@ def test_O03_labels_are_in_traces_of_jax(tmp_path):
 
 
 @as_torch
-def test_O04_annotations_are_not_reentrant(torch):
+def test_annotations_are_not_reentrant_O04(torch):
     def twice():
         emit = torch.autograd.profiler.emit_itt()
         with emit, emit:
@@ -261,14 +261,14 @@ def test_O04_annotations_are_not_reentrant(torch):
     return error(twice), disabled, signatures
 
 
-def test_O04_nvtx_annotations_are_not_reentrant():
+def test_nvtx_annotations_are_not_reentrant_O04():
     emit = profiler.emit_nvtx()
     refusal = "NVTX annotation context manager is not reentrant"
     with pytest.raises(RuntimeError, match=refusal), emit, emit:
         pass
 
 
-def test_O04_annotations_are_those_of_jax(tmp_path):
+def test_annotations_are_those_of_jax_O04(tmp_path):
     x = jaxgrad.ones(3).requires_grad_()
     with jax.profiler.trace(str(tmp_path)), profiler.emit_nvtx(record_shapes=True):
         y = x.asinh()
@@ -282,7 +282,7 @@ def test_O04_annotations_are_those_of_jax(tmp_path):
 
 
 def nvprof_file(folder, kind=211):
-    """A file as nvprof writes it: two ranges, and three kernels that were launched in them."""
+    """A file as nvprof writes it: two ranges and the three kernels launched in them."""
     path = Path(folder, "nvprof.sqlite")
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.executescript(
@@ -309,7 +309,7 @@ def nvprof_file(folder, kind=211):
 
 
 @as_torch
-def test_O04_nvprof(torch):
+def test_load_nvprof_reads_a_database_O04(torch):
     profiler = torch.autograd.profiler
     with tempfile.TemporaryDirectory() as folder:
         events = profiler.load_nvprof(nvprof_file(folder))
@@ -327,7 +327,7 @@ def test_O04_nvprof(torch):
 
 
 @as_torch
-def test_O04_enforce_unique(torch):
+def test_enforce_unique_refuses_a_second_name_O04(torch):
     unique = torch.autograd.profiler.EnforceUnique()
     unique.see(1, "a")
     unique.see("a", 1)
@@ -335,7 +335,7 @@ def test_O04_enforce_unique(torch):
 
 
 @as_torch
-def test_O04_steps(torch):
+def test_steps_of_emit_functions_O04(torch):
     tracker = torch.autograd.profiler.KinetoStepTracker
     first = tracker.current_step()
     tracker.init_step_count("a")
@@ -351,7 +351,7 @@ def test_O04_steps(torch):
 
 
 @as_torch
-def test_O05_a_node_has_the_number_of_its_operator(torch):
+def test_a_node_has_the_number_of_its_operator_O05(torch):
     class Cube(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -381,7 +381,7 @@ def test_O05_a_node_has_the_number_of_its_operator(torch):
     return pairs
 
 
-def test_O05_numbers_are_those_of_the_graph():
+def test_numbers_are_those_of_the_graph_O05():
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile() as prof:
         y = x.tanh()
@@ -394,8 +394,8 @@ def test_O05_numbers_are_those_of_the_graph():
     assert named(prof, "torch::autograd::AccumulateGrad")[0].sequence_nr == -1
 
 
-def test_O05_an_operator_that_records_no_node_has_no_number():
-    """In PyTorch it has the number that the next node gets."""
+def test_an_operator_that_records_no_node_has_no_number_O05():
+    """In PyTorch it has the number of the next node."""
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile() as prof:
         y = x.tanh()
@@ -408,7 +408,7 @@ def test_O05_an_operator_that_records_no_node_has_no_number():
     assert numbered == ["aten::tanh", "aten::cos"]
 
 
-def test_O05_a_node_that_no_operator_recorded_has_no_number_in_a_profile():
+def test_a_node_that_no_operator_recorded_has_no_number_in_a_profile_O05():
     base = jaxgrad.ones(2).requires_grad_() * 1
     first, second = base[:1], base[1:]
     first.fill_(2.0)
@@ -419,7 +419,7 @@ def test_O05_a_node_that_no_operator_recorded_has_no_number_in_a_profile():
     assert {event.sequence_nr for event in prof.function_events} == {-1}
 
 
-def test_O05_differentiated_twice():
+def test_forward_and_backward_matched_in_second_derivatives_O05():
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile() as prof:
         (slope,) = jaxgrad.autograd.grad(x.sin().sum(), x, create_graph=True)
@@ -430,14 +430,14 @@ def test_O05_differentiated_twice():
     assert recorded.sequence_nr == second.sequence_nr == slope.grad_fn._sequence_nr()
 
 
-def test_O05_a_node_that_a_pass_leaves_out_has_no_event():
+def test_a_node_that_a_pass_leaves_out_has_no_event_O05():
     x, y = leaf(jaxgrad, 1.0), leaf(jaxgrad, 2.0)
     with profiler.profile() as prof:
         jaxgrad.autograd.grad(x.sin() * y.cos(), x)
     assert "SinBackward0" in names(prof) and "CosBackward0" not in names(prof)
 
 
-def test_O05_the_graph_of_outside_counts_for_the_line_of_the_pass():
+def test_the_graph_of_outside_counts_for_the_line_of_the_pass_O05():
     y = leaf(jaxgrad, 1.0).sin()
     with profiler.profile() as prof:
         y.backward()
@@ -449,7 +449,7 @@ def test_O05_the_graph_of_outside_counts_for_the_line_of_the_pass():
 # ---- threads, and what is left behind
 
 
-def test_O01_other_threads_and_tasks_are_not_recorded():
+def test_other_threads_and_tasks_are_not_recorded_O01():
     entered, done = threading.Event(), threading.Event()
 
     def other():
@@ -479,7 +479,7 @@ def test_O01_other_threads_and_tasks_are_not_recorded():
     assert asyncio.run(both()) == [["aten::ones", "aten::mul"]] * 2
 
 
-def test_O01_a_pass_in_a_thread_of_its_own_is_recorded():
+def test_a_pass_in_a_thread_of_its_own_is_recorded_O01():
     def nested(depth):
         class Step(jaxgrad.autograd.Function):
             @staticmethod
@@ -501,7 +501,7 @@ def test_O01_a_pass_in_a_thread_of_its_own_is_recorded():
     assert len({event.thread for event in prof.function_events}) == 2
 
 
-def test_O01_many_threads_that_profile():
+def test_many_threads_that_profile_O01():
     found = []
 
     def work(number):
@@ -524,7 +524,7 @@ def test_O01_many_threads_that_profile():
     assert all(p.kernel is p.unobserved for p in list(executor._prepared))
 
 
-def test_O01_nothing_is_left_behind():
+def test_nothing_is_left_behind_O01():
     before = interception.is_noted
     with profiler.profile(profile_memory=True), profiler.emit_nvtx():
         assert executor.observers and observers.started
@@ -537,7 +537,7 @@ def test_O01_nothing_is_left_behind():
     assert made.shape == (3,)
 
 
-def test_O01_inside_of_anomaly_mode():
+def test_profile_inside_of_anomaly_mode_O01():
     x = leaf(jaxgrad, 0.0)
     mode, inside = jaxgrad.autograd.set_detect_anomaly(True), profiler.profile()
     told = pytest.warns(UserWarning, match="Error detected")
@@ -548,7 +548,7 @@ def test_O01_inside_of_anomaly_mode():
     assert names(inside) == names(outside) == expected
 
 
-def test_O01_graphs_are_not_kept_by_a_profile():
+def test_graphs_are_not_kept_by_a_profile_O01():
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile(record_shapes=True, with_stack=True) as prof:
         node = weakref.ref(square(x).grad_fn)
@@ -556,7 +556,7 @@ def test_O01_graphs_are_not_kept_by_a_profile():
     assert prof.function_events
 
 
-def test_O01_native_names():
+def test_names_of_the_native_profiler_O01():
     assert profiler.FunctionEvent is jaxgrad.autograd.profiler_util.FunctionEvent
     assert str(jaxgrad.autograd.DeviceType.CPU) == "DeviceType.CPU"
     assert jaxgrad.autograd.ProfilerActivity.CUDA.value == 2

@@ -41,7 +41,7 @@ def hand_made(torch):
 
 
 @as_torch
-def test_O02_what_is_inside_of_what(torch):
+def test_what_is_inside_of_what_O02(torch):
     events = hand_made(torch)
     return [
         (
@@ -58,7 +58,7 @@ def test_O02_what_is_inside_of_what(torch):
 
 
 @as_torch
-def test_O02_tables(torch):
+def test_tables_of_events_O02(torch):
     events = hand_made(torch)
     averages = events.key_averages()
     return [
@@ -75,7 +75,7 @@ def test_O02_tables(torch):
 
 
 @as_torch
-def test_O02_tables_with_shapes_stacks_memory_and_flops(torch):
+def test_tables_with_shapes_stacks_memory_and_flops_O02(torch):
     profiler = torch.autograd.profiler
     events = hand_made(torch)
     for event in events:
@@ -98,7 +98,7 @@ def test_O02_tables_with_shapes_stacks_memory_and_flops(torch):
 
 
 @as_torch
-def test_O02_averages(torch):
+def test_averages_of_events_O02(torch):
     events = hand_made(torch)
     events[1].overload_name, events[2].overload_name = "Tensor", "Scalar"
     averages = [
@@ -125,7 +125,7 @@ def test_O02_averages(torch):
 
 
 @as_torch
-def test_O02_old_names(torch):
+def test_old_names_of_events_O02(torch):
     (event, *_) = hand_made(torch)
     return [
         warned(getattr, event, name)
@@ -134,7 +134,7 @@ def test_O02_old_names(torch):
 
 
 @as_torch
-def test_O02_export_stacks(torch):
+def test_stacks_in_a_file_O02(torch):
     events = hand_made(torch)
     for event in events[:4]:
         event.stack = [f"file.py({event.id}): a function", "main.py(1): <module>"]
@@ -151,7 +151,7 @@ def test_O02_export_stacks(torch):
     return text, empty, metrics, wrong
 
 
-def test_O02_operators_forward_and_backward():
+def test_operators_forward_and_backward_O02():
     prof = profiled()
     assert names(prof) == [
         *("aten::mul", "aten::sin", "aten::sum", "aten::ones_like"),
@@ -164,7 +164,7 @@ def test_O02_operators_forward_and_backward():
     assert addition.cpu_parent is node and addition in node.cpu_children
 
 
-def test_O02_times_add_up():
+def test_times_add_up_O02():
     x = jaxgrad.ones(2)
     square(jaxgrad.ones(3, 4).requires_grad_())  # all of it is compiled
     begun = time.perf_counter()
@@ -182,14 +182,14 @@ def test_O02_times_add_up():
     assert 20e3 < waiting.self_cpu_time_total < waiting.cpu_time_total
 
 
-def test_O02_an_operator_lasts_until_its_result_is_there():
+def test_an_operator_lasts_until_its_result_is_there_O02():
     x = jaxgrad.ones(1000, 1000)
     with profiler.profile():
         assert (x @ x)._array.is_ready()
         assert jaxgrad.jit(lambda x: x @ x)(x)._array.is_ready()
 
 
-def test_O02_compiling_is_an_event_of_its_own():
+def test_compiling_is_an_event_of_its_own_O02():
     x = jaxgrad.ones(7, 1, 3)
     with profiler.profile() as first:
         x.atan()
@@ -207,7 +207,7 @@ def test_O02_compiling_is_an_event_of_its_own():
     assert [event.name for event in second.function_events] == ["aten::atan"]
 
 
-def test_O02_a_compiled_function_is_one_event_and_tracing_it_others():
+def test_a_compiled_function_is_one_event_and_tracing_it_others_O02():
     @jaxgrad.jit
     def step(x):
         square(x)
@@ -227,7 +227,7 @@ def test_O02_a_compiled_function_is_one_event_and_tracing_it_others():
     assert [e.name for e in second.function_events] == ["jaxgrad.jit::step"]
 
 
-def test_O02_factories_random_numbers_and_moves():
+def test_factories_random_numbers_and_moves_O02():
     with profiler.profile() as prof:
         x = jaxgrad.zeros(3)
         jaxgrad.randn(3)
@@ -239,7 +239,7 @@ def test_O02_factories_random_numbers_and_moves():
     assert names(prof)[:5] == expected
 
 
-def test_O02_shapes():
+def test_shapes_of_events_O02():
     def run(x):
         y = x @ jaxgrad.ones(4, 2)
         (y * 1.25).sum().backward()
@@ -254,7 +254,7 @@ def test_O02_shapes():
     assert "Input Shapes" in averages.table() and "Input Shapes" not in profiled(run).table()
 
 
-def test_O02_flops_are_those_of_the_formula():
+def test_flops_are_those_of_the_formula_O02():
     x = jaxgrad.ones(5, 7).requires_grad_()
     y = jaxgrad.ones(7, 3)
     with profiler.profile(with_flops=True) as prof:
@@ -267,7 +267,7 @@ def test_O02_flops_are_those_of_the_formula():
     assert "FLOPs" in prof.key_averages().table()
 
 
-def test_O02_memory():
+def test_memory_of_events_O02():
     x = jaxgrad.ones(100, 100)
     x.sin(), x.cos(), x.tan()
     with profiler.profile(profile_memory=True) as prof:
@@ -284,7 +284,7 @@ def test_O02_memory():
     assert "Self CPU Mem" in table and "39.06 KB" in table and "-117.19 KB" in table
 
 
-def test_O02_memory_is_not_kept():
+def test_memory_is_not_kept_O02():
     x = jaxgrad.ones(100, 100)
     with profiler.profile(profile_memory=True) as prof:
         y = x.sin()
@@ -301,14 +301,14 @@ def outer(x):
     return inner(x) * 2
 
 
-def test_O02_stacks():
+def test_stacks_of_events_O02():
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile(with_stack=True) as prof:
         outer(x).sum().backward()
     (event,) = named(prof, "aten::exp")
     lines = [f"{__file__}({outer.__code__.co_firstlineno + 1}): outer"]
     lines.insert(0, f"{__file__}({inner.__code__.co_firstlineno + 1}): inner")
-    assert event.stack[:2] == lines and event.stack[2].endswith(": test_O02_stacks")
+    assert event.stack[:2] == lines and event.stack[2].endswith(": test_stacks_of_events_O02")
     (node,) = named(prof, "ExpBackward0")
     assert node.stack == event.stack
     with tempfile.TemporaryDirectory() as folder:
@@ -325,7 +325,7 @@ def test_O02_stacks():
     assert [a.stack for a in averages if a.key == "aten::exp"] == [lines[:1]]
 
 
-def test_O02_by_line():
+def test_events_by_source_line_O02():
     def run(x):
         y = x.exp()
         z = y * y + y.sin()
@@ -368,7 +368,7 @@ def test_O02_by_line():
     assert "Forward" in table and "Backward" in table and "z = y * y + y.sin()" in table
 
 
-def test_O02_chrome_trace():
+def test_the_file_of_a_chrome_trace_O02():
     prof = profiled(record_shapes=True, with_stack=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json")
@@ -400,7 +400,7 @@ def test_O02_chrome_trace():
     ]
 
 
-def test_O02_time_of_a_device_that_is_there(monkeypatch):
+def test_time_of_a_device_that_is_there_O02(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     prof = profiled(use_device="cuda")
     assert prof.use_device == "cuda"
@@ -410,7 +410,7 @@ def test_O02_time_of_a_device_that_is_there(monkeypatch):
     assert "Self CUDA" in table and "CUDA total" in table
 
 
-def test_O02_mem_records():
+def test_memory_records_of_a_profile_O02():
     class Record:
         def __init__(self, start):
             self.start = start

@@ -1,7 +1,4 @@
-"""Forty cases at the edges of PyTorch's autograd, eager and, where it has a meaning, compiled.
-
-Those from the twenty-fourth on are in test_more_edge_cases.py.
-"""
+"""Edge cases 1 to 23: passes, hooks, tensors and modes, eager and, where possible, compiled."""
 
 import copy
 import threading
@@ -19,7 +16,7 @@ def numbers(torch, *values, **options):
 
 
 def word(made):
-    """The kind and the words of a warning or an error, as far as both say the same."""
+    """The type of a warning or error and the words that both libraries share."""
     return [(each["error"], each["says"].split(". ")[0]) for each in made["warnings"]]
 
 
@@ -27,7 +24,7 @@ def word(made):
 
 
 @as_torch
-def test_edge_01_backward_twice(torch):
+def test_backward_twice_raises_edge_01(torch):
     x, y = leaf(torch, 3.0), leaf(torch, 3.0)
     square, sum_ = x * x, y + 1
     square.backward()
@@ -38,7 +35,7 @@ def test_edge_01_backward_twice(torch):
 
 
 @as_torch
-def test_edge_02_retain_graph(torch):
+def test_retain_graph_lets_a_pass_run_again_edge_02(torch):
     x = leaf(torch, 2.0)
     y = x * x
     y.backward(retain_graph=True)
@@ -47,7 +44,7 @@ def test_edge_02_retain_graph(torch):
 
 
 @as_torch
-def test_edge_03_partial_freeing(torch):
+def test_graphs_freed_in_part_edge_03(torch):
     a = leaf(torch, 3.0)
     y = a * a
     z = y * y
@@ -60,7 +57,7 @@ def test_edge_03_partial_freeing(torch):
 
 
 @as_torch
-def test_edge_04_accumulation(torch):
+def test_accumulation_and_identity_of_grad_edge_04(torch):
     a = leaf(torch, 3.0)
     (a * a).backward()
     g = a.grad
@@ -73,7 +70,7 @@ def test_edge_04_accumulation(torch):
 
 
 @as_torch
-def test_edge_05_a_preset_gradient(torch):
+def test_a_preset_gradient_edge_05(torch):
     a, given = leaf(torch, 1.0), torch.tensor(1.0)
     a.grad = given
     (a * 2).backward()
@@ -81,7 +78,7 @@ def test_edge_05_a_preset_gradient(torch):
 
 
 @as_torch
-def test_edge_06_allow_unused(torch):
+def test_allow_unused_gives_none_edge_06(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 5.0)
     grad = torch.autograd.grad
     return (
@@ -94,7 +91,7 @@ def test_edge_06_allow_unused(torch):
 
 
 @as_torch
-def test_edge_07_materialize_grads(torch):
+def test_materialize_grads_gives_zeros_edge_07(torch):
     x, y = leaf(torch, 2.0), torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
     grad = torch.autograd.grad
     return (
@@ -105,7 +102,7 @@ def test_edge_07_materialize_grads(torch):
 
 
 @as_torch
-def test_edge_08_is_grads_batched(torch):
+def test_is_grads_batched_of_several_inputs_edge_08(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     y, eye = x * x * x, torch.eye(3, dtype=torch.float64)
     found = torch.autograd.grad(y, x, eye, retain_graph=True, is_grads_batched=True)
@@ -116,7 +113,7 @@ def test_edge_08_is_grads_batched(torch):
 
 
 @as_torch
-def test_edge_09_inputs(torch):
+def test_inputs_of_backward_edge_09(torch):
     found = []
     for form in (lambda a, b: [a], lambda a, b: b, lambda a, b: {"a": a}, lambda a, b: (a, b)):
         a = leaf(torch, 3.0)
@@ -133,7 +130,7 @@ def test_edge_09_inputs(torch):
 
 
 @as_torch
-def test_edge_10_implicit_gradient(torch):
+def test_implicit_gradient_of_one_element_edge_10(torch):
     words = "grad can be implicitly created only for"
     found, refused = [], []
     for shape in ((), (1,), (1, 1)):
@@ -149,7 +146,7 @@ def test_edge_10_implicit_gradient(torch):
 
 
 @as_torch
-def test_edge_11_dtype_of_a_gradient(torch):
+def test_dtype_of_a_gradient_edge_11(torch):
     x = leaf(torch, 1.0, 2.0)
     (x * x).backward(torch.ones(2, dtype=torch.float64))
     complex_, words = torch.ones(2, dtype=torch.complex64), "For complex Tensors, both grad_output"
@@ -157,7 +154,7 @@ def test_edge_11_dtype_of_a_gradient(torch):
 
 
 @as_torch
-def test_edge_12_double_backward(torch):
+def test_double_backward_of_nested_calls_edge_12(torch):
     x = leaf(torch, 2.0)
     (first,) = torch.autograd.grad(x**3, x, create_graph=True)
     (second,) = torch.autograd.grad(first, x)
@@ -187,7 +184,7 @@ def once(torch):
 
 
 @as_torch
-def test_edge_13_once_differentiable(torch):
+def test_once_differentiable_in_a_second_derivative_edge_13(torch):
     Double, x, weight = once(torch), *(leaf(torch, value) for value in (3.0, 5.0))
     first = torch.autograd.grad(Double.apply(x), x, create_graph=True)
     (weighted,) = torch.autograd.grad(Double.apply(x) * weight, x, create_graph=True)
@@ -196,7 +193,7 @@ def test_edge_13_once_differentiable(torch):
     return first, weighted, refused, torch.autograd.grad(other, weight)
 
 
-def test_edge_13_what_such_a_gradient_was_multiplied_by():
+def test_what_such_a_gradient_was_multiplied_by_edge_13():
     """PyTorch says that it was not used, and with allow_unused=True gives None."""
     x, weight = leaf(jaxgrad, 3.0), leaf(jaxgrad, 5.0)
     y = once(jaxgrad).apply(x) * weight
@@ -209,7 +206,7 @@ def test_edge_13_what_such_a_gradient_was_multiplied_by():
 
 
 @as_torch
-def test_edge_14_order_of_hooks(torch):
+def test_order_of_hooks_edge_14(torch):
     seen = []
 
     def note(name, result=None):
@@ -234,7 +231,7 @@ def test_edge_14_order_of_hooks(torch):
 
 
 @as_torch
-def test_edge_15_hooks_that_are_removed(torch):
+def test_hooks_that_are_removed_edge_15(torch):
     x, seen, handles = leaf(torch, 2.0), [], {}
 
     def once(g):
@@ -251,7 +248,7 @@ def test_edge_15_hooks_that_are_removed(torch):
 
 
 @as_torch
-def test_edge_15_what_hooks_return(torch):
+def test_what_hooks_return_edge_15(torch):
     found = []
     for wrong in (lambda g: 3, lambda g: torch.ones(3), lambda g: g.double(), lambda g: 1 / 0):
         x = leaf(torch, 2.0)
@@ -262,7 +259,7 @@ def test_edge_15_what_hooks_return(torch):
 
 
 @as_torch
-def test_edge_15_hooks_and_writes(torch):
+def test_hooks_and_writes_edge_15(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 1
     y.register_hook(lambda g: seen.append(("old", g)))
@@ -276,7 +273,7 @@ def test_edge_15_hooks_and_writes(torch):
 
 
 @as_torch
-def test_edge_16_hooks_under_grad(torch):
+def test_hooks_under_grad_edge_16(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * x
     x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
@@ -289,7 +286,7 @@ def test_edge_16_hooks_under_grad(torch):
 
 
 @as_torch
-def test_edge_17_multi_grad_hook(torch):
+def test_multi_grad_hook_edge_17(torch):
     a, b, c, unused = (leaf(torch, float(i)) for i in range(1, 5))
     seen, first, graph = [], [], torch.autograd.graph
     graph.register_multi_grad_hook(
@@ -309,7 +306,7 @@ def test_edge_17_multi_grad_hook(torch):
 
 
 @as_torch
-def test_edge_18_retain_grad(torch):
+def test_retain_grad_of_written_tensors_edge_18(torch):
     x = numbers(torch, 1.0, 2.0)
     x.retain_grad()
     b = x * 2
@@ -320,7 +317,7 @@ def test_edge_18_retain_grad(torch):
 
 
 @as_torch
-def test_edge_19_grad_of_what_is_no_leaf(torch):
+def test_grad_of_what_is_no_leaf_edge_19(torch):
     y = leaf(torch, 2.0) * 3
     y.backward()
     told = warned(lambda: y.grad)
@@ -328,7 +325,7 @@ def test_edge_19_grad_of_what_is_no_leaf(torch):
 
 
 @as_torch
-def test_edge_20_errors_of_requires_grad(torch):
+def test_errors_of_requires_grad_edge_20(torch):
     x, i = numbers(torch, 1.0, 2.0), torch.tensor([1, 2])
     y, out = x * 2, torch.zeros(2, dtype=torch.float64)
     differentiable = "can require gradients"
@@ -350,7 +347,7 @@ def test_edge_20_errors_of_requires_grad(torch):
 
 
 @as_torch
-def test_edge_21_grad_mode_inside_a_function(torch):
+def test_grad_mode_inside_a_function_edge_21(torch):
     seen = []
 
     class Inside(torch.autograd.Function):
@@ -375,7 +372,7 @@ def test_edge_21_grad_mode_inside_a_function(torch):
 
 
 @as_torch
-def test_edge_22_decorators_of_no_grad(torch):
+def test_decorators_of_no_grad_edge_22(torch):
     x = leaf(torch, 2.0)
 
     @torch.no_grad
@@ -403,7 +400,7 @@ def test_edge_22_decorators_of_no_grad(torch):
     return bare(x), called(x), steps, made.requires_grad, found, torch.is_grad_enabled()
 
 
-def test_edge_22_one_object_nested():
+def test_one_object_nested_edge_22():
     """PyTorch leaves grad mode off after it."""
     mode = jaxgrad.no_grad()
     with mode:
@@ -414,7 +411,7 @@ def test_edge_22_one_object_nested():
 
 
 @as_torch
-def test_edge_23_inference_mode(torch):
+def test_inference_mode_and_saved_tensors_edge_23(torch):
     x = leaf(torch, 3.0)
     with torch.inference_mode():
         made = torch.tensor(2.0)
@@ -428,7 +425,7 @@ def test_edge_23_inference_mode(torch):
 
 
 @as_torch
-def test_edge_23_inference_mode_drops_tangents(torch):
+def test_inference_mode_drops_tangents_edge_23(torch):
     forward = torch.autograd.forward_ad
     with forward.dual_level():
         dual = forward.make_dual(torch.tensor(2.0), torch.tensor(5.0))
@@ -439,10 +436,10 @@ def test_edge_23_inference_mode_drops_tangents(torch):
         return dropped, kept, forward.unpack_dual(dual.detach()).tangent
 
 
-# Those that PyTorch has no answer for, and what is of several threads, stand above alone.
+# Cases without an answer of PyTorch, and those of several threads, run uncompiled alone.
 COMPILED = [test for test in list(globals().values()) if hasattr(test, "body")]
 
 
 @pytest.mark.parametrize("test", COMPILED, ids=lambda test: test.__name__)
-def test_edge_under_jit(test):
+def test_the_cases_compiled(test):
     under_jit(test)()

@@ -27,7 +27,7 @@ def state(tensor):
 
 
 @as_torch
-def test_D01_requires_grad(torch):
+def test_requires_grad_as_attribute_D01(torch):
     x = torch.ones(2)
     found = [x.requires_grad]
     x.requires_grad = True
@@ -39,7 +39,7 @@ def test_D01_requires_grad(torch):
 
 
 @as_torch
-def test_D02_requires_grad_in_place(torch):
+def test_requires_grad_in_place_D02(torch):
     x = torch.ones(2)
     same = x.requires_grad_() is x, x.requires_grad
     off = x.requires_grad_(False) is x, x.requires_grad
@@ -52,7 +52,7 @@ def test_D02_requires_grad_in_place(torch):
 
 
 @as_torch
-def test_D03_a_computed_tensor_cannot_be_switched_off(torch):
+def test_a_computed_tensor_cannot_be_switched_off_D03(torch):
     y = vector(torch) * 2
     found = [error(setattr, y, "requires_grad", flag) for flag in (False, True)]
     found.append(error(y.requires_grad_, False))
@@ -62,7 +62,7 @@ def test_D03_a_computed_tensor_cannot_be_switched_off(torch):
 
 
 @as_torch
-def test_D04_integers_and_bools(torch):
+def test_integers_and_bools_D04(torch):
     words = "can require gradients"
     found = []
     for dtype in (torch.int64, torch.uint8, torch.bool):
@@ -79,7 +79,7 @@ def test_D04_integers_and_bools(torch):
 
 
 @as_torch
-def test_D05_what_was_recorded_before_is_not_tracked(torch):
+def test_what_was_recorded_before_is_not_tracked_D05(torch):
     x = torch.ones(2)
     early = x * 3
     x.requires_grad_()
@@ -89,7 +89,7 @@ def test_D05_what_was_recorded_before_is_not_tracked(torch):
 
 
 @as_torch
-def test_D06_leaves(torch):
+def test_which_tensors_are_leaves_D06(torch):
     x = vector(torch)
     with torch.no_grad():
         computed = x * 2
@@ -101,7 +101,7 @@ def test_D06_leaves(torch):
 
 
 @as_torch
-def test_D07_grad(torch):
+def test_grad_as_attribute_D07(torch):
     x = vector(torch)
     found = [x.grad, torch.ones(2).grad]
     (x * x).sum().backward()
@@ -119,7 +119,7 @@ def test_D07_grad(torch):
 
 
 @as_torch
-def test_D08_grad_of_a_computed_tensor_warns(torch):
+def test_grad_of_a_computed_tensor_warns_D08(torch):
     y = vector(torch) * 2
     found = warned(lambda: y.grad)
     y.sum().backward()
@@ -130,7 +130,7 @@ def test_D08_grad_of_a_computed_tensor_warns(torch):
 
 
 @as_torch
-def test_D09_checks_of_the_setter(torch):
+def test_checks_of_the_setter_of_grad_D09(torch):
     x, scalar, y = vector(torch), leaf(torch, 2.0), vector(torch) * 2
     dtype = "attempting to assign a gradient with dtype"
     found = [
@@ -150,7 +150,7 @@ def test_D09_checks_of_the_setter(torch):
     return found, empty, x.grad, y.grad
 
 
-def test_D09_the_setter_names_both_dtypes():
+def test_the_setter_of_grad_names_both_dtypes_D09():
     x = vector(jaxgrad)
     words = "dtype 'torch.float32' to a tensor with grad_dtype 'torch.float64'"
     with pytest.raises(RuntimeError, match=words):
@@ -158,7 +158,7 @@ def test_D09_the_setter_names_both_dtypes():
 
 
 @as_torch
-def test_D10_grad_dtype(torch):
+def test_grad_dtype_as_attribute_D10(torch):
     x = leaf(torch, 1.0, 2.0)
     found = [str(x.grad_dtype), str(torch.ones(2, dtype=torch.int64).grad_dtype)]
     x.grad_dtype = torch.float64
@@ -174,7 +174,7 @@ def test_D10_grad_dtype(torch):
 
 
 @as_torch
-def test_D10_a_lower_one(torch):
+def test_a_grad_dtype_of_lower_precision_D10(torch):
     x = leaf(torch, 1.0, 2.0)
     x.grad_dtype = torch.bfloat16
     for _ in range(3):
@@ -183,7 +183,7 @@ def test_D10_a_lower_one(torch):
 
 
 @as_torch
-def test_D10_any(torch):
+def test_grad_dtype_none_takes_any_D10(torch):
     x = leaf(torch, 1.1, 2.0)
     x.grad_dtype = None
     (x * x).sum().backward()
@@ -196,7 +196,7 @@ def test_D10_any(torch):
 
 
 @as_torch
-def test_D10_under_create_graph(torch):
+def test_grad_dtype_under_create_graph_D10(torch):
     x = leaf(torch, 1.0, 2.0)
     x.grad_dtype = torch.float64
     (first,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
@@ -205,7 +205,7 @@ def test_D10_under_create_graph(torch):
 
 
 @as_torch
-def test_D10_errors(torch):
+def test_errors_of_grad_dtype_D10(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
     found = [
@@ -221,7 +221,7 @@ def test_D10_errors(torch):
     return found
 
 
-def test_D10_what_cannot_hold_the_gradient_is_refused_at_once():
+def test_a_grad_dtype_that_cannot_hold_the_gradient_is_refused_at_once_D10():
     """PyTorch drops imaginary parts with a warning, and fails in the pass for integers."""
     z, x = jaxgrad.ones(2, dtype=jaxgrad.complex64), leaf(jaxgrad, 1.0, 2.0)
     for tensor, dtype in ((z, jaxgrad.float32), (x, jaxgrad.int64)):
@@ -229,7 +229,7 @@ def test_D10_what_cannot_hold_the_gradient_is_refused_at_once():
             tensor.grad_dtype = dtype
 
 
-def test_D10_under_jit():
+def test_grad_dtype_under_jit_D10():
     @jaxgrad.jit
     def gradient(x):
         x = x.detach().requires_grad_()
@@ -245,7 +245,7 @@ def test_D10_under_jit():
 
 
 @as_torch
-def test_D11_grad_fn(torch):
+def test_grad_fn_of_leaves_and_results_D11(torch):
     x = vector(torch)
     made = [x, x * 2, x.detach(), x.clone(), x.view(3, 1), torch.ones(2)]
     words = "grad_fn"
@@ -253,7 +253,7 @@ def test_D11_grad_fn(torch):
 
 
 @as_torch
-def test_D12_output_nr(torch):
+def test_output_nr_of_several_outputs_D12(torch):
     x = vector(torch)
     parts = x.unbind(0)
     found = [part.output_nr for part in parts], [part.grad_fn is parts[0].grad_fn for part in parts]
@@ -262,7 +262,7 @@ def test_D12_output_nr(torch):
 
 
 @as_torch
-def test_D13_retain_grad(torch):
+def test_retain_grad_of_leaves_and_results_D13(torch):
     x = vector(torch)
     y = x * 2
     z = y * y
@@ -276,7 +276,7 @@ def test_D13_retain_grad(torch):
 
 
 @as_torch
-def test_D14_retains_grad(torch):
+def test_retains_grad_tells_of_retain_grad_D14(torch):
     x = vector(torch)
     y = x * 2
     found = [x.retains_grad, y.retains_grad, torch.ones(2).retains_grad]
@@ -290,7 +290,7 @@ def test_D14_retains_grad(torch):
 
 
 @as_torch
-def test_D21_reading(torch):
+def test_reading_numbers_of_what_requires_grad_D21(torch):
     x = leaf(torch, 2.5, dtype=torch.float64)
     y = vector(torch)
     read = x.item(), bool(x), int(x), complex(x), y.tolist(), f"{x:.2f}", (x > 2).item()
@@ -306,7 +306,7 @@ def test_D21_reading(torch):
 
 
 @as_torch
-def test_D21_a_float_of_what_requires_grad_warns(torch):
+def test_a_float_of_what_requires_grad_warns_D21(torch):
     words = (
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior"
     )
@@ -315,7 +315,7 @@ def test_D21_a_float_of_what_requires_grad_warns(torch):
     return told, found["result"], warned(lambda: float(torch.tensor(2.5)))
 
 
-def test_D21_reading_inside_grad_leaves_the_gradient_alone():
+def test_reading_inside_grad_leaves_the_gradient_alone_D21():
     def function(x):
         found = x.item(), repr(x), x.tolist(), bool(x)
         return x * x * (1 if found[0] > 0 else -1)
@@ -325,7 +325,7 @@ def test_D21_reading_inside_grad_leaves_the_gradient_alone():
 
 
 @as_torch
-def test_D22_asarray_of_what_requires_grad(torch):
+def test_asarray_of_what_requires_grad_D22(torch):
     x = vector(torch)
     refused = error(np.asarray, x), error(x.numpy), error((x * 2).numpy)
     with torch.no_grad():
@@ -334,7 +334,7 @@ def test_D22_asarray_of_what_requires_grad(torch):
 
 
 @as_torch
-def test_D23_deepcopy(torch):
+def test_deepcopy_of_leaves_alone_D23(torch):
     x = vector(torch)
     (x * x).sum().backward()
     made = copy.deepcopy(x)
@@ -352,7 +352,7 @@ def test_D23_deepcopy(torch):
     )
 
 
-def test_D23_deepcopy_keeps_the_dtype_of_the_gradient():
+def test_deepcopy_keeps_the_dtype_of_the_gradient_D23():
     """PyTorch forgets it, and then its own copy of `.grad` would not be accepted."""
     x = leaf(jaxgrad, 1.0, 2.0)
     x.grad_dtype = jaxgrad.float64
@@ -362,14 +362,14 @@ def test_D23_deepcopy_keeps_the_dtype_of_the_gradient():
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_D24_tensors_are_not_pickled(protocol):
+def test_tensors_are_not_pickled_D24(protocol):
     """A file of that kind runs whatever its author wrote into it; numpy and safetensors do not."""
     for tensor in (jaxgrad.ones(2), leaf(jaxgrad, 1.0), {"weight": vector(jaxgrad) * 2}):
         with pytest.raises(TypeError, match=r"cannot be pickled.*numpy\.savez or as safetensors"):
             pickle.dumps(tensor, protocol)
 
 
-def test_D24_the_advice_of_the_error():
+def test_the_error_of_pickling_says_what_to_do_D24():
     x, file = vector(jaxgrad), io.BytesIO()
     np.savez(file, weight=x.detach().numpy())
     file.seek(0)
@@ -378,7 +378,7 @@ def test_D24_the_advice_of_the_error():
 
 
 @as_torch
-def test_D25_repr(torch):
+def test_repr_of_tensors_with_gradients_D25(torch):
     x = leaf(torch, 2.0)
     y = leaf(torch, 1.0, 2.0)
     made = [
@@ -389,7 +389,7 @@ def test_D25_repr(torch):
 
 
 @as_torch
-def test_D26_iteration(torch):
+def test_iteration_gives_rows_with_a_history_D26(torch):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     rows = list(x)
     kinds = [(row.grad_fn.name(), row.output_nr) for row in rows]
@@ -402,21 +402,21 @@ def test_D26_iteration(torch):
 
 
 @as_torch
-def test_D30_volatile(torch):
+def test_volatile_warns_D30(torch):
     x = vector(torch)
     found = [warned(lambda: x.volatile), warned(lambda: (x * 2).volatile)]
     return found, warned(setattr, x, "volatile", True), x.requires_grad
 
 
 @as_torch
-def test_D30_reinforce(torch):
+def test_reinforce_raises_D30(torch):
     words = "reinforce() was removed"
     x = vector(torch)
     return error(x.reinforce, 1.0, words=words), error((x * 2).reinforce, 1.0, words=words)
 
 
 @as_torch
-def test_D31_names_of_the_module(torch):
+def test_names_of_the_module_D31(torch):
     names = (
         *("is_grad_enabled", "set_grad_enabled", "no_grad", "enable_grad", "inference_mode"),
         *("is_inference_mode_enabled", "is_inference", "gradient", "is_anomaly_enabled"),
@@ -433,7 +433,7 @@ def fourth_powers(torch):
 
 
 @as_torch
-def test_D31_gradient(torch):
+def test_gradient_of_samples_D31(torch):
     t, m = torch.tensor([1.0, 4.0, 9.0, 16.0, 25.0]), fourth_powers(torch)
     places = torch.tensor([0.0, 1.0, 3.0, 4.0, 6.0])
     rows, columns = torch.tensor([0.0, 1.0, 3.0]), torch.tensor([0.0, 2.0, 3.0])
@@ -450,7 +450,7 @@ def test_D31_gradient(torch):
 
 
 @as_torch
-def test_D31_gradient_is_differentiable(torch):
+def test_gradient_is_differentiable_D31(torch):
     x = fourth_powers(torch).requires_grad_()
     places = torch.tensor([0.0, 1.0, 3.0], dtype=torch.float64, requires_grad=True)
     even, uneven = torch.gradient(x, spacing=0.5), torch.gradient(x, spacing=[places], dim=0)
@@ -459,7 +459,7 @@ def test_D31_gradient_is_differentiable(torch):
 
 
 @as_torch
-def test_D31_gradient_errors(torch):
+def test_gradient_errors_D31(torch):
     t, m, g = torch.arange(5.0), fourth_powers(torch), torch.gradient
     short = "torch.gradient expected each dimension size to be at least edge_order+1"
     order = "torch.gradient only supports edge_order=1 and edge_order=2"
@@ -481,7 +481,7 @@ def test_D31_gradient_errors(torch):
     )
 
 
-def test_D31_gradient_of_unequal_steps_equals_numpys():
+def test_gradient_of_unequal_steps_equals_numpys_D31():
     """PyTorch takes coordinates of another number than the points, and gives as many results."""
     values = np.random.default_rng(0).normal(size=(4, 5))
     places = [np.array([0.0, 0.5, 2.0, 2.25]), np.array([1.0, 2.0, 4.0, 4.5, 7.0])]
@@ -495,7 +495,7 @@ def test_D31_gradient_of_unequal_steps_equals_numpys():
         jaxgrad.gradient(jaxgrad.ones(5), spacing=[jaxgrad.arange(4.0)])
 
 
-def test_D31_gradient_under_jit():
+def test_gradient_under_jit_D31():
     x = jaxgrad.tensor([1.0, 4.0, 9.0])
     compiled = jaxgrad.jit(lambda x: jaxgrad.gradient(x, edge_order=2))(x)
     assert [t.tolist() for t in compiled] == [[2, 4, 6]]

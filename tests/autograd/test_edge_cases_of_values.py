@@ -1,11 +1,10 @@
-"""The forty cases at the edges of PyTorch's autograd, from Functions on; see test_edge_cases.py."""
+"""Edge cases 29 to 40: writes, numbers, nested passes, threads and compiled steps."""
 
-import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import pytest
-from as_torch import as_torch, error, leaf, warned
+from as_torch import as_torch, error, leaf, strict
 from compiled import under_jit
 
 import jaxgrad
@@ -16,222 +15,11 @@ def numbers(torch, *values, **options):
     return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
 
 
-# ---- Functions
-
-
-@as_torch
-def test_edge_24_mark_dirty(torch):
-    class Write(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.mark_dirty(x)
-            return x.mul_(2)
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * g
-
-    class NotReturned(Write):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.mark_dirty(x)
-            return x.mul_(2).clone()
-
-    class NoInput(Write):
-        @staticmethod
-        def forward(ctx, x):
-            made = x * 2
-            ctx.mark_dirty(made)
-            return made
-
-    x = leaf(torch, 3.0)
-    y = x * 1
-    written = Write.apply(y)
-    same = written is y
-    y.backward()
-    no_leaf = "a leaf Variable that requires grad has been used in an in-place operation"
-    lost = "Some elements marked as dirty during the forward method were not returned as output"
-    return (
-        (same, y, x.grad),
-        error(Write.apply, leaf(torch, 3.0), words=no_leaf),
-        error(NotReturned.apply, x * 1, words=lost),
-        [each["error"] for each in warned(NoInput.apply, x)["warnings"]],
-    )
-
-
-@as_torch
-def test_edge_24_mark_dirty_of_a_view_with_two_outputs(torch):
-    class Write(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.mark_dirty(x)
-            return x.mul_(2), x.clone()
-
-        @staticmethod
-        def backward(ctx, g, h):
-            return 2 * g + 2 * h
-
-    view = (numbers(torch, 1.0, 2.0) * 1)[:1]
-    words = "If your Function modifies inplace an input that is a view of another Tensor"
-    return error(Write.apply, view, words=words)
-
-
-@as_torch
-def test_edge_24_mark_dirty_invalidates_what_was_saved(torch):
-    class Write(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.mark_dirty(x)
-            return x.mul_(2)
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * g
-
-    x = leaf(torch, 3.0)
-    with strict(torch):
-        y = x.exp()
-        z = y * 1
-        Write.apply(y)
-        words = "has been modified by an inplace operation"
-        return error((z + y).backward, words=words)
-
-
-@as_torch
-def test_edge_25_mark_non_differentiable(torch):
-    seen = []
-
-    class Three(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            marked = x * 2
-            ctx.mark_non_differentiable(marked)
-            return x * 3, marked, (x > 1).long()
-
-        @staticmethod
-        def backward(ctx, g, marked, integers):
-            seen.append((marked, integers))
-            return g * 3
-
-    x = numbers(torch, 3.0, 1.0, 2.0)
-    tripled, doubled, integers = Three.apply(x)
-    (tripled * torch.tensor([1.0, 10.0, 100.0], dtype=torch.float64)).sum().backward()
-    return doubled, integers, x.grad, seen
-
-
-@as_torch
-def test_edge_26_set_materialize_grads(torch):
-    found = []
-
-    def function(materialize):
-        class Two(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                if materialize is not None:
-                    ctx.set_materialize_grads(materialize)
-                return x * 2, x * 3
-
-            @staticmethod
-            def backward(ctx, g, h):
-                found.append((g, h))
-                return g * 2 if h is None else g * 2 + h * 3
-
-        return Two
-
-    x = leaf(torch, 2.0)
-    for materialize in (None, True, False):
-        first, _ = function(materialize).apply(x)
-        first.backward()
-    called = len(found)
-    function(False).apply(x)
-    (x * 2).backward()
-    return found, called, len(found), x.grad
-
-
-def returning(torch, *results):
-    class Returns(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return results[0] if len(results) == 1 else results
-
-    return Returns
-
-
-@as_torch
-def test_edge_27_what_backward_returns(torch):
-    x, ones = leaf(torch, 1.0, 2.0, 3.0), torch.ones(3)
-    found = []
-    for results in (
-        (ones,), (ones, None, None), (ones, None, ones), ([1.0], None), (2.0, None),
-        (None, None), (torch.ones(2, 3), None), (ones.double(), None), (ones.long(), None),
-        (torch.ones(2), None),
-    ):  # fmt: skip
-        x.grad = None
-        y = returning(torch, *results).apply(x, 3).sum()
-        found.append((error(y.backward), x.grad))
-    return found
-
-
-@as_torch
-def test_edge_28_arguments_of_functions(torch):
-    class Lists(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, tensors, x):
-            ctx.asked = ctx.needs_input_grad
-            return sum(tensors) * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return None, g * 5
-
-    class Named(torch.autograd.Function):
-        @staticmethod
-        def forward(x, scale=2.0, shift=1.0):
-            return x * scale + shift
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.scale = inputs[1]
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.scale, None, None
-
-    class Product(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x + y
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 10, g * 100
-
-    x, a = leaf(torch, 2.0), leaf(torch, 3.0)
-    untracked = Lists.apply([a, a], torch.tensor(1.0)).requires_grad
-    Lists.apply([a, a], x).backward()
-    listed = x.grad, a.grad
-    Product.apply(a, a).backward()
-    b = leaf(torch, 2.0)
-    named = Named.apply(b), Named.apply(b, scale=3.0), Named.apply(b, 4.0, shift=0.5)
-    sum(named).backward()
-    return untracked, listed, a.grad, named, b.grad
-
-
 # ---- memory that is shared and written to
 
 
-def strict(torch):
-    """PyTorch's version checks, in PyTorch too."""
-    versions = getattr(torch.autograd.graph, "strict_versions", contextlib.nullcontext)
-    return versions()
-
-
 @as_torch
-def test_edge_29_views_and_writes_to_them(torch):
+def test_views_and_writes_to_them_edge_29(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     b = x * 1
     view = b[1:]
@@ -263,7 +51,7 @@ OVERWRITTEN = "has been modified by an inplace operation"
 
 
 @as_torch
-def test_edge_30_strictly_saved_and_then_modified(torch):
+def test_strictly_saved_and_then_modified_edge_30(torch):
     with strict(torch):
         x = numbers(torch, 1.0, 2.0)
         y = x.exp()
@@ -280,7 +68,7 @@ def test_edge_30_strictly_saved_and_then_modified(torch):
     return direct, detached, saved, x.grad
 
 
-def test_edge_30_what_was_saved_stays_what_it_was():
+def test_what_was_saved_stays_what_it_was_edge_30():
     """The gradient is that of the value that was used; PyTorch raises, or for `.data` is wrong."""
     x = numbers(jaxgrad, 0.0, 1.0)
     writes = (
@@ -296,7 +84,7 @@ def test_edge_30_what_was_saved_stays_what_it_was():
 
 
 @as_torch
-def test_edge_31_setting_items(torch):
+def test_setting_items_with_gradients_edge_31(torch):
     x = numbers(torch, 2.0, 3.0)
     b = torch.zeros(3, dtype=torch.float64)
     view = b[1:]
@@ -309,7 +97,7 @@ def test_edge_31_setting_items(torch):
 
 
 @as_torch
-def test_edge_32_broadcasting(torch):
+def test_broadcasting_of_gradients_edge_32(torch):
     column = torch.arange(1.0, 4.0).reshape(3, 1).requires_grad_()
     row, scalar = torch.arange(1.0, 5.0).requires_grad_(), leaf(torch, 2.0)
     (column * row * scalar + column).sum().backward()
@@ -319,7 +107,7 @@ def test_edge_32_broadcasting(torch):
 
 
 @as_torch
-def test_edge_33_strides_of_gradients(torch):
+def test_strides_of_gradients_edge_33(torch):
     found = []
     for turn in (lambda t: t.t(), lambda t: t, lambda t: t.unsqueeze(0).permute(2, 0, 1)):
         x = turn(torch.arange(6.0).reshape(2, 3)).detach().requires_grad_()
@@ -332,7 +120,7 @@ def test_edge_33_strides_of_gradients(torch):
 
 
 @as_torch
-def test_edge_34_complex_numbers(torch):
+def test_gradients_of_complex_numbers_edge_34(torch):
     def gradient(function, *values):
         leaves = [torch.tensor(value, requires_grad=True) for value in values]
         return torch.autograd.grad(function(*leaves), leaves)
@@ -347,7 +135,7 @@ def test_edge_34_complex_numbers(torch):
 
 
 @as_torch
-def test_edge_35_integers_and_indices(torch):
+def test_integers_and_indices_edge_35(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     none = [each.requires_grad for each in (x.argmax(), x > 2, x.long(), x.sign() > 0)]
     index = torch.tensor([0, 0, 1])
@@ -358,7 +146,7 @@ def test_edge_35_integers_and_indices(torch):
     return none, found, x.grad
 
 
-def test_edge_35_indices_out_of_range():
+def test_indices_out_of_range_edge_35():
     """JAX would take the last one."""
     x, index = numbers(jaxgrad, 1.0, 2.0, 3.0), jaxgrad.tensor([0, 3])
     words = "index 3 is out of bounds for dimension 0 with size 3"
@@ -370,7 +158,7 @@ def test_edge_35_indices_out_of_range():
 
 
 def kinks(torch):
-    """At each point where the gradient is a choice: a function, and its arguments."""
+    """Functions and arguments where the gradient is a convention."""
     F, t = torch.nn.functional, torch.tensor
     return {
         "relu": (F.relu, 0.0),
@@ -402,7 +190,7 @@ def kinks(torch):
 
 @pytest.mark.slow
 @as_torch
-def test_edge_36_ties_and_kinks(torch):
+def test_ties_and_kinks_edge_36(torch):
     found = {}
     for name, (function, *values) in kinks(torch).items():
         leaves = [torch.tensor(value, requires_grad=True) for value in values]
@@ -418,7 +206,7 @@ AGREEING = (
 
 
 @as_torch
-def test_edge_36_ties_and_kinks_forward(torch):
+def test_ties_and_kinks_forward_edge_36(torch):
     forward, found = torch.autograd.forward_ad, {}
     cases = kinks(torch)
     for name in AGREEING:
@@ -431,7 +219,7 @@ def test_edge_36_ties_and_kinks_forward(torch):
 
 
 @as_torch
-def test_edge_37_empty_and_without_dimensions(torch):
+def test_empty_and_without_dimensions_edge_37(torch):
     x = torch.zeros(0, 3, requires_grad=True)
     (x * 2).sum().backward()
     y = torch.zeros(0, requires_grad=True)
@@ -448,7 +236,7 @@ def test_edge_37_empty_and_without_dimensions(torch):
 
 
 @as_torch
-def test_edge_38_a_pass_inside_a_pass(torch):
+def test_a_pass_inside_a_pass_edge_38(torch):
     class Nested(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, depth):
@@ -473,7 +261,7 @@ def test_edge_38_a_pass_inside_a_pass(torch):
     return gradients
 
 
-def test_edge_38_a_pass_inside_a_pass_of_depth_200():
+def test_a_pass_inside_a_pass_of_depth_200_edge_38():
     class Count(jaxgrad.autograd.Function):
         @staticmethod
         def forward(ctx, x, depth):
@@ -495,7 +283,7 @@ def test_edge_38_a_pass_inside_a_pass_of_depth_200():
 
 
 @as_torch
-def test_edge_38_a_pass_inside_a_hook(torch):
+def test_a_pass_inside_a_hook_edge_38(torch):
     x, seen = leaf(torch, 2.0), []
 
     def without(_):
@@ -516,7 +304,7 @@ def test_edge_38_a_pass_inside_a_hook(torch):
 
 
 @pytest.mark.slow
-def test_edge_38_a_chain_of_100_000():
+def test_a_chain_of_100_000_edge_38():
     x = leaf(jaxgrad, 1.0)
     y = x
     for _ in range(100_000):
@@ -525,14 +313,14 @@ def test_edge_38_a_chain_of_100_000():
     assert x.grad.item() == 1
 
 
-def test_edge_39_tasks_on_one_leaf():
+def test_tasks_on_one_leaf_edge_39():
     x = leaf(jaxgrad, 2.0)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: (x * x).backward(), range(100)))
     assert x.grad.item() == 400
 
 
-def test_edge_39_one_shared_graph():
+def test_one_shared_graph_in_several_threads_edge_39():
     x = leaf(jaxgrad, 2.0)
     y = (x * x).exp()
 
@@ -548,7 +336,7 @@ def test_edge_39_one_shared_graph():
         assert sum(pool.map(attempt, range(8))) == 1
 
 
-def test_edge_39_grad_mode_is_of_one_thread():
+def test_grad_mode_is_of_one_thread_edge_39():
     with jaxgrad.no_grad(), ThreadPoolExecutor(1) as pool:
         assert pool.submit(jaxgrad.is_grad_enabled).result()
 
@@ -556,7 +344,7 @@ def test_edge_39_grad_mode_is_of_one_thread():
 # ---- compiled
 
 
-def test_edge_40_a_compiled_step():
+def test_a_compiled_step_edge_40():
     seen = []
 
     def step(w, x):
@@ -579,7 +367,7 @@ def test_edge_40_a_compiled_step():
     assert len(seen) == 3 + 1  # eagerly each time, compiled when it was traced
 
 
-def test_edge_40_no_numbers_in_a_compiled_function():
+def test_no_numbers_in_a_compiled_function_edge_40():
     words = "needs the numbers of a tensor of shape .*, which is being traced: inside jaxgrad.jit"
     reads = (lambda x: x.item(), bool, float, "{:.2f}".format)
     for read in (*reads, lambda x: x.tolist(), lambda x: x.numpy()):
@@ -587,7 +375,7 @@ def test_edge_40_no_numbers_in_a_compiled_function():
             jaxgrad.jit(lambda x, read=read: read(x.sum()))(jaxgrad.ones(2))
 
 
-def test_edge_40_no_tracer_is_left_in_a_gradient():
+def test_no_tracer_is_left_in_a_gradient_edge_40():
     outside = leaf(jaxgrad, 2.0)
     jaxgrad.jit(lambda x: (outside * x).backward())(jaxgrad.tensor(3.0))
     assert outside.grad.item() == 3
@@ -598,10 +386,10 @@ def test_edge_40_no_tracer_is_left_in_a_gradient():
     assert outside.grad.item() == 6
 
 
-# Those that PyTorch has no answer for, and what is of several threads, stand above alone.
+# Cases without an answer of PyTorch, and those of several threads, run uncompiled alone.
 COMPILED = [test for test in list(globals().values()) if hasattr(test, "body")]
 
 
 @pytest.mark.parametrize("test", COMPILED, ids=lambda test: test.__name__)
-def test_edge_under_jit(test):
+def test_the_cases_compiled(test):
     under_jit(test)()

@@ -1,10 +1,10 @@
-"""Modes that stand in no other file; and all of them in generators, tasks and threads."""
+"""Every mode: nested, after errors, in recursion, generators, tasks and threads."""
 
 import asyncio
 import threading
 
 import pytest
-from as_torch import as_torch, error, leaf, warned
+from as_torch import as_torch, error, warned
 
 import jaxgrad
 
@@ -49,144 +49,7 @@ def mode(request):
         yield make, read, read(), inside
 
 
-@as_torch
-def test_C09_no_versions_and_views_in_inference_mode(torch):
-    with torch.inference_mode():
-        x = torch.arange(6.0)
-        x.add_(1)
-        row = x.view(2, 3)[0]
-        row.mul_(2)
-        shown = row.is_inference(), row._is_view(), x, row
-    words = "Inference tensors do not track version counter"
-    return shown, error(lambda: x._version, words=words), error(lambda: row._version, words=words)
-
-
-@as_torch
-def test_C09_of_a_tensor_made_outside(torch):
-    x = torch.zeros(3)
-    with torch.inference_mode():
-        x.add_(1)
-        view = x[1:]
-        kinds = x.is_inference(), view.is_inference(), view._is_view()
-    return kinds, x._version, x
-
-
-WRITTEN_OUTSIDE = "Inplace update to inference tensor outside InferenceMode is not allowed"
-
-
-@as_torch
-def test_C12_writes_to_inference_tensors_outside(torch):
-    with torch.inference_mode():
-        x, y = torch.ones(3), torch.ones(3)
-        x.mul_(2)
-    calls = (x.add_, 1.0), (x.copy_, torch.zeros(3)), (x[0].zero_,)
-    found = [error(*call, words=WRITTEN_OUTSIDE) for call in calls]
-    return found, y + 1, (y * y).is_inference()
-
-
-def test_C12_a_write_that_is_refused_changes_nothing():
-    """PyTorch has written when it raises."""
-    with jaxgrad.inference_mode():
-        x = jaxgrad.ones(3)
-    for write in (lambda: x.add_(1), lambda: x[1:].zero_(), lambda: x.copy_(jaxgrad.zeros(3))):
-        with pytest.raises(RuntimeError, match=WRITTEN_OUTSIDE):
-            write()
-    with jaxgrad.inference_mode():
-        x.mul_(2)
-        assert x.tolist() == [2, 2, 2]
-
-
-@as_torch
-def test_C13_is_inference(torch):
-    x = leaf(torch, 1.0, 2.0)
-    with torch.inference_mode():
-        made = torch.ones(2)
-        tensors = [made, made * 2, x * 2, x, x.detach(), made.clone(), x.view(2)]
-        inside = [torch.is_inference(tensor) for tensor in tensors]
-        with torch.inference_mode(False):
-            within = torch.ones(2).is_inference(), made.clone().is_inference()
-    outside = [torch.is_inference(tensor) for tensor in (made, made * 2, made[:1], made.detach())]
-    return inside, within, outside, error(torch.is_inference, 3, words="must be Tensor, not int")
-
-
-@as_torch
-def test_C15_enforce_grad_layout_policy(torch):
-    x = torch.ones(2, 3).t().detach().requires_grad_()
-    with torch.autograd.enforce_grad_layout_policy():
-        (x * 2).sum().backward()
-    found = list(x.grad.stride()), x.grad
-    y = leaf(torch, 1.0, 2.0)
-    policy = torch.autograd.enforce_grad_layout_policy(False)
-    with policy, torch.autograd.enforce_grad_layout_policy(enable=True):
-        (y * y).sum().backward()
-    decorated = torch.autograd.enforce_grad_layout_policy(False)(lambda v: (v * v).sum().backward())
-    decorated(y)
-    return found, y.grad, policy.mode
-
-
-@as_torch
-def test_C16_force_original_view_tracking(torch):
-    enabled = torch.autograd.is_view_replay_enabled
-    force = torch.autograd._force_original_view_tracking
-    found = [enabled()]
-    with force(True):
-        found.append(enabled())
-        with force(False):
-            found.append(enabled())
-        x = leaf(torch, 1.0, 2.0, 3.0) * 1
-        view = x[1:]
-        x.mul_(3)
-        node = view.grad_fn.name()
-        (gradient,) = torch.autograd.grad(view.sum(), x)
-    found.append(enabled())
-    force(True)
-    found.append(enabled())
-    force(False)
-    return found, force(True)(enabled)(), enabled(), gradient, node
-
-
-@as_torch
-def test_C17_unsafe_preserve_version_counter(torch):
-    preserve = torch.autograd._unsafe_preserve_version_counter
-    x, y = torch.zeros(2), torch.zeros(2)
-    x.add_(1)
-    with preserve(x) as entered:
-        x.add_(1)
-        inside = x._version
-    with preserve((x, y)):
-        x.add_(1)
-        y[0].mul_(1)
-    with torch.inference_mode():
-        z = torch.ones(2)
-    words = "Expected tensors to be a tuple"
-    version = "Inference tensors do not track version counter"
-    return (
-        (entered, inside, x._version, y._version),
-        [error(preserve, wrong, words=words) for wrong in ([x, y], 3, None)],
-        error(lambda: preserve(z).__enter__(), words=version),
-    )
-
-
-def test_C17_tensors_alone():
-    with pytest.raises(TypeError, match="takes tensors, not int"):
-        autograd._unsafe_preserve_version_counter((3,))
-
-
-def test_C17_strictly_a_write_that_was_hidden():
-    """The check of versions does not see the write, as the name says; the gradient stays right."""
-    x = leaf(jaxgrad, 1.0, 2.0)
-    with autograd.graph.strict_versions():
-        y = x.exp()
-        with autograd._unsafe_preserve_version_counter(y):
-            y.add_(1)
-        y.sum().backward()
-    assert x.grad.tolist() == pytest.approx([2.718281828, 7.389056099])
-
-
-# ---- every mode, in every place
-
-
-def test_C01_C06_C09_C14_C15_C16_nested_in_itself(mode):
+def test_modes_nested_in_themselves_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
     one = make()
     found = []
@@ -201,7 +64,7 @@ def test_C01_C06_C09_C14_C15_C16_nested_in_itself(mode):
     assert found == [inside] * 5 and read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_after_an_error(mode):
+def test_modes_after_an_error_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
     with pytest.raises(ZeroDivisionError), make():
         assert read() is inside
@@ -219,7 +82,7 @@ def test_C01_C06_C09_C14_C15_C16_after_an_error(mode):
         assert read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_of_a_recursive_function(mode):
+def test_modes_of_a_recursive_function_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
 
     @make()
@@ -229,7 +92,7 @@ def test_C01_C06_C09_C14_C15_C16_of_a_recursive_function(mode):
     assert count(3) == [inside] * 8 and read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_of_a_generator(mode):
+def test_modes_of_a_generator_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
 
     @make()
@@ -253,7 +116,7 @@ def test_C01_C06_C09_C14_C15_C16_of_a_generator(mode):
     assert generate.__doc__ == "Its mode at every step." and read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_of_a_coroutine_and_its_tasks(mode):
+def test_modes_of_a_coroutine_and_its_tasks_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
 
     @make()
@@ -278,7 +141,7 @@ def test_C01_C06_C09_C14_C15_C16_of_a_coroutine_and_its_tasks(mode):
     assert asyncio.run(all_of_them()) == [inside] * 4 and read() is outside
 
 
-def test_C01_C06_C09_C14_C15_C16_of_an_asynchronous_generator(mode):
+def test_modes_of_an_asynchronous_generator_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
     closed = []
 
@@ -310,7 +173,7 @@ def test_C01_C06_C09_C14_C15_C16_of_an_asynchronous_generator(mode):
     assert closed == [inside, inside] and read() is outside
 
 
-def test_C08_C01_C06_C09_C14_C15_C16_of_several_threads(mode):
+def test_modes_of_several_threads_C08_C01_C06_C09_C14_C15_C16(mode):
     """A mode is of the thread that entered it, and one object serves several."""
     make, read, _, inside = mode
     one, found, barrier = make(), [], threading.Barrier(4)
@@ -347,8 +210,11 @@ def _in_a_new_thread(function):
     return found[0]
 
 
+# ---- arguments
+
+
 @as_torch
-def test_C07_of_other_types(torch):
+def test_set_grad_enabled_refuses_other_types_C07(torch):
     numbers = [0, 1, 0.0, "True", None, [True], torch.tensor(True)]
     words = "argument 'enabled' (position 1) must be bool, not "
     found = [error(torch.set_grad_enabled, number, words=words) for number in numbers]
@@ -356,7 +222,7 @@ def test_C07_of_other_types(torch):
 
 
 @as_torch
-def test_C07_C14_settings_of_other_types(torch):
+def test_settings_of_other_types_C07_C14(torch):
     words = "argument 'enabled' (position 1) must be bool, not str"
     names = (
         *("set_grad_enabled", "set_multithreading_enabled", "enforce_grad_layout_policy"),
@@ -366,7 +232,7 @@ def test_C07_C14_settings_of_other_types(torch):
 
 
 @as_torch
-def test_C04_every_mode_of_a_class(torch):
+def test_every_mode_of_a_class_C04(torch):
     class Module:
         def __init__(self):
             self.enabled = torch.is_grad_enabled()

@@ -1,0 +1,156 @@
+"""Tracebacks that show the user's lines and leave out the frames of jaxgrad and JAX.
+
+A function that users call ends with
+
+    except Exception as error:
+        hide_frames(error)
+        raise
+
+A `try` costs nothing until something is raised, and a bare `raise` adds no frame. So hot functions
+have these lines in place. Where one more call does not matter, `api_boundary` adds them.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+from types import FrameType, TracebackType
+
+import jax
+
+_FILTERED, _FULL = "filtered", "full"
+
+# libraries whose frames are hidden where jaxgrad calls them, as Python's own are
+_HELPERS = frozenset(["numpy", "ml_dtypes", "opt_einsum"])
+_STDLIB = sysconfig.get_paths()["stdlib"]
+
+
+def _initial_mode() -> str:
+    mode = os.environ.get("JAXGRAD_TRACEBACKS", _FILTERED)
+    if mode not in (_FILTERED, _FULL):
+        raise ValueError(f"JAXGRAD_TRACEBACKS is {mode!r}: set it to {_FILTERED!r} or {_FULL!r}")
+    return mode
+
+
+_filters = _initial_mode() == _FILTERED
+
+
+class set_traceback_filtering:
+    """Choose whether tracebacks leave out the frames of jaxgrad and JAX; also a context manager.
+
+    mode: True hides these frames, which is the default; False shows all. The environment variable
+    `JAXGRAD_TRACEBACKS=full` shows all from the start. JAX removes frames of its own: set
+    `JAX_TRACEBACK_FILTERING=off` to see these too; jaxgrad then shows all of its frames as well.
+
+    The frames of your own code stay, in order: functions that jaxgrad calls, such as hooks, the
+    `forward` of modules and compiled functions, included. So do the lines of a table of
+    derivatives.
+
+    >>> with jaxgrad.set_traceback_filtering(False):
+    ...     print(jaxgrad.ones(2) + jaxgrad.ones(2))
+    tensor([2., 2.])
+    """
+
+    def __init__(self, mode: bool):
+        global _filters
+        self.before, _filters = _filters, bool(mode)
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *exception):
+        global _filters
+        _filters = self.before
+
+
+def hide_frames(error: BaseException):
+    """Remove the frames of jaxgrad and JAX from the tracebacks of an exception and its causes."""
+    if not _filters or jax.config.jax_traceback_filtering == "off":
+        return
+    seen, chain = set(), [error]
+    while chain:
+        error = chain.pop()
+        if error is None or id(error) in seen:
+            continue
+        seen.add(id(error))
+        error.__traceback__ = _filtered(error.__traceback__)
+        _replace_note(error)
+        error.__context__ = _users_context(error)
+        chain += [error.__cause__, error.__context__]
+
+
+def api_boundary(function):
+    """`function`, whose exceptions show no frames of jaxgrad and JAX."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return call
+
+
+def _filtered(trace: TracebackType | None) -> TracebackType | None:
+    kept, hidden = [], False
+    while trace is not None:
+        hidden = _is_hidden(trace.tb_frame, hidden)
+        if not hidden:
+            kept.append(trace)
+        trace = trace.tb_next
+    found = None
+    for entry in reversed(kept):
+        found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return found
+
+
+def _root(frame: FrameType) -> str:
+    # a compiled formula has no __name__, so the lines of a table are nobody's
+    return frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+def is_internal(frame: FrameType) -> bool:
+    """Whether a frame runs code of jaxgrad or JAX."""
+    return _root(frame) in ("jaxgrad", "jax", "jaxlib")
+
+
+def users_stacklevel() -> int:
+    """The `stacklevel` at which `warnings.warn`, called next to this, shows the user's line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and is_internal(frame):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _is_hidden(frame: FrameType, caller_is_hidden: bool) -> bool:
+    if is_internal(frame) or not caller_is_hidden:
+        return is_internal(frame)
+    root = _root(frame)
+    is_python = root in sys.stdlib_module_names and frame.f_code.co_filename.startswith(_STDLIB)
+    return is_python or root in _HELPERS
+
+
+def _users_context(error):
+    """The nearest exception in whose context the user's code raised `error`, without those that
+    jaxgrad and JAX raised and handled on the way.
+    """
+    context = error.__context__
+    while context is not None and _filtered(context.__traceback__) is None:
+        context = context.__context__
+    return context
+
+
+# JAX's note on exceptions from which it removed frames
+_JAX_NOTE = "JAX has removed its internal frames"
+_NOTE = "Set JAXGRAD_TRACEBACKS=full and JAX_TRACEBACK_FILTERING=off to see all frames."
+
+
+def _replace_note(error):
+    notes = getattr(error, "__notes__", ())
+    if any(_JAX_NOTE in note for note in notes):
+        error.__notes__ = [note for note in notes if _JAX_NOTE not in note and note != _NOTE]
+        error.add_note(_NOTE)

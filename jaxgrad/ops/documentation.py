@@ -1,0 +1,308 @@
+"""Docstrings and signatures of the operators, from their entries of the table.
+
+`document` runs when an operator is made. It reads the operator's entries, which the first call of
+the operator needs too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import types
+from inspect import Parameter, Signature
+
+from ..rules import FAMILIES
+from ..table import REQUIRED, Argument, Formula, Rule, Schema, Type, Word
+
+PYTHON_TYPES = {
+    "Scalar": "Number",
+    "ScalarType": "dtype",
+    "MemoryFormat": "memory_format",
+    "Layout": "layout",
+    "Device": "device",
+}
+
+# What an argument of a name means in every entry that has it.
+ARGUMENTS = {
+    "accumulate": "add to the elements instead of replacing them",
+    "alpha": "factor of the term that is added or subtracted",
+    "condition": "bool tensor; True selects from input, False from other",
+    "correction": "the divisor is the number of elements minus this; None means 1",
+    "decimals": "number of decimal places to round to",
+    "diagonal": "which diagonal: 0 the main one, positive above it, negative below it",
+    "dim": "dimension, from -ndim to ndim - 1",
+    "dtype": "dtype of the result; the input is cast to it first",
+    "grad_output": "gradient with respect to the output",
+    "ignore_index": "target value that contributes neither loss nor gradient",
+    "index": "int64 positions along the dimension",
+    "input_dtype": "dtype of the input of the forward operator",
+    "input_sizes": "shape of the input of the forward operator",
+    "keepdim": "keep each reduced dimension, with extent 1",
+    "mask": "bool tensor that broadcasts to the shape of input",
+    "offset": "which diagonal: 0 the main one, positive above it, negative below it",
+    "out": "tensor that receives the result; then no input may require grad",
+    "reduction": "0: no reduction, 1: mean, 2: sum",
+    "rounding_mode": "None: true division, 'trunc': round towards 0, 'floor': round down",
+    "storage_offset": "position in the storage of the first element",
+    "tensors": "sequence of tensors",
+    "unbiased": "divide by the number of elements minus 1 instead of the number of elements",
+}
+
+WORDS = {
+    "auto": "derived by JAX from the value",
+    "auto_element_wise": "the formula of the gradient, applied to the tangent",
+    "auto_linear": "the operator itself, applied to the tangent",
+    "non_differentiable": "none",
+    "transpose": "the transpose of the gradient",
+    "zeros": "0",
+}
+
+
+class Text(str):
+    """A type or default as a signature shows it, without quotes."""
+
+    __repr__ = str.__str__
+
+
+SELF = re.compile(r"\bself\b")
+OPTIONAL = Text("...")  # the default of a parameter that only some overloads have
+
+
+def document(function, library, name: str):
+    """The operator `function` with the docstring and the signature of its entries.
+
+    `name`: the operator of `library` or its in-place form. Raises TableError where an entry has a
+    mistake.
+    """
+    inplace = library.functional(name) is not None
+    rules = library.table.rules(library.functional(name) or name)
+    signatures = [signature_of(rule.schema, inplace) for rule in rules]
+    function.__doc__ = Docstring(library, name, inplace, rules, signatures).text()
+    function.__signature__ = merged(signatures)
+    return function
+
+
+def as_method(function):
+    """A copy of an operator whose signature is that of a method: `self` first, and no `out`."""
+    method = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, None, function.__closure__
+    )
+    method.__dict__.update(function.__dict__)
+    method.__doc__, method.__module__ = function.__doc__, function.__module__
+    _, *others = function.__signature__.parameters.values()
+    parameters = [Parameter("self", POSITIONAL), *(p for p in others if p.name != "out")]
+    if [p.annotation for p in parameters[1:] if p.kind is POSITIONAL] == ["Sequence[int]"]:
+        extents = Parameter.VAR_POSITIONAL
+        parameters[1] = Parameter(parameters[1].name, extents, annotation=EXTENTS)
+    method.__signature__ = function.__signature__.replace(parameters=parameters)
+    return method
+
+
+# signatures
+
+POSITIONAL, KEYWORD = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+EXTENTS = Text("int | Sequence[int]")
+
+
+def python_type(kind: Type) -> str:
+    """The annotation of an argument of a schema's type."""
+    item = PYTHON_TYPES.get(kind.base, kind.base)
+    if kind.list:
+        sequence = f"Sequence[{item} | None]" if kind.optional_items else f"Sequence[{item}]"
+        item = f"{item} | {sequence}" if kind.size is not None else sequence
+    return f"{item} | None" if kind.optional else item
+
+
+def union(annotations) -> Text:
+    """The union of annotations, None last."""
+    parts = dict.fromkeys(part for each in annotations for part in each.split(" | "))
+    return Text(" | ".join(sorted(parts, key="None".__eq__)))
+
+
+def returned_type(schema: Schema) -> str:
+    """The annotation of what an operator returns; fields show their names."""
+    found = schema.returns
+    if len(found) > 1:
+        return f"({', '.join(f'{r.name}: Tensor' if r.name else 'Tensor' for r in found)})"
+    return "tuple[Tensor, ...]" if found[0].type.list else "Tensor"
+
+
+def public_name(argument: Argument) -> str:
+    """What PyTorch's functions call an argument: `input` for `self`."""
+    return "input" if argument.name == "self" else argument.name
+
+
+def takes_out(schema: Schema) -> bool:
+    """Whether the function of a schema has `out`: no view has, and no in-place operator."""
+    return not (schema.is_view or schema.written or schema.returns[0].type.list)
+
+
+def signature_of(schema: Schema, inplace: bool = False) -> Signature:
+    """One overload as a Python signature."""
+    parameters = [_parameter(argument) for argument in schema.arguments]
+    if takes_out(schema) and not inplace:
+        kind = Text("Tensor | None" if len(schema.returns) == 1 else "tuple[Tensor, ...] | None")
+        parameters.append(Parameter("out", KEYWORD, default=None, annotation=kind))
+    return Signature(parameters, return_annotation=Text(returned_type(schema)))
+
+
+def _parameter(argument: Argument) -> Parameter:
+    kind = KEYWORD if argument.keyword_only else POSITIONAL
+    default = Parameter.empty if argument.default is REQUIRED else argument.default
+    annotation = Text(python_type(argument.type))
+    return Parameter(public_name(argument), kind, default=default, annotation=annotation)
+
+
+def merged(signatures: list[Signature]) -> Signature:
+    """One signature to which the calls of all overloads bind."""
+    if len(signatures) == 1:
+        return signatures[0]
+    longest = max(map(_positional, signatures), key=len)
+    positional = _loosened(longest, signatures)
+    others = dict.fromkeys(name for signature in signatures for name in signature.parameters)
+    names = others.keys() - {parameter.name for parameter in positional}
+    keywords = [_common(name, signatures) for name in others if name in names]
+    keywords.sort(key=lambda parameter: parameter.name == "out")
+    kinds = union(signature.return_annotation for signature in signatures)
+    return Signature([*positional, *keywords], return_annotation=kinds)
+
+
+def _common(name, signatures) -> Parameter:
+    """The keyword argument of a name that some of the signatures have."""
+    found = [s.parameters[name] for s in signatures if name in s.parameters]
+    kinds = union(parameter.annotation for parameter in found)
+    return found[0].replace(kind=KEYWORD, default=_default(found[0]), annotation=kinds)
+
+
+def _positional(signature) -> list[Parameter]:
+    return [each for each in signature.parameters.values() if each.kind is POSITIONAL]
+
+
+def _loosened(parameters, signatures) -> list[Parameter]:
+    """Positional parameters that are optional from the first that some overload can do without."""
+    found, required = [], True
+    for position, parameter in enumerate(parameters):
+        same = [signature.parameters.get(parameter.name) for signature in signatures]
+        required = required and all(p is not None and p.default is p.empty for p in same)
+        there = [s[position] for s in map(_positional, signatures) if position < len(s)]
+        default = Parameter.empty if required else _default(parameter)
+        kinds = union(each.annotation for each in there)
+        found.append(parameter.replace(default=default, annotation=kinds))
+    return found
+
+
+def _default(parameter):
+    return OPTIONAL if parameter.default is Parameter.empty else parameter.default
+
+
+# docstrings
+
+
+def sentence(library, name: str) -> str:
+    """What an operator computes, in the words of its entry."""
+    found = library.table.doc(name) or f"The operator `{name}` of {library.table.path}."
+    return SELF.sub("input", found)
+
+
+class Docstring:
+    """What `help` shows of an operator, or of its in-place form, paragraph by paragraph."""
+
+    def __init__(self, library, name, inplace, rules, signatures):
+        self.library, self.name, self.inplace = library, name, inplace
+        self.rules, self.signatures = rules, signatures
+        self.pointwise = [rule for rule in rules if self.is_pointwise(rule)]
+        self.broadcasts = any(len(rule.tensor_arguments) > 1 for rule in self.pointwise)
+
+    def text(self) -> str:
+        paragraphs = [*self.summary()]
+        for title in ("Arguments", "Returns", "Raises", "Formulas", "Example"):
+            lines = list(getattr(self, title.lower())())
+            if lines:
+                paragraphs.append("\n    ".join([f"{title}:", *lines]))
+        return "\n\n".join(paragraphs)
+
+    def is_pointwise(self, rule: Rule) -> bool:
+        element_wise = Word("auto_element_wise") in rule.tangents.values()
+        return element_wise or rule.schema.name in self.library.pointwise
+
+    def summary(self):
+        yield sentence(self.library, self.rules[0].schema.name)
+        if self.inplace:
+            yield f"The in-place form of `{self.name[:-1]}`: it writes to its first argument."
+        if len(self.signatures) > 1:
+            yield "\n".join(f"    {self.name}{signature}" for signature in self.signatures)
+
+    def arguments(self):
+        kinds: dict[str, list[str]] = {}
+        for signature in self.signatures:
+            for name, parameter in signature.parameters.items():
+                kinds.setdefault(name, []).append(parameter.annotation)
+        for name in sorted(kinds, key="out".__eq__):
+            tensor = self.broadcasts and "Tensor" in kinds[name]
+            said = ARGUMENTS.get(name, "shapes broadcast, dtypes promote" if tensor else None)
+            yield f"{name} ({union(kinds[name])}){f': {said}' if said else ''}"
+
+    def returns(self):
+        kinds = union(signature.return_annotation for signature in self.signatures)
+        yield f"{kinds}{self.returned()}"
+
+    def returned(self) -> str:
+        if self.inplace:
+            return ": the first argument"
+        if self.rules[0].is_view:
+            return ": a view, which shares the storage of the first argument"
+        shape = "to which the tensors broadcast" if self.broadcasts else "of the argument"
+        return f": of the shape {shape}" if self.pointwise else ""
+
+    def raises(self):
+        yield "TypeError: the arguments fit no overload"
+        if self.broadcasts:
+            yield "RuntimeError: the shapes do not broadcast"
+        if any("dim" in signature.parameters for signature in self.signatures):
+            yield "IndexError: a dimension is out of range"
+        if self.inplace:
+            yield "RuntimeError: the first argument is a leaf that requires grad, outside no_grad()"
+            yield "RuntimeError: it cannot hold the shape or the dtype of the result"
+
+    def formulas(self):
+        """Those of each overload, as they stand in its entry."""
+        for rule in self.rules:
+            yield rule.schema.text
+            yield f"    value: {self.value(rule)}"
+            for names, formula in rule.gradients:
+                yield f"    gradient of {', '.join(names)}: {_shown(formula)}"
+            for name in rule.differentiable_outputs if rule.differentiable_inputs else ():
+                yield f"    tangent of {name}: {_shown(rule.tangents.get(name, TRANSPOSE))}"
+
+    def value(self, rule: Rule) -> str:
+        if rule.forward is not None:
+            return rule.forward.text
+        function, schema = self.library.value_function(rule), rule.schema
+        bases = [schema.name, schema.name[:-1]] if schema.inplace else [schema.name]
+        names = [name for base in bases for name in (f"{base}_{schema.overload}", base)]
+        found = (f"{f.__name__}.{n}" for f in FAMILIES for n in names if vars(f).get(n) is function)
+        return next(found, schema.name)
+
+    def example(self):
+        """The entry's example as a doctest; of an in-place form, that it returns its argument."""
+        found = self.library.table.example(self.rules[0].schema.name)
+        return () if found is None else self.doctest(*found)
+
+    def doctest(self, call, result):
+        yield ">>> import jaxgrad as torch"
+        if not self.inplace:
+            yield from (f">>> {call}", result)
+            return
+        tree = ast.parse(call, mode="eval").body
+        first, owner = tree.args[0], ast.unparse(tree.func.value)
+        yield f">>> x = {call[first.col_offset : first.end_col_offset]}"
+        yield f">>> {owner}.{self.name}(x{call[first.end_col_offset :]} is x"
+        yield "True"
+
+
+TRANSPOSE = Word("transpose")
+
+
+def _shown(formula) -> str:
+    is_formula = isinstance(formula, Formula)
+    return formula.text if is_formula else WORDS.get(formula.kind, formula.message)

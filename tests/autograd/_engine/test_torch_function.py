@@ -1,0 +1,68 @@
+"""`__torch_function__`: objects that stand for tensors decide what `backward` and `grad` do."""
+
+from as_torch import as_torch, error, leaf
+
+
+class Wrapper:
+    """Holds a tensor and records the calls of `__torch_function__`."""
+
+    def __init__(self, tensor):
+        self.tensor, self.asked = tensor, []
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        seen = function.__name__, [kind.__name__ for kind in types], sorted(kwargs)
+        for value in (*args, *args[0], *args[-1], *(kwargs.get("inputs") or ())):
+            if isinstance(value, Wrapper):
+                value.asked.append(seen)
+        return function(*map(plain, args), **{name: plain(v) for name, v in kwargs.items()})
+
+
+class Derived(Wrapper):
+    pass
+
+
+class Silent(Wrapper):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return NotImplemented
+
+
+def plain(value):
+    if isinstance(value, Wrapper):
+        return value.tensor
+    return type(value)(map(plain, value)) if isinstance(value, list | tuple) else value
+
+
+@as_torch
+def test_backward_of_what_stands_for_a_tensor_A35(torch):
+    x = leaf(torch, 3.0)
+    output, input_ = Wrapper(x * x), Wrapper(x)
+    torch.autograd.backward(output)
+    torch.autograd.backward([x * x, Derived(x * 2)])
+    torch.autograd.backward(x * x, inputs=[input_])
+    return x.grad, output.asked, input_.asked
+
+
+@as_torch
+def test_the_method_of_what_stands_for_a_tensor_A35(torch):
+    class Kept(Wrapper):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return function is torch.Tensor.backward, sorted(kwargs), len(args)
+
+    return torch.Tensor.backward(Kept(None), retain_graph=True)
+
+
+@as_torch
+def test_who_is_asked_and_in_which_order_A35_B21(torch):
+    x = leaf(torch, 3.0)
+    wrappers = [Wrapper(x * x), Derived(x), Silent(x * 2)]
+    first = torch.autograd.grad([wrappers[0], x * 5], [x, wrappers[1]], retain_graph=True)
+    second = torch.autograd.grad([wrappers[2], wrappers[0]], x)
+    unknown = "on types that implement __torch_function__"
+    return (
+        (first, second, [wrapper.asked for wrapper in wrappers]),
+        error(torch.autograd.grad, Silent(x * x), x, words=unknown),
+        error(torch.autograd.backward, Silent(x * x), words=unknown),
+    )

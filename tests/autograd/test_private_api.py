@@ -1,0 +1,119 @@
+"""Names of PyTorch's native module and of its private Python API that other code asks for."""
+
+import subprocess
+import sys
+
+from as_torch import as_torch, error, leaf
+
+import jaxgrad
+
+
+@as_torch
+def test_is_checkpoint_valid_A39(torch):
+    valid, found = torch.autograd._is_checkpoint_valid, []
+    x = leaf(torch, 3.0)
+    y = x * x
+    y.register_hook(lambda _: found.append(valid()))
+    found.append(valid())
+    y.backward(retain_graph=True)
+    torch.autograd.grad(y, x, retain_graph=True)
+    y.backward(inputs=[x], retain_graph=True)
+    engine = torch.autograd.Variable._execution_engine
+    return found, valid(), engine.is_checkpoint_valid()
+
+
+@as_torch
+def test_is_checkpoint_valid_inside_of_another_pass_A39(torch):
+    valid, found = torch.autograd._is_checkpoint_valid, []
+
+    def nested(_):
+        with torch.enable_grad():
+            z = leaf(torch, 2.0)
+            w = z * z
+        w.register_hook(lambda _: found.append(valid()))
+        w.backward()
+
+    x = leaf(torch, 3.0)
+    y = x * x
+    y.register_hook(nested)
+    y.backward(retain_graph=True)
+    torch.autograd.grad(y, x)
+    return found
+
+
+NATIVES = (
+    *("SavedTensor", "DeviceType", "ProfilerActivity", "kineto_available", "_get_sequence_nr"),
+    *("_push_saved_tensors_default_hooks", "_pop_saved_tensors_default_hooks"),
+)
+
+
+@as_torch
+def test_names_of_the_native_module_A43(torch):
+    return [hasattr(torch.autograd, name) for name in NATIVES]
+
+
+@as_torch
+def test_hooks_that_are_pushed_A43(torch):
+    autograd, x, seen = torch.autograd, leaf(torch, 3.0), []
+
+    def scaled(by):
+        return lambda tensor: seen.append(by) or tensor * by, lambda tensor: tensor
+
+    autograd._push_saved_tensors_default_hooks(*scaled(2))
+    first = x.exp()
+    autograd._push_saved_tensors_default_hooks(*scaled(10))
+    second = x.exp()
+    autograd._pop_saved_tensors_default_hooks()
+    third = x.exp()
+    autograd._pop_saved_tensors_default_hooks()
+    fourth = x.exp()
+    ratios = [torch.autograd.grad(y, x)[0] / y.detach() for y in (first, second, third, fourth)]
+    return ratios, seen, error(autograd._pop_saved_tensors_default_hooks)["error"]
+
+
+@as_torch
+def test_get_sequence_nr_A43(torch):
+    number = torch.autograd._get_sequence_nr
+    first = number()
+    again = number()
+    y = leaf(torch, 2.0) * 2
+    return again - first, y.grad_fn._sequence_nr() >= first, number() > y.grad_fn._sequence_nr()
+
+
+GETTERS = ("is_multithreading_enabled", "is_view_replay_enabled")
+
+
+@as_torch
+def test_is_view_replay_enabled_A44(torch):
+    enabled, force = torch.autograd.is_view_replay_enabled, torch.autograd.grad_mode
+    found = [enabled()]
+    with force._force_original_view_tracking(True):
+        found.append(enabled())
+    found.append(enabled())
+    documented = [bool(getattr(torch.autograd, name).__doc__) for name in GETTERS]
+    return found, documented
+
+
+@as_torch
+def test_register_py_tensor_class_for_device_A45(torch):
+    words = "cls isn't a typeinfo object"
+    return error(torch.autograd._register_py_tensor_class_for_device, "cpu", 3, words=words)
+
+
+def test_a_class_is_accepted_and_changes_nothing_A45():
+    assert jaxgrad.autograd._register_py_tensor_class_for_device("cpu", jaxgrad.Tensor) is None
+    assert type(jaxgrad.ones(1)) is jaxgrad.Tensor
+
+
+def test_an_installation_without_rules_says_so_A46():
+    """There is no native part to be initialised; what can be missing are the rules."""
+    program = (
+        "import importlib.util\n"
+        "find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name: None if name == 'jaxgrad.rules' else find(name)\n"
+        "import jaxgrad\n"
+    )
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].startswith("ImportError: this checkout of jaxgrad is not")

@@ -1,0 +1,166 @@
+"""Docstrings and signatures of the operators.
+
+The results in the examples are PyTorch's: `make oracle` runs the examples with it.
+"""
+
+import doctest
+import inspect
+
+import pytest
+from recorded import SAMPLES
+from samples import find
+
+import jaxgrad as torch
+from jaxgrad import ops
+from jaxgrad.ops.documentation import as_method, signature_of
+from jaxgrad.table import REQUIRED, parse_schema
+
+LIBRARY = ops.library
+NAMES = [*LIBRARY.table.names, *(name for name in dir(ops) if LIBRARY.functional(name))]
+NUMPYS_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+SECTIONS = ("Arguments:", "Returns:", "Raises:", "Formulas:", "Example:")
+
+
+def required(schema):
+    return [argument.name for argument in schema.arguments if argument.default is REQUIRED]
+
+
+def takes_two_tensors(rule):
+    return len(rule.tensor_arguments) == 2 and required(rule.schema) == [*rule.tensor_arguments]
+
+
+def takes_a_tensor_and_dim(rule):
+    is_last = required(rule.schema) in (["self"], ["self", "dim"])
+    return is_last and "dim" in rule.schema.names
+
+
+def operators(condition):
+    """The operators with an overload whose rule meets `condition`."""
+    return [n for n in LIBRARY.table.names if any(map(condition, LIBRARY.table.rules(n)))]
+
+
+def test_the_names_include_in_place_forms():
+    assert {"add", "add_", "_select", "fill_diagonal_"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", LIBRARY.table.names)
+def test_entry_has_a_sentence_and_an_example(name):
+    assert LIBRARY.table.doc(name).endswith(".")
+    call, result = LIBRARY.table.example(name)
+    assert call and result
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_has_all_sections(name):
+    lines = getattr(ops, name).__doc__.splitlines()
+    assert [line for line in lines if line in SECTIONS] == list(SECTIONS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_lists_the_arguments_and_formulas_of_every_overload(name):
+    operator = getattr(ops, name)
+    for rule in LIBRARY.table.rules(LIBRARY.functional(name) or name):
+        assert rule.schema.text in operator.__doc__
+        assert all(formula.text in operator.__doc__ for formula in rule.formulas)
+    for parameter in inspect.signature(operator).parameters.values():
+        assert f"    {parameter.name} (" in operator.__doc__
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] if i % 12 else []) for i, n in enumerate(NAMES)],
+)
+def test_example_runs(name):
+    options = doctest.NORMALIZE_WHITESPACE
+    (test,) = doctest.DocTestFinder().find(getattr(ops, name), name, module=False, globs={})
+    assert len(test.examples) >= 2
+    assert doctest.DocTestRunner(optionflags=options).run(test).failed == 0
+
+
+@pytest.mark.parametrize(
+    "sample", [s for _, s in SAMPLES if hasattr(find(torch, s.name), "operator")], ids=str
+)
+def test_signature_binds_the_arguments_of_a_sample(sample):
+    operator = find(torch, sample.name)
+    if sample.name.startswith("Tensor.") and len(sample.args) > 1:
+        operator = as_method(operator)  # `view(2, 3)`; a function takes one sequence
+    keywords = {NUMPYS_NAMES.get(name, name): value for name, value in sample.kwargs.items()}
+    inspect.signature(operator).bind(*sample.args, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "sum",
+            "(input: Tensor, dim: int | Sequence[int] | None = ..., keepdim: bool = False, *, "
+            "dtype: dtype | None = None, out: Tensor | None = None) -> Tensor",
+        ),
+        ("sin_", "(input: Tensor) -> Tensor"),
+        (
+            "where",
+            "(condition: Tensor, input: Tensor | Number, other: Tensor | Number, *, "
+            "out: Tensor | None = None) -> Tensor",
+        ),
+        ("split", "(input: Tensor, split_size: int | Sequence[int], dim: int = 0) "
+                  "-> tuple[Tensor, ...]"),
+        (
+            "max",
+            "(input: Tensor, dim: int | Tensor = ..., keepdim: bool = False, *, "
+            "other: Tensor = ..., out: tuple[Tensor, ...] | Tensor | None = None) "
+            "-> (values: Tensor, indices: Tensor) | Tensor",
+        ),
+    ],
+)  # fmt: skip
+def test_signature(name, expected):
+    assert str(inspect.signature(getattr(ops, name))) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sin", "(self) -> Tensor"),
+        ("sin_", "(self) -> Tensor"),
+        ("view", "(self, *size: int | Sequence[int]) -> Tensor"),
+        ("cumsum", "(self, dim: int, *, dtype: dtype | None = None) -> Tensor"),
+    ],
+)
+def test_signature_of_a_method(name, expected):
+    assert str(inspect.signature(getattr(torch.Tensor, name))) == expected
+
+
+def test_a_type_of_a_schema_is_shown_as_pythons():
+    schema = parse_schema("f(Tensor?[] a, int[2]? b, ScalarType c, *, Scalar d=1) -> Tensor[]")
+    assert str(signature_of(schema)) == (
+        "(a: Sequence[Tensor | None], b: int | Sequence[int] | None, c: dtype, *, d: Number = 1) "
+        "-> tuple[Tensor, ...]"
+    )
+
+
+@pytest.mark.parametrize("name", operators(takes_two_tensors))
+def test_shapes_that_do_not_broadcast_raise_what_the_docstring_says(name):
+    operator = getattr(ops, name)
+    if "RuntimeError: the shapes do not broadcast" in operator.__doc__:
+        with pytest.raises(RuntimeError):
+            operator(torch.ones(2), torch.ones(3))
+
+
+@pytest.mark.parametrize("name", operators(takes_a_tensor_and_dim))
+def test_a_dimension_out_of_range_raises_what_the_docstring_says(name):
+    assert "IndexError: a dimension is out of range" in getattr(ops, name).__doc__
+    with pytest.raises(IndexError):
+        getattr(ops, name)(torch.ones(2, 3), dim=7)
+
+
+def test_an_operator_of_ones_own_documents_itself(tmp_path):
+    path = tmp_path / "cube.yaml"
+    path.write_text(
+        "- name: cube(Tensor self, *, Scalar scale=1) -> Tensor\n"
+        "  doc: The third power, scaled.\n"
+        "  forward: self * self * self * scale\n"
+        "  self: 3 * scale * grad * self * self\n"
+    )
+    cube = ops.load(path, namespace="documented").cube
+    assert cube.__doc__.startswith("The third power, scaled.\n")
+    assert "value: self * self * self * scale" in cube.__doc__
+    assert str(inspect.signature(cube)).startswith("(input: Tensor, *, scale: Number = 1")
