@@ -33,7 +33,7 @@ from .guards import (
 MOST_OBJECTS_READ = 1000
 
 _CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins")
-_VALUES = (
+VALUES = (
     int, float, complex, str, bytes, jax.Array, np.ndarray, types.BuiltinFunctionType,
 )  # fmt: skip
 
@@ -55,7 +55,7 @@ def reachable_tensors(function, arguments, tensors) -> set[int]:
     """
     sought = set(map(id, tensors))
     found = set()
-    for value in _StateWalk().walk(*arguments, _plain(function)) if sought else ():
+    for value in _StateWalk().walk(*arguments, python_function(function)) if sought else ():
         if id(value) in sought:
             found.add(id(value))
             if found == sought:
@@ -66,7 +66,7 @@ def reachable_tensors(function, arguments, tensors) -> set[int]:
 # ---- variables
 
 
-def _variables(function, unseen=frozenset()):
+def variables(function, unseen=frozenset()):
     """Yield the variables that a function's code names: a holder, how to look there, a name."""
     named = [names_in(code).cells for code in codes(function.__code__, unseen)]
     read = frozenset().union(*named)
@@ -83,7 +83,7 @@ def _variables(function, unseen=frozenset()):
 class _StateWalk(ObjectWalk):
     """All state that a function can reach, as far as tensors may be there."""
 
-    opaque = (*_VALUES, types.ModuleType)
+    opaque = (*VALUES, types.ModuleType)
     most = 20_000
 
     def contents(self, value):
@@ -92,7 +92,7 @@ class _StateWalk(ObjectWalk):
     def of_function(self, function):
         if _is_closed(function):
             return ()
-        named = [look(holder, name) for holder, look, name in _variables(function)]
+        named = [look(holder, name) for holder, look, name in variables(function)]
         defaults = (function.__kwdefaults__ or {}).values()
         return *named, *(function.__defaults__ or ()), *defaults
 
@@ -115,7 +115,7 @@ class _NameWalk(ObjectWalk):
     that it sets, as a counter of its own, which are not guarded.
     """
 
-    opaque = (*_VALUES, Tensor)
+    opaque = (*VALUES, Tensor)
     most = 20_000
 
     def __init__(self, unseen):
@@ -150,7 +150,7 @@ class _NameWalk(ObjectWalk):
         return ()
 
     def of_function(self, function):
-        if self.has_learned and _is_of_library(function.__module__):
+        if self.has_learned and is_of_library(function.__module__):
             return ()
         return self.learn(function)
 
@@ -162,7 +162,7 @@ class _NameWalk(ObjectWalk):
             self.names |= found.attributes
             self.strings |= found.strings
             self.stored |= found.stored
-        places = _variables(function, self.unseen)
+        places = variables(function, self.unseen)
         return [each for place in places for each in self.bind(*place)]
 
     def read(self, holder) -> list:
@@ -172,7 +172,7 @@ class _NameWalk(ObjectWalk):
         found = self.bind_all(holder, attribute_of, self.names & vars(holder).keys())
         kind = holder if isinstance(holder, type) else type(holder)
         for base in kind.__mro__:
-            if not _is_of_library(base.__module__):
+            if not is_of_library(base.__module__):
                 for name in self.names & vars(base).keys():
                     found += self.inherited(holder, base, name)
         return found
@@ -213,7 +213,7 @@ def _is_open(value) -> bool:
     if not hasattr(value, "__dict__"):
         return False
     if isinstance(value, types.ModuleType):
-        return not _is_of_library(value.__name__)
+        return not is_of_library(value.__name__)
     if "_changes" in vars(value):  # a module or an optimizer
         return False
     kind = value if isinstance(value, type) else type(value)
@@ -221,7 +221,7 @@ def _is_open(value) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_of_library(module: str | None) -> bool:
+def is_of_library(module: str | None) -> bool:
     """Whether a Python module belongs to Python, or was installed."""
     root = (module or "builtins").partition(".")[0]
     if root in _CLOSED or root in sys.stdlib_module_names:
@@ -230,7 +230,7 @@ def _is_of_library(module: str | None) -> bool:
     return path.startswith(tuple(sysconfig.get_paths()[name] for name in ("purelib", "platlib")))
 
 
-def _plain(function):
+def python_function(function):
     """The function whose code runs; None where that cannot be seen."""
     while isinstance(function, functools.partial):
         function = function.func

@@ -29,6 +29,7 @@ from .guards import (
     RepeatedArgument,
     argument_at,
 )
+from .input_names import NamedInputs, input_names
 from .partition import CompiledCall, CompiledNode, PartitionedJaxpr, Pullback, function_of
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
@@ -195,6 +196,7 @@ class CompiledProgram:
             run = self.partition.forward
         program = self.forward(run, order)
         program.__name__ = program.__qualname__ = self.name
+        program.__signature__ = NamedInputs(input_names(self, order))
         donated = self.donated(leaves)
         self.donation = [each.number for each in self.captured if each.number in donated]
         return jax.jit(program, donate_argnums=self.donation)

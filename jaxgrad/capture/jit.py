@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 import jax
 
 from ..core import executor
+from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import mode, pytree
 from ..tape.tensor import Tensor, is_moving
 from .compiled_program import CompiledProgram
@@ -106,16 +107,20 @@ class CompiledFunction:
         return [program for programs in self.cache.programs.values() for program in programs]
 
     def __call__(self, *args, **kwargs):
-        if mode.scope.get() is not None or executor.is_traced():
-            return self.function(*args, **kwargs)  # a part of the trace that is under way
-        leaves, structure = pytree.flatten((args, kwargs))
-        program, tensors = self.cache.find(leaves, structure)
-        if program is not None:
-            self.traces_in_a_row = 0
-            return program(leaves, tensors)
-        if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
-            return self.function(*args, **kwargs)
-        return self.trace(leaves, structure)
+        try:
+            if mode.scope.get() is not None or executor.is_traced():
+                return self.function(*args, **kwargs)  # a part of the trace that is under way
+            leaves, structure = pytree.flatten((args, kwargs))
+            program, tensors = self.cache.find(leaves, structure)
+            if program is not None:
+                self.traces_in_a_row = 0
+                return program(leaves, tensors)
+            if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
+                return self.function(*args, **kwargs)
+            return self.trace(leaves, structure)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def explain(self) -> str:
         """Why the function was last traced: what differed from the trace before.
@@ -158,7 +163,7 @@ class CompiledFunction:
                 f"{self.__name__}, compiled by jaxgrad.jit, is traced at every call, this time "
                 f"because {self.why}. A number that changes is best an argument, or read by "
                 "jaxgrad.tracing.number",
-                stacklevel=4,
+                stacklevel=users_stacklevel(),
             )
 
     def new_program(self, leaves, structure, varying) -> CompiledProgram:
@@ -177,9 +182,13 @@ class CompiledFunction:
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
+    @api_boundary
     def lower(self, *args, **kwargs):
         """The program for these arguments as JAX lowers it: a `jax.stages.Lowered`, with
         `.as_text()` and `.compile().cost_analysis()`. The function is traced, and not run.
+
+        Its inputs have the names by which the function reaches them, as `model.0.weight`; its
+        operations are in a scope of the operator's name, those of a gradient in one of the node's.
 
         >>> double = jaxgrad.jit(lambda x: x * 2)
         >>> "multiply" in double.lower(jaxgrad.ones(2)).as_text()

@@ -16,9 +16,13 @@ import functools
 import os
 import sys
 import sysconfig
+from collections.abc import Callable
 from types import FrameType, TracebackType
+from typing import ParamSpec, TypeVar
 
 import jax
+
+P, R = ParamSpec("P"), TypeVar("R")
 
 _FILTERED, _FULL = "filtered", "full"
 
@@ -81,11 +85,11 @@ def hide_frames(error: BaseException):
         chain += [error.__cause__, error.__context__]
 
 
-def api_boundary(function):
+def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
     """`function`, whose exceptions show no frames of jaxgrad and JAX."""
 
     @functools.wraps(function)
-    def call(*args, **kwargs):
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except Exception as error:

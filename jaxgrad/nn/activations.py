@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .. import ops
+from ..core.tracebacks import api_boundary
 from ..ops.autocast import lowered
 from .functional import hardtanh
 
 
+@api_boundary
 def hardsigmoid(input, inplace: bool = False):
     """Return `min(max(input + 3, 0), 6) / 6` elementwise, a piecewise linear sigmoid.
 
@@ -20,6 +22,7 @@ def hardsigmoid(input, inplace: bool = False):
     return input.copy_(result) if inplace else result
 
 
+@api_boundary
 def hardswish(input, inplace: bool = False):
     """Return `input * hardsigmoid(input)` elementwise.
 
@@ -33,6 +36,7 @@ def hardswish(input, inplace: bool = False):
     return input.copy_(result) if inplace else result
 
 
+@api_boundary
 def mish(input, inplace: bool = False):
     """Return `input * tanh(softplus(input))` elementwise.
 
@@ -46,6 +50,7 @@ def mish(input, inplace: bool = False):
     return input.copy_(result) if inplace else result
 
 
+@api_boundary
 def softsign(input):
     """Return `input / (1 + |input|)` elementwise.
 
@@ -58,6 +63,7 @@ def softsign(input):
     return input / (input.abs() + 1)
 
 
+@api_boundary
 def tanhshrink(input):
     """Return `input - tanh(input)` elementwise.
 
@@ -69,6 +75,7 @@ def tanhshrink(input):
     return input - input.tanh()
 
 
+@api_boundary
 def hardshrink(input, lambd: float = 0.5):
     """Return `input` where `|input| > lambd`, else 0.
 
@@ -80,6 +87,7 @@ def hardshrink(input, lambd: float = 0.5):
     return ops.where(input.detach().abs() <= lambd, 0, input)
 
 
+@api_boundary
 def softshrink(input, lambd: float = 0.5):
     """Return `sign(input) * max(|input| - lambd, 0)` elementwise.
 
@@ -95,6 +103,7 @@ def softshrink(input, lambd: float = 0.5):
     return ops.where(input.detach().abs() <= lambd, 0, shrunk)
 
 
+@api_boundary
 def glu(input, dim: int = -1):
     """Return `a * sigmoid(b)`, where `a` and `b` are the two halves of `input` along `dim`.
 
@@ -116,6 +125,7 @@ def glu(input, dim: int = -1):
     return first * second.sigmoid()
 
 
+@api_boundary
 def prelu(input, weight):
     """Return `input` where it is positive, else `weight * input`.
 

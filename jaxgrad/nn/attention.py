@@ -6,10 +6,12 @@ import math
 
 from .. import ops
 from ..core import dtypes
+from ..core.tracebacks import api_boundary
 from ..ops.autocast import lowered
 from .dropout import dropout
 
 
+@api_boundary
 def scaled_dot_product_attention(
     query, key, value, attn_mask=None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,

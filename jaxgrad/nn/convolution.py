@@ -8,6 +8,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
+from ..core.tracebacks import api_boundary
 from ..ops.autocast import lowered
 from .lowering import operator
 
@@ -175,6 +176,7 @@ def _transposed(dimensions, input, weight, bias, stride, padding, output_padding
     return _add_bias(result, bias, input, dimensions)
 
 
+@api_boundary
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1):
     """Return the one-dimensional cross-correlation of `input` and `weight`, plus `bias`.
 
@@ -187,6 +189,7 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: in
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@api_boundary
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1):
     """Return the two-dimensional cross-correlation of `input` and `weight`, plus `bias`.
 
@@ -210,6 +213,7 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: in
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@api_boundary
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1):
     """Return the three-dimensional cross-correlation of `input` and `weight`, plus `bias`.
 
@@ -222,6 +226,7 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: in
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
+@api_boundary
 def conv_transpose1d(
     input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1
 ):
@@ -235,6 +240,7 @@ def conv_transpose1d(
     return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@api_boundary
 def conv_transpose2d(
     input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1
 ):
@@ -253,6 +259,7 @@ def conv_transpose2d(
     return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@api_boundary
 def conv_transpose3d(
     input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1
 ):

@@ -7,6 +7,7 @@ import warnings
 
 from .. import ops
 from ..core import dtypes
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ..frontend import factories, random
 
 
@@ -38,6 +39,7 @@ def _drop(input, p, training, inplace, shape):
     return ops.where(kept, input * scale, 0)
 
 
+@api_boundary
 def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False):
     """Set each element to 0 with probability `p` and divide the others by `1 - p`.
 
@@ -59,13 +61,14 @@ def _drop_channels(name, dimensions, input, p, training, inplace):
         warnings.warn(
             f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will "
             f"result in an error in a future release: it drops channels of {rank}-D input",
-            stacklevel=3,
+            stacklevel=users_stacklevel(),
         )
     leading = input.shape[: 1 if input.ndim == rank - 1 and dimensions > 1 else 2]
     shape = (*leading, *[1] * (input.ndim - len(leading)))
     return _drop(input, p, training, inplace, shape)
 
 
+@api_boundary
 def dropout1d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
     """Apply `dropout` to whole channels of (N, C, L) or (C, L).
 
@@ -77,6 +80,7 @@ def dropout1d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
     return _drop_channels("dropout1d", 1, input, p, training, inplace)
 
 
+@api_boundary
 def dropout2d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
     """Apply `dropout` to whole channels of (N, C, H, W) or (C, H, W).
 
@@ -89,6 +93,7 @@ def dropout2d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
     return _drop_channels("dropout2d", 2, input, p, training, inplace)
 
 
+@api_boundary
 def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
     """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W).
 
@@ -104,6 +109,7 @@ def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
 _SELU_MINIMUM = -1.7580993408473766
 
 
+@api_boundary
 def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False):
     """Apply dropout that keeps mean 0 and variance 1: dropped elements become `a = -1.7581`.
 

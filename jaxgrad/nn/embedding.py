@@ -8,6 +8,7 @@ from .. import ops
 from ..autograd import Function
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.tracebacks import api_boundary
 
 
 class _DividedByCount(Function):
@@ -24,6 +25,7 @@ class _DividedByCount(Function):
         return gradient / counts, None
 
 
+@api_boundary
 def embedding(
     input, weight, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -97,6 +99,7 @@ def _renormalize(input, weight, max_norm, norm_type):
         weight.copy_(ops.where(exceeds, weight * (max_norm / (norms + 1e-7)), weight))
 
 
+@api_boundary
 def one_hot(tensor, num_classes: int = -1):
     """Return a tensor (*, num_classes) with 1 at the index in `tensor` (*), and 0 elsewhere.
 

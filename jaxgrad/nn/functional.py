@@ -14,7 +14,7 @@ import importlib
 import warnings
 
 from .. import ops
-from ..core.tracebacks import users_stacklevel
+from ..core.tracebacks import api_boundary, users_stacklevel
 
 # Names that are imported at their first use, by the module that defines them.
 _NAMES = {
@@ -64,6 +64,7 @@ def _activation(name, inplace, input, *args):
     return getattr(ops, f"{name}_" if inplace else name)(input, *args)
 
 
+@api_boundary
 def relu(input, inplace: bool = False):
     """Return `max(input, 0)` elementwise; the gradient at 0 is 0.
 
@@ -76,6 +77,7 @@ def relu(input, inplace: bool = False):
     return _activation("relu", inplace, input)
 
 
+@api_boundary
 def relu_(input):
     """Apply `relu` in place and return `input`.
 
@@ -85,6 +87,7 @@ def relu_(input):
     return relu(input, inplace=True)
 
 
+@api_boundary
 def leaky_relu_(input, negative_slope: float = 0.01):
     """Apply `leaky_relu` in place and return `input`.
 
@@ -94,6 +97,7 @@ def leaky_relu_(input, negative_slope: float = 0.01):
     return leaky_relu(input, negative_slope, inplace=True)
 
 
+@api_boundary
 def elu_(input, alpha: float = 1.0):
     """Apply `elu` in place and return `input`.
 
@@ -103,6 +107,7 @@ def elu_(input, alpha: float = 1.0):
     return elu(input, alpha, inplace=True)
 
 
+@api_boundary
 def hardtanh_(input, min_val: float = -1.0, max_val: float = 1.0):
     """Apply `hardtanh` in place and return `input`.
 
@@ -112,6 +117,7 @@ def hardtanh_(input, min_val: float = -1.0, max_val: float = 1.0):
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
+@api_boundary
 def selu_(input):
     """Apply `selu` in place and return `input`.
 
@@ -121,6 +127,7 @@ def selu_(input):
     return selu(input, inplace=True)
 
 
+@api_boundary
 def celu_(input, alpha: float = 1.0):
     """Apply `celu` in place and return `input`.
 
@@ -130,6 +137,7 @@ def celu_(input, alpha: float = 1.0):
     return celu(input, alpha, inplace=True)
 
 
+@api_boundary
 def threshold_(input, threshold: float, value: float):
     """Apply `threshold` in place and return `input`.
 
@@ -139,6 +147,7 @@ def threshold_(input, threshold: float, value: float):
     return _activation("threshold", True, input, threshold, value)
 
 
+@api_boundary
 def threshold(input, threshold: float, value: float, inplace: bool = False):
     """Return `input` where `input > threshold`, else `value`.
 
@@ -151,6 +160,7 @@ def threshold(input, threshold: float, value: float, inplace: bool = False):
     return _activation("threshold", inplace, input, threshold, value)
 
 
+@api_boundary
 def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
     """Return `input` where it is positive, else `negative_slope * input`.
 
@@ -164,6 +174,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
     return _activation("leaky_relu", inplace, input, negative_slope)
 
 
+@api_boundary
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
     """Return `min(max(input, min_val), max_val)` elementwise; the gradient at both bounds is 0.
 
@@ -178,6 +189,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     return _activation("hardtanh", inplace, input, min_val, max_val)
 
 
+@api_boundary
 def relu6(input, inplace: bool = False):
     """Return `min(max(input, 0), 6)` elementwise; the gradient at 0 and 6 is 0.
 
@@ -190,6 +202,7 @@ def relu6(input, inplace: bool = False):
     return hardtanh(input, 0, 6, inplace)
 
 
+@api_boundary
 def silu(input, inplace: bool = False):
     """Return `input * sigmoid(input)` elementwise, also called swish.
 
@@ -202,6 +215,7 @@ def silu(input, inplace: bool = False):
     return _activation("silu", inplace, input)
 
 
+@api_boundary
 def elu(input, alpha: float = 1.0, inplace: bool = False):
     """Return `input` where it is positive, else `alpha * (exp(input) - 1)`.
 
@@ -218,6 +232,7 @@ def elu(input, alpha: float = 1.0, inplace: bool = False):
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
+@api_boundary
 def selu(input, inplace: bool = False):
     """Return `scale * elu(input, alpha)` with `scale = 1.0507...` and `alpha = 1.6733...`.
 
@@ -230,6 +245,7 @@ def selu(input, inplace: bool = False):
     return _activation("elu", inplace, input, _SELU_ALPHA, _SELU_SCALE)
 
 
+@api_boundary
 def celu(input, alpha: float = 1.0, inplace: bool = False):
     """Return `max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`, which has no kink at 0.
 
@@ -245,6 +261,7 @@ def celu(input, alpha: float = 1.0, inplace: bool = False):
     return _activation("elu", inplace, input, alpha, 1, 1 / alpha)
 
 
+@api_boundary
 def softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
     """Return `exp(input) / exp(input).sum(dim, keepdim=True)`, computed without overflow.
 
@@ -255,10 +272,11 @@ def softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
     >>> F.softmax(jaxgrad.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
-    dim = _implicit_dim("softmax", input, _stacklevel) if dim is None else dim
+    dim = _implicit_dim("softmax", input) if dim is None else dim
     return ops.softmax(input, dim, dtype)
 
 
+@api_boundary
 def softmin(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
     """Return `softmax(-input, dim)`.
 
@@ -267,10 +285,11 @@ def softmin(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
     >>> F.softmin(jaxgrad.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
-    dim = _implicit_dim("softmin", input, _stacklevel) if dim is None else dim
+    dim = _implicit_dim("softmin", input) if dim is None else dim
     return ops.softmax(-input, dim, dtype)
 
 
+@api_boundary
 def log_softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
     """Return `input - log(exp(input).sum(dim, keepdim=True))`, computed without overflow.
 
@@ -279,15 +298,15 @@ def log_softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None)
     >>> F.log_softmax(jaxgrad.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    dim = _implicit_dim("log_softmax", input, _stacklevel) if dim is None else dim
+    dim = _implicit_dim("log_softmax", input) if dim is None else dim
     return ops.log_softmax(input, dim, dtype)
 
 
-def _implicit_dim(name, input, stacklevel):
+def _implicit_dim(name, input):
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. "
         "Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
+        stacklevel=users_stacklevel(),
     )
     return 0 if input.ndim in (0, 1, 3) else 1
 
@@ -322,7 +341,7 @@ def _warn_if_broadcast(input, target):
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
             "Please ensure they have the same size.",
-            stacklevel=3,
+            stacklevel=users_stacklevel(),
         )
 
 
@@ -341,6 +360,7 @@ def _weighted(loss, input, target, weight, reduction, *arguments):
     return losses.sum() if reduction else losses
 
 
+@api_boundary
 def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None):
     """Return the mean squared error: `(input - target) ** 2`, reduced.
 
@@ -357,6 +377,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "me
     return _weighted(ops.mse_loss, input, target, weight, reduction)
 
 
+@api_boundary
 def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None):
     """Return the mean absolute error: `|input - target|`, reduced; the gradient at 0 is 0.
 
@@ -370,6 +391,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mea
     return _weighted(ops.l1_loss, input, target, weight, reduction)
 
 
+@api_boundary
 def smooth_l1_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0
 ):
@@ -389,6 +411,7 @@ def smooth_l1_loss(
     return ops.smooth_l1_loss(input, target, reduction, beta)
 
 
+@api_boundary
 def kl_div(
     input, target, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False
 ):
@@ -412,12 +435,13 @@ def kl_div(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math "
             "definition.",
-            stacklevel=2,
+            stacklevel=users_stacklevel(),
         )
     reduction = _reduction(reduction, size_average, reduce)
     return ops.kl_div(input, target, reduction, log_target=log_target)
 
 
+@api_boundary
 def nll_loss(
     input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
     reduction: str = "mean",
@@ -436,6 +460,7 @@ def nll_loss(
     return ops.nll_loss(input, target, weight, reduction, ignore_index)
 
 
+@api_boundary
 def cross_entropy(
     input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
     reduction: str = "mean", label_smoothing: float = 0.0,
@@ -455,6 +480,7 @@ def cross_entropy(
     return ops.cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
 
 
+@api_boundary
 def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean",
     pos_weight=None,

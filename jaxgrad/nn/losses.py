@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..autograd import Function
+from ..core.tracebacks import api_boundary
 from ..ops.autocast import widened
 from .functional import _reduction, _warn_if_broadcast
 from .normalization import vector_norm
@@ -41,6 +42,7 @@ class _BinaryCrossEntropy(Function):
         return input_grad, target_grad
 
 
+@api_boundary
 def binary_cross_entropy(
     input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean"
 ):
@@ -65,6 +67,7 @@ def binary_cross_entropy(
     return _reduce(losses if weight is None else losses * weight, reduction)
 
 
+@api_boundary
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
     """Return `d**2 / 2` where `d = |input - target| <= delta`, else `delta * (d - delta / 2)`;
     reduced.
@@ -87,6 +90,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     return _reduce(losses if weight is None else losses * weight, number)
 
 
+@api_boundary
 def margin_ranking_loss(
     input1, input2, target, margin: float = 0, size_average=None, reduce=None,
     reduction: str = "mean",
@@ -105,6 +109,7 @@ def margin_ranking_loss(
     return _reduce((margin - target * (input1 - input2)).clamp_min(0), number)
 
 
+@api_boundary
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """Return `x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))` along `dim`.
 
@@ -117,6 +122,7 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     return (one * two).sum(dim)
 
 
+@api_boundary
 def cosine_embedding_loss(
     input1, input2, target, margin: float = 0, size_average=None, reduce=None,
     reduction: str = "mean",
@@ -137,6 +143,7 @@ def cosine_embedding_loss(
     return _reduce(ops.where(target == 1, 1 - cosine, negative), number)
 
 
+@api_boundary
 def triplet_margin_loss(
     anchor, positive, negative, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, size_average=None, reduce=None, reduction: str = "mean",
@@ -161,6 +168,7 @@ def triplet_margin_loss(
     return _reduce((margin + near - far).clamp_min(0), number)
 
 
+@api_boundary
 def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
     """Return the p-norm of `x1 - x2 + eps` along the last dimension.
 
@@ -174,6 +182,7 @@ def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool =
     return result if keepdim else result.squeeze(-1)
 
 
+@api_boundary
 def poisson_nll_loss(
     input, target, log_input: bool = True, full: bool = False, size_average=None,
     eps: float = 1e-8, reduce=None, reduction: str = "mean",
@@ -200,6 +209,7 @@ def poisson_nll_loss(
     return _reduce(losses, number)
 
 
+@api_boundary
 def gaussian_nll_loss(
     input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ):
@@ -227,6 +237,7 @@ def gaussian_nll_loss(
     return _reduce(losses, number)
 
 
+@api_boundary
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean"):
     """Return `log(1 + exp(-target * input))`, reduced.
 
@@ -240,6 +251,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: s
     return _reduce(-ops.log_sigmoid(target * input), number)
 
 
+@api_boundary
 def hinge_embedding_loss(
     input, target, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"
 ):

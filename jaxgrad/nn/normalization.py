@@ -7,6 +7,7 @@ import math
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.tracebacks import api_boundary
 
 
 def _widen(input):
@@ -55,6 +56,7 @@ def _affine(result, weight, bias, dtype):
     return result if result.dtype is dtype else result.to(dtype)
 
 
+@api_boundary
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5):
     """Return `(x - mean) / sqrt(variance + eps) * weight + bias` over the last dimensions.
 
@@ -72,6 +74,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
     return _affine(centered * (variance + eps).rsqrt(), weight, bias, input.dtype)
 
 
+@api_boundary
 def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
     """Return `x / sqrt(mean(x**2) + eps) * weight` over the last dimensions.
 
@@ -95,6 +98,7 @@ def _per_channel(tensor, ndim):
     return None if tensor is None else tensor.reshape(1, -1, *[1] * (ndim - 2))
 
 
+@api_boundary
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5,
@@ -146,6 +150,7 @@ def _update_running(running, batch, momentum):
             running.mul_(1 - momentum).add_(batch * momentum)
 
 
+@api_boundary
 def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
     """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each sample and group of
     channels.
@@ -173,6 +178,7 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
     return _affine(result, weight, bias, input.dtype)
 
 
+@api_boundary
 def instance_norm(
     input, running_mean=None, running_var=None, weight=None, bias=None,
     use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
@@ -203,6 +209,7 @@ def instance_norm(
     return _affine(centered * (variance + eps).rsqrt(), weight, bias, input.dtype)
 
 
+@api_boundary
 def normalize(input, p: float = 2.0, dim=1, eps: float = 1e-12):
     """Return `input / max(p-norm along dim, eps)`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import ops
+from ..core.tracebacks import api_boundary
 from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
 
@@ -13,6 +14,7 @@ _NUMPY = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 _MODES = ("constant", *_NUMPY)
 
 
+@api_boundary
 def pad(input, pad, mode: str = "constant", value: float | None = None):
     """Return `input` with its last dimensions extended, or for negative sizes cropped.
 

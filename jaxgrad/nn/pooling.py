@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from .. import ops
+from ..core.tracebacks import api_boundary
 from ..ops.autocast import widened
 from .convolution import per_dimension
 from .lowering import operator
@@ -218,6 +219,7 @@ def _avg_pool(
     return result / divisor
 
 
+@api_boundary
 def max_pool1d(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
     return_indices: bool = False,
@@ -232,6 +234,7 @@ def max_pool1d(
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@api_boundary
 def max_pool2d(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
     return_indices: bool = False,
@@ -251,6 +254,7 @@ def max_pool2d(
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@api_boundary
 def max_pool3d(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
     return_indices: bool = False,
@@ -265,6 +269,7 @@ def max_pool3d(
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@api_boundary
 def avg_pool1d(
     input, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
     count_include_pad: bool = True,
@@ -279,6 +284,7 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
+@api_boundary
 def avg_pool2d(
     input, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
@@ -298,6 +304,7 @@ def avg_pool2d(
     )
 
 
+@api_boundary
 def avg_pool3d(
     input, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
@@ -341,6 +348,7 @@ def _averaging_matrix(length, parts):
     return found
 
 
+@api_boundary
 def adaptive_avg_pool1d(input, output_size):
     """Return the means of `output_size` windows of (N, C, L) or (C, L).
 
@@ -352,6 +360,7 @@ def adaptive_avg_pool1d(input, output_size):
     return _adaptive_avg_pool(1, input, output_size)
 
 
+@api_boundary
 def adaptive_avg_pool2d(input, output_size):
     """Return the means of `output_size` windows of (N, C, H, W) or (C, H, W).
 

@@ -24,6 +24,12 @@ class CheckpointFunction(Function):
     def backward(ctx: Any, *grads: Any) -> Any: ...
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: Any, *args: Any) -> Any: ...
+class CheckpointOptions(NamedTuple):
+    preserve_rng_state: _bool
+    early_stop: _bool
+    debug: _bool
+    shown: Callable[..., Any]
+    recompute_context: Any
 class CheckpointPolicy(Enum):
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -40,16 +46,10 @@ class GraphExecGroup:
     key: Any
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: Any) -> None: ...
-class Metadata(NamedTuple):
+class SavedMetadata(NamedTuple):
     shape: tuple[Any, ...]
     dtype: _dtype
     sharding: object
-class Options(NamedTuple):
-    preserve_rng_state: _bool
-    early_stop: _bool
-    debug: _bool
-    shown: Callable[..., Any]
-    recompute_context: Any
 class SelectiveCheckpointContext:
     is_recompute: Any
     op_output: Any

@@ -1,0 +1,168 @@
+"""Names of the inputs of a compiled program, as JAX shows them in jaxprs, HLO and profiles: a
+module's parameters by their qualified name (`model.0.weight`), other captured tensors by the
+variable, attributes and items that lead to them, arguments by their parameter.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import types
+
+import jax
+
+from ..tape.object_walk import ObjectWalk
+from ..tape.tensor import Tensor
+from .code_guards import VALUES, is_of_library, python_function, variables
+from .graph_input import ArgumentInput
+from .guards import grad_of
+
+# attributes of a module whose members are named as its attributes
+_MEMBERS = ("_parameters", "_buffers", "_modules")
+
+
+class NamedInputs(inspect.Signature):
+    """The signature `(*arrays)`, in which each array has a name of its own.
+
+    JAX takes the names of a jitted function's inputs from what its signature binds. A name such as
+    `model.0.weight` is no identifier, so it cannot be a parameter.
+    """
+
+    def __init__(self, names):
+        super().__init__([inspect.Parameter("arrays", inspect.Parameter.VAR_POSITIONAL)])
+        self.names = names
+
+    def bind(self, *arrays):
+        return inspect.BoundArguments(self, dict(zip(self.names, arrays, strict=True)))
+
+
+def input_names(program, inputs) -> list[str]:
+    """A name for each input of a program that has just been traced; no two are the same.
+
+    inputs: the `GraphInput`s in the order of the compiled function.
+    """
+    arguments = argument_names(program.jitted.function, program.structure)
+    tensors = captured_names(program, arguments)
+    found: dict[str, None] = {}
+    for number, each in enumerate(inputs):
+        if each.captured is not None:
+            name = tensors[each.captured.number]
+        elif isinstance(each, ArgumentInput):
+            name = arguments[each.position]
+        else:
+            name = each.key[0]  # the state of a generator, or a number that each call reads
+        found[f"{name} ({number})" if name in found else name] = None
+    return list(found)
+
+
+def argument_names(function, structure) -> list[str]:
+    """The names of a call's leaves: the parameter, and the keys and indices that lead to the leaf.
+
+    >>> from jaxgrad.capture.input_names import argument_names
+    >>> argument_names(lambda x, batch: x, jax.tree.structure(((1, {"a": 2, "b": [3]}), {})))
+    ['x', "batch['a']", "batch['b'][0]"]
+    """
+    args, kwargs = jax.tree.unflatten(structure, range(structure.num_leaves))
+    called = getattr(function, "forward", function)  # of a module
+    try:
+        given = inspect.signature(called).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):  # a builtin, or arguments that do not fit
+        given = {"args": args, **kwargs}
+    names = [""] * structure.num_leaves
+    for (parameter, *path), position in jax.tree_util.tree_leaves_with_path(dict(given)):
+        names[position] = f"{parameter.key}{jax.tree_util.keystr(tuple(path))}"
+    return names
+
+
+def captured_names(program, arguments) -> list[str]:
+    """The names of a program's captured tensors, by number."""
+    outside = [
+        tensor
+        for captured, tensor in zip(program.captured, program.traced_tensors, strict=True)
+        if captured.is_outside
+    ]
+    reached = PathWalk(program.jitted.function).names_of(outside)
+    names: list[str] = []
+    for captured, tensor in zip(program.captured, program.traced_tensors, strict=True):
+        if captured.position is not None:
+            names.append(arguments[captured.position])
+        elif captured.grad_owner is not None:
+            names.append(f"{names[captured.grad_owner]}.grad")
+        else:
+            names.append(reached.get(id(tensor), f"captured[{captured.number}]"))
+    return names
+
+
+class PathWalk(ObjectWalk):
+    """The objects that a function reaches, with the variable, attributes and items that lead there.
+
+    Modules come first and optimizers last, since optimizers name their state after parameters.
+    `names`: by id of an object; `waiting`: the objects to visit, by rank.
+    """
+
+    opaque = (*VALUES, type, types.ModuleType)
+    most = 20_000
+
+    def __init__(self, function):
+        super().__init__()
+        self.names, self.waiting = {id(function): ""}, ([function], [], [])
+
+    def names_of(self, tensors) -> dict[int, str]:
+        """The names of tensors, by id; a tensor that is not found has none."""
+        sought = set(map(id, tensors))
+        while any(self.waiting) and not sought <= self.names.keys() and len(self.seen) < self.most:
+            rank = next(filter(None, self.waiting))
+            roots = rank[:]
+            rank.clear()
+            for _ in self.walk(*roots):
+                pass
+        return {key: self.names[key] for key in sought & self.names.keys()}
+
+    def contents(self, value):
+        for name, held in self.named_contents(self.names[id(value)], value):
+            self.names.setdefault(id(held), name)
+            self.waiting[_rank(held)].append(held)
+        return ()
+
+    def named_contents(self, name, value):
+        """Yield the objects that an object holds, with their names."""
+        if isinstance(value, Tensor):
+            yield f"{name}.grad", grad_of(value)
+        elif isinstance(value, list | tuple):
+            for number, each in zip(range(self.most), value, strict=False):
+                yield f"{name}[{number}]", each
+        elif isinstance(value, dict):
+            for key, each in itertools.islice(value.items(), self.most):
+                yield f"{name}[{self.key(key)}]", each
+        elif isinstance(value, functools.partial):
+            yield name, value.func
+            yield from [(f"args[{number}]", each) for number, each in enumerate(value.args)]
+            yield from value.keywords.items()
+        elif isinstance(value, types.MethodType):
+            yield from (("self", value.__self__), (name, value.__func__))
+        elif isinstance(value, types.FunctionType):
+            function = python_function(value)
+            closed = function is None or is_of_library(function.__module__)
+            for holder, look, variable in () if closed else variables(function):
+                yield variable, look(holder, variable)
+        else:
+            yield from _attributes(name, getattr(value, "__dict__", {}))
+
+    def key(self, key) -> str:
+        return repr(key) if isinstance(key, str | int) else self.names.get(id(key), "?")
+
+
+def _rank(value) -> int:
+    held = getattr(value, "__dict__", ())
+    return 0 if "_parameters" in held else 2 if "param_groups" in held else 1
+
+
+def _attributes(name, held):
+    """Yield attributes, those of a module as `named_parameters` names them."""
+    prefix = f"{name}." if name else ""
+    for key, value in held.items():
+        if key in _MEMBERS and isinstance(value, dict):
+            yield from [(f"{prefix}{each}", member) for each, member in value.items()]
+        else:
+            yield f"{prefix}{key}", value
