@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from .. import ops
 from ..capture.captured import CapturedTensor
 from ..capture.compiled_program import CompiledProgram
-from ..capture.graph_input import ArgumentInput, TensorInput
+from ..capture.graph_input import ArgumentInput, GraphInput, TensorInput
 from ..capture.guards import ArgumentSource
 from ..capture.partition import depending
 from ..capture.replay import created_arrays, replay
@@ -76,8 +76,10 @@ class ExampleScope(CaptureScope):
         return jnp.asarray(words).at[3].set(self.example.astype(jnp.uint32) + 1)
 
 
-class ExampleNumber(ArgumentInput):
+class ExampleNumber(GraphInput):
     """The number of the example."""
+
+    is_read = True
 
     def __init__(self, size):
         self.size, self.key = size, ("example",)
