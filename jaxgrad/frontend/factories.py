@@ -32,11 +32,11 @@ def create(name, function, shape, dtype, options, *numbers) -> Tensor:
 def from_array(name: str, array, options: FactoryOptions) -> Tensor:
     """The tensor of a new array; applies `requires_grad`, `memory_format` and `out`."""
     result = finish(array, options.get("requires_grad", False))
-    asked, out = options.get("memory_format"), options.get("out")
-    if asked is channels_last:
-        asked = strides.channels_last(result.shape)
-    if isinstance(asked, tuple):
-        result._aval = with_strides(result._aval, asked)
+    requested, out = options.get("memory_format"), options.get("out")
+    if requested is channels_last:
+        requested = strides.channels_last(result.shape)
+    if isinstance(requested, tuple):
+        result._aval = with_strides(result._aval, requested)
     return result if out is None else give(name, result, out)
 
 

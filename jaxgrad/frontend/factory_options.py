@@ -57,12 +57,12 @@ def check_options(name: str, options: FactoryOptions):
 
 def dtype_of(options: FactoryOptions, default: dtypes.dtype) -> dtypes.dtype:
     """The dtype of the new tensor: that of the options, else of `out`, else the default."""
-    asked, out = options.get("dtype"), options.get("out")
+    requested, out = options.get("dtype"), options.get("out")
     if not isinstance(out, Tensor):
-        return default if asked is None else dtypes.as_dtype(asked)
-    if asked is not None and dtypes.as_dtype(asked) is not out.dtype:
+        return default if requested is None else dtypes.as_dtype(requested)
+    if requested is not None and dtypes.as_dtype(requested) is not out.dtype:
         raise RuntimeError(
-            f"dtype {dtypes.as_dtype(asked).scalar_type} does not match dtype of out tensor "
+            f"dtype {dtypes.as_dtype(requested).scalar_type} does not match dtype of out tensor "
             f"({out.dtype.scalar_type}): leave out one of the two"
         )
     return out.dtype

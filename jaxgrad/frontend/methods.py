@@ -120,7 +120,11 @@ class TensorMethods:
         return self.dtype.itemsize
 
     itemsize = property(element_size)
-    nbytes = property(lambda self: self.numel() * self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all elements in bytes."""
+        return self.numel() * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
         """Return whether the dtype is a floating-point one.
@@ -349,13 +353,23 @@ class TensorMethods:
         )
 
 
+def _conversion(name, dtype):
+    def method(self) -> Tensor:
+        return self.to(dtype)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Convert the tensor to {dtype}; see `to`."
+    return method
+
+
 for _name, _dtype in {
     "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
     "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
     "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool,
     "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
 }.items():  # fmt: skip
-    setattr(TensorMethods, _name, lambda self, _dtype=_dtype: self.to(_dtype))
+    setattr(TensorMethods, _name, _conversion(_name, _dtype))
+
 
 METHOD_CLASSES = (
     factories.FactoryMethods, tensor_data.DataMethods, to.ConversionMethods,

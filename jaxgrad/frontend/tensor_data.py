@@ -49,7 +49,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         )
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
-    return finish(_array_of(data, _asked(dtype), device), requires_grad)
+    return finish(_array_of(data, _as_dtype(dtype), device), requires_grad)
 
 
 @api_boundary
@@ -66,7 +66,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     """
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
-    return finish(_array_of(data, _asked(dtype), device))
+    return finish(_array_of(data, _as_dtype(dtype), device))
 
 
 @api_boundary
@@ -135,7 +135,7 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     return finish(on_device(array, device))
 
 
-def _asked(dtype):
+def _as_dtype(dtype):
     return None if dtype is None else dtypes.as_dtype(dtype)
 
 
@@ -310,4 +310,4 @@ class DataMethods:
             warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
         dtype = self.dtype if dtype is None else dtype
         device = self.device if device is None else device
-        return finish(_array_of(data, _asked(dtype), device), requires_grad)
+        return finish(_array_of(data, _as_dtype(dtype), device), requires_grad)
