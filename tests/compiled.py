@@ -42,7 +42,7 @@ def described(body):
 
 
 class Traced:
-    """The module as code sees it, whose tensors of numbers are all traced."""
+    """The module as test bodies see it: all tensors made of numbers are traced."""
 
     def __init__(self, zero):
         self.zero = zero
@@ -64,7 +64,7 @@ class Traced:
 
 
 def outline(value, tensors):
-    """A value with its tensors taken out, which are put into `tensors`."""
+    """A value whose tensors move to the list `tensors`."""
     if isinstance(value, jaxgrad.Tensor):
         tensors.append(value.detach())
         return Place(len(tensors) - 1, value.requires_grad)

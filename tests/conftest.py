@@ -14,7 +14,7 @@ import pytest
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("repeatable")
 
-# Any of these makes a run partial: its counts then say nothing.
+# Any of these options makes a run partial, and its counts meaningless.
 SELECTIONS = (
     *("file_or_dir", "keyword", "markexpr", "deselect", "ignore", "ignore_glob"),
     *("lf", "stepwise", "collectonly"),

@@ -35,7 +35,7 @@ class Findings(list):
             self.append(f"{check}: {actual} where {expected} is expected")
 
     def close(self, check, actual, expected, tolerances=SAME, finite=False):
-        """Whether all numbers are; with `finite` no two nans are equal."""
+        """Whether all numbers are close; with `finite` no two nans are equal."""
         self.made += 1
         actual, expected = numpy.asarray(actual), numpy.asarray(expected)
         relative, absolute = ROUNDED if actual.dtype == numpy.float32 else tolerances
@@ -87,7 +87,7 @@ def answers(problem, findings):
 
 
 def numbers(tensor):
-    """The elements in a row, a complex one as two, as they are recorded."""
+    """The elements in a row, a complex one as two numbers, as in the recording."""
     array = to_array(tensor).ravel()
     return array.view(array.real.dtype) if numpy.iscomplexobj(array) else array
 
@@ -142,7 +142,7 @@ def alone(function, point, part):
 
 
 def first_derivatives(problem, point, inputs, outputs):
-    """What is to be compared, as one program."""
+    """The compared derivatives, as one program."""
     function = problem.function
     each = [(alone(function, point, part), part) for part in problem.parts]
     return {
@@ -186,7 +186,7 @@ def adjoint(directions, moved, pulled, findings):
 
 
 def second_derivatives(problem, point, v, w, u):
-    """Of f along v and w, and of <u, f> along v, in all nestings."""
+    """Second derivatives of f along v and w, and of <u, f> along v, in all nestings."""
 
     def gradient(x):
         return reverse(problem.function, x, u)

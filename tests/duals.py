@@ -28,7 +28,7 @@ def moved(problem, tensors, vector):
 
 
 def tangents_of(problem, outputs):
-    """The tangents of the differentiable outputs, zeros for those that stand still."""
+    """The tangents of the differentiable outputs, zeros for constant ones."""
     return [tangent_of(outputs[i]) for i in problem.differentiable]
 
 
@@ -42,7 +42,7 @@ def packed(tensors):
 
 
 def standing(problem, requires_grad):
-    """Tensors of the problem's arrays; those that do not move are no part of a trace."""
+    """Tensors of the problem's arrays; constant ones are no part of a trace."""
     tensors = list(map(wrap, problem.constants))
     for position in problem.moving:
         tensors[position] = to_tensor(problem.arrays[position], requires_grad)

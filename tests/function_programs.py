@@ -98,7 +98,7 @@ def tripled(ctx, x):
 
 
 def again(torch, ctx, grad):
-    """The gradient by a pass inside of the pass, as checkpointing has it."""
+    """The gradient by a pass inside the pass, as checkpointing does it."""
     (x,), recorded = ctx.saved_tensors, torch.is_grad_enabled()
     with torch.enable_grad():
         x = x if recorded else x.detach().requires_grad_()
@@ -233,14 +233,14 @@ def hooked(x, factor):
 
 
 hooked.defvjp(
-    lambda x, factor: (hooked(x, factor), None),  # as it is for whoever differentiates the pass
+    lambda x, factor: (hooked(x, factor), None),  # as for a derivative of the pass
     lambda factor, _, g: (g * factor,),
 )
 
 
 def reference(planned, x):
-    """The same by jax.numpy. A hook holds for every use of the value it was registered on, those
-    before it included, and not for what the value is overwritten with.
+    """The same by jax.numpy. A hook applies to every use of the value it was registered on, also
+    earlier ones, and not to a value that overwrites it.
     """
     factors, versions = {}, itertools.count(1)
     held = [0]
@@ -283,7 +283,7 @@ def derivatives(torch, planned, x):
 
 
 def expected(planned):
-    """What `derivatives` must come to, by JAX's own differentiation."""
+    """The expected result of `derivatives`, by JAX's own differentiation."""
     with jax.enable_x64(True):
         x, weights = jnp.array(START), jnp.array(WEIGHTS)
 

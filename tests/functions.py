@@ -28,12 +28,12 @@ def square(torch):
 
 
 def giving(torch, gradients, inputs=1):
-    """A Function of so many inputs, the sum of them, whose backward gives what is told."""
+    """A Function that adds its inputs and whose backward returns `gradients(grad)`."""
     return function(torch, lambda ctx, *x: sum(x), lambda ctx, grad: gradients(grad))
 
 
 def noting(torch, note, outputs=1):
-    """A Function whose backward notes what it is given."""
+    """A Function whose backward records its gradients."""
 
     def forward(ctx, x):
         note.append("forward")

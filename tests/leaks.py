@@ -26,7 +26,7 @@ def no_graph_is_left(monkeypatch):
         begin(run, retain_graph, create_graph, *args, **kwargs)
 
     monkeypatch.setattr(graph_task.Pass, "__init__", noting)
-    gc.freeze()  # what was there before is then in nobody's way
+    gc.freeze()  # so that earlier objects are not searched
     try:
         yield
         if alive():
@@ -41,12 +41,12 @@ def no_graph_is_left(monkeypatch):
 
 
 def alive() -> list[str]:
-    """The nodes that were made since the last `gc.freeze()`, be they garbage in a cycle."""
+    """The nodes made since the last `gc.freeze()`, also those in garbage cycles."""
     return [repr(each) for each in gc.get_objects() if isinstance(each, node.Node)]
 
 
 def empty_frames():
-    """Let go of what the frames of tests hold that an exception came to: they may hold it."""
+    """Clear the frames of tests that an exception passed through: they may hold nodes."""
     for error in [each for each in gc.get_objects() if isinstance(each, BaseException)]:
         for frame in [frame for frame, _ in traceback.walk_tb(error.__traceback__)]:
             if frame.f_code.co_filename.startswith(TESTS):

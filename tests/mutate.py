@@ -37,7 +37,7 @@ from jaxgrad.table import Formula
 SEED = 0
 PRODUCTS = ast.Mult, ast.MatMult, ast.Div
 
-# Functions whose arguments may change places.
+# Functions whose arguments may be exchanged.
 COMMUTATIVE = {"add", "mul", "maybe_multiply", "maximum", "minimum", "eq", "ne", "logical_and"}
 
 # Damaged formulas that mean the same, by label and text, and why.
@@ -106,7 +106,7 @@ def damaged_operation(node):
 
 
 def damaged_node(node):
-    """What may stand in the place of a node."""
+    """The replacements of a node."""
     if isinstance(node, ast.BinOp):
         yield from damaged_operation(node)
     elif isinstance(node, ast.Call):
@@ -118,7 +118,7 @@ def damaged_node(node):
 
 
 def negated(tree, parts):
-    """The whole with another sign; each part of a tuple by itself."""
+    """The whole formula with another sign; of a tuple, each part separately."""
     if isinstance(tree, ast.Tuple):
         for position in range(len(tree.elts)):
             changed = [*tree.elts]
@@ -163,7 +163,7 @@ class Target:
         return any(value is self.formula for _, value in self.primitive.rule.gradients)
 
     def damage(self, text):
-        """Put the formula `text` in its place, in everything that has not been traced yet."""
+        """Replace the formula by `text` in everything that is not traced yet."""
         for formula in self.formulas:
             other = replace(formula, text=text)
             names = tuple(sorted(formula.names))
@@ -195,10 +195,10 @@ def formulas_of(rule):
 
 
 def forget_traces():
-    """Have every operator traced anew at its next call."""
+    """Make every operator trace again at its next call."""
     for name in ops.library.names:
         getattr(ops, name).operator.plans.clear()
-        # none of those that were never called has to be read from the table
+        # operators that were never called need not be read from the table
         for primitive in vars(ops.library.find(name)).get("primitives", ()):
             primitive.calls.clear()
 
@@ -267,7 +267,7 @@ def samples_of(target):
 
 
 def problems_of(target):
-    """Complex ones first: they notice what real ones do, and a missing conjugation."""
+    """Complex samples first: they notice what real ones do, and a missing conjugation."""
     for index in samples_of(target):
         for field in reversed(SAMPLES[index][1].fields):
             yield index, field
@@ -283,14 +283,14 @@ def notice(problem, is_gradient):
             derivatives.first_order(problem, findings)
         if not findings and not problem.sample.kink:
             derivatives.second_order(problem, findings)
-    except Exception:  # whatever a damaged formula makes of its arguments
+    except Exception:  # a damaged formula may raise any error
         return True
     return bool(findings)
 
 
 @cache
 def is_sound(index, field):
-    """Whether the checks pass when nothing is damaged; a sample that does not is no witness."""
+    """Whether the checks pass without damage; a sample that fails then is no witness."""
     sound = not notice(problem(index, field), True)
     if not sound:
         print(f"{SAMPLES[index][1]} fails although nothing is damaged", file=sys.stderr)
@@ -313,8 +313,8 @@ def is_noticed(target, text):
 
 
 def survivors(only, position):
-    """How many damages of a formula were tried, and a line for each that nobody noticed."""
-    warnings.simplefilter("ignore")  # those that operators give as PyTorch does
+    """How many damages of a formula were tried, and a line for each that no check noticed."""
+    warnings.simplefilter("ignore")  # warnings that operators give as PyTorch does
     target = targets(only)[position]
     formula, lines, tried = target.formula, [], 0
     where = f"{formula.path}:{formula.line}:{formula.column}: {formula.label}"
@@ -326,7 +326,7 @@ def survivors(only, position):
         tried += 1
         if not is_noticed(target, text):
             lines.append(f"{where}: nobody noticed {text!r}")
-    jax.clear_caches()  # or compiled programs fill the memory
+    jax.clear_caches()  # otherwise compiled programs fill the memory
     return tried, lines
 
 

@@ -30,7 +30,7 @@ OPTIMIZERS = {
 
 
 def training(optimizer, sharding=None, rows=ROWS):
-    """Three steps: the losses, and all tensors that are left."""
+    """Three steps: the losses, and all remaining tensors."""
     torch.manual_seed(0)
     place = (lambda array, _: array) if sharding is None else jax.device_put
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4))
@@ -87,7 +87,7 @@ def plain(w, x):
 
 
 def mapped(function, check_vma):
-    """A function of parameters and rows, on each device of its own rows, averaged."""
+    """A function of parameters and rows, averaged over devices with their own rows."""
 
     def part(w, x):
         return jax.lax.pmean(function(w, x), "batch")

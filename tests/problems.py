@@ -14,7 +14,7 @@ from jaxgrad.tape.tensor import wrap
 
 
 def pack(arrays):
-    """All numbers of some arrays as one real vector; numpy's arrays as one of numpy's."""
+    """All numbers of some arrays as one real vector, of numpy for numpy's arrays."""
     xp = jnp if any(isinstance(array, jax.Array) for array in arrays) else numpy
     parts = []
     for array in arrays:
@@ -113,13 +113,13 @@ class Problem:
 
     @property
     def parts(self):
-        """For each moving input, which coordinates are its own."""
+        """The coordinates of each moving input."""
         sizes = [pack([self.arrays[i]]).size for i in self.moving]
         ends = [int(end) for end in numpy.cumsum(sizes)]
         return [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
 
     def all_outputs(self, *arrays):
-        """JAX's arrays to JAX's arrays."""
+        """The operator as a function from JAX arrays to JAX arrays."""
         return [output._array for output in self.outputs(list(map(wrap, arrays)))]
 
     def function(self, vector, arrays=None):

@@ -16,7 +16,7 @@ import jaxgrad
 
 pytestmark = pytest.mark.slow
 
-# parts in so many of the numbers: the two sum in another order, step after step
+# relative tolerance: the libraries add up in another order, step after step
 PRECISION = 1e-10
 
 

@@ -44,22 +44,21 @@ _filters = _initial_mode() == _FILTERED
 class set_traceback_filtering:
     """Choose whether tracebacks leave out the frames of jaxgrad and JAX; also a context manager.
 
-    mode: True hides these frames, which is the default; False shows all. The environment variable
-    `JAXGRAD_TRACEBACKS=full` shows all from the start. JAX removes frames of its own: set
-    `JAX_TRACEBACK_FILTERING=off` to see these too; jaxgrad then shows all of its frames as well.
+    enabled: True hides these frames, which is the default; False shows them. The environment
+    variable `JAXGRAD_TRACEBACKS=full` shows them from the start. JAX removes its own frames by
+    itself: `JAX_TRACEBACK_FILTERING=off` shows these, and those of jaxgrad too.
 
-    The frames of your own code stay, in order: functions that jaxgrad calls, such as hooks, the
-    `forward` of modules and compiled functions, included. So do the lines of a table of
-    derivatives.
+    The frames of your code stay, in order: also those of hooks, of the `forward` of modules and of
+    compiled functions, which jaxgrad calls. So do the lines of a table of derivatives.
 
     >>> with jaxgrad.set_traceback_filtering(False):
     ...     print(jaxgrad.ones(2) + jaxgrad.ones(2))
     tensor([2., 2.])
     """
 
-    def __init__(self, mode: bool):
+    def __init__(self, enabled: bool):
         global _filters
-        self.before, _filters = _filters, bool(mode)
+        self.before, _filters = _filters, bool(enabled)
 
     def __enter__(self):
         return None
@@ -79,9 +78,11 @@ def hide_frames(error: BaseException):
         if error is None or id(error) in seen:
             continue
         seen.add(id(error))
-        error.__traceback__ = _filtered(error.__traceback__)
+        error.with_traceback(_filtered(error.__traceback__))
         _replace_note(error)
-        error.__context__ = _users_context(error)
+        context = _users_context(error)
+        if context is not error.__context__:  # an exception may refuse assignments
+            error.__context__ = context
         chain += [error.__cause__, error.__context__]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes, promotion
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape.tensor import Tensor, concrete, is_concrete, wrap
 from .array_creation import from_host
 
@@ -40,7 +40,6 @@ LIST_OF_PARTS = (
 )
 
 
-@api_boundary
 def getitem(tensor: Tensor, index) -> Tensor:
     """Return the part of a tensor that an index selects.
 
@@ -56,12 +55,16 @@ def getitem(tensor: Tensor, index) -> Tensor:
     >>> x[1], x[:, 0], x[x > 2]
     (tensor([3., 4., 5.]), tensor([0., 3.]), tensor([3., 4., 5.]))
     """
-    kind = type(index)
-    if kind is int:
-        return _at(tensor, 0, index)
-    if kind is slice:
-        return _sliced(tensor, 0, index)
-    return _Walk(tensor, _parts(index)).result()
+    try:
+        kind = type(index)
+        if kind is int:
+            return _at(tensor, 0, index)
+        if kind is slice:
+            return _sliced(tensor, 0, index)
+        return _Walk(tensor, _parts(index)).result()
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _parts(index):

@@ -46,19 +46,21 @@ def inplace_operator(name: str, functional: str, find):
 
     def call(*args, **kwargs):
         try:
-            if len(args) == 2 and not kwargs and not interception.is_general:
-                target, other = args
-                if type(target) is Tensor and type(other) is Tensor:
-                    alias = target._alias
-                    if alias is not None and alias.seen != alias.storage.epoch:
-                        alias.refresh(target)
-                    alias = other._alias
-                    if alias is not None and alias.seen != alias.storage.epoch:
-                        alias.refresh(other)
-                    program = call_of((target._aval, other._aval))
-                    if program is not None:
-                        return made.write(program, target, other, args)
-            return general_call(args, kwargs)
+            if len(args) != 2 or kwargs or interception.is_general:
+                return general_call(args, kwargs)
+            target, other = args
+            if type(target) is not Tensor or type(other) is not Tensor:
+                return general_call(args, kwargs)
+            alias = target._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(target)
+            alias = other._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(other)
+            program = call_of((target._aval, other._aval))
+            if program is None:
+                return general_call(args, kwargs)
+            return made.write(program, target, other, args)
         except Exception as error:
             hide_frames(error)
             raise

@@ -96,7 +96,7 @@ def test_what_autocast_converts_S05(torch):
             found["mm in float16"] = str(known["mm"](lambda x: x.bfloat16()).dtype)
         return found
 
-    # compiled, so that nothing of it runs
+    # compiled, so that no operator runs eagerly
     return dtypes() if torch is not jaxgrad else jaxgrad.jit(dtypes)()
 
 
@@ -134,7 +134,7 @@ def test_gradients_of_parameters_stay_float32_R13(torch):
 
 @as_torch
 def test_a_parameter_is_converted_once_R13(torch):
-    """So what two uses give is added in half precision: 256 and 1 are 256 there."""
+    """Gradients of two uses are added in half precision, where 256 + 1 is 256."""
     found = []
     for options in ({}, {"cache_enabled": False}):
         w = torch.ones(1, 1, requires_grad=True)
@@ -153,7 +153,7 @@ def test_a_parameter_is_converted_once_R13(torch):
 
 
 def test_a_parameter_that_is_written_to_is_converted_anew_R13():
-    """PyTorch takes the old one."""
+    """PyTorch uses the old one."""
     w = jaxgrad.ones(1, 1, requires_grad=True)
     with jaxgrad.autocast("cpu"):
         with jaxgrad.no_grad():
@@ -195,7 +195,7 @@ def test_queries_of_autocast_settings_S05(torch):
 
     @torch.autocast("cpu")
     def product(x):
-        """Of ones."""
+        """The gradient of a sum."""
         return x @ x, state()
 
     found += [product(torch.ones(2, 2)), product.__name__, product.__doc__, state()]
@@ -389,7 +389,7 @@ def test_autocast_has_a_program_of_its_own_S05():
 
 
 def test_a_compiled_function_is_differentiated_as_it_ran_S05():
-    """Twice, once autocast has been left: rounding tells that products were of half precision."""
+    """Two passes after autocast ended: rounding shows that products ran in half precision."""
 
     def second(wrapped):
         w = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)

@@ -491,7 +491,7 @@ def test_Variable_of_something_else_A41(torch):
     return error(torch.autograd.Variable, 3)
 
 
-# what the modules of PyTorch 2.13 name in their __all__
+# the __all__ of PyTorch 2.13's modules
 MODULES = {
     "grad_mode": "no_grad enable_grad set_grad_enabled inference_mode set_multithreading_enabled "
     "enforce_grad_layout_policy",

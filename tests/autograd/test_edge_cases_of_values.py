@@ -198,7 +198,7 @@ def test_ties_and_kinks_edge_36(torch):
     return found
 
 
-# there forward and reverse mode have one answer in PyTorch
+# where PyTorch's forward and reverse mode agree
 AGREEING = (
     *("relu", "abs", "max", "max_dim", "maximum", "clamp", "hardtanh", "leaky_relu", "elu"),
     *("pow", "prod", "remainder", "fmod", "relu6", "amax", "sqrt", "hypot"),

@@ -136,7 +136,7 @@ def test_a_level_of_another_thread_of_the_same_number_is_another():
         def elsewhere():
             with fwAD.dual_level() as same:
                 assert same == level and tangent(x) is None
-                y = fwAD.make_dual(x, number(3.0))  # it has none at this level
+                y = fwAD.make_dual(x, number(3.0))  # it has no tangent at this level
                 slope = fwAD.unpack_dual(y**3).tangent
                 return y**2, slope
 

@@ -21,7 +21,7 @@ from problems import pack, to_tensor
 
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
 
-QUICK = 20  # of so many operators one is quick
+QUICK = 20  # one in so many operators is quick
 MOST = 3  # of the samples of an operator
 
 

@@ -38,7 +38,7 @@ WEIGHT, CLASSES = jaxgrad.tensor([0.2, 0.5, 0.3], dtype=jaxgrad.float64), jaxgra
 POSITIVE = jaxgrad.tensor(numpy.abs(VALUES[::-1]))
 
 WAYS = {
-    # what is no operator of the table itself
+    # functions that are no operator of the table
     "reflected": lambda x: 2**x + 3 / (x + 4) + 5 - x,
     "reflected with arrays": lambda x: jaxgrad.ones(2, dtype=jaxgrad.float64) @ x,
     "transposes": lambda x: x.T @ x.mT.H,
@@ -136,7 +136,7 @@ def test_what_would_lose_a_tangent_is_refused(name):
         with fwAD.dual_level(), refused:
             REFUSES[name](x)
     if name != "func.grad of arrays":
-        REFUSES[name](x)  # it has none any longer
+        REFUSES[name](x)  # it has no tangent any longer
 
 
 NUMBERS = {
@@ -382,7 +382,7 @@ def test_what_was_saved_keeps_the_tangent_that_it_had():
 class Square(jaxgrad.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        assert tangent(x) is None  # what forward computes is told by backward or jvp
+        assert tangent(x) is None  # the tangent of a Function comes from backward or jvp
         ctx.save_for_backward(x)
         return x * x
 

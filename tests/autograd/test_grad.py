@@ -232,7 +232,7 @@ def test_jacobian_equals_that_of_jax_B13():
 
 
 def test_a_batch_of_none_B13():
-    """PyTorch looks at the first of them."""
+    """PyTorch checks the first one only."""
     x = leaf(jaxgrad, 1.0, 2.0)
     for create_graph in (False, True):
         (found,) = jaxgrad.autograd.grad(
@@ -269,7 +269,7 @@ def test_what_PyTorch_says_in_other_words_B14():
 
 @as_torch
 def test_is_grads_batched_with_edges_B15(torch):
-    """Batches that fit an edge are taken; only of those that do not PyTorch says that none are."""
+    """jaxgrad accepts batches that fit an edge; PyTorch refuses every batch for an edge."""
     x = leaf(torch, 1.0, 2.0)
     edge = torch.autograd.graph.get_gradient_edge
     y = x * x
@@ -469,7 +469,7 @@ def test_hooks_of_tensors_run_B22(torch):
 
 
 def test_a_gradient_that_is_returned_is_that_after_the_hooks_B22():
-    """PyTorch returns the one before them where the pass goes on from there."""
+    """PyTorch returns the gradient before the hooks where the pass continues from that tensor."""
     seen = []
     x, y, z = hooked(jaxgrad, seen)
     found = jaxgrad.autograd.grad(z, [x, y])

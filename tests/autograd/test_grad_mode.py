@@ -193,7 +193,7 @@ def test_reverse_mode_stops_under_no_grad_C03(torch):
 
 @pytest.mark.parametrize("mode", ["no_grad", "enable_grad", "inference_mode"])
 def test_a_class_is_decorated_with_a_warning_C04(mode):
-    """PyTorch makes a function of it."""
+    """PyTorch turns the class into a function."""
     words = "Decorating classes is deprecated and will be disabled in future versions"
     with pytest.warns(FutureWarning, match=words) as given:
 
@@ -259,7 +259,7 @@ def test_one_no_grad_object_in_several_threads_C05():
     with mode:
         thread.start()
         inside.wait(10)
-    assert jaxgrad.is_grad_enabled()  # what this thread found, not what the other did
+    assert jaxgrad.is_grad_enabled()  # the mode that this thread had, not the other one's
     leave.set()
     thread.join()
     assert found == [True]
@@ -292,12 +292,12 @@ def test_no_grad_objects_entered_and_left_out_of_order_C05():
     for position in (1, 0, 3, 2):
         modes[position].__exit__(None, None, None)
         found.append(jaxgrad.is_grad_enabled())
-    assert found == [False, True, False, False]  # each goes back to what it found itself
+    assert found == [False, True, False, False]  # each task restores its own mode
     jaxgrad.set_grad_enabled(True)
 
 
 def test_a_no_grad_object_left_in_another_context_C05():
-    """The mode of the context that entered went with it, and this one has nothing to restore."""
+    """The mode belongs to the context that entered; this one has nothing to restore."""
     mode = jaxgrad.no_grad()
     contextvars.copy_context().run(mode.__enter__)
     assert jaxgrad.is_grad_enabled()
@@ -600,7 +600,7 @@ def test_writes_to_inference_tensors_outside_C12(torch):
 
 
 def test_a_write_that_is_refused_changes_nothing_C12():
-    """PyTorch has written when it raises."""
+    """PyTorch raises after it has written."""
     with jaxgrad.inference_mode():
         x = jaxgrad.ones(3)
     for write in (lambda: x.add_(1), lambda: x[1:].zero_(), lambda: x.copy_(jaxgrad.zeros(3))):
@@ -688,7 +688,7 @@ def test_unsafe_preserve_version_counter_takes_tensors_alone_C17():
 
 
 def test_strictly_a_write_that_was_hidden_C17():
-    """The check of versions does not see the write, as the name says; the gradient stays right."""
+    """The version check does not see the write, as the name says; the gradient stays right."""
     x = leaf(jaxgrad, 1.0, 2.0)
     with jaxgrad.autograd.graph.strict_versions():
         y = x.exp()

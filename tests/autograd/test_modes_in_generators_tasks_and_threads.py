@@ -10,7 +10,7 @@ import jaxgrad
 
 autograd = jaxgrad.autograd
 
-# each mode as an object that switches it to what it is not, and how to see what it is
+# a constructor that changes each mode, and its reader
 MODES = {
     "no_grad": (autograd.no_grad, jaxgrad.is_grad_enabled),
     "enable_grad": (autograd.enable_grad, jaxgrad.is_grad_enabled),
@@ -37,7 +37,7 @@ MODES = {
 
 @pytest.fixture(params=MODES)
 def mode(request):
-    """What makes the mode, what reads it, and what it reads outside and inside."""
+    """A constructor of the mode, its reader, and the reader's answers outside and inside."""
     make, read = MODES[request.param]
     if request.param == "enable_grad":
         with autograd.no_grad():
@@ -97,7 +97,7 @@ def test_modes_of_a_generator_C01_C06_C09_C14_C15_C16(mode):
 
     @make()
     def generate(count):
-        """Its mode at every step."""
+        """The generator's mode at every step."""
         for _ in range(count):
             try:
                 yield read()
@@ -174,10 +174,10 @@ def test_modes_of_an_asynchronous_generator_C01_C06_C09_C14_C15_C16(mode):
 
 
 def test_modes_of_several_threads_C08_C01_C06_C09_C14_C15_C16(mode):
-    """A mode is of the thread that entered it, and one object serves several."""
+    """A mode belongs to the thread that entered it; one object serves several threads."""
     make, read, _, inside = mode
     one, found, barrier = make(), [], threading.Barrier(4)
-    with one:  # settings hold from the call on
+    with one:  # a setting holds from its call on
         assert read() is inside
 
     def work(enter):

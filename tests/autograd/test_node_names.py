@@ -37,7 +37,7 @@ OTHER_NAMES = {
     "ops._fill_diagonal": "PyTorch has it in place only, where it is a write through a view",
 }
 
-# Those whose nodes have the names and other `next_functions`.
+# Operators whose nodes have PyTorch's names and other `next_functions`.
 OTHER_EDGES = {
     **dict.fromkeys(["nn.functional.cross_entropy", "ops.cross_entropy_loss"], LAST),
     **dict.fromkeys(
@@ -54,7 +54,7 @@ OTHER_EDGES = {
 
 
 def answer(sample, field):
-    """What ours are called. Nothing is computed where no indices or masks are given."""
+    """The names of our nodes. Nothing is computed where no indices or masks are given."""
     told, arrays = [], sample.draw(field)
 
     def run(*arrays):
@@ -77,7 +77,7 @@ def answer(sample, field):
 
 @functools.cache
 def answers(family):
-    """What PyTorch's nodes and ours are called, for each sample and field."""
+    """The names of PyTorch's nodes and of ours, for each sample and field."""
     return [
         (sample, f"{sample.id} over the {field} numbers", theirs, answer(sample, field))
         for sample in recorded.FAMILIES[family]
@@ -86,7 +86,7 @@ def answers(family):
 
 
 def compare(family, agree, exceptions):
-    """Fails where two answers do not agree, and where an exception is none."""
+    """Fails where two answers differ, or where a listed exception is not needed."""
     found, excused = [], set()
     for sample, where, theirs, ours in answers(family):
         checks.count("node names")

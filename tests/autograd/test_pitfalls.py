@@ -12,7 +12,7 @@ import jaxgrad
 
 
 def looked_at(tensor):
-    """All the ways of looking at numbers; a Python number comes of it."""
+    """Reads a tensor's numbers in every way and returns a Python number."""
     with contextlib.redirect_stdout(io.StringIO()):
         print(tensor, repr(tensor), f"{tensor}")
     found = [tensor.item(), tensor.tolist(), float(tensor.detach()), tensor.detach().numpy().item()]
@@ -87,7 +87,7 @@ def test_which_way_is_called_first_changes_nothing_pitfall_42(order):
 
 
 def test_gradients_of_shards_averaged_are_that_of_the_whole_pitfall_43():
-    """A mean over shards of equal size, each with a pass of its own, averaged by a hook."""
+    """A mean over shards of equal size, each with its own pass, averaged by a hook."""
     data = jaxgrad.arange(12.0).reshape(4, 3)
     weight = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
     averaged = weight.register_hook(lambda gradient: gradient / 4)

@@ -106,7 +106,7 @@ def test_a_class_is_accepted_and_changes_nothing_A45():
 
 
 def test_an_installation_without_rules_says_so_A46():
-    """There is no native part to be initialised; what can be missing are the rules."""
+    """There is no native part to initialise; only the rules can be missing."""
     program = (
         "import importlib.util\n"
         "find = importlib.util.find_spec\n"

@@ -353,7 +353,7 @@ def test_deepcopy_of_leaves_alone_D23(torch):
 
 
 def test_deepcopy_keeps_the_dtype_of_the_gradient_D23():
-    """PyTorch forgets it, and then its own copy of `.grad` would not be accepted."""
+    """PyTorch's copy forgets grad_dtype and would not accept its own `.grad`."""
     x = leaf(jaxgrad, 1.0, 2.0)
     x.grad_dtype = jaxgrad.float64
     (x * x).sum().backward()
@@ -363,7 +363,7 @@ def test_deepcopy_keeps_the_dtype_of_the_gradient_D23():
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_tensors_are_not_pickled_D24(protocol):
-    """A file of that kind runs whatever its author wrote into it; numpy and safetensors do not."""
+    """Loading a pickle runs code of its author; numpy and safetensors do not."""
     for tensor in (jaxgrad.ones(2), leaf(jaxgrad, 1.0), {"weight": vector(jaxgrad) * 2}):
         with pytest.raises(TypeError, match=r"cannot be pickled.*numpy\.savez or as safetensors"):
             pickle.dumps(tensor, protocol)
@@ -482,7 +482,7 @@ def test_gradient_errors_D31(torch):
 
 
 def test_gradient_of_unequal_steps_equals_numpys_D31():
-    """PyTorch takes coordinates of another number than the points, and gives as many results."""
+    """PyTorch accepts more or fewer coordinates than points and gives as many results."""
     values = np.random.default_rng(0).normal(size=(4, 5))
     places = [np.array([0.0, 0.5, 2.0, 2.25]), np.array([1.0, 2.0, 4.0, 4.5, 7.0])]
     for order in (1, 2):

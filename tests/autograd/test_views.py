@@ -30,7 +30,7 @@ def geometry(tensor):
     return list(tensor.shape), tensor.stride(), tensor.storage_offset(), tensor.is_contiguous()
 
 
-# Calls that give views, and what else they are called with.
+# Calls that give views, with their other arguments.
 VIEWS = {
     "select": lambda torch, x: x.select(1, 2),
     "int": lambda torch, x: x[1],

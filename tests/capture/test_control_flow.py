@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def python():
-    """Control flow as plain PyTorch code has it."""
+    """Control flow as plain PyTorch code writes it."""
 
     def while_loop(test, body, carried):
         while test(*carried):
@@ -63,7 +63,7 @@ def close(found, wanted, tolerance=1e-13):
 
 
 def both_ways(torch, step, *args):
-    """The result of a step, which compiled is the same."""
+    """The result of a step, equal eager and compiled."""
     found = step(*args)
     if torch is jaxgrad:
         close(jaxgrad.jit(step)(*args), found)
@@ -71,7 +71,7 @@ def both_ways(torch, step, *args):
 
 
 def derivatives(torch, value, inputs):
-    """A value, its gradients, and theirs."""
+    """A value, its gradients, and their gradients."""
     first = torch.autograd.grad(value, inputs, create_graph=True)
     again = sum((each * each).sum() for each in first)
     second = torch.autograd.grad(again, inputs)
@@ -312,7 +312,7 @@ def test_one_program_serves_both_branches_and_any_number_of_runs():
 
 
 def tape(name, x, w):
-    """One of each, with tensors."""
+    """A call of each control-flow function with tensors."""
     if name == "cond":
         return jaxgrad.cond(x.sum() > 0, lambda x: (x * w).sin(), lambda x: x, (x,))
     if name == "scan":

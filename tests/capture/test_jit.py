@@ -181,7 +181,7 @@ def test_the_gradient_of_a_leaf_from_outside():
     for count in (1, 2, 3):
         step(leaf(3.0, 4.0))
         assert outside.grad.tolist() == [3 * count, 4 * count]
-    assert len(step.traces) == 2  # one where there is no gradient yet
+    assert len(step.traces) == 2  # one program while there is no gradient yet
 
 
 def test_a_result_is_differentiated_from_outside():
@@ -216,9 +216,7 @@ def test_jit_as_a_method_and_with_arguments():
 
 
 def test_jit_inside_jax_transformations():
-    """On tracers of somebody else's the function is part of their trace, and its rules hold
-    there.
-    """
+    """Called on another trace's tracers, the function is part of that trace and keeps its rules."""
     function = torch.jit(lambda x: torch.abs(x).sum())
     assert jax.grad(function)(jnp.array([-2.0, 0.0])).tolist() == [-1, 0]
     assert jax.jit(jax.vmap(function))(jnp.ones((2, 3))).tolist() == [3, 3]
@@ -260,7 +258,7 @@ def test_a_tensor_made_on_the_default_device_by_name_is_of_the_same_kind():
     compiled = torch.jit(lambda x: x + 1)
     for made in (torch.ones(3), torch.ones(3, device="cpu"), torch.tensor([1.0] * 3, device="cpu")):
         assert compiled(made).tolist() == [2, 2, 2]
-        assert not made._array.committed  # else JAX would compile for it again
+        assert not made._array.committed  # otherwise JAX would compile again for it
 
 
 @pytest.mark.parametrize(

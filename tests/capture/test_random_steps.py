@@ -26,7 +26,7 @@ class Scaled(torch.autograd.Function):
 
 
 def fresh(seed):
-    """A state to begin with, the same for the same seed."""
+    """An initial state, the same for the same seed."""
     numbers = np.random.default_rng(seed)
 
     def leaf(*shape, requires_grad=True):
@@ -126,7 +126,7 @@ EFFECTS = [
 
 
 def random_program(seed):
-    """Lines and effects in an order that the seed tells, as a function of the state and `x`."""
+    """Lines and effects in an order drawn from the seed, as a function of the state and `x`."""
     numbers = np.random.default_rng(seed)
     lines = ["forward", *numbers.choice(list(LINES), 3)]
     chosen = [EFFECTS[i] for i in numbers.choice(len(EFFECTS), 5)]
@@ -145,7 +145,7 @@ def random_program(seed):
 
 
 def observed(s, x, y):
-    """All that can be seen of a state afterwards."""
+    """Everything observable of a state."""
     found = {"result": y.tolist(), "result requires grad": y.requires_grad, "x": x.tolist()}
     for name, tensor in vars(s).items():
         found[name] = tensor.tolist(), tensor._version, tensor.requires_grad, tensor.is_leaf
@@ -160,7 +160,7 @@ def argument(s, call, depends):
 
 
 def run(seed, compile, depends=False):
-    """What is seen after each of four calls, and after passes from outside."""
+    """What a state shows after each of four calls, and after passes from outside."""
     s, program, seen = fresh(seed), random_program(seed), []
     torch.manual_seed(seed)
     compiled = compile(lambda x: program(s, x))
@@ -174,7 +174,7 @@ def run(seed, compile, depends=False):
 
 
 def from_outside(y, s):
-    """Gradients of a result; the error's first words where its graph was used up."""
+    """Gradients of a result, or the error's first words where its graph was freed."""
     try:
         gradients = torch.autograd.grad(y.sum(), [s.w, s.b], allow_unused=True)
     except RuntimeError as error:
@@ -183,7 +183,7 @@ def from_outside(y, s):
 
 
 def same(found, expected):
-    """XLA rounds what it fuses otherwise, and four steps carry that on."""
+    """XLA rounds fused operators differently, and four steps accumulate the difference."""
     jax.tree.map(
         lambda a, b: (
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

@@ -198,7 +198,7 @@ def test_tensors_that_are_kept_are_concrete():
 
 
 def test_state_that_is_replaced_by_another_tensor():
-    """Nobody but the program holds the one before; it is right, and slow, which is said."""
+    """Only the program holds the previous tensor; the result is right, slow, and reported."""
     holder = SimpleNamespace(state=torch.zeros(2))
 
     @torch.jit
@@ -299,7 +299,7 @@ def test_reading_what_is_computed_says_what_to_do(read):
 
 
 def test_the_numbers_of_a_tensor_from_outside_are_looked_at():
-    """The program is for these numbers."""
+    """The program holds for these numbers only."""
     mask, count = torch.tensor([True, False, True]), torch.tensor(2)
     chosen = torch.jit(lambda x: x[mask] * count.item())
     assert [chosen(torch.arange(3.0)).tolist() for _ in range(2)] == [[0, 4], [0, 4]]
@@ -327,7 +327,7 @@ def test_what_is_overwritten_is_donated_and_nothing_else():
     array = held._array
     step = torch.jit(lambda: (held.add_(1).detach(), held * 2))
     first, doubled = step()
-    assert not array.is_deleted() and array[0] == 1  # somebody has it
+    assert not array.is_deleted() and array[0] == 1  # another handle holds it
     assert [each[0].item() for each in (first, doubled, held)] == [2, 4, 2]
     add = torch.jit(lambda x: x.add_(1))
     add(held)
@@ -454,7 +454,7 @@ def test_the_order_of_first_calls_does_not_matter_pitfall_42(order):
 
 @pytest.mark.parametrize("way", ["argument", "closure", "shared by vmap"])
 def test_what_it_reads_may_have_been_computed_from_what_else_it_reads(way):
-    """By y = 2 w and f = y y w = 4 w^3; the gradient of y is taken on to w once."""
+    """With y = 2 w and f = y y w = 4 w^3, the gradient of y reaches w once."""
     weight, held, halves = leaf(1.0, 3.0), {}, torch.tensor([0.5, 0.5])
     functions = {
         "argument": torch.jit(lambda y: y * y * weight),
@@ -502,7 +502,7 @@ def test_an_argument_of_another_graph_at_each_call():
 
 
 def test_a_pass_that_goes_on_into_the_graph_of_an_argument():
-    """That graph is another one at each call."""
+    """The argument's graph differs at each call."""
     weight = leaf(1.0, 2.0)
     step = torch.jit(lambda y: (y * y).sum().backward())
     for factor in (1.0, 2.0, 3.0):
@@ -554,7 +554,7 @@ def test_a_state_that_begins_as_a_gradient_is_not_begun_by_a_step_that_fails():
 
 
 class Trainer:
-    """What a compiled method reads by attribute: of itself, its class, and what it holds."""
+    """Guards on attributes of a method's object, its class, and its members."""
 
     beta = 1.0
 
@@ -570,7 +570,7 @@ class Trainer:
         return x * self.config["gamma"] * self.state
 
     def value(self, x):
-        self.seen += 1  # is no change
+        self.seen += 1  # assigning the same value is no change
         return (self.help(x) * self.beta * self.scale).sum()
 
 
@@ -619,7 +619,7 @@ def test_elements_of_lists_are_looked_at():
     factors, before = [torch.tensor(2.0), 3.0], []
     compiled = torch.jit(lambda x: x * math.prod(factors))
     assert compiled(torch.tensor(1.0)).item() == 6
-    before.append(factors[0])  # so that it is not gone
+    before.append(factors[0])  # so that it stays alive
     factors[0] = torch.tensor(5.0)
     assert compiled(torch.tensor(1.0)).item() == 15
     factors.append(7.0)

@@ -20,7 +20,7 @@ STEPS = 5
 
 
 class Slope(torch.autograd.Function):
-    """tanh, with a gradient of its own."""
+    """tanh, with its own gradient."""
 
     @staticmethod
     def forward(ctx, x):
@@ -153,7 +153,7 @@ KINDS = {
 
 
 def trained(kind, optimizer, compile):
-    """What every step gives, the parameters and their gradients, and the compiled step."""
+    """The result of every step, the parameters, their gradients, and the compiled step."""
     make, middle = KINDS[kind]
     model = network(*[layer() for layer in middle])
     step = make(model, OPTIMIZERS[optimizer](model.parameters()))
@@ -200,7 +200,7 @@ def test_a_function_may_set_the_mode_of_a_module():
 
     @torch.jit
     def there_and_back():
-        before = model(x)  # in the mode that it finds
+        before = model(x)  # in the mode of the call
         model.train(not model.training)
         return before, model(x)
 
@@ -253,7 +253,7 @@ def test_modes_of_a_module_lead_to_programs_of_their_own():
 
 
 def test_what_is_overwritten_keeps_its_memory():
-    """All of it, though a step makes gradients of the same kinds between."""
+    """Memory is kept although a step makes gradients of the same shapes in between."""
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4))
     optimizer = optim.Adam(model.parameters(), lr=0.1)
     step, x = torch.jit(plain(model, optimizer)), torch.ones(2, 4)

@@ -331,7 +331,7 @@ def test_broadcast_cast_and_realify_are_shared():
 
 
 class Later:
-    """A helper that does its mischief only once it is armed, so that the table loads."""
+    """A helper that fails only once it is armed, so that the table loads."""
 
     def __init__(self, mischief):
         self.mischief, self.armed = mischief, False

@@ -165,7 +165,7 @@ def filled(number, dtype):
 
 
 def beside(number, dtype):
-    """The number, as an operator of it and of a tensor sees it."""
+    """The number as an operator with a tensor sees it."""
     converted, _ = promotion.unify(number, jnp.zeros(1, dtype.numpy))
     return converted
 

@@ -20,7 +20,7 @@ LAYOUTS = tuples(RECORDED["layouts"])
 
 
 def share(shape, strides):
-    """Whether two places are one element, found by going through them all."""
+    """Whether two places are one element, by enumeration."""
     places = itertools.product(*map(range, shape))
     found = [sum(map(int.__mul__, place, strides)) for place in places]
     return len({*found}) < len(found)
@@ -80,10 +80,10 @@ def test_overlaps_of_small_layouts():
             (10**3, 10**3),
             (10**3 + 1, 10**3),
             False,
-        ),  # 1001 steps of 1000 are 1000 of 1001: too many
+        ),  # a shared place needs 1001 steps of 1000: too many
         ((1001, 1002), (1001, 1000), True),
         ((32, 3, 3, 222, 222), (150528, 1, 672, 3, 672), True),  # windows of images
-        ((10**6, 10**6, 10**6), (10**6 + 3, 10**6 + 1, 10**6), True),  # not looked at to the end
+        ((10**6, 10**6, 10**6), (10**6 + 3, 10**6 + 1, 10**6), True),  # the search gives up
     ],
 )
 def test_overlaps_of_large_layouts(shape, strides, answer):

@@ -18,7 +18,7 @@ RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "factories.json").
 
 
 def decoded(given):
-    """What an argument of the recording stands for."""
+    """The value that an argument of the recording stands for."""
     if not isinstance(given, list):
         return given
     kind, *rest = given
@@ -132,7 +132,7 @@ def test_factories_in_inference_mode():
 
 
 def test_large_arrays_are_made_by_jax():
-    count = 1 << 22  # of 8 bytes, beyond creation.LARGE
+    count = 1 << 22  # of 8 bytes, beyond array_creation.LARGE
     assert jaxgrad.arange(count)[-3:].tolist() == [count - 3, count - 2, count - 1]
     assert jaxgrad.full((count,), 2.5, dtype=jaxgrad.float64).sum().item() == 2.5 * count
     assert jaxgrad.zeros(count, dtype=jaxgrad.int64)[0].item() == 0
@@ -144,7 +144,7 @@ def test_what_is_asked_for_often_is_made_by_jax(monkeypatch):
     for name, found in all_factories().items():
         assert found.dtype is expected[name].dtype
         np.testing.assert_allclose(found.numpy(), expected[name].numpy(), rtol=1e-6)
-    # each is a buffer of its own, since a compiled function may be given one to overwrite
+    # separate buffers: a compiled function may overwrite one of them
     first, second = jaxgrad.zeros(3), jaxgrad.zeros(3)
     first._array.delete()
     assert second.tolist() == [0, 0, 0]

@@ -38,7 +38,7 @@ def numbers(shape):
 
 
 def placed(shape, index, gradient):
-    """The gradient of an indexed array: what was read often gets the sum."""
+    """The gradient of an indexed array: an element read several times gets the sum."""
     found = numpy.zeros(shape)
     numpy.add.at(found, index, gradient)
     return found
@@ -94,7 +94,7 @@ def random_index(random, shape):
 
 
 def fits_both(shape, index):
-    """Whether numpy accepts it, and takes no integer for an index array, as PyTorch does not."""
+    """Whether numpy accepts the index and, like PyTorch, treats no integer as an index array."""
     try:
         numbers(shape)[index]
     except IndexError:

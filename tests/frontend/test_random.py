@@ -178,7 +178,7 @@ def test_consecutive_draws_are_independent():
 
 @pytest.mark.parametrize("shape", [(5,), (300,), (7, 11, 13), (70000,), (300, 300)])
 def test_a_large_draw_begins_like_a_small_one(shape):
-    """Whether a program of its own size made it or not."""
+    """Whether or not a program of the draw's own size made it."""
     found = jaxgrad.randn(shape, generator=jaxgrad.Generator().manual_seed(3)).numpy().ravel()
     few = jaxgrad.randn(5, generator=jaxgrad.Generator().manual_seed(3)).numpy()
     np.testing.assert_allclose(found[:5], few, rtol=1e-6)
@@ -262,7 +262,7 @@ def test_numbers_are_the_same_whatever_the_settings():
     code = f"first = jaxgrad.initial_seed(); jaxgrad.manual_seed(5); {lines}; print(first)"
     *found, seed = run(code, JAX_ENABLE_X64="1", JAX_DEFAULT_PRNG_IMPL="rbg")
     assert found == expected
-    # a process that sets no seed has one of its own
+    # a process that sets no seed draws its own
     assert int(seed) not in (SEED, jaxgrad.Generator().initial_seed())
 
 
@@ -303,7 +303,7 @@ def test_a_trace_refuses_and_leaves_no_trace(draw):
 
 @pytest.mark.parametrize("draw", functions_of_chance())
 def test_a_compiled_function_draws_anew_at_each_call(draw):
-    """The numbers that it draws as it is, and the generator goes on where it would."""
+    """A compiled draw gives the eager numbers and advances the generator equally."""
     own = draw.__closure__[0].cell_contents if draw.__closure__ else jaxgrad.default_generator
     sequences = []
     compiled = jaxgrad.jit(lambda: (draw(), draw()))

@@ -54,7 +54,7 @@ def test_dicts_of_tensors(tmp_path):
     read = safetensors.numpy.load_file(path)
     assert read.keys() == tensors.keys()
     for name, array in read.items():
-        if name == "complex128":  # the format has pairs of numbers alone
+        if name == "complex128":  # the format stores pairs of numbers only
             array = array.view(np.complex128)[..., 0]
         assert array.dtype == tensors[name].dtype.numpy
         np.testing.assert_array_equal(array, np.asarray(tensors[name]))

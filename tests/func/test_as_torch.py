@@ -7,7 +7,7 @@ import jaxgrad
 
 pytestmark = pytest.mark.slow
 
-# where ours says more, or names a structure as JAX writes it
+# where our message says more, or names a structure in JAX's form
 STRUCTURE = "Expected pytree structure of cotangents to be the same as pytree structure of outputs"
 PRIMALS = (
     "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure"
@@ -348,7 +348,7 @@ def test_rearrange_moves_dimensions_K19(torch):
 
 
 def test_a_dimension_that_is_not_one_K19():
-    """PyTorch takes the first of three."""
+    """PyTorch uses the first of three."""
     with pytest.raises(ValueError, match="a dimension of size 3 is not made of"):
         jaxgrad.func.rearrange(jaxgrad.ones(2, 3), "a 1 -> a")
     with pytest.raises(ValueError, match="cannot infer the sizes of two dimensions"):
@@ -389,7 +389,7 @@ def test_requires_grad_inside_K20():
 
 
 def test_saved_tensor_hooks_K21():
-    """They are called inside and around a transform, where PyTorch refuses them."""
+    """The hooks are called inside and around a transform, where PyTorch refuses them."""
     packed, func = [], jaxgrad.func
 
     def hooks():
@@ -409,7 +409,7 @@ def test_saved_tensor_hooks_K21():
         lambda: func.jacrev(cube)(x),
     ):
         packed.clear()
-        # both of exp's result and sine's argument are tenfold in the backward pass
+        # exp's result and sine's argument are ten times as large in the backward pass
         assert abs(way().item() - 10 * jaxgrad.tensor(10.0).cos().item()) < 1e-5
         assert packed == [[1.0], [1.0]]
     with hooks():

@@ -38,7 +38,7 @@ def test_functionalize_returns_the_same_results_E18(torch):
 
 
 def test_functionalize_has_nothing_to_remove_E18():
-    """What JAX sees has no writes in it, with `functionalize` or without."""
+    """JAX's program has no writes, with `functionalize` or without."""
 
     def program(array):
         x = jaxgrad.tensor(array) * 1

@@ -43,7 +43,7 @@ FUNCTIONS = {
 
 
 def transformations(module, jit, array, stack):
-    """Each takes a function of vectors to one."""
+    """Each transformation maps a function of vectors to another one."""
 
     def by_vmap(f):
         return lambda x: module.vmap(f)(stack([x, 2 * x])).sum(0)
@@ -81,7 +81,7 @@ def check(names, function):
     "number", range(0, len(NESTINGS), 3), ids=lambda number: " of ".join(NESTINGS[number])
 )
 def test_K_three_transformations(number):
-    """A third of the nestings, each with one of the functions; `make oracle` has all of both."""
+    """A third of the nestings, each with one function; `make oracle` runs all pairs."""
     check(NESTINGS[number], list(FUNCTIONS)[number % len(FUNCTIONS)])
 
 

@@ -15,7 +15,7 @@ UTILS = ("clip_grad_norm_", "clip_grad_value_", "get_total_norm", "clip_grads_wi
 
 
 def with_gradients(torch):
-    """Three parameters, the last of which has no gradient."""
+    """Three parameters; the last one has no gradient."""
     found = [leaf(torch, 3.0, -4.0, dtype=torch.float64), leaf(torch, 12.0), leaf(torch, 1.0)]
     found[0].grad = torch.tensor([3.0, -4.0], dtype=torch.float64)
     found[1].grad = torch.tensor(12.0)
@@ -99,7 +99,7 @@ def test_first_values_without_chance(torch):
     ]
 
 
-# what is drawn: by the mean and the deviation that the distribution has
+# draws, checked by the distribution's mean and deviation
 
 SHAPE = (200, 50, 2)
 IN, OUT = 100, 400
@@ -150,7 +150,7 @@ FIRST = [
 
 @pytest.mark.parametrize(("make", "fan"), FIRST)
 def test_layers_begin_evenly_within_the_root_of_their_inputs(make, fan):
-    """As PyTorch's documentation says of each."""
+    """The distribution that PyTorch's documentation gives for each."""
     layer, bound = make(), 1 / math.sqrt(fan)
     for parameter in layer.parameters():
         values = parameter.detach().numpy()

@@ -8,7 +8,7 @@ from as_torch import as_torch, error
 
 
 def close(body):
-    """`as_torch`, of float64, in which sums are added up in another order."""
+    """`as_torch` with the precision of float64 sums added up in another order."""
 
     @functools.wraps(body)
     def wide(torch):
@@ -30,7 +30,7 @@ def nested(values, shape):
 
 
 def numbers(torch, *shape, scale=1.0, first=0):
-    """Numbers without a pattern that a mistake could share."""
+    """Numbers without a pattern that a mistake could reproduce."""
     count = math.prod(shape)
     values = [scale * math.sin(1.3 * (i + first) ** 2 + 0.7) for i in range(count)]
     return torch.tensor(nested(values, shape))
@@ -42,7 +42,7 @@ def ties(torch, *shape):
 
 
 def clean(tensor):
-    """The numbers, without what is left of zero."""
+    """The numbers with rounding errors of zero removed."""
 
     def rounded(value):
         return [rounded(each) for each in value] if isinstance(value, list) else round(value, 12)
@@ -51,14 +51,14 @@ def clean(tensor):
 
 
 def given(torch, module):
-    """The module with weights that are not drawn."""
+    """The module with fixed weights."""
     for position, parameter in enumerate(module.parameters()):
         parameter.data = numbers(torch, *parameter.shape, scale=0.5, first=position)
     return module
 
 
 def derivatives(torch, function, *inputs, second=False):
-    """Values of a function, its gradients, and gradients of these."""
+    """Values of a function, its gradients, and their gradients."""
     made = function(*inputs)
     outputs = made if isinstance(made, tuple) else (made,)
     weights = numbers(torch, *outputs[0].shape, first=5)
@@ -138,7 +138,7 @@ def test_padding_of_convolutions(torch):
 
 @close
 def test_greatest_of_windows(torch):
-    """Of equals the first gets the gradient, as in PyTorch, and of NaNs the last."""
+    """The first of equal elements gets the gradient, as in PyTorch, and the last of NaNs."""
     F, x = torch.nn.functional, ties(torch, 2, 2, 5, 6)
     lost = x.detach()
     lost[0, 0, 0, 0] = lost[0, 0, 1, 1] = math.nan

@@ -10,7 +10,7 @@ from jaxgrad import nn
 
 
 def small(torch):
-    """A module with parameters, a buffer of each sort, and one below it."""
+    """A module with parameters, a buffer of each kind, and a submodule."""
 
     class Small(torch.nn.Module):
         def __init__(self):
@@ -100,7 +100,7 @@ def test_members_go_by_attribute(torch):
     del module.weight
     del module.tail
     del module.kept
-    # what was a parameter becomes a module, and what was a plain value a parameter
+    # a parameter becomes a module, and a plain value a parameter
     module.plain = 3
     module.plain = nn.Parameter(torch.ones(1))
     refused = [
@@ -525,11 +525,11 @@ def test_containers_hold_modules_and_parameters(torch):
     ]
 
 
-# what PyTorch does not have
+# extensions of PyTorch
 
 
 def test_a_parameter_is_a_plain_tensor_to_operators():
-    """So that it takes their fast path; a closed form for what it computes."""
+    """Takes the layers' fast path; the expected values are a closed form."""
     parameter = nn.Parameter(jaxgrad.tensor([3.0]))
     assert type(parameter) is jaxgrad.Tensor and issubclass(nn.Parameter, jaxgrad.Tensor)
     assert (parameter * parameter).item() == 9

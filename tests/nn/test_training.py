@@ -53,7 +53,7 @@ def images():
 
 @pytest.mark.slow
 def test_training_with_dropout_compiled_is_training():
-    """The uncompiled step is held against PyTorch, layer by layer, in test_layers.py."""
+    """test_layers.py compares the eager step with PyTorch, layer by layer."""
     usual, expected, _ = trained(images, False)
     module, found, traces = trained(images, True)
     assert traces == 1
@@ -133,7 +133,7 @@ def test_a_compiled_function_follows_lists_and_dicts_of_its_module():
     scaled.factors.append(1.0)
     check(11.0, 3)
     scaled.factors[:] = [2.0]
-    check(8.0, 3)  # which leads back to the program of before
+    check(8.0, 3)  # which finds the earlier program again
 
 
 def test_what_forward_notes_is_no_change():
@@ -201,7 +201,7 @@ def test_hooks_of_modules_compiled():
 
 
 def network(torch):
-    """A network as scripts write it, with weights that are not drawn."""
+    """A network as scripts write it, with fixed weights."""
     nn = torch.nn
 
     class Net(nn.Module):
@@ -233,7 +233,7 @@ def network(torch):
 
 
 def script(torch, compile):
-    """The losses of a training, the norms of its gradients, and what was learned."""
+    """The losses of a training, the norms of its gradients, and the learned parameters."""
     nn, net = torch.nn, network(torch)
     groups = [
         {"params": [p for p in net.parameters() if p.ndim > 1], "weight_decay": 0.1},
@@ -271,7 +271,7 @@ def test_a_training_script(torch):
 @pytest.mark.slow
 @as_torch(precision=1e-6)
 def test_a_training_script_compiled_S06(torch):
-    """PyTorch runs it as it is; here it is one program for all five learning rates."""
+    """PyTorch runs it eagerly; jaxgrad runs one program for all five learning rates."""
     if torch is not jaxgrad:
         return script(torch, lambda step: step)[:-1]
     *found, step = script(torch, torch.jit)
@@ -280,7 +280,7 @@ def test_a_training_script_compiled_S06(torch):
 
 
 def micro_batches(torch, compile):
-    """Two steps, each with the gradients of four parts of a batch and of all of it."""
+    """Two steps, each with the gradients of four parts of a batch and of the whole batch."""
     net = torch.nn.Linear(2, 1).double()
     with torch.no_grad():
         net.weight.copy_(torch.tensor([[0.5, -1.5]]))
@@ -319,6 +319,6 @@ def test_gradients_of_micro_batches_compiled_S07(torch):
     if torch is not jaxgrad:
         return micro_batches(torch, lambda step: step)[:-1]
     *found, accumulate = micro_batches(torch, torch.jit)
-    # where a part begins is part of the program, and so is whether there is a .grad already
+    # the start of a part is part of the program, and so is whether .grad is None
     assert len(accumulate.traces) == 2
     return found

@@ -82,7 +82,7 @@ def test_comparisons_of_ones_own_need_no_formula(tmp_path):
     "forward", ["self * 2", "(self > 0, self * 2)", "jnp.linalg.cholesky(self.reshape((7, 7)))"]
 )
 def test_an_operator_of_floats_without_a_formula_is_a_mistake(tmp_path, forward):
-    """Its gradient would be lost, or cannot be known to be: no made-up argument has 49 elements."""
+    """Writing would lose its gradient, or might: no made-up argument has 49 elements."""
     path = write(tmp_path, f"- name: lost(Tensor self) -> Tensor\n  forward: {forward}\n")
     said = ":1:9: lost: it has no formula, but its outputs may be floating point; write a gradient"
     with pytest.raises(TableError, match=said):
@@ -165,7 +165,7 @@ def test_calls_that_no_schema_fits(call, words):
 
 
 def test_kernels_are_shared_between_numbers():
-    """A new number compiles nothing; two calls that differ in anything static do."""
+    """A new number compiles nothing; another static argument does."""
     x = torch.ones(7, 3)
     x * 10.5
     plans = torch.mul.operator.plans
@@ -187,12 +187,12 @@ def test_numbers_in_either_order_of_keywords():
 
 
 def test_no_two_families_define_a_function_of_one_name():
-    """One would hide the other from every formula."""
+    """One function would hide the other from every formula."""
     names = [name for family in rules.FAMILIES for name in ops.public_functions(family)]
     assert sorted(names) == sorted(set(names))
 
 
-# views and in-place operators of a table of one's own
+# views and in-place operators of a user's table
 
 EVENS = """
 - name: evens(Tensor(a) self) -> Tensor(a)

@@ -43,7 +43,7 @@ class Training:
 
 
 def both(make, script, step=None):
-    """A script run on compiled and on usual steps: they must agree. Gives how often Python ran."""
+    """Compares a script on compiled and on eager steps. Returns how often Python ran."""
     eager, compiled = Training(make, False, step), Training(make, True, step)
     for training in (eager, compiled):
         script(training)
@@ -214,7 +214,7 @@ def test_a_rate_that_is_an_argument():
             training.step(0.1 / (1 + number))
             assert training.optimizer.param_groups[0]["lr"] == 0.1 / (1 + number)
 
-    assert both(sgd, script, step) == 2  # from the second one on it is an input
+    assert both(sgd, script, step) == 2  # from the second call on it is an input
 
 
 def test_several_steps_in_one_program():
@@ -381,7 +381,7 @@ def test_a_step_of_an_optimizer_from_outside_is_refused_under_a_trace():
         jax.jit(lambda: training.optimizer.step())()
 
 
-# what a function that is compiled does to groups and schedulers itself
+# groups and schedulers changed inside a compiled function
 
 
 def test_a_scheduler_steps_within():
@@ -401,7 +401,7 @@ def test_a_scheduler_steps_within():
         return loss
 
     def script(training):
-        step(training)  # which makes the scheduler
+        step(training)  # which constructs the scheduler
         for _ in range(4):
             training.step()
             rates.append(training.schedulers[0].get_last_lr())
@@ -524,7 +524,7 @@ def test_an_optimizer_that_is_made_within():
             optimizer.step()
         return weight.detach()
 
-    # half of what is missing, twice
+    # half of the remaining distance, twice
     for value in (1.0, 2.0):
         assert fitted(jaxgrad.tensor([value, 4.0])).tolist() == [0.75 * value, 3.0]
     assert fitted.count == 1

@@ -14,7 +14,7 @@ import jaxgrad
 
 pytestmark = pytest.mark.slow
 
-# far from what 50 steps make of rounding, and far below what an eps in another place does
+# far above the rounding of 50 steps, and far below the effect of a misplaced eps
 PRECISION = 1e-9
 
 
@@ -28,7 +28,7 @@ def parameters(torch, dtype):
 
 
 def trained(torch, make, compiled=False, dtype="float64"):
-    """What 50 steps make of a small model: losses, parameters, state; how often Python ran."""
+    """Losses, parameters and state of a small model after 50 steps; how often Python ran."""
     weight, bias = parameters(torch, getattr(torch, dtype))
     inputs = torch.tensor([[0.3, -0.5, 0.9], [1.0, 0.2, -0.4]], dtype=weight.dtype)
     optimizer, losses, runs = make(torch.optim, weight, bias), [], []
@@ -96,7 +96,7 @@ def test_50_compiled_steps(name):
     result, runs = trained(jaxgrad, CASES[name], compiled=True)
     told = recorded.RECORDED[f"test_50_steps_of_{name}"]
     differences(told, described(result), name, PRECISION)
-    # the first buffer of a damped momentum is another than all later ones
+    # the first momentum buffer has no dampening, later ones have
     assert runs == (2 if name == "SGD_dampening" else 1)
 
 

@@ -13,7 +13,7 @@ import jaxgrad
 
 
 def base(torch):
-    """The module of the class Optimizer, whose name PyTorch takes out of torch.optim."""
+    """The module of the class Optimizer; PyTorch deletes its name from torch.optim."""
     return importlib.import_module(f"{torch.__name__}.optim.optimizer")
 
 
@@ -298,11 +298,11 @@ def test_an_expanded_parameter_is_refused():
 @as_torch(precision=1e-9)
 def test_steps_through_which_gradients_flow(torch):
     found, usual = {}, torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)  # or PyTorch's bias correction has 32 bits here
+    torch.set_default_dtype(torch.float64)  # otherwise PyTorch's bias correction has 32 bits here
     for name in ("SGD", "Adam", "RMSprop", "Adagrad"):
         begin, rate = double(torch, 1.0, -2.0), double(torch, 0.1)
         x = begin.clone()
-        lr = rate if name in ("SGD", "Adam") else 0.1  # PyTorch can with these
+        lr = rate if name in ("SGD", "Adam") else 0.1  # PyTorch accepts these
         optimizer = getattr(torch.optim, name)([x], lr=lr, differentiable=True)
         for number in range(2):
             x.grad = (begin + number + 1).square()
@@ -424,7 +424,7 @@ def test_what_is_loaded_is_a_copy():
 
 
 class OfTorch:
-    """As much of a tensor of PyTorch's as a state dict of it needs."""
+    """The part of PyTorch's Tensor that a state dict needs."""
 
     def __init__(self, values):
         self.values = np.array(values)

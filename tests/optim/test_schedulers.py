@@ -144,7 +144,7 @@ def test_what_schedulers_know(torch):
 
 
 class Halving:
-    """A function of the epoch that knows something."""
+    """A function of the epoch with state."""
 
     def __init__(self):
         self.base = 2.0

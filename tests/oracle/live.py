@@ -30,7 +30,7 @@ def test_answers(family, sample):
     findings = derivatives.Findings()
     for field in sample.fields:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of PyTorch are not ours
+            warnings.simplefilter("ignore")  # warnings of PyTorch do not count
             answer = record_operators.answer(sample, field, SEED)
         problem = Problem(sample, field, answer, SEED)
         derivatives.answers(problem, findings)

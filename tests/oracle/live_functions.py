@@ -42,7 +42,7 @@ def test_programs(part):
     )
     @hypothesis.given(drawn=programs.steps)
     def run(drawn):
-        # PyTorch's second derivatives of what was saved on the way are wrong
+        # PyTorch's second derivatives of saved intermediates are wrong
         planned = programs.plan(drawn, intermediates=False, meeting_hooks=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -42,7 +42,7 @@ from typing import ClassVar
 
 import numpy
 
-CLEARANCE = 0.02  # from the usual places of kinks; finite differences step less far
+CLEARANCE = 0.02  # distance from the usual kinks; finite differences take smaller steps
 
 
 class Marker:
@@ -224,7 +224,7 @@ def _as_strided_scatter(self, src, *args, **kwargs):
     return written
 
 
-# Of these PyTorch has right derivatives of the in-place variant only.
+# Operators whose derivatives PyTorch has right for the in-place variant only.
 STAND_INS = {
     "as_strided_scatter": _as_strided_scatter,
     "ops.copy": _in_place("copy_"),

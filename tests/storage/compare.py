@@ -10,7 +10,7 @@ import jaxgrad
 
 OVERWRITTEN = "has been modified by an inplace operation"  # a number that was saved
 
-# What PyTorch says of programs that it alone refuses.
+# PyTorch's messages for programs that only PyTorch refuses.
 REFUSALS = (
     OVERWRITTEN,
     "its base or another view of its base has been modified",  # one of several views is read
@@ -93,7 +93,7 @@ def check_torch(expected, numbers, backwards, handles):
             check_strict(expected, backwards, refuses=True)
         return
     if any(step.kind == "data" for step in expected.steps):
-        return  # its gradients may be those of other numbers, without an error
+        return  # its gradients may be of other values, without an error
     same(expected, numbers, outcome, "PyTorch")
     check_strict(expected, backwards, refuses=False)
     if any(expected.errors) or not all(step.grad_mode for step in expected.steps):

@@ -6,7 +6,7 @@ import jax
 import numpy
 from storage import functional
 
-LARGEST = 50.0  # of the numbers of a program: sums of products of products stay readable
+LARGEST = 50.0  # the largest value of a program: products of products stay exact enough
 MOST_ELEMENTS = 64
 MOST_DIMENSIONS = 3
 

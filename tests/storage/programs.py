@@ -27,7 +27,7 @@ SHAPES = {"a": (2, 4), "b": (4,), "c": (2, 4)}
 @dataclasses.dataclass(frozen=True)
 class Step:
     kind: str
-    operands: tuple  # positions among the handles there are
+    operands: tuple  # positions among the handles
     parameters: tuple
     grad_mode: bool = True
 
@@ -490,7 +490,7 @@ def chosen(draw, handles):
             return None
         operands = (first, partners[b % len(partners)])
     if name == "copy_" and len(set(operands)) == 1:
-        return None  # PyTorch does nothing, and refuses nothing
+        return None  # PyTorch does nothing and raises nothing
     return Step(name, operands, parameters, grad_mode=mode > 0 or name in REARRANGING)
 
 

@@ -131,7 +131,7 @@ def check_compiled(sample, by_jax=True):
         for (program, _), tensors in zip(sample, arguments, strict=True):
             found.append(outcome(program, *tensors))
             if isinstance(found[-1], Exception):
-                # without the tensors that its frames hold, which would outlive the trace
+                # without the frames' tensors, which would outlive the trace
                 errors[str(program)] = found.pop().with_traceback(None)
         return found
 

@@ -11,7 +11,7 @@ import jaxgrad
 
 pytestmark = pytest.mark.slow
 
-SHAPE = (7, 11, 13)  # of no other test
+SHAPE = (7, 11, 13)  # a shape that no other test uses
 
 
 @pytest.fixture(autouse=True)

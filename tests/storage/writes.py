@@ -86,7 +86,7 @@ def last(shape):
     return shape[:-1]
 
 
-FIRST = [1, 0]  # the rows that the functions of an index write, in this order
+FIRST = [1, 0]  # the rows that index functions write, in this order
 
 
 def index(torch):

@@ -126,7 +126,7 @@ def test_a_run_again_has_the_settings_of_the_first_N01():
     close([x.grad], [x.detach().cos()])
 
 
-# what is written to after the call: PyTorch raises for arguments, and is wrong for the rest
+# writes after the call: PyTorch raises for arguments, and is wrong for captured tensors
 
 
 def test_values_are_those_of_the_call_N01():
@@ -173,7 +173,7 @@ def test_variables_are_those_of_the_call_N01():
         return [x.grad]
 
     close(gradient(recomputed), gradient(lambda f, x: f(x)))
-    gc.collect()  # a variable holds what was computed from it
+    gc.collect()  # a variable holds a result computed from it
 
 
 def test_what_the_second_run_writes_is_undone_N01():
@@ -215,7 +215,7 @@ def test_an_argument_written_to_inside_N01():
 
 
 def test_a_pass_inside_that_leads_further_up_raises_N01():
-    # it would add to the leaf's gradient twice, as it does in PyTorch
+    # it would add to the leaf's gradient twice, as in PyTorch
     x = vector(jaxgrad)
     y = recomputed(lambda h: h.sin().sum().backward(retain_graph=True) or h.exp(), x * 2)
     with pytest.raises(CP.CheckpointError, match=r"backward\(\) inside of a checkpointed function"):
@@ -414,7 +414,7 @@ def test_options_of_one_kind_of_checkpoint_only_N03(torch):
     ]
 
 
-# N04: what is computed again must fit
+# N04: the second run must match the first
 
 
 def changing(torch, *functions):

@@ -64,7 +64,7 @@ def test_memory_of_a_chain_falls_as_the_square_root():
         loss.backward()
         for layer in layers:
             layer.args[0].grad = None
-        assert live() - before < unit  # though the loss is still there
+        assert live() - before < unit  # although the loss is still alive
         del loss
     assert found[0] > 99
     assert found[1] < 13
@@ -172,7 +172,7 @@ def test_compiled_checkpoints_compute_again_what_is_not_kept(options):
 
 
 def test_checkpoints_compiled_inside():
-    # a function that is compiled keeps what it keeps, and computes it once
+    # a compiled function keeps its residuals and computes them once
     w, found = vector(jaxgrad, 0.3, 0.7), []
     block = jaxgrad.jit(lambda x: (x * w).sin().exp())
     for wrapped in (lambda f, x: f(x), recomputed):

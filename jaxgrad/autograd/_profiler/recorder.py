@@ -291,7 +291,7 @@ def name_of(program) -> str:
         return f"aten::{_PUBLIC.get(primitive.name, primitive.name)}"
     if isinstance(program, executor.NamedKernel):
         return f"aten::{program.name}" if program.inputs is None else program.name
-    if hasattr(program, "again"):
+    if hasattr(program, "run_operators"):
         return f"jaxgrad.jit::{program.name}"
     return _OTHERS.get(program.name, program.name)
 

@@ -214,7 +214,7 @@ def test_a_hook_of_an_argument_that_is_no_leaf_compiled_F01():
 def test_a_hook_of_one_output_of_several_compiled_F01():
     step = Counted(by_grad)
     first, second = vector(1.0, 2.0, 3.0, 4.0).chunk(2)
-    # as of an output that no gradient arrives at, it is given None, as it is in PyTorch
+    # an output that no gradient reaches gets None, as in PyTorch
     second.register_hook(lambda grad: None if grad is None else grad * 10)
     assert step(first).tolist() == [2, 4]
     assert step(second).tolist() == [60, 80]
@@ -302,7 +302,7 @@ def test_a_multi_grad_hook_of_several_arguments_compiled_F15():
     step(x, y)
     assert seen == [[True, True, False]]
     step(x, y)
-    assert len(seen) == 1  # it is part of the program
+    assert len(seen) == 1  # the hook is part of the program
     (x * y).sum().backward()
     assert seen[1:] == [[True, True, False]]
     handle.remove()
@@ -379,7 +379,7 @@ def test_a_hook_of_a_tensor_from_outside_that_is_no_leaf_F01():
     assert step(x).tolist() == [4, 6]
     assert step(x).tolist() == [4, 6] and step.traces == 4
     del step, function
-    gc.collect()  # a compiled function is in a cycle with its programs, and has `middle`
+    gc.collect()  # a compiled function forms a cycle with its programs and holds `middle`
 
 
 def test_a_hook_seen_by_a_compiled_function_inside_of_another_F01():

@@ -12,7 +12,7 @@ from functions import function, square
 import jaxgrad
 from jaxgrad.autograd import Variable
 
-LIMIT = 60  # seconds, for what takes a few where nothing hangs
+LIMIT = 60  # seconds; without a deadlock it takes a few
 
 
 def nested(torch, inside):
@@ -211,7 +211,7 @@ def test_modes_and_context_variables_in_the_deepest_pass_edge_38():
         deep(jaxgrad, 99, at)
     finally:
         jaxgrad.set_default_dtype(jaxgrad.float32)
-    # what a pass sets is seen by those that it begins
+    # inner passes see the context variables that an outer one sets
     assert seen == [(level, True, False, jaxgrad.float64) for level in range(100, 0, -1)]
 
 
@@ -384,7 +384,7 @@ def test_callbacks_belong_to_the_pass_of_their_thread_A47():
         x = leaf(jaxgrad, 2.0)
 
         def hook(grad):
-            barrier.wait(LIMIT)  # all passes are under way
+            barrier.wait(LIMIT)  # all passes have begun
             queue(jaxgrad, lambda: seen.append((number, threading.get_ident() == mine)))
 
         mine = threading.get_ident()

@@ -422,7 +422,7 @@ def test_gradcheck_of_undefined_gradients_L07(torch):
 
 
 def test_undefined_is_not_zero_L07():
-    # PyTorch gives zeros for the others, and does not see it
+    # PyTorch uses zeros for the others and misses it
     def backward(ctx, first, second):
         if first is None or second is None:
             return careful(ctx, first, second)

@@ -95,7 +95,7 @@ def wrong_when_batched():
 
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_a_rule_that_is_wrong_only_in_a_batch_L08(fast_mode):
-    # PyTorch's check does not come to a Function's own rule for batches
+    # PyTorch's check does not reach a Function's own vmap rule
     inner, x = wrong_when_batched(), vector(jaxgrad)
     rules = {"backward": lambda ctx, g: inner(g), "jvp": lambda ctx, t: inner(t)}
     outer = made(jaxgrad, lambda x: x * 1, **rules)
@@ -180,7 +180,7 @@ def test_undefined_tangents_are_said_to_be_L09():
 
 
 def test_gradcheck_of_dtypes_in_forward_mode_L09():
-    # PyTorch, too, makes gradients and tangents fit their dtypes, and there the check sees no more
+    # PyTorch also casts gradients and tangents, after which the check sees no difference
     x = vector(jaxgrad)
     loose = functools.partial(gradcheck, atol=1e-4, check_forward_ad=True)
     narrow = {"backward": lambda ctx, g: g.float(), "jvp": lambda ctx, t: t.float()}
@@ -267,7 +267,7 @@ def test_slow_mode_says_where_L10():
 
 
 def test_a_gradient_that_is_not_linear_L10():
-    # right for one element at a time, which is all that slow mode asks
+    # right for one element at a time, which is all that slow mode tests
     def backward(ctx, gradient):
         return scaled(2)(ctx, gradient.clamp(0, 1))
 

@@ -349,7 +349,7 @@ def test_check_inf_finds_infinities_M02():
 @pytest.mark.parametrize("on_device", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64"])
 def test_every_dtype_is_looked_at_M02(dtype, on_device, monkeypatch):
-    if on_device:  # as where numpy cannot read it
+    if on_device:  # as if numpy could not read it
         monkeypatch.setattr(anomaly_detection, "_is_at_hand", lambda array: False)
     x = jaxgrad.tensor([0.0, 1.0], dtype=getattr(jaxgrad, dtype), requires_grad=True)
     with anomaly(jaxgrad):
@@ -603,7 +603,7 @@ def test_many_threads_some_of_them_in_the_mode_M01():
     def work(number):
         watched = number % 2 == 1
         for turn in range(4):
-            x = jaxgrad.zeros(turn + 3, 5).requires_grad_()  # of programs that are new
+            x = jaxgrad.zeros(turn + 3, 5).requires_grad_()  # compilation of new programs
             mode = jaxgrad.autograd.detect_anomaly() if watched else contextlib.nullcontext()
             try:
                 with mode:
@@ -662,7 +662,7 @@ def test_nothing_is_left_behind_M01():
     assert_nobody_looks_on()
     with anomaly(jaxgrad), anomaly(jaxgrad, check_nan=False):
         assert all(p.kernel is not p.unobserved for p in list(executor._prepared))
-        (x * 3.25).tanh().backward()  # a program that is new may be among these
+        (x * 3.25).tanh().backward()  # compilation of a new program may be among these
     with anomaly(jaxgrad):
         said(root_of_zero, jaxgrad)
     assert_nobody_looks_on()

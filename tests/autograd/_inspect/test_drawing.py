@@ -119,7 +119,7 @@ def test_places_are_the_nearest_that_leave_room(given, data):
     def cost(places):
         return (numpy.array(weights) * (places - numpy.array(wishes)) ** 2).sum()
 
-    # the problem is convex: what no shift of a part to one side improves is the best
+    # the problem is convex: a layout that no shift of a part improves is optimal
     for start, end in itertools.combinations(range(len(wishes) + 1), 2):
         for step in (1e-4, -1e-4):
             moved = found.copy()
@@ -145,7 +145,7 @@ def test_a_tree_has_no_crossings():
 
 
 def test_crossings_are_counted_and_undone():
-    # the first box and the third lead to the same one: they must come to stand side by side
+    # the first and the third box lead to the same one: they must stand side by side
     edges = [(0, 3), (1, 4), (2, 3), (2, 5)]
     layers = graph_layout._Layers([(10.0, 10.0)] * 6, [0] * 3 + [1] * 3, set())
     for source, target in edges:
@@ -191,7 +191,7 @@ def test_operators_and_leaves():
 
 
 def test_text_fits_into_its_box():
-    # as wide as DejaVu Sans is, whose widths in units of 2048 these are
+    # widths of DejaVu Sans in units of 1/2048 em
     widths = {"M": 1767, "i": 569, "l": 569, "a": 1255, "W": 2025, "0": 1303, "[": 799, " ": 651}
     for character, units in widths.items():
         assert svg.Line(rest=character * 9).width >= 9 * 11 * units / 2048 * 0.98

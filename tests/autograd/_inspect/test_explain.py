@@ -362,7 +362,7 @@ def test_explains_a_nan_gradient():
     assert graph.explain(w).kind == "nan"
 
 
-# what it looks at stays as it is
+# explaining changes nothing
 
 
 def test_nothing_is_changed():

@@ -35,8 +35,8 @@ def test_bytes_by_operator_and_line():
     report = graph.memory_report(z)
     assert rows(report) == [
         ("ExpBackward0", 40, 0),  # its result
-        ("SinBackward0", 0, 40),  # what it was given: the same
-        ("MulBackward0", 40, 40),  # that, and the sine
+        ("SinBackward0", 0, 40),  # its argument, the same array
+        ("MulBackward0", 40, 40),  # the argument and the sine
         ("SumBackward0", 0, 0),
     ]
     assert report.total == 80 and report.of_leaves == 0

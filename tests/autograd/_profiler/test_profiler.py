@@ -370,7 +370,7 @@ def test_a_node_has_the_number_of_its_operator_O05(torch):
         z.sum().backward()
     events = prof.function_events
     forward = {e.sequence_nr: e for e in events if e.scope == 0 and e.sequence_nr >= 0}
-    for event in reversed(events):  # PyTorch shows what an operator calls too
+    for event in reversed(events):  # PyTorch also shows the operators that an operator calls
         if event.scope == 0 and event.sequence_nr >= 0 and "evaluate" not in event.name:
             forward[event.sequence_nr] = event
     pairs = [
@@ -414,7 +414,7 @@ def test_a_node_that_no_operator_recorded_has_no_number_in_a_profile_O05():
     first.fill_(2.0)
     with profiler.profile() as prof:
         jaxgrad.ones(2).gt(0)
-        node = second.grad_fn  # it is made now: the view has a new history
+        node = second.grad_fn  # the node is made now: the view has a new history
     assert node.name() == "SliceBackward0" and "aten::gt" in names(prof)
     assert {event.sequence_nr for event in prof.function_events} == {-1}
 
@@ -506,7 +506,7 @@ def test_many_threads_that_profile_O01():
 
     def work(number):
         for turn in range(4):
-            x = jaxgrad.ones(turn + 3, 5).requires_grad_()  # of programs that are new
+            x = jaxgrad.ones(turn + 3, 5).requires_grad_()  # compilation of new programs
             with profiler.profile() as prof:
                 square(x)
             found.append(names(prof))
@@ -533,7 +533,7 @@ def test_nothing_is_left_behind_O01():
     assert interception.is_noted == before
     assert all(p.kernel is p.unobserved for p in list(executor._prepared))
     assert not jaxgrad.autograd._profiler_enabled()
-    made = jaxgrad.ones(3).atan()  # and compiling is not listened to
+    made = jaxgrad.ones(3).atan()  # and compilation events are not recorded
     assert made.shape == (3,)
 
 

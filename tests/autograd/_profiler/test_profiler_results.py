@@ -272,7 +272,7 @@ def test_memory_of_events_O02():
     x.sin(), x.cos(), x.tan()
     with profiler.profile(profile_memory=True) as prof:
         y = x.sin()
-        y = y.cos()  # the first is freed when this one is there
+        y = y.cos()  # the first array is freed once this one exists
         del y
         x.tan()
     memory = [(e.name, e.cpu_memory_usage) for e in prof.function_events]
