@@ -166,6 +166,16 @@ def test_nothing_unwelcome(name):
     assert [(number, line) for number, line in lines if UNWELCOME.search(line)] == []
 
 
+# where the value of a handle is read and set by its slot; other modules call held() and hold()
+HANDLES = {"tape.tensor", "tape.record", "storage.alias", "ops.dispatch", "ops.inplace"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_slot_of_a_handle_is_private(name):
+    uses = [node.attr for node in ast.walk(parse(MODULES[name])) if isinstance(node, ast.Attribute)]
+    assert "_raw" not in uses or name.removeprefix("jaxgrad.") in HANDLES
+
+
 @pytest.mark.parametrize("name", TEST_FILES)
 def test_no_test_hides_another_of_its_name(name):
     body = parse(TEST_FILES[name]).body

@@ -10,35 +10,35 @@ import weakref
 
 from ..tape import traced_hooks
 from ..tape.node import Node
-from ..tape.tensor import Tensor, is_moving, known_edge_of
+from ..tape.tensor import Tensor, is_moving, known_edge_of, restore_state, state_of
 from .guards import GradSource, HandleSource, TensorGuard, TensorSource
 
 
 class Snapshot:
     """The state of a tensor when tracing captured it."""
 
-    __slots__ = ("alias", "counter", "fields", "grad", "hooks", "leaf")
+    __slots__ = ("counter", "grad", "hooks", "leaf", "state")
 
     def __init__(self, tensor: Tensor):
-        self.fields = (
-            tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked
-        )  # fmt: skip
-        self.alias, self.leaf, self.counter = tensor._alias, tensor._leaf, tensor._counter
+        self.state, self.leaf, self.counter = state_of(tensor), tensor._leaf, tensor._counter
         self.grad = getattr(tensor._leaf, "grad", None)
         self.hooks = traced_hooks.HookSnapshot(tensor)
 
     @property
     def array(self):
-        return self.fields[0]
+        return self.state[0]
+
+    @property
+    def alias(self):
+        return self.state[5]
 
     @property
     def node(self):
-        return self.fields[2]
+        return self.state[2]
 
     def restore(self, tensor: Tensor):
-        tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked = self.fields
-        tensor._alias, tensor._counter = self.alias, self.counter
-        tensor._leaf = self.leaf
+        restore_state(tensor, self.state)
+        tensor._leaf, tensor._counter = self.leaf, self.counter
         if hasattr(self.leaf, "grad"):
             self.leaf.grad = self.grad
         self.hooks.restore()

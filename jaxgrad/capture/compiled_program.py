@@ -18,7 +18,7 @@ from ..core.program import bare
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, edge_of
+from ..tape.tensor import Tensor, edge_of, held, hold
 from .code_guards import code_guards, reachable_tensors
 from .graph_input import ArgumentInput, GraphInput, NumberInput
 from .guards import (
@@ -231,7 +231,7 @@ class CompiledProgram:
 
     def inputs_of(self, leaves, tensors):
         """The arrays that a call passes; those to be donated copied where they are shared."""
-        arrays = [tensor._raw for tensor in tensors]
+        arrays = [*map(held, tensors)]
         for number in self.donation:
             if sys.getrefcount(arrays[number]) > _ALONE + _is_stored(tensors[number]):
                 arrays[number] = jax.numpy.copy(arrays[number])
@@ -297,14 +297,14 @@ class CompiledProgram:
 
 def _is_stored(tensor) -> bool:
     """Whether the storage that a tensor shares with its views holds its array too."""
-    return tensor._alias is not None and tensor._alias.storage.array is tensor._raw
+    return tensor._alias is not None and tensor._alias.storage.array is held(tensor)
 
 
 def _alone() -> int:
     """The number of references to an array that only its tensor holds, as `inputs_of` counts."""
     arrays = [Tensor.__new__(Tensor)]
-    arrays[0]._raw = object()
-    arrays = [arrays[0]._raw, arrays.pop()]
+    hold(arrays[0], object())
+    arrays = [held(arrays[0]), arrays.pop()]
     return sys.getrefcount(arrays[0])
 
 

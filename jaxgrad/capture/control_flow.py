@@ -19,7 +19,7 @@ from ..core import dtypes, executor
 from ..core.tracebacks import api_boundary
 from ..frontend import tensor_data
 from ..tape import mode
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, wrap
 from .subgraph import (
     ControlFlow,
     CountedScope,
@@ -125,7 +125,7 @@ def _predicate(name, pred):
                 f"{name}: pred is a tensor of one element or a bool, not {type(pred).__name__}"
             )
         return bool(pred)
-    array = current(pred)._raw if isinstance(pred, Tensor) else pred
+    array = pred._array if isinstance(pred, Tensor) else pred
     if array.size != 1:
         raise RuntimeError(
             f"{name}: Expected pred to be bool or single-element tensor, but it has shape "

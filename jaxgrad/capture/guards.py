@@ -21,7 +21,7 @@ from ..tape.dual import mark
 from ..tape.node import Node
 from ..tape.object_walk import UNSET
 from ..tape.source_location import place_of_caller
-from ..tape.tensor import INFERENCE_TENSOR, Tensor, current
+from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held
 
 # how many programs are kept for one kind of arguments
 MOST_KEPT = 32
@@ -303,7 +303,7 @@ class TensorGuard(Guard):
             mark(tensor)
         if tensor._aval is not self.aval:
             return f"it was {self.aval}, and is {tensor._aval}"
-        if self.pinned is not None and self.pinned() is not tensor._raw:
+        if self.pinned is not None and self.pinned() is not held(tensor):
             return "its numbers were looked at, and have changed"
         if tensor._tracked is not self.tracked:
             return f"requires_grad was {self.tracked}, and is {tensor._tracked}"

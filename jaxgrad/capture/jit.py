@@ -18,7 +18,7 @@ import jax
 from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import mode, pytree
-from ..tape.tensor import Tensor, is_moving
+from ..tape.tensor import Tensor, held, is_moving
 from .compiled_program import CompiledProgram
 from .guards import ProgramCache
 from .scope import ReadsTangent
@@ -205,7 +205,7 @@ class CompiledFunction:
 
 
 def _array(value):
-    return value._raw if isinstance(value, Tensor) else value
+    return held(value) if isinstance(value, Tensor) else value
 
 
 def _positions(function, wanted, what) -> tuple[int | str, ...]:

@@ -24,7 +24,7 @@ from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
 from ..tape.source_location import place_of_caller
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import LeafState, Tensor, current
+from ..tape.tensor import LeafState, Tensor, current, held, hold, is_traced
 from .captured import CapturedTensor
 from .graph_input import GeneratorInput, GraphInput, NumberInput, TensorInput, random_words
 from .guards import GradSource, HandleSource, TensorSource
@@ -149,8 +149,8 @@ class CaptureScope:
         self.captured[id(tensor)] = captured
         self.record_version(tensor)
         captured.snapshot.hooks.enter_scope(tensor)
-        captured.tracer = self.add_input(tensor._raw, TensorInput(captured))
-        tensor._raw, tensor._aval = captured.tracer, traced_aval(tensor._aval, captured.tracer)
+        captured.tracer = self.add_input(held(tensor), TensorInput(captured))
+        hold(tensor, captured.tracer, traced_aval(tensor._aval, captured.tracer))
         if captured.has_tangent:
             self.hide_tangents(tensor)
         tensor._alias = None
@@ -169,7 +169,7 @@ class CaptureScope:
         guard on that array; None for other tensors.
         """
         captured = self.captured.get(id(tensor))
-        if captured is None or not captured.is_outside or tensor._raw is not captured.tracer:
+        if captured is None or not captured.is_outside or held(tensor) is not captured.tracer:
             return None
         array = captured.snapshot.array
         if isinstance(array, jax.core.Tracer):
@@ -279,10 +279,6 @@ def number(read):
     """
     scope = mode.scope.get()
     return read() if scope is None else scope.number(read)
-
-
-def is_traced(tensor: Tensor) -> bool:
-    return isinstance(tensor._raw, jax.core.Tracer)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from ..core.aval import make_aval
 from ..storage.alias import assign
 from ..tape import pytree, version_counter
 from ..tape.node import Node
-from ..tape.tensor import Tensor, current, is_moving, leaf_state, wrap
+from ..tape.tensor import Tensor, current, held, hold, is_moving, leaf_state, wrap
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor
 from .guards import grad_of
@@ -33,12 +33,12 @@ class OutputTensor:
         if is_moving(tensor):
             raise ReadsTangent(f"{outputs.scope.name} gives a tensor with a tangent")
         shown = current(tensor)._aval
-        self.output = outputs.add_array(tensor._raw)
+        self.output = outputs.add_array(held(tensor))
         self.aval = make_aval(tuple(shown.shape), shown.dtype, strides=shown.strides)
         self.tracked, self.root = tensor._tracked, None
         if self.tracked and isinstance(tensor._node, Node):
             edge = tensor._node, tensor._nr
-            self.root = outputs.root_number(edge, self.aval, tensor._raw)
+            self.root = outputs.root_number(edge, self.aval, held(tensor))
 
     def new_tensor(self, arrays, nodes) -> Tensor:
         if self.root is None:
@@ -47,7 +47,8 @@ class OutputTensor:
 
     def give_to(self, tensor: Tensor, arrays, nodes):
         """Give the value to a tensor without aliases."""
-        tensor._raw, tensor._aval, tensor._alias = arrays[self.output], self.aval, None
+        hold(tensor, arrays[self.output], self.aval)
+        tensor._alias = None
         if self.root is not None:
             tensor._node, tensor._nr = nodes[self.root], self.root
 
@@ -94,7 +95,7 @@ class TensorEffect(SideEffect):
     def __init__(self, outputs: OutputSpec, captured: CapturedTensor):
         tensor, snapshot = current(captured.tensor), captured.snapshot
         self.number, self.tracked = captured.number, tensor._tracked
-        is_written = tensor._raw is not captured.tracer or tensor._node is not snapshot.node
+        is_written = held(tensor) is not captured.tracer or tensor._node is not snapshot.node
         self.value = OutputTensor(outputs, tensor) if is_written else None
         self.writes = outputs.scope.write_count(captured)
         self.grad = UNCHANGED
@@ -125,7 +126,7 @@ class TensorEffect(SideEffect):
     def apply(self, run):
         tensor, value = run.tensors[self.number], self.value
         if value is not None and value.root is None and tensor._alias is None:
-            tensor._raw, tensor._aval = run.arrays[value.output], value.aval  # `write`, inlined
+            hold(tensor, run.arrays[value.output], value.aval)  # `write`, inlined
         elif value is not None:
             self.write(tensor, run)
         if self.writes:

@@ -19,7 +19,7 @@ from ..core.program import DerivedReverse, Program
 from ..frontend import tensor_data
 from ..tape import dual_level, mode, record
 from ..tape.node import Node, next_sequence_number
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, held, wrap
 from ..tape.traversal import nodes_from
 from .graph_input import GraphInput, random_words
 from .partition import function_of
@@ -60,7 +60,7 @@ class SubgraphScope(CaptureScope):
         """
         captured = [(each.tensor, each.tracer) for each in self.captured.values()]
         for tensor, array in [*captured, *given]:
-            if current(tensor)._raw is not array:
+            if tensor._array is not array:
                 refuse_write(self.name, tensor)
 
 
@@ -156,7 +156,7 @@ class Subgraph:
             given = [
                 wrap(array, None, leaf._tracked) for array, leaf in zip(arrays, leaves, strict=True)
             ]
-            pairs = [(tensor, tensor._raw) for tensor in given]
+            pairs = [(tensor, held(tensor)) for tensor in given]
             result = function(*jax.tree.unflatten(structure, given))
             scope.refuse_writes(pairs)
             outputs, self.structure = flatten(self.name, result)
@@ -165,7 +165,7 @@ class Subgraph:
                     f"{self.name}: a function inside registers a hook, which would not be called, "
                     "as JAX derives the gradient of what is inside: register it outside"
                 )
-            return [strong(current(output)._raw) for output in outputs]
+            return [strong(output._array) for output in outputs]
 
     def run(self, given, read):
         return self.function(*given, *read, *self.constants)

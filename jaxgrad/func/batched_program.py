@@ -22,7 +22,7 @@ from ..core import executor
 from ..core.aval import INLINE32, mode_of, traced_aval, with_dual, with_shape
 from ..core.program import Program, bare, is_bare
 from ..tape.record import apply
-from ..tape.tensor import Tensor, current, is_moving, wrap
+from ..tape.tensor import Tensor, current, held, hold, is_moving, wrap
 
 # PyTorch's messages for operations that need the values of an example
 _SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
@@ -55,8 +55,8 @@ class ExampleScope(CaptureScope):
             captured.expect(tensor)
         self.captured[id(made)] = captured
         struct = jax.ShapeDtypeStruct(tuple(shape), tensor.dtype.numpy)
-        captured.tracer = made._raw = self.add_input(struct, TensorInput(captured))
-        made._aval = traced_aval(made._aval, made._raw)
+        captured.tracer = self.add_input(struct, TensorInput(captured))
+        hold(made, captured.tracer, traced_aval(made._aval, captured.tracer))
         return made
 
     def draw(self, generator):
@@ -136,7 +136,7 @@ class BatchedProgram(CompiledProgram):
 
     def __init__(self, mapped, leaves, structure, is_inline=False):
         self.dims, self.size = mapped.dims, size_of(leaves, mapped.dims)
-        arrays = [leaf._raw if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        arrays = [held(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         self.is_narrow = any(
             isinstance(array, jax.Array) and mode_of(array) == INLINE32 for array in arrays
         )
@@ -333,7 +333,7 @@ class BatchedProgram(CompiledProgram):
         tensors = self.take_tensors(leaves)
         if any(map(is_moving, tensors)):
             return self.run_with_tangents(leaves, tensors)
-        inputs = [current(tensor)._raw for tensor in tensors]
+        inputs = [tensor._array for tensor in tensors]
         inputs += [source.array(leaves) for source in self.other_inputs]
         arrays = self.uncompiled(*inputs)
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)

@@ -6,6 +6,7 @@ rest of jaxgrad reads and replaces it. `frontend/methods.py` and the table add t
 
 from __future__ import annotations
 
+import operator
 import warnings
 import weakref
 
@@ -404,9 +405,8 @@ _NO_AVAL = object()
 # functions, so that a handle may come to hold a value that has not been computed yet.
 
 
-def held(tensor: Tensor):
-    """What the handle holds, maybe out of date; compare its identity to detect a replacement."""
-    return tensor._raw
+# `held(tensor)`: what the handle holds, maybe out of date; its identity tells a replacement.
+held = operator.attrgetter("_raw")
 
 
 def hold(tensor: Tensor, value, aval=None):

@@ -22,7 +22,7 @@ from ..core.tracebacks import api_boundary
 from ..frontend.generator import get_rng_state, set_rng_state
 from ..tape import dual_level
 from ..tape.mode import is_grad_enabled
-from ..tape.tensor import Tensor, is_moving
+from ..tape.tensor import Tensor, held, is_moving
 from . import checkpoint_traced
 from .checkpoint_frame import CheckpointedCall, group, tensors_in
 from .checkpoint_reentrant import CheckpointFunction as CheckpointFunction
@@ -124,7 +124,7 @@ class SavedMetadata(NamedTuple):
 
     @classmethod
     def of(cls, tensor: Tensor):
-        array, aval = tensor._raw, tensor._aval
+        array, aval = held(tensor), tensor._aval
         traced = isinstance(array, jax.core.Tracer)
         return cls(aval.shape, aval.dtype, None if traced else array.sharding)
 

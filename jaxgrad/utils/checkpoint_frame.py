@@ -24,7 +24,7 @@ from ..tape import mode, node_annotations
 from ..tape.mode import RECORD, Draws
 from ..tape.node import AccumulateGrad, Node, next_sequence_number
 from ..tape.source_location import place_of_caller
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, held, hold, is_traced
 from .checkpoint_state import CheckpointError, OuterState, mapped, once, tensors_in, version_of
 from .delayed_recompute import after_gradients
 
@@ -163,7 +163,7 @@ class CheckpointedCall:
 
     def is_own(self, tensor) -> bool:
         """Whether a tensor belongs to the trace of this call, not to one inside of it."""
-        inner = not self.traced and isinstance(tensor._raw, jax.core.Tracer)
+        inner = not self.traced and is_traced(tensor)
         return mode.scope.get() is self.scope and not inner
 
     def watch_gradients(self, outputs, begun):
@@ -205,8 +205,8 @@ class CheckpointedCall:
         finally:
             of_argument.reset(token)
         given = list(tensors_in((args, kwargs)))
-        for tensor, array in zip(given, self.delayed([each._raw for each in given]), strict=True):
-            tensor._raw = array
+        for tensor, array in zip(given, self.delayed([*map(held, given)]), strict=True):
+            hold(tensor, array)
         delayed = functools.partial(self.delayed, choose=not given)
         with self.outer.restored(given, delayed), self.settings():
             try:

@@ -24,7 +24,7 @@ from ..core.aval import INLINE32, Aval
 from ..core.primitive import Call
 from ..tape import mode
 from ..tape.node import ProgramNode
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, held, hold, wrap
 
 # the selective checkpointing that is entered in this context
 selected = contextvars.ContextVar("jaxgrad.checkpoint_selected", default=None)
@@ -99,8 +99,8 @@ class _Selection:
             return
         op = _operator(node.reverse.program)
         if op is not None:
-            array = tensor._raw
-            tensor._raw = self.result(op, lambda: array, node.reverse.program, ())
+            array = held(tensor)
+            hold(tensor, self.result(op, lambda: array, node.reverse.program, ()))
 
     def number(self, op) -> int:
         number, self.counts[op] = self.counts[op], self.counts[op] + 1

@@ -23,7 +23,7 @@ from ..tape import mode, traced_hooks
 from ..tape.hooks import Hooks, RemovableHandle
 from ..tape.node import AccumulateGrad, Node
 from ..tape.object_walk import UNSET, ObjectWalk, cell_value, full_cells, global_names
-from ..tape.tensor import Tensor, current
+from ..tape.tensor import Tensor, current, held, restore_state, state_of
 from ..tape.traversal import nodes_from
 
 _UNREAD = object()
@@ -122,7 +122,7 @@ class HeldTensor:
         self.raw = _UNREAD
         if not _is_unread(tensor):
             current(tensor)
-            self.raw = tensor._raw
+            self.raw = held(tensor)
         self.aval, self.nr, self.tracked = tensor._aval, tensor._nr, tensor._tracked
         node = tensor._node
         self.node = weakref.ref(node) if isinstance(node, Node) else (lambda: node)
@@ -134,11 +134,11 @@ class HeldTensor:
             return self.raw, self.aval
         captured = _captured(tensor)  # where the trace has read it since
         if captured is None:
-            return tensor._raw, tensor._aval
+            return held(tensor), tensor._aval
         return captured.tracer, traced_aval(self.aval, captured.tracer)
 
     def has_changed(self, tensor, array) -> bool:
-        return tensor._raw is not array or tensor._tracked is not self.tracked
+        return held(tensor) is not array or tensor._tracked is not self.tracked
 
     def put_back(self, tensor, array, aval):
         """Make the tensor what it was, with the given array of the same values."""
@@ -149,8 +149,7 @@ class HeldTensor:
                 f"{list(self.aval.shape)} that the function reads from outside was written to "
                 "after it ran, and its history from before is gone: pass it as an argument"
             )
-        tensor._raw, tensor._aval, tensor._alias = array, aval, None
-        tensor._node, tensor._nr, tensor._tracked = node, self.nr, self.tracked
+        restore_state(tensor, (array, aval, node, self.nr, self.tracked, None))
 
 
 def version_of(tensor) -> int:
@@ -250,10 +249,10 @@ class OuterState:
                 (next(fresh), aval) if flag else (array, aval)
                 for (array, aval), flag in zip(values, traced, strict=True)
             ]
-        for (held, tensor), (array, aval) in zip(pairs, values, strict=True):
+        for (known, tensor), (array, aval) in zip(pairs, values, strict=True):
             # without its alias: other tensors of its memory must not see what is written
-            if held.has_changed(tensor, array) or tensor._alias is not None:
-                held.put_back(tensor, array, aval)
+            if known.has_changed(tensor, array) or tensor._alias is not None:
+                known.put_back(tensor, array, aval)
 
 
 class _TensorSnapshot:
@@ -275,19 +274,16 @@ class _TensorSnapshot:
 
 
 def _fields(tensor):
-    return (
-        tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked, tensor._alias,
-        version_of(tensor),
-    )  # fmt: skip
+    return state_of(tensor), version_of(tensor)
 
 
 def _set_fields(tensor, fields):
-    raw, aval, node, nr, tracked, alias, version = fields
-    if tensor._raw is raw and tensor._node is node and tensor._tracked is tracked:
+    state, version = fields
+    value, _, node, _, tracked, alias = state
+    if held(tensor) is value and tensor._node is node and tensor._tracked is tracked:
         tensor._alias = alias
         return
-    tensor._raw, tensor._aval, tensor._alias = raw, aval, alias
-    tensor._node, tensor._nr, tensor._tracked = node, nr, tracked
+    restore_state(tensor, state)
     if tensor._counter is not None:
         tensor._counter.value = version
 
