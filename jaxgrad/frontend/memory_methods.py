@@ -383,8 +383,8 @@ class MemoryMethods:
     def resize_(self, *size, memory_format=None) -> Tensor:
         """Resize the tensor in place, keep its elements in memory order and fill up with zeros.
 
-        size: ints, or a list of ints. Raises RuntimeError if the tensor requires grad, has a
-        forward-mode tangent, or is a view that would grow.
+        size: ints, or a list of ints. A view gets memory of its own. Raises RuntimeError if the
+        tensor requires grad or has a forward-mode tangent.
 
         >>> jaxgrad.ones(2).resize_(3)
         tensor([1., 1., 0.])
