@@ -25,7 +25,7 @@ from ..tape.tensor import INFERENCE_TENSOR, Tensor, wrap
 # above this many bytes, copying an array to a device takes longer than compiling a program for it
 LARGE = 1 << 24
 
-# after this many requests for one shape, a compiled program would have been no slower
+# after this many requests for one shape, compiling a program for it pays off
 FREQUENT = 1000
 _requests: Counter = Counter()
 

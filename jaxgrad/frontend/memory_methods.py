@@ -156,8 +156,11 @@ def resolve_neg(input: Tensor) -> Tensor:
     return input
 
 
-def _inplace_view(name, function=None):
-    """A method that makes a tensor show a view of itself, by `function` or the operator."""
+def _inplace_view(name, arguments, shape, function=None):
+    """A method that makes a tensor show a view of itself, by `function` or the operator.
+
+    arguments, shape: an example, the shape of `zeros(2, 1)` after the call.
+    """
 
     def method(self, *args, **kwargs):
         functional = function or getattr(ops, name[:-1])
@@ -166,7 +169,13 @@ def _inplace_view(name, function=None):
         return self
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Apply `{name[:-1]}` in place: the tensor shows the view from now on."
+    method.__doc__ = f"""Apply `{name[:-1]}` in place: the tensor shows the view from now on.
+
+    Arguments and errors as for `{name[:-1]}`. Raises RuntimeError for a leaf that requires grad.
+
+    >>> jaxgrad.zeros(2, 1).{name}({arguments}).shape
+    torch.Size({shape})
+    """
     return method
 
 
@@ -374,8 +383,8 @@ class MemoryMethods:
     def resize_(self, *size, memory_format=None) -> Tensor:
         """Resize the tensor in place, keep its elements in memory order and fill up with zeros.
 
-        size: ints, or a list of ints. Raises RuntimeError if the tensor requires grad, has a
-        forward-mode tangent, or is a view that would grow.
+        size: ints, or a list of ints. A view gets memory of its own. Raises RuntimeError if the
+        tensor requires grad or has a forward-mode tangent.
 
         >>> jaxgrad.ones(2).resize_(3)
         tensor([1., 1., 0.])
@@ -403,10 +412,10 @@ class MemoryMethods:
 
     as_strided, is_conj = as_strided, is_conj
     resolve_conj, resolve_neg = resolve_conj, resolve_neg
-    t_ = _inplace_view("t_")
-    transpose_ = _inplace_view("transpose_")
-    swapaxes_ = _inplace_view("swapaxes_")
-    swapdims_ = _inplace_view("swapdims_")
-    squeeze_ = _inplace_view("squeeze_")
-    unsqueeze_ = _inplace_view("unsqueeze_")
-    as_strided_ = _inplace_view("as_strided_", as_strided)
+    t_ = _inplace_view("t_", "", [1, 2])
+    transpose_ = _inplace_view("transpose_", "0, 1", [1, 2])
+    swapaxes_ = _inplace_view("swapaxes_", "0, 1", [1, 2])
+    swapdims_ = _inplace_view("swapdims_", "0, 1", [1, 2])
+    squeeze_ = _inplace_view("squeeze_", "", [2])
+    unsqueeze_ = _inplace_view("unsqueeze_", "0", [1, 2, 1])
+    as_strided_ = _inplace_view("as_strided_", "(2,), (1,)", [2], as_strided)

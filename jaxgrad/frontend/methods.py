@@ -123,7 +123,11 @@ class TensorMethods:
 
     @property
     def nbytes(self) -> int:
-        """The size of all elements in bytes."""
+        """The size of all elements in bytes.
+
+        >>> jaxgrad.zeros(2, 3).nbytes
+        24
+        """
         return self.numel() * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
@@ -358,7 +362,11 @@ def _conversion(name, dtype):
         return self.to(dtype)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Convert the tensor to {dtype}; see `to`."
+    method.__doc__ = f"""Convert the tensor to {dtype}; see `to`.
+
+    >>> jaxgrad.ones(2).{name}().dtype
+    {dtype}
+    """
     return method
 
 

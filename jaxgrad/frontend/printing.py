@@ -15,6 +15,8 @@ from ..core import dtypes
 
 @dataclass(frozen=True)
 class PrintOptions:
+    """The options of `set_printoptions`."""
+
     precision: int = 4
     threshold: float = 1000
     edgeitems: int = 3

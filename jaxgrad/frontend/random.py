@@ -37,7 +37,7 @@ from .generator import seed as seed
 from .generator import set_rng_state as set_rng_state
 
 _ALGORITHM = "threefry2x32"
-# a draw of up to the largest of these counts is the beginning of a draw of such a count
+# the counts of the shared programs; a smaller draw takes the first numbers of one
 _SIZES = (256, 1024, 4096, 16384, 65536)
 
 

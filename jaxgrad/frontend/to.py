@@ -178,12 +178,20 @@ class ConversionMethods:
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the tensor is on a CPU."""
+        """Whether the tensor is on a CPU.
+
+        >>> jaxgrad.ones(1).cpu().is_cpu
+        True
+        """
         return self.device.type == "cpu"
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the tensor is on a GPU."""
+        """Whether the tensor is on a GPU.
+
+        >>> jaxgrad.ones(1).cpu().is_cuda
+        False
+        """
         return self.device.type == "cuda"
 
     def get_device(self) -> int:
@@ -196,5 +204,9 @@ class ConversionMethods:
 
     @property
     def layout(self) -> devices.layout:
-        """The layout, `strided` for every tensor."""
+        """The layout, `strided` for every tensor.
+
+        >>> jaxgrad.ones(1).layout
+        torch.strided
+        """
         return devices.strided

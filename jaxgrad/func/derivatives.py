@@ -176,7 +176,8 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
     tangent is zero.
     has_aux: return the second part of the pair as a third result.
 
-    Raises RuntimeError for primals that are not a tuple and for tangents that do not fit.
+    Raises RuntimeError for primals that are not a tuple and for tangents that do not fit,
+    ValueError for a primal of another dtype.
 
     >>> jaxgrad.func.jvp(jaxgrad.sin, (jaxgrad.zeros(2),), (jaxgrad.tensor([1.0, 2.0]),))
     (tensor([0., 0.]), tensor([1., 2.]))
