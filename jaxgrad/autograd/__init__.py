@@ -305,7 +305,7 @@ def _zeros(tensor, create_graph):
     return wrap(executor.filled(tensor._aval, 0), requires_grad=create_graph)
 
 
-class _Methods:
+class _BackwardMethod:
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from.
 
@@ -332,7 +332,7 @@ class _Methods:
             raise
 
 
-Tensor.backward = _Methods.backward
+Tensor.backward = _BackwardMethod.backward
 tensor_hooks.install()
 
 # names that few programs use, with their modules, which are imported at the first use

@@ -5,6 +5,7 @@ variable, attributes and items that lead to them, arguments by their parameter.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import itertools
@@ -70,9 +71,22 @@ def argument_names(function, structure) -> list[str]:
     except (TypeError, ValueError):  # a builtin, or arguments that do not fit
         given = {"args": args, **kwargs}
     names = [""] * structure.num_leaves
-    for (parameter, *path), position in jax.tree_util.tree_leaves_with_path(dict(given)):
-        names[position] = f"{parameter.key}{jax.tree_util.keystr(tuple(path))}"
+    for parameter, value in given.items():
+        for path, position in _leaves_with_path(value):
+            names[position] = f"{parameter}{path}"
     return names
+
+
+def _leaves_with_path(value):
+    """Yield the leaves of a tree, each after the keys, indices and fields that lead to it."""
+    for keys, leaf in jax.tree_util.tree_leaves_with_path(value):
+        path = jax.tree_util.keystr(keys)
+        if not dataclasses.is_dataclass(leaf):
+            yield path, leaf
+            continue
+        for field in dataclasses.fields(leaf):
+            for inner, each in _leaves_with_path(getattr(leaf, field.name)):
+                yield f"{path}.{field.name}{inner}", each
 
 
 def captured_names(program, arguments) -> list[str]:
