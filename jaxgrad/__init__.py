@@ -1,4 +1,4 @@
-"""PyTorch's autograd on JAX: `import jaxgrad as torch`, and the code runs, eager or compiled.
+"""PyTorch's autograd on JAX, eager or compiled: `import jaxgrad as torch`.
 
 >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
 >>> (x * x).sum().backward()
@@ -123,7 +123,7 @@ from .tape.tensor import Tensor as Tensor
 
 methods.install()
 
-# where names are that few programs use, or that stand on packages which take long to import
+# modules of names that few programs use or whose import is slow; imported at the first use
 _LATER = {"load": "serialization", "save": "serialization"}
 _LATER |= dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "capture.control_flow")
 _LATER |= dict.fromkeys(
@@ -139,9 +139,7 @@ _MODULES = ("amp", "autograd", "func", "nn", "ops", "optim", "random", "tracing"
 
 
 def __getattr__(name):
-    """Every operator of the table is a function here, and its in-place form: a name of this module
-    from its first use on.
-    """
+    """The operators of the table and their in-place forms become names here at their first use."""
     if name in ("amp", "optim", "serialization"):
         return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:
@@ -155,7 +153,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    """What users call: no module of the core, and no formula of a gradient."""
+    """The names that users call, without internal modules and operators that only formulas call."""
     mine = [name for name, value in globals().items() if type(value) is not type(importlib)]
     offered = {*mine, *filter(_is_operator, dir(ops)), *_MODULES, *_LATER}
     helpers = ("_backward", "_forward")

@@ -1,6 +1,4 @@
-"""`jaxgrad check FILE...`: says what is wrong with tables of derivatives, without computing
-anything.
-"""
+"""`jaxgrad check FILE...`: finds mistakes in tables of derivatives without computing anything."""
 
 import argparse
 import ast
@@ -18,7 +16,7 @@ FINE, MISTAKES, UNREADABLE = 0, 1, 2
 
 
 def main(arguments=None):
-    """The command `jaxgrad`; its exit status is 0 if all is fine, 1 for mistakes, 2 for no file."""
+    """Run the command `jaxgrad`. Returns 0 for no mistakes, 1 for mistakes, 2 for no file."""
     options = command_line().parse_args(arguments)
     try:
         functions, operators = known_names(options.functions)
@@ -50,9 +48,7 @@ def command_line():
 
 
 def check_file(path, functions, operators):
-    """The exit status for one file, and its mistakes: of the language, or where there are none of
-    shapes.
-    """
+    """The exit status for one file, and its mistakes: in the language, else in the shapes."""
     try:
         table = load(path, functions, operators)
         table.check()
@@ -73,7 +69,7 @@ def complain(error):
 
 
 def known_names(paths):
-    """What formulas may call: the helpers in rules/ and in `paths`, and jaxgrad's operators."""
+    """The functions that formulas may call: those in rules/ and `paths`, and the operators."""
     rules = find_spec("jaxgrad.rules")
     folders = [Path(folder) for folder in rules.submodule_search_locations] if rules else []
     files = [Path(path) for path in paths]
@@ -84,7 +80,7 @@ def known_names(paths):
 
 
 def names_in(path):
-    """The names that a module defines at its top."""
+    """The names that a module defines at its top level."""
     tree = ast.parse(path.read_bytes(), str(path))
     found = {name for statement in tree.body for name in bound_by(statement)}
     return {name for name in found if not name.startswith("__")}

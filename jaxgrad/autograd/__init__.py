@@ -1,6 +1,6 @@
-"""Gradients of tensors, as torch.autograd: `backward`, `grad`, and the modes of recording.
+"""Gradients of tensors, as in torch.autograd: `backward`, `grad`, and the grad modes.
 
-The gradient of a complex tensor is PyTorch's, the conjugate of JAX's.
+Gradients of complex tensors follow PyTorch's convention, the conjugate of JAX's.
 """
 
 from __future__ import annotations
@@ -96,13 +96,16 @@ def backward(
     grad_variables=None,
     inputs=None,
 ) -> None:
-    """Add to the `.grad` of each leaf the gradient of the sum of `tensors`.
+    """Add the gradients of `tensors` to the `.grad` of each leaf.
 
-    tensors: a tensor, a GradientEdge or a sequence of them; grad_tensors: what each is multiplied
-    by, a tensor of its shape, None for ones where it has one element; inputs: fill the `.grad` of
-    these tensors alone; retain_graph: keep saved values for another pass; create_graph: record the
-    pass, so that gradients can be differentiated. Raises RuntimeError for a tensor without a graph,
-    a gradient of another shape, and a graph whose saved values were freed.
+    tensors: a tensor, a GradientEdge or a sequence of them; grad_tensors: the gradient with respect
+    to each, a tensor of its shape, or None for 1 if it has one real element; retain_graph: keep the
+    residuals for another pass, by default as create_graph; create_graph: record the pass, so that
+    gradients can be differentiated; grad_variables: the old name of grad_tensors; inputs: fill the
+    `.grad` of these tensors alone.
+
+    Raises RuntimeError for a tensor that does not require grad, a gradient of another shape, a
+    freed graph, and inside a transform of `jaxgrad.func`; TypeError for other types.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> jaxgrad.autograd.backward((x * x).sum())
@@ -170,13 +173,17 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ):
-    """The gradients of the sum of `outputs` with respect to each of `inputs`, as a tuple or a dict.
+    """The gradients of `outputs` with respect to `inputs`; no `.grad` changes.
 
-    grad_outputs: what each output is multiplied by, as for `backward`. No leaf's `.grad` is
-    touched. With `create_graph` the gradients can be differentiated in their turn. An input that
-    was not used is an error, None with `allow_unused`, or zeros with `materialize_grads`. With
-    `is_grads_batched` the first dimension of each of `grad_outputs` counts gradients, and that of
-    each result too.
+    outputs, grad_outputs, retain_graph, create_graph: as for `backward`; inputs: a tensor, a
+    GradientEdge, a sequence or a dict of them; only_inputs: deprecated and ignored; allow_unused:
+    return None for an input that was not used; is_grads_batched: each of grad_outputs has a first
+    dimension that counts gradients, and so has each result; materialize_grads: return zeros for an
+    input that was not used.
+
+    Returns a tuple with a tensor of the shape of each input, or a dict with the keys of `inputs`.
+    Raises RuntimeError as `backward`, and for an input that was not used or does not require grad;
+    ValueError if materialize_grads is True and allow_unused False.
 
     >>> x = jaxgrad.tensor(2.0, requires_grad=True)
     >>> jaxgrad.autograd.grad(x**3, x)
@@ -243,7 +250,7 @@ def _single(outputs, wanted, grad_outputs, retain_graph, create_graph):
 
 
 def _captured(outputs, wanted, gradients, retain_graph, create_graph):
-    """The gradient of each wanted tensor, None where it was not reached."""
+    """The gradient of each wanted tensor, None if the pass did not reach it."""
     roots = edges_of_outputs(outputs)
     ends = edges_of_inputs(wanted, "One of the differentiated Tensors does not require grad")
     run = PassTo(retain_graph, create_graph, ends)
@@ -253,8 +260,9 @@ def _captured(outputs, wanted, gradients, retain_graph, create_graph):
 
 
 def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):
-    """The gradients for each of a batch: one pass under `jax.vmap`, or one each to be recorded,
-    or to have tangents."""
+    """The gradients for a batch of gradients: one pass under `jax.vmap`, or one pass for each if
+    they are recorded or may have tangents.
+    """
     batches = batches_of(outputs, grad_outputs)
     if (create_graph or dual_level.is_any_begun()) and batches[0].shape[0]:
         return _one_by_one(outputs, wanted, batches, retain_graph, create_graph)
@@ -299,10 +307,10 @@ def _zeros(tensor, create_graph):
 
 class _BackwardMethod:
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        """Add the gradient of this tensor to the `.grad` of the leaves it was computed from.
+        """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from.
 
-        gradient: what it is multiplied by, ones by default where it has one element; for the rest
-        see `autograd.backward`.
+        gradient: the gradient with respect to this tensor, a tensor of its shape; None means 1 for
+        one real element. The other arguments and the errors are those of `autograd.backward`.
 
         >>> x = jaxgrad.tensor(3.0, requires_grad=True)
         >>> (x * x).backward()
@@ -327,7 +335,7 @@ class _BackwardMethod:
 Tensor.backward = _BackwardMethod.backward
 tensor_hooks.install()
 
-# What few programs use, and so is imported when it is first asked for: names, and their modules.
+# names that few programs use, with their modules, which are imported at the first use
 _LATER = {
     **dict.fromkeys(["DeviceType", "ProfilerActivity"], "_profiler.events"),
     **dict.fromkeys(["_profiler_enabled", "kineto_available"], "profiler"),

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from .. import autograd, ops
 from ..core import executor
-from ..tape.tensor import Tensor, standing, wrap
+from ..tape.tensor import Tensor, check_no_tangent, wrap
 from . import forward_ad
 
 # Rows are stacked this many at a time, because XLA compiles programs of many operands slowly.
@@ -138,7 +138,7 @@ def by_forward_mode(function, inputs) -> list:
 
 
 def _array(tangent):
-    return standing(tangent, "jacobian(strategy='forward-mode') is asked for, of")._array
+    return check_no_tangent(tangent, "jacobian(strategy='forward-mode')")._array
 
 
 def _columns(array, start, tensor):

@@ -10,7 +10,7 @@ import weakref
 
 from ..tape import traced_hooks
 from ..tape.node import Node
-from ..tape.tensor import Tensor, is_moving, known_edge_of, restore_state, state_of
+from ..tape.tensor import Tensor, has_tangent, known_edge_of, restore_state, state_of
 from .guards import GradSource, HandleSource, TensorGuard, TensorSource
 
 
@@ -58,7 +58,7 @@ class CapturedTensor(TensorGuard):
         self.tensor, self.number, self.tracer = tensor, number, None
         self.edge = known_edge_of(tensor) if tensor._tracked else None
         self.snapshot = Snapshot(tensor)
-        self.has_tangent = is_moving(tensor)
+        self.has_tangent = has_tangent(tensor)
         self.writes_grad = self.ignores_grad = False
 
     def require_history(self):

@@ -18,7 +18,7 @@ import jax
 from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import mode, pytree
-from ..tape.tensor import Tensor, held, is_moving
+from ..tape.tensor import Tensor, has_tangent, held
 from .compiled_program import CompiledProgram
 from .guards import ProgramCache
 from .scope import ReadsTangent
@@ -134,7 +134,7 @@ class CompiledFunction:
 
     def trace(self, leaves, structure):
         """Trace the function, and call the program."""
-        if any(isinstance(leaf, Tensor) and is_moving(leaf) for leaf in leaves):
+        if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
             return self.uncompiled(leaves, structure)
         self.why = self.cache.reason(leaves, structure)
         self.count += 1

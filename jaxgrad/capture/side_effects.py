@@ -10,7 +10,7 @@ from ..core.aval import make_aval
 from ..storage.alias import assign
 from ..tape import pytree, version_counter
 from ..tape.node import Node
-from ..tape.tensor import Tensor, current, held, hold, is_moving, leaf_state, wrap
+from ..tape.tensor import Tensor, current, has_tangent, held, hold, leaf_state, wrap
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor
 from .guards import grad_of
@@ -30,7 +30,7 @@ class OutputTensor:
     __slots__ = ("aval", "output", "root", "tracked")
 
     def __init__(self, outputs: OutputSpec, tensor: Tensor):
-        if is_moving(tensor):
+        if has_tangent(tensor):
             raise ReadsTangent(f"{outputs.scope.name} gives a tensor with a tangent")
         shown = current(tensor)._aval
         self.output = outputs.add_array(held(tensor))

@@ -41,7 +41,7 @@ def is_bare() -> bool:
     return state is not None and state == get_opaque_trace_state()
 
 
-def still(array):
+def stop_gradient(array):
     """The array as a constant of JAX's derivatives: a tracer gets `stop_gradient`, unless bare."""
     if not isinstance(array, jax.core.Tracer) or is_bare():
         return array

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core import device as devices
 from ..core import dtypes
-from ..tape.tensor import Tensor, is_moving
+from ..tape.tensor import Tensor, has_tangent
 
 
 class FactoryOptions(TypedDict, total=False):
@@ -110,7 +110,7 @@ def _not_a_size(name, given):
 
 def number_of(name: str, argument: str, given) -> numbers.Number:
     """A number, a numpy number or a 0-d tensor, as a Python number."""
-    is_constant = isinstance(given, Tensor) and not given.requires_grad and not is_moving(given)
+    is_constant = isinstance(given, Tensor) and not given.requires_grad and not has_tangent(given)
     if is_constant and not given.ndim:
         return given.item()
     if isinstance(given, np.generic):

@@ -10,7 +10,7 @@ import numpy as np
 from ..core import executor
 from ..core.program import Program
 from ..tape.record import apply
-from ..tape.tensor import Tensor, current, standing, wrap
+from ..tape.tensor import Tensor, check_no_tangent, current, wrap
 from .tensor_data import as_tensor
 
 
@@ -130,7 +130,7 @@ def _as_tensor(value):
 def _as_array(value):
     if not isinstance(value, Tensor):
         return value
-    return standing(value, "jaxgrad.to_jax gives as a JAX array")._array
+    return check_no_tangent(value, "jaxgrad.to_jax")._array
 
 
 def _is_tensor(value) -> bool:

@@ -17,7 +17,7 @@ from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, untracked_reason
 from ..tape.mode import RECORD, current_mode
-from ..tape.tensor import Tensor, current, is_moving
+from ..tape.tensor import Tensor, current, has_tangent
 
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using "
@@ -111,7 +111,7 @@ def _whole(tensor):
     alias, base = tensor._alias, _base_of(tensor)
     if base is None:
         return tensor
-    if alias.tangents is None or not is_moving(tensor):
+    if alias.tangents is None or not has_tangent(tensor):
         return base
     return tensor if alias.steps is alias.tangents.steps else cut(alias, alias.tangents.steps)
 
@@ -322,7 +322,7 @@ class MemoryMethods:
             raise RuntimeError(DETACH_VIEW)
         if interception.is_noted:
             untracked_reason.note_detached(self, self)
-        if is_moving(self):
+        if has_tangent(self):
             move(self, detached(self))  # the views cut from it keep their tangents
         current(self)._tracked = False
         if not self.is_inference():
@@ -371,7 +371,7 @@ class MemoryMethods:
         >>> jaxgrad.zeros(2).set_(jaxgrad.ones(3))
         tensor([1., 1., 1.])
         """
-        if is_moving(self) or (source is not None and is_moving(source)):
+        if has_tangent(self) or (source is not None and has_tangent(source)):
             raise NotImplementedError(
                 "Trying to use forward AD with set_ that does not support it because it has not "
                 "been implemented yet: call copy_, which takes the tangent along"
@@ -391,7 +391,7 @@ class MemoryMethods:
         """
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
-        if is_moving(self):
+        if has_tangent(self):
             raise RuntimeError("cannot resize variables that has a forward grad")
         size = tuple(size[0]) if size and isinstance(size[0], tuple | list) else size
         count, before = Size(size).numel(), self.numel()

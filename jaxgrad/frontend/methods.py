@@ -19,7 +19,7 @@ from ..ops import inplace
 from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import Tensor, concrete, is_concrete, leaf_state, standing, wrap
+from ..tape.tensor import Tensor, check_no_tangent, concrete, is_concrete, leaf_state, wrap
 from . import factories, indexing, memory_methods, printing, random, tensor_data, to
 
 CONVERTING = (
@@ -217,7 +217,7 @@ class TensorMethods:
     def __jax_array__(self):
         if self._requires_grad:
             raise TypeError(LOST)
-        return standing(self, "a JAX function was given")._array
+        return check_no_tangent(self, "a JAX function")._array
 
     @api_boundary
     def __bool__(self):

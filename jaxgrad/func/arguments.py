@@ -10,7 +10,7 @@ from ..core import view_ops
 from ..tape import dual
 from ..tape.mode import transforms
 from ..tape.node import AccumulateGrad
-from ..tape.tensor import Tensor, edge_of, standing, wrap
+from ..tape.tensor import Tensor, check_no_tangent, edge_of, wrap
 from ..tape.traversal import nodes_from
 
 
@@ -98,7 +98,7 @@ def check_leaves(leaves):
 
 
 def array_of(tensor):
-    return standing(tensor, "jaxgrad.func gives as a JAX array")._array
+    return check_no_tangent(tensor, "a transform of jaxgrad.func")._array
 
 
 def are_arrays(leaves) -> bool:

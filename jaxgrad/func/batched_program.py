@@ -22,7 +22,7 @@ from ..core import executor
 from ..core.aval import INLINE32, mode_of, traced_aval, with_dual, with_shape
 from ..core.program import Program, bare, is_bare
 from ..tape.record import apply
-from ..tape.tensor import Tensor, current, held, hold, is_moving, wrap
+from ..tape.tensor import Tensor, current, has_tangent, held, hold, wrap
 
 # PyTorch's messages for operations that need the values of an example
 _SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
@@ -307,7 +307,7 @@ class BatchedProgram(CompiledProgram):
         return found if cotangents is None else tuple(self.joined(found, wanted))
 
     def __call__(self, leaves, tensors):
-        if any(map(is_moving, tensors)):
+        if any(map(has_tangent, tensors)):
             return self.run_with_tangents(leaves, tensors)
         return super().__call__(leaves, tensors)
 
@@ -331,7 +331,7 @@ class BatchedProgram(CompiledProgram):
     def run_inline(self, leaves):
         """Run as part of the open trace."""
         tensors = self.take_tensors(leaves)
-        if any(map(is_moving, tensors)):
+        if any(map(has_tangent, tensors)):
             return self.run_with_tangents(leaves, tensors)
         inputs = [tensor._array for tensor in tensors]
         inputs += [source.array(leaves) for source in self.other_inputs]

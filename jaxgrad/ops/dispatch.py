@@ -22,7 +22,7 @@ from ..storage.alias import watch
 from ..tape import dual, interception
 from ..tape.record import apply, finish
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, current, is_concrete, is_moving, wrap
+from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
 
 # Numbers are inputs of the kernel, so that a new number compiles nothing. These few are part of the
 # kernel, since formulas and XLA have shorter forms for them.
@@ -235,7 +235,7 @@ def _prepare(value, kind):
     if kind != "Scalar":
         return value
     if isinstance(value, Tensor):
-        if value._requires_grad or is_moving(value):
+        if value._requires_grad or has_tangent(value):
             what, lost = ("requires grad", "gradient")
             if not value._requires_grad:
                 what, lost = ("has a tangent of forward mode", "tangent")

@@ -21,7 +21,7 @@ import jax
 from ..core import executor, view_ops
 from ..core.aval import IMMEDIATE, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
-from ..core.program import still
+from ..core.program import stop_gradient
 from ..tape import dual, interception, node_annotations, untracked_reason, version_counter
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch
 from ..tape.node import Node, ProgramNode
@@ -211,7 +211,7 @@ def detached(tensor: Tensor) -> Tensor:
 def _detach(leaves, results):
     (source,), (tensor,) = leaves, results
     alias = source._alias or begin(source)
-    tensor._raw, tensor._counter = still(source._raw), source._counter
+    tensor._raw, tensor._counter = stop_gradient(source._raw), source._counter
     tensor._alias = Alias(alias.storage, alias.place)
 
 

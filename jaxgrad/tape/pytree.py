@@ -10,7 +10,7 @@ import sys
 import jax
 
 from .mode import is_grad_enabled
-from .tensor import Tensor, placeholder, standing, wrap
+from .tensor import Tensor, check_no_tangent, placeholder, wrap
 
 LOST = (
     "a JAX function was given a tensor that requires grad, and its gradient would be lost: call "
@@ -24,7 +24,7 @@ def _flatten(tensor):
     caller = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
     if caller != "jax" and tensor._requires_grad and is_grad_enabled():
         raise TypeError(LOST)
-    return (standing(tensor, "a tree of JAX is made of")._array,), None
+    return (check_no_tangent(tensor, "a JAX tree")._array,), None
 
 
 def _unflatten(_, children):

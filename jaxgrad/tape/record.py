@@ -12,7 +12,7 @@ from ..core.program import Program
 from . import interception, node_annotations, untracked_reason, version_counter
 from .mode import INFERENCE, MARK, RECORD, current_mode
 from .node import ProgramNode
-from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, is_moving, wrap
+from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, has_tangent, wrap
 
 _new = object.__new__
 _Tracer = jax.core.Tracer
@@ -139,7 +139,7 @@ def _is_derived(program, leaves, mask) -> bool:
 
 
 def _is_dual(leaf) -> bool:
-    return isinstance(leaf, Tensor) and is_moving(leaf)
+    return isinstance(leaf, Tensor) and has_tangent(leaf)
 
 
 def _wrap(array, aval, requires_grad, node, output_nr):

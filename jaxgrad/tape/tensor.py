@@ -443,18 +443,18 @@ def tangents_of(tensor: Tensor):
     return alias.tangents
 
 
-def is_moving(tensor: Tensor) -> bool:
+def has_tangent(tensor: Tensor) -> bool:
     """Whether a tensor has a tangent at a level that has not ended."""
     held = tangents_of(tensor) if current(tensor)._aval.dual else None
     return held is not None and bool(held.of)
 
 
-def standing(tensor: Tensor, what: str) -> Tensor:
-    """The tensor itself. Raises RuntimeError if it has a tangent, which would be lost."""
-    if is_moving(tensor):
+def check_no_tangent(tensor: Tensor, what: str) -> Tensor:
+    """The tensor itself. Raises RuntimeError if it has a tangent, which `what` would lose."""
+    if has_tangent(tensor):
         raise RuntimeError(
-            f"{what} a tensor of shape {list(tensor.shape)} that has a tangent of forward mode, "
-            "which would be lost: call jaxgrad's operators on it, or use the parts that "
+            f"{what} got a tensor of shape {list(tensor.shape)} that has a tangent of forward "
+            "mode, which would be lost: call jaxgrad's operators on it, or use the parts that "
             "forward_ad.unpack_dual returns"
         )
     return tensor

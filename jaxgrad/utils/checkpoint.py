@@ -22,7 +22,7 @@ from ..core.tracebacks import api_boundary
 from ..frontend.generator import get_rng_state, set_rng_state
 from ..tape import dual_level
 from ..tape.mode import is_grad_enabled
-from ..tape.tensor import Tensor, held, is_moving
+from ..tape.tensor import Tensor, has_tangent, held
 from . import checkpoint_traced
 from .checkpoint_frame import CheckpointedCall, group, tensors_in
 from .checkpoint_reentrant import CheckpointFunction as CheckpointFunction
@@ -220,7 +220,7 @@ def _is_moving(values) -> bool:
     """Whether forward mode is in use: recomputed after its level has ended, the function would save
     other tensors.
     """
-    return bool(dual_level.entered.get()) or any(map(is_moving, tensors_in(values)))
+    return bool(dual_level.entered.get()) or any(map(has_tangent, tensors_in(values)))
 
 
 def _contexts_of(policy, context_fn):

@@ -9,14 +9,14 @@ from ...core.aval import aval_of
 logger = logging.getLogger("torch.autograd.graph")
 
 
-def tell(node, gradients):
-    """Log that a node is run with these gradients."""
-    # a record of the log must not keep the node
+def log_run(node, gradients):
+    """Log that a node runs with these gradients."""
+    # format now, so that a log record does not keep the node alive
     logger.debug(f"Executing: {node!r} with grad_outputs: [{','.join(map(_shown, gradients))}]")
 
 
 def _shown(gradient) -> str:
-    """A gradient's dtype and shape as PyTorch logs them: bf16[2, 3]."""
+    """A gradient's dtype and shape in PyTorch's form: bf16[2, 3]."""
     if gradient is None:
         return "None"
     aval = aval_of(getattr(gradient, "_array", gradient))

@@ -1,10 +1,9 @@
 """The engine: runs the nodes of a graph, each once, by descending sequence number.
 
-A node's gradients go to nodes recorded before it, whose numbers are lower. So in descending order
-every gradient of a node has arrived when its turn comes, and a heap of the nodes that have received
-one is all the state there is: no recursion, no counting of dependencies. Gradients are arrays, or
-where the pass is itself recorded or has tangents, tensors. A gradient that a user's rule leaves
-undefined is None, and goes on as None.
+A node's edges lead to nodes that were recorded before it, with lower numbers. So all gradients of a
+node have arrived when its turn comes. The only state is a heap of the nodes that have received a
+gradient: no recursion, no count of dependencies. Gradients are arrays, or tensors if the pass is
+recorded or has tangents. A gradient that a user's rule leaves undefined is None and stays None.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
 from ...tape.traversal import nodes_from
 from . import debug_log, observers, reentrant, run_hooks
 
-# the pass that is under way around this place
+# the innermost pass that is running in the current context
 current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
 
 
 class Pass:
     """One run of the engine, which accumulates into every leaf that it reaches.
 
-    `tensors`: whether gradients travel as tensors; `callbacks`: what is called once it has run;
-    `ending`: what is called at its end, be it by an exception; `is_to_all`: whether neither it nor
-    a pass that it is inside of is one to chosen inputs.
+    `tensors`: whether gradients are tensors; `callbacks`: functions to call after the last node;
+    `ending`: functions to call at the end, also after an exception; `is_to_all`: whether neither it
+    nor an enclosing pass is limited to chosen inputs.
     """
 
-    is_selective = False  # whether `visit` passes by some of the nodes
+    is_selective = False  # whether `visit` skips some nodes
 
     def __init__(self, retain_graph: bool, create_graph: bool):
         self.retain_graph, self.create_graph = retain_graph, create_graph
-        # forward mode takes its interception point before its first level begins
+        # forward mode sets its interception point before its first level begins
         has_tangents = interception.tangents is not None and dual_level.is_any_begun()
         self.tensors = create_graph or has_tangents
         self.logs = debug_log.logger.isEnabledFor(logging.DEBUG)
@@ -55,22 +54,22 @@ class Pass:
         self.depth = 0 if around is None else around.depth + 1
         self.is_to_all = around is None or around.is_to_all
         self.watchers = observers.watch(self) if observers.started else ()
-        # whether a node without hooks is its kernel and nothing else
+        # whether a node without hooks only runs its kernel
         self.is_usual = not (self.tensors or self.logs or self.watchers)
 
     def run(self, roots, gradients):
-        """Send each gradient to its root, an edge, and run all that follows."""
+        """Send each gradient along its root, an edge, and run all nodes that they reach."""
         if self.depth % reentrant.DEPTH or not self.depth or executor.is_traced():
             self.run_here(roots, gradients)
         else:
-            reentrant.elsewhere(lambda: self.run_here(roots, gradients))
+            reentrant.run_in_thread(lambda: self.run_here(roots, gradients))
 
     def run_here(self, roots, gradients):
         self.roots = roots
         if traced_hooks.outer_nodes.get() is not None:
             traced_hooks.outer_nodes.get().record(roots, self.runs)
         before, around = current_mode.get(), current.set(self)
-        # as `with_grad`, in the usual case without its call
+        # `with_grad` inlined for the usual case
         is_usual = not self.create_graph and before < INFERENCE
         current_mode.set(off.get() if is_usual else with_grad(self.create_graph))
         try:
@@ -82,7 +81,7 @@ class Pass:
             while heap:
                 node = heappop(heap)[1]
                 if usual and node.extras is None and node.reverse is not None:
-                    step(node, arrived.pop(node.sequence))  # as `visit`, without its call
+                    step(node, arrived.pop(node.sequence))  # `visit` inlined
                 else:
                     visit(node, arrived.pop(node.sequence))
             for callback in self.callbacks:
@@ -94,7 +93,7 @@ class Pass:
                 self.ending.pop(0)()
 
     def arrive(self, node, output_nr, gradient):
-        """Add a gradient to those that wait for a node."""
+        """Add a gradient to those that have arrived for a node."""
         sequence = node.sequence
         waiting = self.arrived.get(sequence)
         if waiting is None:
@@ -114,7 +113,7 @@ class Pass:
         return first + second if self.tensors else executor.add(first, second, aval.wide)
 
     def visit(self, node, gradients):
-        """Do with a node what is to be done once all its gradients have arrived."""
+        """Run a node and its hooks, after all its gradients have arrived."""
         if node.extras is None:
             if type(node) is not AccumulateGrad:
                 self.step(node, gradients)
@@ -128,7 +127,7 @@ class Pass:
             self.step(node, run_hooks.at_outputs(self, node, gradients))
 
     def is_plain(self, leaf, gradient) -> bool:
-        """Whether a leaf, whose node has no hooks, takes the gradient as it is."""
+        """Whether a leaf accumulates the gradient without hooks, conversion or log."""
         state = leaf._leaf
         return not (gradient is None or self.logs) and (
             state is None
@@ -138,7 +137,7 @@ class Pass:
     def visit_leaf(self, node, gradient):
         leaf, (gradient,) = node.variable, run_hooks.before(self, node, [gradient])
         if self.logs:
-            debug_log.tell(node, [gradient])
+            debug_log.log_run(node, [gradient])
         if gradient is not None:
             self.accumulate(leaf, gradient)
             run_hooks.accumulated(leaf)
@@ -149,7 +148,7 @@ class Pass:
         saved, reverse = node.saved, node.reverse
         usual = self.is_usual and node.extras is None and reverse is not None
         if usual and saved is not FREED and gradients[0] is not None:
-            # as `execute`, without its call
+            # `execute` inlined
             given = gradients
             if saved and not self.retain_graph:
                 node.saved = FREED
@@ -175,26 +174,24 @@ class Pass:
             self.arrive(target, output_nr, gradient)
 
     def called(self, node, gradients):
-        """What a node gives, with its hooks."""
+        """The gradients that a node computes, with its hooks."""
         gradients = run_hooks.before(self, node, gradients)
         if self.logs:
-            debug_log.tell(node, gradients)
+            debug_log.log_run(node, gradients)
         results = run_hooks.after(self, node, self.execute(node, gradients), gradients)
         if self.watchers:
             observers.results(self, node, results)
         return results
 
     def execute(self, node, gradients):
-        """The gradients that a node gives: one for each edge, and not in a list where there is one
-        edge.
-        """
+        """The gradients that a node computes: a list with one for each edge, or the one alone."""
         saved, reverse = node.saved, node.reverse
         if reverse is None:
             return node.run(self, gradients)
         if saved is FREED:
             raise RuntimeError(SECOND_TIME)
         if saved and not self.retain_graph:
-            # before it runs: of two threads that come to it, one gets no further
+            # before it runs, so that a second thread raises
             node.saved = FREED
         try:
             if gradients[0] is None and all(gradient is None for gradient in gradients):
@@ -222,7 +219,7 @@ class Pass:
         return reverse.reached(given, results) if reverse.tells_apart else results
 
     def filled(self, program, gradients):
-        """The gradients of the differentiable outputs, zeros for those that did not arrive."""
+        """The gradients of the differentiable outputs, zeros for missing ones."""
         outputs = program.outputs
         return [
             self.zeros(outputs[i]) if gradients[i] is None else gradients[i]
@@ -234,17 +231,17 @@ class Pass:
         return wrap(array) if self.tensors else array
 
     def as_tensor(self, gradient) -> Tensor | None:
-        """A gradient as users see it."""
+        """A gradient as a tensor, for users."""
         if gradient is None or self.tensors:
             return gradient
         return wrap(gradient)
 
     def carried(self, gradient: Tensor | None):
-        """A gradient as the pass carries it."""
+        """A gradient in the form of this pass: an array, or a tensor if `tensors`."""
         return gradient if gradient is None or self.tensors else gradient._array
 
     def accumulate(self, leaf: Tensor, gradient):
-        """Add to the `.grad` of a leaf: in place, or under `create_graph` by a new tensor."""
+        """Add to the `.grad` of a leaf: in place, or as a new tensor under `create_graph`."""
         if interception.grad is not None:
             interception.grad(leaf)
         _refuse_leak(leaf, gradient)
@@ -261,7 +258,7 @@ class Pass:
                 assign(before, total if self.tensors else wrap(total, before._aval), False)
 
     def total(self, before, gradient, tensor) -> Tensor:
-        """A `.grad`, None or a tensor, with a gradient added: a tensor that nobody else has."""
+        """A new tensor: `before`, a `.grad` or None, plus a gradient."""
         if before is not None:
             if self.tensors:
                 return before + gradient
@@ -272,15 +269,15 @@ class Pass:
         return made
 
     def will_run(self, node) -> bool:
-        """Whether a gradient is going to arrive at a node, or has."""
+        """Whether a gradient will arrive at a node, or has arrived."""
         return node.sequence in self.reachable()
 
     def runs(self, node) -> bool:
-        """Whether it runs a node that it can reach."""
+        """Whether the pass runs this node, which it can reach."""
         return True
 
     def reachable(self) -> set[int]:
-        """The numbers of all nodes that the roots lead to."""
+        """The sequence numbers of all nodes that the roots lead to."""
         if not hasattr(self, "_reachable"):
             nodes = nodes_from([node for node, _ in self.roots])
             self._reachable = {node.sequence for node in nodes}
@@ -288,11 +285,11 @@ class Pass:
 
 
 class PassTo(Pass):
-    """A run of the nodes that lead to `ends`, edges.
+    """A pass through the nodes that lead to `ends`, which are edges.
 
-    What arrives there is left in `captured`; with `accumulate` the ends are run as well, and so
-    fill the `.grad` of leaves. `stops`: whether it goes no further than to an end, though others be
-    reached through it: somebody else takes the gradient on from there.
+    `captured` gets the gradients that arrive at the ends. accumulate: run the ends too, so that
+    leaves fill their `.grad`; stops: do not go through an end to reach another, since the caller
+    continues from there.
     """
 
     is_selective = True
@@ -334,8 +331,9 @@ class PassTo(Pass):
 
 
 def leading_to(ends, roots, stops: bool) -> set[int]:
-    """The numbers of the nodes from which an end, given by number, is reached beyond them; through
-    other ends too, unless it `stops` there.
+    """The sequence numbers of the nodes that lead to an end, given by number.
+
+    stops: leave out nodes that lead to an end only through another end.
     """
     lowest = min(ends)
 
@@ -352,8 +350,9 @@ def leading_to(ends, roots, stops: bool) -> set[int]:
 
 
 def queue_callback(callback):
-    """Call `callback()` at the end of the backward pass that is under way. Raises RuntimeError
-    outside of one.
+    """Call `callback()` at the end of the running backward pass.
+
+    Raises RuntimeError outside of a backward pass.
     """
     if current.get() is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
@@ -361,7 +360,7 @@ def queue_callback(callback):
 
 
 def call(node: Node, *gradients: Tensor | None):
-    """What a node gives for gradients of its outputs, for each of its `next_functions`."""
+    """The gradients that a node computes for gradients of its outputs, as its `next_functions`."""
     run = Pass(retain_graph=True, create_graph=is_grad_enabled())
     results = run.execute(node, [run.carried(gradient) for gradient in gradients])
     results = [results] if len(node.edges) == 1 else results
@@ -383,9 +382,9 @@ def _refuse_leak(leaf, gradient):
 
 
 def saved_tensors(node, saved) -> list:
-    """A node's saved arrays as tensors with their history.
+    """A node's residuals as tensors with their history.
 
-    What went in has it by the node's edges; what came out, by the node.
+    Saved inputs get the node's edges, saved outputs the node itself.
     """
     reverse, saved = node.reverse, iter(saved)
     edges = dict(zip(reverse.wanted, node.edges, strict=True))
@@ -401,7 +400,7 @@ def saved_tensors(node, saved) -> list:
 
 
 def _tensor_at(array, edge):
-    """A saved array as a tensor; numbers stay numbers."""
+    """A residual as a tensor; a number stays a number."""
     if not hasattr(array, "shape"):
         return array
     if edge is None:

@@ -1,8 +1,8 @@
-"""Who looks on while gradients are computed: anomaly mode, and profiles.
+"""Observers of the computation: anomaly mode and profiles.
 
-A watch sees every kernel that runs, every node that is made and every node that a backward pass
-runs. It is in place while somebody needs it, in whatever thread; then it asks, each time, whether
-it is wanted here and now.
+A `Watch` sees every kernel that runs, every new node and every node that a backward pass runs. It
+is installed for all threads while any thread needs it; `wanted` says whether the current context
+does.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ...core import executor
 from ...tape import node_annotations
 
 _lock = threading.Lock()
-started: tuple[Watch, ...] = ()  # the first stands nearest to what is watched
+started: tuple[Watch, ...] = ()  # the first is innermost
 
 
 class Watch:
-    """A way to look on. Subclasses say what for; this one looks away."""
+    """An observer. Subclasses override what they need; these methods do nothing."""
 
-    nearest = False  # whether it stands inside of the others, and does not see what they do
+    nearest = False  # whether it is innermost, so that it does not see what other observers do
 
     def __init__(self):
         self.count = 0
 
     def start(self):
-        """Be in place until `stop` has been called as often."""
+        """Install it, until `stop` was called as often as `start`."""
         global started
         with _lock:
             self.count += 1
@@ -45,7 +45,7 @@ class Watch:
                 started = tuple(each for each in started if each is not self)
 
     def wanted(self) -> bool:
-        """Whether to look, here and now."""
+        """Whether the current context is observed."""
         raise NotImplementedError(f"{type(self).__name__}.wanted")
 
     def kernel(self, program, kernel, *arrays):
@@ -53,7 +53,7 @@ class Watch:
         return kernel(*arrays)
 
     def node(self, node):
-        """A node has been made."""
+        """A node was recorded."""
 
     def begin(self, run):
         """A backward pass begins."""
@@ -63,14 +63,14 @@ class Watch:
         proceed(node, gradients)
 
     def results(self, run, node, results):
-        """A node has given its gradients."""
+        """A node computed its gradients."""
 
     def sum(self, node, first, second, total):
-        """Two gradients that go to a node have been added."""
+        """Two gradients for a node were added."""
 
 
 def watch(run) -> tuple[Watch, ...]:
-    """Those who look on at a backward pass that begins here and now."""
+    """The observers of a backward pass that begins in the current context."""
     wanted = tuple([each for each in started if each.wanted()])
     for each in wanted:
         each.begin(run)
@@ -78,7 +78,7 @@ def watch(run) -> tuple[Watch, ...]:
 
 
 def visit(run):
-    """How a pass visits its nodes while somebody looks on."""
+    """The `visit` of a pass, wrapped in its observers."""
     proceed = run.visit
     for each in run.watchers:
         proceed = functools.partial(each.visit, run, proceed)
@@ -86,12 +86,12 @@ def visit(run):
 
 
 def results(run, node, found):
-    """Show what a node gave."""
+    """Show observers the gradients that a node computed."""
     for each in run.watchers:
         each.results(run, node, found)
 
 
 def summed(run, node, first, second, total):
-    """Show a sum of two gradients."""
+    """Show observers a sum of two gradients."""
     for each in run.watchers:
         each.sum(node, first, second, total)

@@ -1,18 +1,18 @@
-"""Backward passes deep inside of each other, for which one thread's stack has no room."""
+"""Deeply nested backward passes, which would overflow the stack of one thread."""
 
 from __future__ import annotations
 
 import contextvars
 import threading
 
-# so many passes, each begun inside the one before, one thread's stack has room for
+# every so many nested passes, one runs in a new thread
 DEPTH = 20
 
 
-def elsewhere(function):
-    """Run a function in a thread of its own, whose stack is empty, with the modes that hold here.
+def run_in_thread(function):
+    """Run a function in a new thread, which has an empty stack, with the modes of this context.
 
-    Nobody goes on before it has ended, be it that this thread is interrupted.
+    Waits until it has ended, even if this thread is interrupted.
     """
     raised = []
 

@@ -1,4 +1,4 @@
-"""What `backward` and `grad` are called with: checked, and brought into one form."""
+"""The arguments of `backward` and `grad`: checks them and brings them into one form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .torch_function import stands_for_tensor
 
 
 def outputs_of(tensors) -> tuple:
-    """The tensors and edges that gradients start from, as a tuple."""
+    """The tensors and edges where gradients start, as a tuple."""
     if type(tensors) is Tensor:
         return (tensors,)
     outputs = sequence(tensors)
@@ -24,7 +24,7 @@ def outputs_of(tensors) -> tuple:
 
 
 def inputs_of(inputs, function: str):
-    """The keys of a dict of inputs, or None; and the inputs."""
+    """The keys if inputs is a dict, else None; and a tuple of the inputs."""
     if isinstance(inputs, Mapping) and type(inputs) is not dict:
         raise TypeError(
             f"`inputs` argument to `{function}()` must be a dict, not {_kind(inputs)}. "
@@ -43,7 +43,7 @@ def inputs_of(inputs, function: str):
 
 
 def is_overridden(values) -> bool:
-    """Whether the `__torch_function__` of one of the values is to handle the call."""
+    """Whether the `__torch_function__` of one of the values handles the call."""
     return any(type(value) is not Tensor and stands_for_tensor(value) for value in values)
 
 
@@ -77,7 +77,7 @@ def edges_of_outputs(outputs) -> list:
 
 
 def edges_of_inputs(inputs, complaint: str) -> list:
-    """The places where gradients are asked for; `complaint` where one does not require grad."""
+    """The edges of the inputs. Raises RuntimeError(complaint) if one does not require grad."""
     for tensor in inputs:
         if isinstance(tensor, Tensor) and not tensor._requires_grad:
             raise RuntimeError(f"{complaint}: one of `inputs`, of shape {list(tensor.shape)}")
@@ -85,7 +85,7 @@ def edges_of_inputs(inputs, complaint: str) -> list:
 
 
 def gradients_of(outputs, given) -> list:
-    """A gradient for each output, ones by default, each checked against its output."""
+    """A gradient for each output, checked against it; by default ones."""
     if given is None:
         return list(map(_ones, outputs))
     pairs = zip(outputs, _given(outputs, given), strict=True)
@@ -117,7 +117,7 @@ def _gradient(position, output, gradient):
 
 
 def batches_of(outputs, given) -> list:
-    """For each output a batch of gradients, stacked along the first dimension."""
+    """A batch of gradients for each output, stacked along the first dimension."""
     given = _given(outputs, given)
     batches = [_batch(*item) for item in zip(range(len(given)), outputs, given, strict=True)]
     sizes = [batch.shape[0] for batch in batches]
@@ -160,7 +160,7 @@ def _check(position, aval, gradient):
 
 def _ones(output):
     if isinstance(output, Tensor) and not current(output)._tracked:
-        return None  # `edges_of_outputs` says what is wrong
+        return None  # `edges_of_outputs` raises
     aval = _aval(output)
     if aval.is_real_scalar:
         return wrap(executor.filled(aval, 1), aval)

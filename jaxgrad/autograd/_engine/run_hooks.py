@@ -1,8 +1,8 @@
-"""Where in a backward pass hooks are called, and what they may return.
+"""Runs hooks in a backward pass and checks what they return.
 
-The order at a node: the hooks of the tensors that came out of it, the `.grad` of those that retain
-theirs, its own pre-hooks, the node, its post-hooks. At a leaf: its hooks, the pre-hooks of its
-node, the accumulation, the leaf's hooks for what was accumulated, the node's post-hooks.
+The order at a node: the hooks of its output tensors, their retained `.grad`, its pre-hooks, the
+node, its post-hooks. At a leaf: its hooks, the pre-hooks of its node, the accumulation, its
+post-accumulate hooks, the post-hooks of its node.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state
 
 
 def at_leaf(run, leaf: Tensor, gradient):
-    """A leaf's gradient, of the dtype that the leaf wants, after the leaf's hooks."""
+    """A leaf's gradient, converted to the leaf's `grad_dtype`, after the leaf's hooks."""
     state = leaf._leaf
     if state is None:
         return gradient
@@ -23,7 +23,7 @@ def at_leaf(run, leaf: Tensor, gradient):
 
 
 def in_dtype(run, gradient, dtype):
-    """A gradient converted to a dtype, unless that is None."""
+    """A gradient converted to a dtype; None converts nothing."""
     value = run.as_tensor(gradient)
     if value is None or dtype is None or value.dtype is dtype:
         return gradient
@@ -31,7 +31,7 @@ def in_dtype(run, gradient, dtype):
 
 
 def at_outputs(run, node, gradients):
-    """The gradients of a node's outputs after the tensors' hooks; fills retained gradients."""
+    """The gradients of a node's outputs after the hooks of the tensors; fills retained `.grad`s."""
     extras = node.extras
     for output_nr, hooks in (extras.tensor_hooks or {}).items():
         if gradients[output_nr] is None and not node.tells_none:
@@ -47,7 +47,7 @@ def at_outputs(run, node, gradients):
 
 
 def _through(run, hooks, gradient):
-    """A gradient after the hooks of one tensor, which see it one after another."""
+    """A gradient after the hooks of one tensor, each of which gets the result of the last."""
     value = run.as_tensor(gradient)
     for hook in list(hooks.values()):
         found = hook(value)
@@ -58,7 +58,7 @@ def _through(run, hooks, gradient):
 
 
 def before(run, node, gradients):
-    """What arrived at a node, after its pre-hooks."""
+    """The gradients that arrived at a node, after its pre-hooks."""
     hooks = node.extras and node.extras.pre_hooks
     if not hooks:
         return gradients
@@ -69,7 +69,7 @@ def before(run, node, gradients):
 
 
 def after(run, node, results, gradients):
-    """What a node gave, after its post-hooks; `gradients`: what had arrived."""
+    """The gradients that a node computed, after its post-hooks; `gradients`: those that arrived."""
     hooks = node.extras and node.extras.post_hooks
     if not hooks:
         return results
@@ -84,13 +84,13 @@ def after(run, node, results, gradients):
 
 
 def for_each_input(node, results) -> tuple:
-    """A node's results, one for each edge, as users see them: None for what needs no gradient."""
+    """A node's results for users: one for each of `next_functions`, None where there is no edge."""
     supply = iter(results)
     return tuple(next(supply) if to is not None else None for to, _ in node.next_functions)
 
 
 def accumulated(leaf: Tensor):
-    """Call the hooks of a leaf whose `.grad` has just been added to."""
+    """Call the post-accumulate hooks of a leaf."""
     for hook in list((leaf._leaf.post_hooks or {}).values()):
         found = hook(leaf)
         if found is not None:
@@ -102,7 +102,7 @@ def accumulated(leaf: Tensor):
 
 
 def _replaced(hook, values, found):
-    """The values that a node's hook leaves. Raises TypeError, RuntimeError for what fits not."""
+    """The gradients after a node's hook. Raises TypeError or RuntimeError for a wrong result."""
     if found is None:
         return values
     if not isinstance(found, tuple):
@@ -119,7 +119,7 @@ def _replaced(hook, values, found):
 
 
 def _check(hook, value, found):
-    """Raises TypeError or RuntimeError where a hook's gradient cannot take another's place."""
+    """Raise TypeError or RuntimeError if a hook's gradient cannot replace the one it got."""
     if not isinstance(found, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
     if value is None:
@@ -128,10 +128,10 @@ def _check(hook, value, found):
         was, got = value.dtype.scalar_type, found.dtype.scalar_type
         raise RuntimeError(
             f"hook '{name_of(hook)}' has changed the type of value (was torch.{was}Tensor got "
-            f"torch.{got}Tensor): a hook gives a gradient of the dtype that it got"
+            f"torch.{got}Tensor): a hook must return a gradient of the dtype that it got"
         )
     if found.shape != value.shape:
         raise RuntimeError(
             f"hook '{name_of(hook)}' has changed the size of value: it got one of shape "
-            f"{list(value.shape)} and gave one of shape {list(found.shape)}"
+            f"{list(value.shape)} and returned one of shape {list(found.shape)}"
         )

@@ -1,4 +1,4 @@
-"""What nodes have saved: to look at (`node._saved_self`), and to keep elsewhere, by hooks."""
+"""Saved tensors of nodes: as attributes (`node._saved_self`), and hooks that pack them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,24 @@ from .graph_task import saved_tensors
 
 
 class SavedTensor:
-    """A tensor that a node has saved, with hooks of its own: `node._raw_saved_self`."""
+    """A saved tensor of a node, `node._raw_saved_self`, which can have hooks.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> saved = x.exp().grad_fn._raw_saved_result
+    >>> saved.register_hooks(lambda tensor: tensor.numpy(), jaxgrad.tensor)
+    >>> saved.data
+    tensor([2.7183, 2.7183])
+    """
 
     def __init__(self, node: ProgramNode, position: int):
         self.node, self.position = node, position
 
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable):
-        """Keep `pack_hook(tensor)` in place of the tensor; `unpack_hook` makes a tensor of it when
-        it is needed.
+        """Save `pack_hook(tensor)` in place of the tensor; `unpack_hook` turns it into a tensor
+        again.
 
-        Raises RuntimeError where it has hooks already or is freed, TypeError for what cannot be
-        called.
+        Raises RuntimeError if the tensor has hooks already or is freed, TypeError if a hook is not
+        callable.
         """
         pair = node_annotations.pair(pack_hook, unpack_hook)
         if self.node.saved is FREED:
@@ -44,7 +51,7 @@ class SavedTensor:
 
     @property
     def data(self) -> Tensor:
-        """The values, without a history."""
+        """The saved tensor without its history. Raises RuntimeError once it is freed."""
         return wrap(node_annotations.saved_of(self.node)[self.position])
 
 
@@ -52,7 +59,7 @@ class SavedTensor:
 
 
 def offer(program):
-    """Give nodes the attributes by which what this program's have saved is looked at."""
+    """Give nodes the attributes `_saved_*` and `_raw_saved_*` for this program's residuals."""
     if isinstance(program, Call):
         outputs = program.primitive.rule.outputs
         for name in (*program.primitive.argument_names, *outputs):
@@ -66,9 +73,9 @@ def _offer(name):
 
 
 def _positions(node, name) -> list[int]:
-    """Where among what a node has saved the arrays of an argument or an output are.
+    """The positions of an argument or an output among a node's residuals.
 
-    Raises AttributeError where the operator has none of that name.
+    Raises AttributeError if the operator has none of this name.
     """
     call, reverse = node.reverse.program, node.reverse
     known = isinstance(call, Call) and name in (
@@ -84,7 +91,7 @@ def _positions(node, name) -> list[int]:
 
 
 def _value(node, name):
-    """What was saved of an argument or an output, with its history; a number as it is."""
+    """The saved argument or output: a tensor with its history, a list of them, or a number."""
     found, arguments = _positions(node, name), node.reverse.program.primitive.argument_names
     call = node.reverse.program
     part = call.structure[arguments.index(name)] if name in arguments else None
@@ -93,14 +100,14 @@ def _value(node, name):
     if not found and not _is_read(call, name):
         raise AttributeError(f"{node.name()} has no attribute '_saved_{name}'")
     if not found:
-        return None  # no gradient that is wanted reads it
+        return None  # only formulas of other gradients read it
     tensors = list(map(_itself, saved_tensors(node, node_annotations.saved_of(node))))
     several = name in arguments and call.is_list(name)
     return tuple(tensors[i] for i in found) if several else tensors[found[0]]
 
 
 def _is_read(call, name) -> bool:
-    """Whether one of an operator's gradients is computed from an argument or an output."""
+    """Whether the formula of one of the gradients reads an argument or an output."""
     primitive = call.primitive
     outputs = primitive.rule.outputs
     names = {name, "result", f"result{outputs.index(name)}"} if name in outputs else {name}
@@ -109,7 +116,7 @@ def _is_read(call, name) -> bool:
 
 
 def _itself(tensor):
-    """The leaf that a saved tensor is, if it still holds the value."""
+    """The leaf behind a saved tensor if it still holds the saved array, else the tensor."""
     node = tensor._node if isinstance(tensor, Tensor) else None
     is_leaf = type(node) is AccumulateGrad and node.variable._array is held(tensor)
     return node.variable if is_leaf else tensor
@@ -125,17 +132,18 @@ def _raw(node, name):
     return made if several else made[0]
 
 
-# hooks for all that is saved
+# hooks for all saved tensors
 
 
 class saved_tensors_hooks(_Mode):
-    """Put every tensor that is saved within through a pair of hooks.
+    """A context that packs every tensor that operators save in it.
 
-    `pack_hook(tensor)` is called when one is saved, and what it returns is kept in its place;
-    `unpack_hook` is called with that when the tensor is needed, and must give a tensor of the same
-    values. The tensor comes without a history, and both run with grad mode off. Of several pairs
-    the innermost counts. Raises RuntimeError inside `disable_saved_tensors_hooks`; an unpack hook
-    that gives no tensor is a TypeError when the backward pass comes to it.
+    pack_hook: called with each tensor when it is saved; its result is kept instead. unpack_hook:
+    called with that result when the tensor is needed; must return a tensor of the same values. The
+    tensors have no history, and both hooks run with grad mode off. The innermost context counts.
+
+    Raises TypeError if a hook is not callable, and in the backward pass if unpack_hook does not
+    return a tensor; RuntimeError inside `disable_saved_tensors_hooks`.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), jaxgrad.tensor):
@@ -164,10 +172,10 @@ class saved_tensors_hooks(_Mode):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep what is saved within in the memory of the host, and bring it back when it is needed.
+    """A context that keeps saved tensors in host memory and moves them back when they are needed.
 
-    On a CPU the tensor is copied. `pin_memory` and `device_type` are kept for PyTorch's code: how
-    memory is moved is XLA's business.
+    On a CPU it copies them. `pin_memory` and `device_type` are accepted and ignored: XLA chooses
+    how memory is moved.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> with jaxgrad.autograd.graph.save_on_cpu():
@@ -186,7 +194,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 def _to_host(tensor):
-    """The tensor's array on the host, and where it came from."""
+    """The tensor's array on the host, and where to move it back."""
     array = tensor._array
     if isinstance(array, jax.core.Tracer):
         return jax.device_put(array, jax.memory.Space.Host), jax.memory.Space.Device
@@ -206,7 +214,9 @@ _disabled = contextvars.ContextVar("jaxgrad.saved_tensors_hooks_disabled", defau
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str):
-    """Refuse saved-tensor hooks within: RuntimeError with this message.
+    """A context in which `saved_tensors_hooks` raises RuntimeError(error_message).
+
+    Raises it at once inside a `saved_tensors_hooks`.
 
     >>> graph = jaxgrad.autograd.graph
     >>> with graph.disable_saved_tensors_hooks("not here"):

@@ -1,4 +1,4 @@
-"""Hooks of tensors: on the gradient of one, after its accumulation, on those of several."""
+"""Hooks of tensors: on the gradient of one, after its accumulation, on gradients of several."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class HookMethods:
     """Methods of `Tensor`."""
 
     def register_hook(self, hook) -> RemovableHandle:
-        """Call `hook(grad)` when the gradient of this tensor is known, once in a backward pass.
+        """Call `hook(grad)` with the gradient of this tensor, once in each backward pass.
 
-        A tensor that it returns, of the same shape and dtype, takes the gradient's place. Hooks run
-        in the order in which they were registered. Under `jaxgrad.jit` they run when the program is
-        traced. Raises RuntimeError for a tensor that does not require grad, TypeError for what
-        cannot be called.
+        A tensor of the same shape and dtype that it returns replaces the gradient. Hooks run in the
+        order of registration; under `jaxgrad.jit`, when the program is traced. Returns a handle
+        whose `remove()` removes the hook. Raises RuntimeError for a tensor that does not require
+        grad, TypeError if `hook` is not callable.
 
         >>> x = jaxgrad.ones(2, requires_grad=True)
         >>> handle = x.register_hook(lambda grad: grad * 10)
@@ -38,9 +38,10 @@ class HookMethods:
         return register(hooks_of(self), hook)
 
     def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
-        """Call `hook(tensor)` whenever the `.grad` of this leaf has been added to.
+        """Call `hook(tensor)` after each accumulation into the `.grad` of this leaf.
 
-        Raises RuntimeError for a tensor that does not require grad or is no leaf.
+        Returns a handle whose `remove()` removes the hook. Raises RuntimeError for a tensor that
+        does not require grad or is not a leaf, TypeError if `hook` is not callable.
 
         >>> x = jaxgrad.ones(2, requires_grad=True)
         >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad))
@@ -55,7 +56,7 @@ class HookMethods:
         if self.grad_fn is not None:
             raise RuntimeError(
                 "post accumulate grad hooks cannot be registered on non-leaf tensors: this one "
-                f"comes from {self.grad_fn.name()}; register_hook does that"
+                f"comes from {self.grad_fn.name()}; use register_hook"
             )
         return register(_post_hooks_of(self), hook)
 
@@ -87,11 +88,11 @@ class HookMethods:
 
 
 def _checked(name: str, hooks: dict | None) -> Hooks | None:
-    """Hooks of a dict. Raises TypeError for anything but a dict of functions and None."""
+    """A dict of functions as Hooks; None for None. Raises TypeError for anything else."""
     if hooks is None:
         return None
     if not (isinstance(hooks, dict) and all(map(callable, hooks.values()))):
-        raise TypeError(f"{name} is a dict of functions or None, not {type(hooks).__name__}")
+        raise TypeError(f"{name} must be a dict of functions or None, not {type(hooks).__name__}")
     return Hooks(hooks)
 
 
@@ -112,7 +113,7 @@ def _post_hooks_of(tensor: Tensor) -> Hooks:
 
 
 def hooks_of(tensor: Tensor) -> Hooks:
-    """The hooks of a tensor: those of a leaf are its own, others are their node's."""
+    """The hooks of a tensor, created if it has none: a leaf's own, else its node's."""
     if tensor.grad_fn is not None:
         return tensor.grad_fn.hooks_of(tensor.output_nr)
     state = leaf_state(tensor)
@@ -121,7 +122,7 @@ def hooks_of(tensor: Tensor) -> Hooks:
 
 
 def known_hooks(tensor: Tensor) -> Hooks | None:
-    """The hooks of a tensor, None where it never had one."""
+    """The hooks of a tensor, None if it never had one."""
     node = tensor.grad_fn
     if node is None:
         return None if tensor._leaf is None else tensor._leaf.hooks
@@ -129,7 +130,7 @@ def known_hooks(tensor: Tensor) -> Hooks | None:
 
 
 class MultiHandle:
-    """Takes away what `register_multi_grad_hook` registered."""
+    """Removes the hooks of a `register_multi_grad_hook`; also a context manager."""
 
     def __init__(self, handles: Sequence[RemovableHandle]):
         self.handles = tuple(handles)
@@ -146,11 +147,12 @@ class MultiHandle:
 
 
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn, *, mode: str = "all") -> MultiHandle:
-    """Call a function when the gradients of several tensors are known, once in a backward pass.
+    """Call a function with the gradients of several tensors, once in each backward pass.
 
-    mode: "all": `fn(grads)` with all of them, when the last is known, None for each that the pass
-    does not compute; "any": `fn(grad)` with the first. Raises ValueError for another mode,
-    AssertionError for "all" of a tensor that does not require grad; "any" leaves it out.
+    mode: "all" calls `fn(grads)` after the last gradient, with a list that has None for each one
+    that the pass does not compute; "any" calls `fn(grad)` with the first gradient. Returns a handle
+    whose `remove()` removes the hooks. Raises ValueError for another mode; AssertionError in mode
+    "all" for a tensor that does not require grad, which "any" ignores.
 
     >>> x, y = jaxgrad.ones(2, requires_grad=True), jaxgrad.ones(2, requires_grad=True)
     >>> handle = jaxgrad.autograd.graph.register_multi_grad_hook((x, y), print)
@@ -169,7 +171,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn, *, mode: str = "all"
 
 
 class _Gathering:
-    """What the hooks of several tensors share: for each pass under way what it has come to."""
+    """The state that the hooks of several tensors share, for each running pass."""
 
     def __init__(self, fn):
         self.fn, self.passes, self.lock = fn, {}, threading.Lock()
@@ -178,7 +180,7 @@ class _Gathering:
     def watch(self, tensors):
         for position, tensor in enumerate(tensors):
             self.handles.append(tensor.register_hook(self.hook(position)))
-            # neither a leaf nor a node is held, as each of them holds this
+            # weak, since the leaf or node holds this object
             self.places.append(weakref.ref(tensor.grad_fn or tensor))
 
     def hook(self, position):
@@ -188,11 +190,11 @@ class _Gathering:
         return hook
 
     def begin(self, run):
-        """Note a pass, to be forgotten at its end."""
+        """Drop the state of a pass at its end."""
         run.ending.append(lambda: self.passes.pop(run, None))
 
     def awaited(self, run) -> int:
-        """How many gradients a pass is going to bring."""
+        """The number of gradients that a pass will compute."""
         return sum(run.will_run(node) for node in self.nodes())
 
     def nodes(self):

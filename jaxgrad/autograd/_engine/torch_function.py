@@ -1,4 +1,4 @@
-"""Objects that stand for tensors: `backward` and `grad` leave it to their `__torch_function__`."""
+"""Objects with `__torch_function__`, to which `backward` and `grad` leave the call."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from ...tape.tensor import Tensor
 
 
 def stands_for_tensor(value) -> bool:
-    """Whether a value is to be asked what a function makes of it."""
+    """Whether the `__torch_function__` of a value handles calls with it."""
     return type(value) is not Tensor and hasattr(value, "__torch_function__")
 
 
 def handle(function, relevant, args, kwargs):
-    """What the first of `relevant` that knows says that a call of `function` gives.
+    """The first result of `__torch_function__` among `relevant` that is not NotImplemented.
 
-    They are asked from left to right, classes derived from others before those. Raises TypeError
-    where none knows.
+    It is tried from left to right, on subclasses before their base classes. Raises TypeError if all
+    return NotImplemented.
     """
     asked = []
     for value in relevant:
