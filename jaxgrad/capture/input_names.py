@@ -5,6 +5,7 @@ variable, attributes and items that lead to them, arguments by their parameter.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import itertools
@@ -69,10 +70,23 @@ def argument_names(function, structure) -> list[str]:
         given = inspect.signature(called).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):  # a builtin, or arguments that do not fit
         given = {"args": args, **kwargs}
-    names = [""] * structure.num_leaves
-    for (parameter, *path), position in jax.tree_util.tree_leaves_with_path(dict(given)):
-        names[position] = f"{parameter.key}{jax.tree_util.keystr(tuple(path))}"
+    names = [f"argument[{position}]" for position in range(structure.num_leaves)]
+    for parameter, tree in given.items():
+        for path, position in _paths(parameter, tree):
+            if type(position) is int and position < len(names):
+                names[position] = path
     return names
+
+
+def _paths(name, tree):
+    """Yield the leaves of a tree after their paths; JAX takes dataclasses for leaves."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        here = f"{name}{jax.tree_util.keystr(path)}"
+        if isinstance(leaf, type) or not dataclasses.is_dataclass(leaf):
+            yield here, leaf
+            continue
+        for field in dataclasses.fields(leaf):
+            yield from _paths(f"{here}.{field.name}", getattr(leaf, field.name))
 
 
 def captured_names(program, arguments) -> list[str]:
