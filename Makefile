@@ -28,8 +28,9 @@ lint: .venv/lint
 stubs: .venv/test  # write the type stubs, jaxgrad/**/*.pyi
 	$(python) tests/stubs.py
 
-record: .venv-torch/oracle  # record PyTorch's answers for OPERATORS="i0 copysign", or all that are missing
+record: .venv-torch/oracle  # record PyTorch's answers for OPERATORS="i0 copysign", or all that are missing, and write the stubs
 	.venv-torch/bin/python tests/oracle/record_operators.py $(OPERATORS)
+	.venv-torch/bin/python tests/stubs.py
 
 oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorded answers
 	.venv-torch/bin/python $(pytest) tests/oracle/live.py tests/oracle/live_programs.py \

@@ -297,7 +297,7 @@ def _zeros(tensor, create_graph):
     return wrap(executor.filled(tensor._aval, 0), requires_grad=create_graph)
 
 
-class _Methods:
+class _BackwardMethod:
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add the gradient of this tensor to the `.grad` of the leaves it was computed from.
 
@@ -324,7 +324,7 @@ class _Methods:
             raise
 
 
-Tensor.backward = _Methods.backward
+Tensor.backward = _BackwardMethod.backward
 tensor_hooks.install()
 
 # What few programs use, and so is imported when it is first asked for: names, and their modules.

@@ -48,7 +48,7 @@ class Variable(metaclass=_Kind):
         return data.detach().requires_grad_(requires_grad)
 
 
-class Methods:
+class VariableMethods:
     """Methods of `Tensor` for old code; `frontend/methods.py` installs them."""
 
     @property

@@ -13,7 +13,7 @@ _Number: TypeAlias = _bool | _int | _float | _complex
 from jaxgrad.autograd import (
     Variable as Variable,
 )
-class Methods:
+class VariableMethods:
     def reinforce(self, reward: Any) -> Any: ...
     @property
     def volatile(self) -> _bool: ...

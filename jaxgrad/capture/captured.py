@@ -83,5 +83,5 @@ class CapturedTensor(TensorGuard):
 
     @property
     def grad_owner(self) -> int | None:
-        """The number of the captured tensor of which it is the `.grad`; None for others."""
+        """The number of the captured tensor whose `.grad` it is; None for others."""
         return self.source.owner if isinstance(self.source, GradSource) else None

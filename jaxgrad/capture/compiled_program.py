@@ -119,6 +119,7 @@ class CompiledProgram:
             *self.objects.guards(),
             *code_guards(function, self.leaves, unseen),
         ]
+        self.checks = [guard.check for guard in self.guards]  # looked up once, for `find`
 
     def number_readers(self) -> list:
         """The code of the functions that each call runs for a number (`tracing.number`)."""

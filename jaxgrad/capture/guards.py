@@ -74,8 +74,8 @@ class ProgramCache:
             ) from None
         for program in programs:
             tensors = []
-            for guard in program.guards:
-                if not guard.check(leaves, tensors):
+            for check in program.checks:
+                if not check(leaves, tensors):
                     break
             else:
                 return program, tensors

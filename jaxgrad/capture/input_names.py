@@ -71,22 +71,24 @@ def argument_names(function, structure) -> list[str]:
     except (TypeError, ValueError):  # a builtin, or arguments that do not fit
         given = {"args": args, **kwargs}
     names = [f"argument[{position}]" for position in range(structure.num_leaves)]
-    for parameter, tree in given.items():
-        for path, position in _paths(parameter, tree):
+    for parameter, value in given.items():
+        for path, position in _leaves_with_path(value):
+            # a dataclass may give some of its fields values of its own
             if type(position) is int and position < len(names):
-                names[position] = path
+                names[position] = f"{parameter}{path}"
     return names
 
 
-def _paths(name, tree):
-    """Yield the leaves of a tree after their paths; JAX takes dataclasses for leaves."""
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        here = f"{name}{jax.tree_util.keystr(path)}"
+def _leaves_with_path(value):
+    """Yield the leaves of a tree, each after the keys, indices and fields that lead to it."""
+    for keys, leaf in jax.tree_util.tree_leaves_with_path(value):
+        path = jax.tree_util.keystr(keys)
         if isinstance(leaf, type) or not dataclasses.is_dataclass(leaf):
-            yield here, leaf
+            yield path, leaf
             continue
         for field in dataclasses.fields(leaf):
-            yield from _paths(f"{here}.{field.name}", getattr(leaf, field.name))
+            for inner, each in _leaves_with_path(getattr(leaf, field.name)):
+                yield f"{path}.{field.name}{inner}", each
 
 
 def captured_names(program, arguments) -> list[str]:

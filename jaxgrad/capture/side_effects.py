@@ -177,7 +177,7 @@ class OutputSpec:
     """
 
     def __init__(self, scope: CaptureScope, held: list):
-        """held: a list with the function's result alone, which is taken out."""
+        """held: a list with the result of the function, which is taken out of it."""
         self.scope, self.arrays, self.roots = scope, [], []
         self.created: list[OutputTensor] = []
         self.grads: dict[int, int] = {}

@@ -1,8 +1,8 @@
-"""Abstract values: what is known of an array without looking at it.
+"""Abstract values: the properties of an array that do not depend on its elements.
 
-An `Aval` is interned: two arrays of the same shape and dtype share one object, so that a cache can
-be keyed by its identity. It also says who runs an operator on the array: `IMMEDIATE` for a concrete
-array, `INLINE` for a tracer of JAX with 64-bit types on, `INLINE32` for one with them off.
+An `Aval` is interned: arrays of the same shape and dtype share one object, so that caches can use
+its identity as key. Its `mode` names the executor: `IMMEDIATE` for a concrete array, `INLINE` for a
+tracer with 64-bit types on, `INLINE32` for a tracer with them off.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ IMMEDIATE, INLINE, INLINE32 = 0, 1, 2
 
 
 class Size(tuple):
-    """The shape of a tensor, a tuple of ints that prints and counts as torch's does.
+    """The shape of a tensor: a tuple of ints. Slices and sums of sizes are sizes too.
 
-    >>> Size((2, 3)).numel()
+    >>> jaxgrad.zeros(2, 3).shape + (4,)
+    torch.Size([2, 3, 4])
+    >>> jaxgrad.Size((2, 3)).numel()
     6
     """
 
@@ -43,11 +45,10 @@ class Size(tuple):
 
 
 class Aval:
-    """Shape, dtype and executor of an array, and the strides that it shows to PyTorch code.
+    """Shape, dtype, executor and strides of an array; `make_aval` makes it, identity compares it.
 
-    `strides` is None where they are the usual ones, row by row: how the array really lies is XLA's
-    business. `dual`: whether the tensor may have tangents. Made by `aval` only; compared by
-    identity.
+    strides: those that PyTorch would have, None for contiguous ones (XLA chooses the real memory
+    layout); dual: whether the tensor may have tangents.
     """
 
     __slots__ = (
@@ -63,9 +64,9 @@ class Aval:
         self.dual = dual
         self.struct = jax.ShapeDtypeStruct(shape, dtype.numpy)
         self.differentiable = dtype.is_floating_point or dtype.is_complex
-        # a backward pass may start from it without a given gradient
+        # a backward pass from it needs no given gradient
         self.is_real_scalar = dtype.is_floating_point and self.shape.numel() == 1
-        # 64 bits per real number: such a call runs with JAX's 64-bit types switched on
+        # 64 bits per real number: a call on it runs with JAX's 64-bit types on
         self.wide = dtype.itemsize == (16 if dtype.is_complex else 8)
 
     ndim = property(lambda self: len(self.shape))
@@ -75,11 +76,11 @@ class Aval:
 
 
 _interned: dict[tuple, Aval] = {}
-_concrete: dict[tuple, Aval] = {}  # those of concrete arrays, by shape and numpy dtype
+_concrete: dict[tuple, Aval] = {}  # of concrete arrays, by shape and numpy dtype
 
 
 def make_aval(shape, dtype, mode=IMMEDIATE, strides=None, dual=False) -> Aval:
-    """The one `Aval` of a shape (tuple of ints), a jaxgrad dtype, an executor and strides."""
+    """The interned `Aval` of a shape (tuple of ints), a jaxgrad dtype, a mode and strides."""
     key = (shape, dtype, mode, strides, dual)
     found = _interned.get(key)
     if found is None:
@@ -90,36 +91,36 @@ def make_aval(shape, dtype, mode=IMMEDIATE, strides=None, dual=False) -> Aval:
 
 
 def with_strides(found: Aval, strides) -> Aval:
-    """The same array showing other strides; None for the usual ones."""
+    """The same abstract value with other strides; None means contiguous."""
     return make_aval(found.shape, found.dtype, found.mode, strides, found.dual)
 
 
 def with_dual(found: Aval, dual: bool) -> Aval:
-    """The same array, of a tensor that may have tangents or may not."""
+    """The same abstract value with the flag `dual` set or cleared."""
     if found.dual == dual:
         return found
     return make_aval(found.shape, found.dtype, found.mode, found.strides, dual)
 
 
 def with_shape(found: Aval, shape) -> Aval:
-    """An array of another shape, else alike."""
+    """The same dtype and mode with another shape, contiguous."""
     return make_aval(tuple(shape), found.dtype, found.mode)
 
 
 def strides_of(found: Aval) -> tuple[int, ...]:
-    """The strides that an array shows, in elements."""
+    """The strides of an abstract value, in elements."""
     return contiguous(found.shape) if found.strides is None else found.strides
 
 
 def mode_of(array) -> int:
-    """Which executor serves this array."""
+    """The executor of this array."""
     if not isinstance(array, jax.core.Tracer):
         return IMMEDIATE
     return INLINE if jax.config.read("jax_enable_x64") else INLINE32
 
 
 def traced_aval(found: Aval, array) -> Aval:
-    """What a tensor shows whose array has become a tracer."""
+    """The abstract value of a tensor after a tracer took the place of its array."""
     return make_aval(found.shape, found.dtype, mode_of(array), found.strides, found.dual)
 
 
@@ -135,7 +136,7 @@ def aval_of(array) -> Aval:
 
 
 def scalar_type(value) -> type | None:
-    """The Python number type that a weakly typed 0-d JAX value stands for, else None."""
+    """The Python number type of a weakly typed 0-d JAX value, else None."""
     if getattr(value, "weak_type", False) and value.ndim == 0:
         return type(value.dtype.type(0).item())
     return None

@@ -1,9 +1,9 @@
-"""The way from a tensor to a view of it, and a write through the view as a program: what the view
-was cut from, with the new value in its place.
+"""Chains of views, and a write through a view as a program.
 
-That is linear in both, and its reverse needs neither: the gradient of the one is cleared where it
-was overwritten, that of the other is cut out. So a chain of writes keeps no arrays for its backward
-pass.
+The program takes the base and the new value, and returns the base with the value in place of the
+view. It is linear in both. Its reverse reads neither: the gradient of the base is zero where the
+base was overwritten, and the gradient of the value is cut out. So a chain of writes saves no arrays
+for its backward pass.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .program import Program, Reverse, is_bare
 
 
 class ViewStep:
-    """A call of a view operator, with the numbers that are its data, after those before it."""
+    """A call of a view operator with its numbers, and the step before it."""
 
     __slots__ = ("before", "call", "numbers")
 
@@ -26,7 +26,7 @@ class ViewStep:
 
 
 def same(first: ViewStep | None, second: ViewStep | None) -> bool:
-    """Whether two chains lead to the same place."""
+    """Whether two chains cut out the same elements."""
     while first is not second:
         if first is None or second is None or first.call is not second.call:
             return False
@@ -56,7 +56,7 @@ def chain(step):
 
 
 class CopySlices(Program):
-    """`base` with `value` where the calls, one after another, would have cut it out."""
+    """`base` with `value` in place of what the chain of `calls` cuts out."""
 
     name = "CopySlices"
 
@@ -70,7 +70,7 @@ class CopySlices(Program):
     @staticmethod
     @functools.lru_cache(maxsize=4096)
     def of(base, value, calls) -> CopySlices:
-        """The one `CopySlices` of these abstract values and calls."""
+        """The cached `CopySlices` of these abstract values and calls."""
         return CopySlices(
             view_ops.compact(view_ops.plain(base)), view_ops.compact(view_ops.plain(value)), calls
         )
@@ -80,7 +80,7 @@ class CopySlices(Program):
         return [(call, [next(supply) for _ in call.inputs[1:]]) for call in self.calls]
 
     def cut(self, array, numbers):
-        """What each call cuts out, beginning with the whole."""
+        """The result of each call in turn, after the whole array."""
         found = [array]
         for call, data in self.steps(numbers):
             run = call.compact.value if is_bare() else call.compact.function
@@ -91,7 +91,7 @@ class CopySlices(Program):
         if not value.size:
             return base
         if self.overlapping:
-            # part of something expanded: each call's inverse would not know which copy is newer
+            # elements overlap (expand): inverting each call could not tell which copy is newer
             places = self.cut(jnp.arange(base.size).reshape(base.shape), numbers)[-1]
             return base.reshape(-1).at[places].set(value).reshape(base.shape)
         *wholes, _ = self.cut(base, numbers)
@@ -107,7 +107,7 @@ class CopySlices(Program):
 
 
 class WriteReverse(Reverse):
-    """The gradient of a write: of the base where it was kept, of the value where it is now."""
+    """The gradients of a write: cut out for the value, zero where the base was overwritten."""
 
     saved_outputs = ()
 

@@ -1,8 +1,7 @@
-"""What the formulas of an entry compute for one call: gradients (`CallReverse`) and tangents
-(`TangentMap`).
+"""The derivatives of one call: gradients (`CallReverse`) and tangents (`TangentMap`).
 
-Both save only what their formulas read, and end with one shared step that gives each result its
-shape, dtype and realness.
+Both evaluate the formulas of an entry, save only the residuals that these read, and pass each
+result through `conform`, which gives it the right shape and dtype.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from .tangent_map import alike
 
 
 class Metadata:
-    """A tensor of which formulas read only shape and dtype, so that its array is not saved."""
+    """Stands in a formula for a tensor that is not saved: shape and dtype without an array."""
 
     def __init__(self, aval):
         self.shape, self.ndim, self.dtype = tuple(aval.shape), aval.ndim, aval.dtype.numpy
 
 
 class _Tensors(tuple):
-    """A list of tensors, or of numbers; in a formula `tensors.shape` is the tuple of the shapes."""
+    """A list of tensors or numbers; in a formula `tensors.shape` is the tuple of the shapes."""
 
     __slots__ = ()
 
@@ -35,9 +34,7 @@ class _Tensors(tuple):
 
 
 class Saved:
-    """Which inputs and outputs of a call some formulas read, by position, and how the formulas see
-    them, by name.
-    """
+    """The residuals of some formulas: positions of inputs and outputs, and their names in scope."""
 
     def __init__(self, call, inputs: set[str], outputs: set[str]):
         self.call = call
@@ -49,13 +46,13 @@ class Saved:
         return (*(inputs[i] for i in self.inputs), *(outputs[i] for i in self.outputs))
 
     def leaves(self, arrays):
-        """All inputs and all outputs: saved arrays where there are, else metadata."""
+        """All inputs and all outputs: the saved array of each, or its metadata."""
         count = len(self.inputs)
         inputs = _fill(self.call.inputs, self.inputs, arrays[:count])
         return inputs, _fill(self.call.outputs, self.outputs, arrays[count:])
 
     def names(self, arrays) -> dict:
-        """The values in scope of a formula: arguments and outputs."""
+        """The scope of a formula: arguments and outputs by name."""
         inputs, outputs = self.leaves(arrays)
         arguments = [
             _Tensors(a) if isinstance(a, tuple) else a for a in self.call.arguments(inputs)
@@ -75,13 +72,13 @@ def _fill(avals, positions, arrays):
 
 
 def output_names(call) -> tuple[str, ...]:
-    """A name for each output; the tensors of a list are all called by the list's name."""
+    """A name for each output; the tensors of a list all have the list's name."""
     names = call.primitive.rule.outputs
     return tuple(names) if len(names) == len(call.outputs) else names * len(call.outputs)
 
 
 def where(call, name: str) -> str:
-    """An entry and its key, as errors name them."""
+    """An entry and one of its keys, for error messages."""
     rule = call.primitive.rule
     return f"{rule.schema.full_name} ({rule.path}:{rule.line}), {name}"
 
@@ -128,7 +125,7 @@ class CallReverse(Reverse):
         return scope | {"grad": gradients[0], "grads": gradients, "retain_variables": True}
 
     def evaluate(self, names, formula, scope, gradients, saved):
-        """The gradients of the arguments `names`, one each; a list of tensors has a list."""
+        """The gradients of the arguments `names`: one each, a list for a list of tensors."""
         call = self.program
         mask = tuple(any(call.owners[i] == name for i in self.wanted) for name in names)
         if isinstance(formula, Formula):
@@ -151,7 +148,7 @@ class CallReverse(Reverse):
         return found if call.is_list(name) else next(iter(found), None)
 
     def derive(self, names, gradients, saved):
-        """Gradients that JAX derives from the value function."""
+        """The gradients that JAX derives from the value function."""
         call = self.program
         inputs, _ = self.saved.leaves(saved)
         wanted = [i for i in self.wanted if call.owners[i] in names]
@@ -163,7 +160,7 @@ class CallReverse(Reverse):
             name: [found.get(i) for i, owner in enumerate(call.owners) if owner == name]
             for name in names
         }
-        # an optional tensor that is not given has none
+        # an optional tensor that was not given has no gradient
         return [
             by_name[name] if call.is_list(name) else next(iter(by_name[name]), None)
             for name in names
@@ -175,7 +172,7 @@ def _as_list(call, name, gradient):
 
 
 def replacing(function, inputs, positions, outputs):
-    """`function` of the inputs at `positions` only, giving the outputs at positions `outputs`."""
+    """`function` of the inputs at `positions` alone, with the outputs at positions `outputs`."""
 
     def of_some(*values):
         replaced = list(inputs)
@@ -201,8 +198,9 @@ def _outputs_among(call, reads) -> set[str]:
 
 
 class TangentMap:
-    """The derivative of a call as a linear map, from tangents of the inputs that `mask` names; see
-    `core/tangent_map.py`.
+    """The derivative of a call as a linear map of the tangents of the inputs in `mask`.
+
+    `core/tangent_map.py` describes the interface. `moving`: the positions of these inputs.
     """
 
     is_reused, takes_none = True, False
@@ -236,7 +234,7 @@ class TangentMap:
                 inputs |= formula.values & set(call.owners)
                 outputs |= _outputs_among(call, formula.values)
             elif formula is not None and formula.kind == "auto_linear":
-                # of what it is linear in, the operator reads the tangents only
+                # an operator that is linear in an argument reads its tangent, not its value
                 inputs |= {*call.owners} - {*call.primitive.rule.differentiable_inputs}
             elif formula is not None and formula.kind == "auto":
                 inputs |= set(call.owners)
@@ -244,7 +242,7 @@ class TangentMap:
 
     @functools.cached_property
     def formulas(self) -> list[Formula | Word | None]:
-        """The forward formula of each differentiable output, None where it is derived."""
+        """The forward formula of each differentiable output; None: derived from the reverse."""
         names, tangents = output_names(self.call), self.call.primitive.rule.tangents
         return [tangents.get(names[i]) for i in self.call.differentiable_outputs]
 
@@ -280,11 +278,9 @@ class TangentMap:
         )
 
     def all_tangents(self, tangents):
-        """A tangent for every input: zeros for one that stands still, None for one that can have
-        none.
-        """
+        """A tangent for every input: zeros for a constant, None where it cannot have one."""
         call = self.call
-        # integers in a place for floats stand still too
+        # an integer input of a differentiable argument has zeros too
         can_move = call.primitive.rule.differentiable_inputs
         pairs = zip(call.inputs, call.owners, strict=True)
         filled = [
@@ -304,14 +300,14 @@ class TangentMap:
         return scope | primals | {f"{name}_t": tangent for name, tangent in found}
 
     def derived(self, saved, tangents):
-        """The forward formula that the reverse formula implies: its transpose, taken by JAX."""
+        """The tangents by the transpose of the reverse formula, which JAX derives."""
         inputs, outputs = self.saved.leaves(saved)
         constants = self.reverse.saved.select(inputs, outputs)
 
         def transposed(*cotangents):
             return self.transpose_with(constants, cotangents)
 
-        # linear in the cotangents, so that the derivative is the same everywhere: at zero
+        # linear in the cotangents: the derivative is the same everywhere, so take it at zero
         zeros = [jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs]
         zeros = alike([*zeros, *tangents])[: len(zeros)]
         return jax.vjp(transposed, *zeros)[1](tuple(tangents))
@@ -338,7 +334,7 @@ class TangentMap:
         return conjugate(self.reverse.evaluate(names, formula, scope, gradients, constants)[0])
 
     def transpose(self, saved, cotangents):
-        """Cotangents of the moving inputs, in JAX's convention, by the reverse formulas."""
+        """Cotangents of the inputs in `mask`, in JAX's convention, by the reverse formulas."""
         inputs, outputs = self.saved.leaves(saved)
         return self.transpose_with(self.reverse.saved.select(inputs, outputs), cotangents)
 

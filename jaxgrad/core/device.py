@@ -1,4 +1,4 @@
-"""PyTorch's devices, and JAX's behind them; layouts and memory formats, of which there is one each.
+"""PyTorch's devices and JAX's behind them; memory layouts and formats.
 
 >>> from jaxgrad.core.device import device
 >>> device("cuda:1"), device("cuda", 1).index
@@ -12,17 +12,19 @@ import re
 
 import jax
 
-# PyTorch's name of a kind of device, and those JAX gives its platform
+# PyTorch's device types, each with JAX's names of the platform
 PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",)}
 _TYPES = {platform: type for type, platforms in PLATFORMS.items() for platform in platforms}
 _TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
 
 
 class device:
-    """Where a tensor is: a type, "cpu", "cuda" (any GPU) or "tpu", and which one of that type.
+    """The place of a tensor: a type and, optionally, which device of that type.
 
-    Raises RuntimeError for a text that names none of these. Whether the device exists shows at its
-    first use.
+    type: "cpu", "cuda" (any GPU) or "tpu", also with an index as in "cuda:1"; a device; or an int,
+    the index of a GPU. index: an int >= 0. Raises RuntimeError for another type, a malformed text,
+    or a negative index; TypeError for a `type` of another kind. A device that does not exist raises
+    at its first use.
 
     >>> str(jaxgrad.device("cuda", 0)), jaxgrad.device("cpu") == jaxgrad.device("cpu:0")
     ('cuda:0', False)
@@ -92,20 +94,19 @@ def _parsed(text):
 
 
 def as_device(given: str | device | int) -> device:
-    """What a `device` argument means."""
+    """The device that a `device` argument names."""
     return given if type(given) is device else device(given)
 
 
 @functools.cache
 def jax_device(wanted: device) -> jax.Device:
-    """JAX's device of that name. Raises RuntimeError, which names those that exist, where there is
-    none."""
+    """JAX's device behind `wanted`. Raises RuntimeError, with all devices, if there is none."""
     found = _devices(wanted.type)
     index = wanted.index or 0
     if index < len(found):
         return found[index]
     existing = [str(_name(each)) for type in PLATFORMS for each in _devices(type)]
-    cure = "" if found else f"; to have one, install jax with its plugin for {wanted.type}"
+    cure = "" if found else f"; install jax with its plugin for {wanted.type}"
     raise RuntimeError(f"there is no device {wanted}: JAX found {', '.join(existing)}{cure}")
 
 
@@ -119,7 +120,7 @@ def _devices(type):
 
 
 def has(type: str) -> bool:
-    """Whether there is a device of a type."""
+    """Whether a device of this type exists."""
     return bool(_devices(type))
 
 
@@ -127,25 +128,25 @@ def has(type: str) -> bool:
 def _name(found: jax.Device) -> device:
     type = _TYPES.get(found.platform, "cpu")
     index = _devices(type).index(found)
-    # PyTorch has one CPU, and no number for it
+    # PyTorch's one CPU has no index
     return device(type) if type == "cpu" and index == 0 else device(type, index)
 
 
 def default_device() -> device:
-    """Where tensors are made unless asked otherwise: JAX's default device."""
+    """The device of new tensors without a `device` argument: JAX's default device."""
     chosen = jax.config.jax_default_device
     return _name(chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0])
 
 
 def device_of(array) -> device:
-    """Where an array is. A tracer is where the compiled program will run, as far as can be told."""
+    """The device of an array. For a tracer the default device, where its program should run."""
     if isinstance(array, jax.core.Tracer):
         return default_device()
     return _name(min(array.devices(), key=lambda each: each.id))
 
 
 class layout:
-    """How a tensor lies in memory. There is `strided` only."""
+    """The memory layout of a tensor: only `strided`."""
 
     __slots__ = ("name",)
 
@@ -157,8 +158,7 @@ class layout:
 
 
 class memory_format(layout):
-    """The order of dimensions in memory, which is XLA's business here: all are accepted and mean
-    the same."""
+    """The order of dimensions in memory. All are accepted and mean the same: XLA chooses it."""
 
 
 strided = layout("strided")

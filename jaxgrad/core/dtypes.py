@@ -1,11 +1,11 @@
-"""PyTorch's dtypes: fifteen objects compared by identity, the default one, and their limits.
+"""PyTorch's dtypes: fifteen objects compared by identity, the default dtype, and numeric limits.
 
 >>> from jaxgrad.core import dtypes
 >>> dtypes.float32, dtypes.complex64.to_real(), dtypes.int64.is_floating_point
 (torch.float32, torch.float32, False)
 
-They print as PyTorch's do, since `import jaxgrad as torch` is how they are met. `bool`, `int` and
-`float` are dtypes in this module, as they are in PyTorch's; Python's own are `builtins.float`.
+In this module `bool`, `int` and `float` are dtypes, as in torch; Python's types are
+`builtins.float` and so on.
 """
 
 import builtins
@@ -13,14 +13,16 @@ import builtins
 import ml_dtypes
 import numpy
 
-BOOLEAN, INTEGRAL, FLOATING, COMPLEX = range(4)  # the categories of promotion, in rising order
+BOOLEAN, INTEGRAL, FLOATING, COMPLEX = range(4)  # categories of promotion, in ascending order
 
 
 class dtype:
-    """The type of a tensor's elements.
+    """The type of a tensor's elements. Use the existing ones: calling or subclassing raises
+    TypeError.
 
-    >>> from jaxgrad.core import dtypes
-    >>> dtypes.float16.itemsize, dtypes.float16.is_floating_point, dtypes.float16.numpy
+    itemsize: bytes per element; numpy: the `numpy.dtype` of the arrays.
+
+    >>> jaxgrad.float16.itemsize, jaxgrad.float16.is_floating_point, jaxgrad.float16.numpy
     (2, True, dtype('float16'))
     """
 
@@ -45,11 +47,21 @@ class dtype:
         return self.numpy.kind not in "ub"
 
     def to_real(self):
-        """The dtype of this one's real part; a real dtype is its own."""
+        """The dtype of the real part; a real dtype itself.
+
+        >>> jaxgrad.complex64.to_real()
+        torch.float32
+        """
         return self._real
 
     def to_complex(self):
-        """The dtype of complex numbers whose parts have this dtype."""
+        """The complex dtype whose parts have this dtype.
+
+        Raises RuntimeError for booleans and integers, NotImplementedError for float16.
+
+        >>> jaxgrad.float64.to_complex()
+        torch.complex128
+        """
         if self._complex is None:
             raise RuntimeError(
                 f"Unknown Complex ScalarType for {self.scalar_type}: {self!r} has no complex form"
@@ -75,7 +87,7 @@ _FROM_NUMPY: dict = {}
 
 
 def _define(name, scalar_type, category, numpy_type=None):
-    """`scalar_type` is the word that PyTorch's messages use, as in: not implemented for 'Half'."""
+    """`scalar_type`: PyTorch's name of the dtype in messages: not implemented for 'Half'."""
     new = object.__new__(dtype)
     new.name, new.scalar_type, new.category = name, scalar_type, category
     new.numpy = numpy.dtype(numpy_type or name)
@@ -120,7 +132,7 @@ _PYTHON_TYPES = {
 
 
 def from_numpy(numpy_dtype) -> dtype:
-    """The dtype of the arrays that have this `numpy.dtype`, JAX's arrays among them."""
+    """The dtype of NumPy's and JAX's arrays of this `numpy.dtype`. Raises TypeError without one."""
     found = _FROM_NUMPY.get(numpy_dtype)
     if found is None:
         names = ", ".join(each.name for each in ALL)
@@ -129,7 +141,9 @@ def from_numpy(numpy_dtype) -> dtype:
 
 
 def as_dtype(given) -> dtype:
-    """`given` as a dtype: itself, a numpy or JAX dtype, or Python's float, int, bool, complex.
+    """The dtype for `given`: a dtype, a numpy or JAX dtype, or Python's float, int, bool, complex.
+
+    Raises TypeError for anything else.
 
     >>> from jaxgrad.core import dtypes
     >>> dtypes.as_dtype(numpy.int8), dtypes.as_dtype(type(1.5))
@@ -139,7 +153,7 @@ def as_dtype(given) -> dtype:
         return given
     if isinstance(given, numpy.dtype):
         return from_numpy(given)
-    # numpy would read None as float64 and text as the type of that name; PyTorch refuses both.
+    # numpy reads None as float64 and text as the type of that name; PyTorch refuses both
     if not isinstance(given, type) and not hasattr(given, "dtype"):
         raise _not_a_dtype(given)
     return _PYTHON_TYPES.get(given) or from_numpy(_numpy_dtype(given))
@@ -167,36 +181,36 @@ _generation = 0
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of a new tensor of Python floats.
+    """The dtype of new tensors of Python floats.
 
-    >>> from jaxgrad.core import dtypes
-    >>> dtypes.get_default_dtype()
+    >>> jaxgrad.get_default_dtype()
     torch.float32
     """
     return _default
 
 
 def set_default_dtype(d, /) -> None:
-    """Make `d` the dtype of new tensors of Python floats; its complex form is for complex numbers.
+    """Set the dtype of new tensors of Python floats; complex numbers get its complex form.
 
-    >>> from jaxgrad.core import dtypes
-    >>> dtypes.set_default_dtype(dtypes.float64)
-    >>> dtypes.get_default_dtype()
+    d: a floating-point dtype. Raises TypeError for anything else.
+
+    >>> jaxgrad.set_default_dtype(jaxgrad.float64)
+    >>> jaxgrad.tensor(0.5).dtype
     torch.float64
-    >>> dtypes.set_default_dtype(dtypes.float32)
+    >>> jaxgrad.set_default_dtype(jaxgrad.float32)
     """
     global _default, _generation
     wanted = "only floating-point types are supported as the default type"
     if type(d) is not dtype:
-        raise TypeError(f"invalid dtype object: {wanted}, and {d!r} is no dtype")
+        raise TypeError(f"invalid dtype object: {wanted}, and {d!r} is not a dtype")
     if not d.is_floating_point:
-        raise TypeError(f"{wanted}, and {d!r} is none")
+        raise TypeError(f"{wanted}, not {d!r}")
     if d is not _default:
         _default, _generation = d, _generation + 1
 
 
 def generation() -> builtins.int:
-    """Rises whenever the default dtype changes, for caches of what followed from it."""
+    """A count of changes of the default dtype, for caches that depend on it."""
     return _generation
 
 
@@ -204,10 +218,12 @@ _DECIMAL_DIGITS = {float16: 3, bfloat16: 2, float32: 6, float64: 15}
 
 
 class finfo:
-    """The limits of a floating point dtype; of a complex one, those of its parts.
+    """The limits of a floating-point dtype, or of the parts of a complex one.
 
-    >>> from jaxgrad.core import dtypes
-    >>> dtypes.finfo(dtypes.float32).eps
+    type: a dtype, the default dtype if left out. Raises TypeError for booleans and integers.
+    Attributes: bits, dtype (its name), eps, max, min, resolution, smallest_normal, tiny.
+
+    >>> jaxgrad.finfo(jaxgrad.float32).eps
     1.1920928955078125e-07
     """
 
@@ -235,8 +251,10 @@ class finfo:
 class iinfo:
     """The limits of an integer dtype.
 
-    >>> from jaxgrad.core import dtypes
-    >>> dtypes.iinfo(dtypes.int8).max
+    type: a dtype. Raises TypeError for bool, floating-point and complex dtypes. Attributes: bits,
+    dtype (its name), max, min.
+
+    >>> jaxgrad.iinfo(jaxgrad.int8).max
     127
     """
 

@@ -1,8 +1,7 @@
-"""Who runs a program. Nothing else compiles one or calls what was compiled.
+"""Compiles and runs programs; no other module does.
 
-Two executors: `immediate` runs a program as one compiled XLA kernel, `inline` adds its operations
-to the trace that is under way. `prepare` chooses by the program's mode and leaves the result at
-`program.kernel`.
+There are two executors: `immediate` compiles a program into one XLA kernel, `inline` adds its
+operations to the current trace. `prepare` chooses by the program's mode and sets `program.kernel`.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from .program import Program, is_bare
 
 
 def prepare(program: Program) -> Program:
-    """Give the program its kernel: from arrays to one array, or to a tuple of arrays where it has
-    several outputs.
+    """Set the program's kernel, unless it has one. It maps arrays to one array, or to a tuple of
+    arrays if the program has several outputs.
     """
     if program.kernel is None:
         adopt(program, _kernel_of(program))
@@ -47,9 +46,7 @@ def immediate(program: Program):
 
 
 def checked(kernel, precondition):
-    """`kernel` behind a check of the numbers it is called with, which raises where they do not
-    suit.
-    """
+    """`kernel` after a call of `precondition` with its arrays, which raises for wrong values."""
 
     def call(*arrays):
         precondition(*arrays)
@@ -69,7 +66,7 @@ def inline(program: Program):
 
 
 def with_wide_types(function):
-    """`function` called with JAX's 64-bit types switched on, its compilation included."""
+    """`function`, compiled and called with JAX's 64-bit types on."""
 
     @functools.wraps(function)
     def call(*arrays):
@@ -80,9 +77,9 @@ def with_wide_types(function):
 
 
 class NamedKernel:
-    """What is computed beside programs, as observers see it: a name and a kernel.
+    """A computation without a program, as observers see it: a name and a kernel.
 
-    inputs: of a user's own function, whose name it is, its arguments.
+    inputs: the arguments of a user's own function, None for other computations.
     """
 
     mode = IMMEDIATE
@@ -92,14 +89,14 @@ class NamedKernel:
 
 
 _lock = threading.RLock()
-_prepared: weakref.WeakSet = weakref.WeakSet()  # all that has a kernel that computes here and now
+_prepared: weakref.WeakSet = weakref.WeakSet()  # the programs with an immediate kernel
 
-# who sees every run of a kernel; the first stands next to the kernel
+# called around every run of a kernel, the first innermost
 observers: tuple = ()
 
 
 def adopt(program, kernel):
-    """Give a program, or a step, its kernel. Gives the program."""
+    """Set the kernel of a program or a NamedKernel; returns the program."""
     with _lock:
         program.unobserved = kernel
         if program.mode == IMMEDIATE:
@@ -110,17 +107,17 @@ def adopt(program, kernel):
 
 
 def observed(program, kernel):
-    """`kernel` as those who observe have it run."""
+    """`kernel` wrapped in the observers."""
     for observer in observers:
         kernel = functools.partial(observer, program, kernel)
     return kernel
 
 
 def observe(observer, nearest=False):
-    """Have every kernel run as `observer(program, kernel, *arrays)`, in all threads, until
-    `unobserve`. Nobody pays for it before or after.
+    """Run every kernel as `observer(program, kernel, *arrays)`, in all threads, until `unobserve`.
 
-    nearest: stand between the kernel and those who observe already, not around them.
+    nearest: wrap the kernel inside the existing observers, not around them. Without observers a
+    kernel runs unwrapped, at no cost.
     """
     global observers
     with _lock:
@@ -129,7 +126,7 @@ def observe(observer, nearest=False):
 
 
 def unobserve(observer):
-    """Have an observer see no more."""
+    """Remove an observer."""
     global observers
     with _lock:
         observers = tuple(each for each in observers if each != observer)
@@ -142,7 +139,7 @@ def _follow_observers():
 
 
 def run(name: str, function, *args, inputs=None):
-    """`function(*args)`, which no program computes; observers see it as a NamedKernel."""
+    """Call `function(*args)`, which has no program; observers see it as a NamedKernel."""
     if not observers:
         return function(*args)
     return observed(NamedKernel(name, inputs), function)(*args)
@@ -153,7 +150,7 @@ _wide_add = adopt(NamedKernel("add"), with_wide_types(_add.kernel))
 
 
 def add(first, second, wide: bool):
-    """The sum of two arrays of one shape and dtype, which is `wide` when it has 64 bits."""
+    """The sum of two arrays of the same shape and dtype; `wide`: it is a 64-bit dtype."""
     if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
         return first + second
     return _wide_add.kernel(first, second) if wide else _add.kernel(first, second)
@@ -166,19 +163,18 @@ def _filler(aval: Aval, value) -> NamedKernel:
 
 
 def filled(aval: Aval, value):
-    """A new array of one value. Never a shared one, which somebody might donate."""
+    """A new array filled with one value. Never a shared array, since users may donate it."""
     if aval.mode == IMMEDIATE:
         return _filler(aval, value).kernel()
     return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
 
 
 _probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
-_untraced = None  # the state of JAX's traces that was last found to compute here and now
+_untraced = None  # the last trace state in which JAX computed at once
 
 
 def is_traced() -> bool:
-    """Whether JAX computes here and now, or a trace is under way: inside `jax.jit`, but not inside
-    `jax.grad` alone."""
+    """Whether JAX is tracing, as inside `jax.jit`; inside `jax.grad` alone it computes at once."""
     global _untraced
     state = get_opaque_trace_state()
     if state == _untraced:

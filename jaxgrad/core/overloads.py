@@ -1,5 +1,5 @@
-"""Arguments to a schema: which overload a call means, with PyTorch's rules and its error for a call
-that none fits.
+"""Overload resolution: binds the arguments of a call to a schema, by PyTorch's rules and with
+PyTorch's error if no overload fits.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from ..table import REQUIRED, Argument, Schema
 from . import dtypes
 
-# PyTorch's functions call `input` what schemas call `self`, and take numpy's names too.
+# PyTorch's functions say `input` where schemas say `self`, and accept numpy's names
 ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 
 
 class Mismatch(TypeError):
-    """A call that does not fit a schema, and why."""
+    """A call does not fit a schema; the message says why."""
 
 
 def _scalar(value, is_tensor):
@@ -82,7 +82,7 @@ CONVERTERS: dict[str, Callable] = {
 
 
 def convert(argument: Argument, value, is_tensor):
-    """The value as the schema's type has it, else Mismatch."""
+    """The value converted to the type in the schema. Raises Mismatch."""
     kind = argument.type
     if value is None:
         if kind.optional or argument.default is None:
@@ -92,7 +92,7 @@ def convert(argument: Argument, value, is_tensor):
     if not kind.list:
         return convert_item(value, is_tensor)
     if isinstance(value, list | tuple):
-        # a list may have holes, as the indices of x[:, i] have
+        # items may be None, as in the indices of x[:, i]
         return tuple(None if item is None else convert_item(item, is_tensor) for item in value)
     if kind.size is not None:
         return (convert_item(value, is_tensor),) * kind.size
@@ -100,7 +100,7 @@ def convert(argument: Argument, value, is_tensor):
 
 
 class Signature:
-    """A schema as Python calls it.
+    """A schema that binds the arguments of a Python call.
 
     >>> from jaxgrad.table import parse_schema
     >>> schema = parse_schema("sum.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
@@ -118,9 +118,7 @@ class Signature:
         self.takes_many = bool(last and last.list and last.base == "int")
 
     def route(self, args: Sequence, names: Sequence[str]) -> dict[int, int | slice]:
-        """For each argument that a call gives, its place among the positional values followed by
-        those of `names`.
-        """
+        """The place of each given argument, by position, among the values of `args` and `names`."""
         given = self.gather(args)
         for place, name in enumerate(names, start=len(args)):
             position = self.position(name)
@@ -130,7 +128,7 @@ class Signature:
         return given
 
     def bind(self, args: Sequence, kwargs: dict[str, Any], is_tensor) -> list:
-        """Arguments in the schema's order, defaults filled in. Raises Mismatch, a TypeError."""
+        """The arguments in the schema's order with defaults filled in. Raises Mismatch."""
         values = (*args, *kwargs.values())
         given = {
             position: values[place] for position, place in self.route(args, tuple(kwargs)).items()
@@ -138,12 +136,12 @@ class Signature:
         return [self.take(i, given, is_tensor) for i in range(len(self.arguments))]
 
     def gather(self, args) -> dict[int, int | slice]:
-        """`view(2, 3)` as `view((2, 3))`: ints that end a call are the list that ends its
-        positional arguments.
+        """Positions of positional arguments. Trailing ints form one list: `view(2, 3)` means
+        `view((2, 3))`.
         """
         start = self.positional - 1
         many = self.takes_many and len(args) > start and isinstance(args[start], int)
-        # one int is a list already where the schema gives the list a size
+        # a single int fills a list of fixed size by itself (`convert`)
         if many and (len(args) > start + 1 or self.arguments[start].type.size is None):
             return {**{i: i for i in range(start)}, start: slice(start, len(args))}
         if len(args) > self.positional:
@@ -174,7 +172,7 @@ class Signature:
 
 
 def describe(value) -> str:
-    """A value's type as an error about a call shows it."""
+    """A value's type, as in PyTorch's error for a wrong call."""
     if isinstance(value, list | tuple):
         items = ", ".join([*map(describe, value[:4]), *(["..."] if len(value) > 4 else [])])
         return f"{type(value).__name__} of ({items})"
@@ -184,9 +182,9 @@ def describe(value) -> str:
 def resolve(
     name: str, signatures: Sequence[Signature], args, kwargs, is_tensor
 ) -> tuple[int, list]:
-    """The first signature that a call fits: its position, and the bound arguments.
+    """The position of the first signature that fits a call, and the bound arguments.
 
-    Raises TypeError: with the reason where there is one signature, else with all of them.
+    Raises TypeError with the reason for each signature.
     """
     reasons = []
     for position, signature in enumerate(signatures):

@@ -1,10 +1,9 @@
-"""An entry of a table as a function on JAX values: value, reverse formula and forward formula under
-every transformation.
+"""An entry of a table as a function on JAX values, under every transformation.
 
 A `Primitive` called on JAX values is a `jax.custom_jvp` whose tangent map is one linear primitive
-(`core/tangent_map.py`). Evaluated, that map is the forward formula; transposed, it is the reverse
-formula. A `Call` is a primitive together with all that is fixed about one way of calling it: what
-the tape records and what the executors compile.
+(`core/tangent_map.py`). Evaluating that map runs the forward formula, transposing it the reverse
+formula. A `Call` is a primitive with the structure and the abstract values of its arguments: the
+program that the tape records and the executor compiles.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ ARRAY = _Slot()
 
 
 def is_array(value) -> bool:
-    """Whether a value is data of a call and no part of its structure."""
+    """Whether a value is an array of a call, not part of its structure."""
     return isinstance(value, jax.Array | np.ndarray)
 
 
@@ -47,9 +46,7 @@ def _is_value(value) -> bool:
 
 
 def flatten(arguments, is_leaf=is_array):
-    """The structure of bound arguments, hashable, and their arrays in order; lists are looked into
-    one level deep.
-    """
+    """The hashable structure of bound arguments, and their arrays in order, also those in lists."""
     leaves, structure = [], []
     for argument in arguments:
         if isinstance(argument, list | tuple):
@@ -64,7 +61,7 @@ def flatten(arguments, is_leaf=is_array):
 
 
 def unflatten(structure, leaves):
-    """The arguments of a structure with `leaves` in its slots: the inverse of `flatten`."""
+    """The arguments of a structure with `leaves` as its arrays: the inverse of `flatten`."""
     supply = iter(leaves)
     return [
         tuple(next(supply) if item is ARRAY else item for item in part)
@@ -79,8 +76,8 @@ def unflatten(structure, leaves):
 class Primitive:
     """One overload of an operator on JAX values.
 
-    `rule`: its entry of the table; `compute`: the value function; `scope`: what its formulas may
-    call, by name.
+    `rule`: its entry in the table; `compute`: the value function; `scope`: the functions that its
+    formulas may call, by name.
     """
 
     def __init__(self, rule: Rule, compute, scope):
@@ -100,7 +97,7 @@ class Primitive:
         self.compiled: dict[Formula, Any] = {}
 
     def evaluate(self, arguments):
-        """The value function on bound arguments, in the order of the schema."""
+        """Call the value function with bound arguments, in the order of the schema."""
         keywords = dict(zip(self.keywords, arguments[self.positional :], strict=True))
         with jax.named_scope(self.name):
             return self.compute(*arguments[: self.positional], **keywords)
@@ -117,7 +114,7 @@ class Primitive:
         return call.result(call.function(*arrays))
 
     def evaluate_formula(self, formula: Formula, scope):
-        """A formula of this entry with the names it reads taken from `scope`."""
+        """Evaluate a formula of this entry with the values in `scope`."""
         function = self.compiled.get(formula)
         names = tuple(sorted(formula.names))
         if function is None:
@@ -125,7 +122,7 @@ class Primitive:
         return function(*(scope[name] for name in names))
 
     def call(self, structure, inputs) -> Call:
-        """The one `Call` of this structure and these inputs."""
+        """The cached `Call` of this structure and these inputs."""
         inputs = tuple(map(view_ops.plain, inputs))
         key = (*map(_typed, structure), *inputs)
         found = self.calls.get(key)
@@ -138,16 +135,14 @@ class Primitive:
 
 
 def _typed(part):
-    """A structure's part as a key that tells 1, 1.0 and True apart."""
+    """A part of a structure as a key in which 1, 1.0 and True differ."""
     if isinstance(part, tuple):
         return tuple(map(_typed, part))
     return part if part is ARRAY or part is None else (type(part), part)
 
 
 def _strong(value):
-    """An array for an argument that takes tensors: a weakly typed one, such as JAX makes of 1.0, is
-    one of its dtype.
-    """
+    """An argument that takes tensors as an array without a weak type, such as JAX gives 1.0."""
     if isinstance(value, tuple):
         return tuple(map(_strong, value))
     if isinstance(value, numbers.Number):
@@ -179,7 +174,7 @@ class Call(Program):
 
     @functools.cached_property
     def compact(self) -> Call:
-        """The same call on arrays that show the usual strides, which does the work of this one."""
+        """The same call on contiguous arrays, which computes for this one too."""
         inputs = tuple(map(view_ops.compact, self.inputs))
         return self if inputs == self.inputs else self.primitive.call(self.structure, inputs)
 
@@ -194,7 +189,7 @@ class Call(Program):
 
     @functools.cached_property
     def several(self) -> bool:
-        """Whether the value function gives a list or a tuple."""
+        """Whether the value function returns a list or a tuple."""
         return self.compact.several_seen if self.outputs else True
 
     @functools.cached_property
@@ -209,7 +204,7 @@ class Call(Program):
 
     @functools.cached_property
     def tracked(self) -> tuple[bool, ...]:
-        """For each array whether a gradient of it can be asked for."""
+        """For each input whether it can have a gradient."""
         constant = self.primitive.rule.non_differentiable
         return tuple(
             isinstance(array, aval.Aval) and array.differentiable and owner not in constant
@@ -220,16 +215,17 @@ class Call(Program):
     def differentiable_outputs(self) -> tuple[int, ...]:
         flags = self.primitive.rule.output_differentiability
         outputs = enumerate(self.outputs)
-        # the one flag of a list of tensors holds for every tensor of it
+        # the flag of a list of tensors holds for each of them
         return tuple(
             i for i, output in outputs if output.differentiable and flags[min(i, len(flags) - 1)]
         )
 
     @functools.cached_property
     def slots(self) -> tuple[int | None, ...]:
-        """For each tensor that has a gradient the position of its array, None where there is none.
+        """The position of the array for each differentiable argument, None without an array.
 
-        Where another overload's node has the same name, PyTorch makes a tensor of a number.
+        A number in the place of another overload's tensor counts too if both overloads have one
+        node: PyTorch converts it to a tensor.
         """
         rule, found, position = self.primitive.rule, [], 0
         overloads = [p.rule for p in self.primitive.scope[rule.schema.name].primitives]
@@ -244,7 +240,7 @@ class Call(Program):
         return tuple(found)
 
     def arguments(self, leaves):
-        """The bound arguments with `leaves` for arrays."""
+        """The bound arguments with `leaves` as arrays."""
         return unflatten(self.structure, leaves)
 
     def is_list(self, argument: str) -> bool:
@@ -252,9 +248,7 @@ class Call(Program):
         return isinstance(self.structure[self.primitive.argument_names.index(argument)], tuple)
 
     def plain(self, *arrays) -> tuple:
-        """The value function on the arrays of this call; outputs as a tuple, none with a weak
-        type.
-        """
+        """The outputs of the value function as a tuple of arrays without weak types."""
         results = self.primitive.evaluate(self.arguments(arrays))
         self.several_seen = isinstance(results, list | tuple)
         results = results if self.several_seen else (results,)
@@ -266,14 +260,14 @@ class Call(Program):
 
     @functools.cached_property
     def function(self):
-        """The value with its rules, for JAX to differentiate."""
+        """`plain` with derivative rules, for JAX to differentiate."""
         function = jax.custom_jvp(renamed(self.plain, self.primitive.name))
         function.defjvp(self.jvp, symbolic_zeros=True)
         return function
 
     def jvp(self, primals, tangents):
-        """The rule JAX calls: outputs, and their tangents as one linear map of the tangents that
-        are not zero.
+        """The rule that JAX calls: outputs, and their tangents by one linear map of the nonzero
+        input tangents.
         """
         outputs = self.function(*primals)
         mask = tuple(
@@ -289,7 +283,7 @@ class Call(Program):
         return outputs, tuple(output_tangents)
 
     def tangent_map(self, mask) -> TangentMap:
-        """The derivative as a linear map of the tangents of the inputs that `mask` names."""
+        """The derivative as a linear map of the tangents of the inputs in `mask`."""
         found = self.tangent_maps.get(mask)
         if found is None:
             found = self.tangent_maps.setdefault(mask, TangentMap(self, mask))
@@ -297,7 +291,7 @@ class Call(Program):
 
     @functools.cached_property
     def writable(self) -> bool:
-        """Whether a value can be written through the call, which is a view."""
+        """For a view: whether values can be written through it."""
         return view_ops.is_writable(self)
 
     @functools.cached_property
@@ -315,7 +309,7 @@ class Call(Program):
         return check and (lambda *arrays: check(*self.arguments(arrays)))
 
     def result(self, outputs):
-        """Outputs as the operator returns them: one array, a tuple, or one with names."""
+        """The outputs as the operator returns them: an array, a tuple or a named tuple."""
         return self.primitive.pack(outputs) if self.several else outputs[0]
 
 
@@ -326,10 +320,9 @@ def _zero_tangent(output):
 
 
 class Overloads:
-    """An operator on JAX values: of its primitives the first whose schema the arguments fit is
-    called.
+    """An operator on JAX values: calls the first of its primitives whose schema fits the arguments.
 
-    `make` gives the primitives; it is asked at the first call.
+    `make()` returns the primitives; the first call of the operator calls it.
     """
 
     def __init__(self, name: str, make):
@@ -356,7 +349,7 @@ class Overloads:
         try:
             return resolve(self.name, self.signatures, args, kwargs, is_array)
         except TypeError:
-            # JAX takes a number for an array, where no schema has a Scalar in its place
+            # as in JAX, a number may be passed for an array where no schema has a Scalar
             return resolve(self.name, self.signatures, args, kwargs, _is_value)
 
     def __repr__(self):
@@ -364,12 +357,10 @@ class Overloads:
 
 
 class Operators:
-    """The shipped table's operators by attribute, for value functions and helpers: `op.sum(grad,
-    dim)`.
-    """
+    """The operators of the shipped table as attributes, for rules: `op.sum(grad, dim)`."""
 
     def install(self, find):
-        """Look operators up with `find(name)`; each becomes an attribute at its first use."""
+        """Find operators by `find(name)`; each becomes an attribute at its first use."""
         self._find = find
 
     def __getattr__(self, name):

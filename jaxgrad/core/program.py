@@ -1,8 +1,8 @@
-"""Programs: functions on arrays that know their derivative as another program.
+"""Programs: functions on arrays whose derivatives are programs too.
 
-An operator's call is one, its reverse formula is another, and the derivative of that again one: the
-tape records programs and nothing else. A gradient is a program in PyTorch's convention for complex
-numbers, the conjugate of JAX's cotangent; `pullback` is where the two conventions meet.
+An operator's call is a program, so is its reverse formula, and so is the derivative of that. The
+tape records only programs. Gradients follow PyTorch's convention for complex numbers, the conjugate
+of JAX's cotangents; `pullback` converts between the two.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ _local = threading.local()
 
 @contextmanager
 def bare():
-    """Operators called right here compute their value only: nobody will ask JAX for a derivative of
-    this trace.
+    """Let operators leave their derivative rules out, since JAX does not differentiate this trace.
 
-    It holds for the current trace alone: inside a `jax.vjp` or `jax.jit` begun within, operators
-    carry their rules again.
+    This holds for the current trace alone: inside a `jax.vjp` or `jax.jit` that begins within,
+    operators carry their rules again.
     """
     previous = getattr(_local, "state", None)
     _local.state = get_opaque_trace_state()
@@ -43,16 +42,14 @@ def is_bare() -> bool:
 
 
 def still(array):
-    """The array, of which JAX asks no derivative: where it might ask for one, behind
-    `stop_gradient`.
-    """
+    """The array as a constant of JAX's derivatives: a tracer gets `stop_gradient`, unless bare."""
     if not isinstance(array, jax.core.Tracer) or is_bare():
         return array
     return jax.lax.stop_gradient(array)
 
 
 def renamed(function, name: str):
-    """`function` on arrays under the name that JAX gives its call in jaxprs."""
+    """`function` under a name, which JAX shows in jaxprs."""
 
     def call(*arrays):
         return function(*arrays)
@@ -62,14 +59,12 @@ def renamed(function, name: str):
 
 
 def conjugate(array):
-    """The complex conjugate; a real array as it is."""
+    """The complex conjugate; a real array itself."""
     return jnp.conj(array) if jnp.iscomplexobj(array) else array
 
 
 def sum_to_shape(gradient, shape):
-    """`gradient` summed over the dimensions along which `shape` was broadcast to the gradient's
-    shape.
-    """
+    """`gradient` summed over the dimensions that broadcasting from `shape` added or stretched."""
     if gradient.shape == shape:
         return gradient
     extra = gradient.ndim - len(shape)
@@ -83,7 +78,7 @@ def sum_to_shape(gradient, shape):
 
 
 class GradientError(RuntimeError):
-    """A formula's result that does not fit the input or output it is for; `why` says how."""
+    """The result of a formula does not fit its input or output; `why` says how."""
 
     def __init__(self, where: str, why: str):
         super().__init__(f"{where}: {why}")
@@ -91,16 +86,14 @@ class GradientError(RuntimeError):
 
 
 def conform(gradient, like: aval.Aval, where: str):
-    """The gradient as its input asks for it: of its shape, its dtype, and real where the input is
-    real.
+    """The gradient with the shape and dtype of `like`, the input's `Aval`; real for a real input.
 
-    `like`: the input's `Aval`; `where`: names the formula in the error, a GradientError, raised
-    when it does not fit.
+    `where`: the formula, for the error message. Raises GradientError if it does not fit.
     """
     gradient = jnp.asarray(gradient)
     if not jnp.issubdtype(gradient.dtype, jnp.inexact):
         raise GradientError(
-            where, f"the formula gives {gradient.dtype}, which is no floating point"
+            where, f"the formula gives {gradient.dtype}, which is not floating point"
         )
     try:
         summed = sum_to_shape(gradient, tuple(like.shape))
@@ -113,8 +106,9 @@ def conform(gradient, like: aval.Aval, where: str):
 
 
 def pullback(function, primals):
-    """The map from gradients of `function`'s outputs (a tuple) to gradients of `primals`, both in
-    PyTorch's convention.
+    """The map from gradients of `function`'s outputs, a tuple, to gradients of `primals`.
+
+    Both are in PyTorch's convention.
     """
     _, transposed = jax.vjp(function, *primals)
 
@@ -128,33 +122,32 @@ def pullback(function, primals):
 class Program:
     """A function from arrays to a tuple of arrays, with the abstract values of both.
 
-    `inputs`: one `Aval` an array, or a Python number type for a scalar that varies from call to
-    call; `outputs`: one `Aval` an array. Subclasses give `function`, whose operators carry their
-    rules.
+    `inputs`: the `Aval` of each array, or the Python type of a number that is an input; `outputs`:
+    the `Aval` of each array. Subclasses define `function`, whose operators carry their rules.
     """
 
     name: str
     inputs: tuple
     mode: int
-    kernel = None  # what `execution` runs, once prepared
-    attach = None  # called with inputs and results where these share memory
-    is_linear = False  # whether a tangent of its one input goes through it as a value does
-    extends = False  # whether it is the extension of another
-    extension = None  # the same program, which computes tangents too (tape/dual.py)
-    precondition = None  # called first, with the same arrays: a check of indices, say
+    kernel = None  # the compiled form, set by `executor.prepare`
+    attach = None  # called with inputs and results if these share memory
+    is_linear = False  # whether the program itself maps the tangent of its one input
+    extends = False  # whether it is the extension of another program
+    extension = None  # the program that computes tangents too (tape/dual.py)
+    precondition = None  # called before the kernel with its arrays, such as a check of indices
 
     def function(self, *arrays) -> tuple:
-        """What the program computes, on JAX values, differentiable by JAX."""
+        """Compute the outputs from JAX values; JAX can differentiate it."""
         raise NotImplementedError(f"{type(self).__name__}.function")
 
     def value(self, *arrays) -> tuple:
-        """`function` where nobody asks JAX for a derivative of this trace."""
+        """`function` for a trace that JAX does not differentiate."""
         with bare():
             return self.function(*arrays)
 
     @property
     def compact(self) -> Program:
-        """The program that does the work: another only where the two show other strides."""
+        """The program that is compiled: the same one on contiguous arrays."""
         return self
 
     @functools.cached_property
@@ -171,7 +164,7 @@ class Program:
 
     @functools.cached_property
     def single(self) -> bool:
-        """Whether there is one output, which a kernel gives as it is and not in a tuple."""
+        """Whether the kernel returns one array instead of a tuple."""
         return len(self.outputs) == 1
 
     @functools.cached_property
@@ -181,21 +174,21 @@ class Program:
 
     @functools.cached_property
     def tracked(self) -> tuple[bool, ...]:
-        """For each input whether a gradient of it can be asked for."""
+        """For each input whether it can have a gradient."""
         return tuple(isinstance(i, aval.Aval) and i.differentiable for i in self.inputs)
 
     @functools.cached_property
     def differentiable_outputs(self) -> tuple[int, ...]:
-        """The positions of the outputs that have gradients."""
+        """The positions of the outputs that can have gradients."""
         return tuple(i for i, output in enumerate(self.outputs) if output.differentiable)
 
     def result(self, outputs):
-        """Several outputs, as whoever runs the program gets them."""
+        """Several outputs as the caller gets them."""
         return tuple(outputs)
 
     @functools.cached_property
     def wide(self) -> bool:
-        """Whether 64-bit numbers go in or come out."""
+        """Whether an input or output has a 64-bit dtype."""
         return any(i.wide for i in (*self.inputs, *self.outputs) if isinstance(i, aval.Aval))
 
     @functools.cached_property
@@ -204,11 +197,11 @@ class Program:
 
     @functools.cached_property
     def tangents(self) -> dict[tuple[bool, ...], Program]:
-        """The programs of its tangents, by which inputs move."""
+        """The programs of its tangents, by the mask of the inputs that have tangents."""
         return {}
 
     def reverse(self, mask: tuple[bool, ...]) -> Reverse:
-        """The program of the gradients of the inputs that `mask` names, one flag an input."""
+        """The program of the gradients of the inputs in `mask`, which has a flag for each input."""
         found = self.reverses.get(mask)
         if found is None:
             found = self.reverses.setdefault(mask, self.make_reverse(mask))
@@ -219,17 +212,15 @@ class Program:
 
 
 class Reverse(Program):
-    """Gradients of a program: from the gradients of its outputs and saved arrays to the gradients
-    of some inputs.
+    """The gradients of a program's inputs in `mask`, from gradients of its outputs and residuals.
 
-    `saved_inputs`, `saved_outputs`: which arrays of the program the gradients are computed from, by
-    position; `function` takes one gradient for each of the program's `differentiable_outputs`, then
-    these arrays.
+    `saved_inputs`, `saved_outputs`: the residuals, as positions of inputs and outputs. `function`
+    takes a gradient for each of the program's `differentiable_outputs`, then the residuals.
     """
 
     saved_inputs: tuple[int, ...]
     saved_outputs: tuple[int, ...]
-    tells_apart = False  # whether a gradient is None where none that it depends on arrived
+    tells_apart = False  # whether a gradient is None if it depends on no gradient that arrived
 
     def __init__(self, program: Program, mask: tuple[bool, ...]):
         self.program, self.mask, self.mode = program, mask, program.mode
@@ -239,12 +230,12 @@ class Reverse(Program):
 
     @functools.cached_property
     def constants(self) -> tuple[int, ...]:
-        """The saved inputs that no gradient is wanted of."""
+        """The saved inputs that get no gradient."""
         return tuple(i for i in self.saved_inputs if i not in self.wanted)
 
     @functools.cached_property
     def shown(self) -> tuple[int | None, ...]:
-        """For each edge that users see the position of the input, None for what is no tensor."""
+        """The input position of each edge that users see, None for a number."""
         return tuple(i for i, a in enumerate(self.program.inputs) if not isinstance(a, type))
 
     @functools.cached_property
@@ -255,7 +246,7 @@ class Reverse(Program):
 
 
 class DerivedReverse(Reverse):
-    """The reverse of a program that has no formulas of its own: JAX derives it, from all inputs."""
+    """The reverse of a program without formulas: JAX derives it and all inputs are residuals."""
 
     saved_outputs = ()
 

@@ -1,15 +1,15 @@
-"""PyTorch's type promotion, and the decorators that give it to a value function.
+"""PyTorch's type promotion, and the decorators that apply it to a value function.
 
-An operand is one of three: a number (Python's or numpy's, or a JAX value of weak type), a value
-without dimensions, a value with some. Dtypes are promoted within each of the three; then a lower
-one matters only where its category (boolean, integral, floating, complex) is the higher:
+Operands have three ranks: numbers (Python's, numpy's, or JAX values of weak type), values without
+dimensions, and values with dimensions. Dtypes are promoted within each rank. Then a lower rank
+matters only if its category (boolean, integral, floating, complex) is higher:
 
 >>> import jax.numpy as jnp
 >>> from jaxgrad.core import dtypes, promotion
 >>> promotion.result_type(jnp.ones(3, "int8"), 5), promotion.result_type(jnp.ones(3, "int8"), 0.5)
 (torch.int8, torch.float32)
 
-A family of rules/ writes `sin = promotion.floating(jnp.sin)` and has PyTorch's dtypes.
+A family in rules/ writes `sin = promotion.floating(jnp.sin)` to get PyTorch's dtypes.
 """
 
 import functools
@@ -30,10 +30,12 @@ _LONE_UNSIGNED = frozenset({dtypes.uint16, dtypes.uint32, dtypes.uint64})  # PyT
 
 @functools.cache
 def promote_types(type1, type2) -> dtypes.dtype:
-    """The smallest dtype of a category not below either one's that holds both.
+    """The smallest dtype that holds both dtypes, in the higher of their categories.
 
-    >>> from jaxgrad.core import dtypes, promotion
-    >>> promotion.promote_types(dtypes.float16, dtypes.bfloat16)
+    type1, type2: dtypes. Raises RuntimeError for uint16, uint32 or uint64 with another dtype that
+    is not floating point.
+
+    >>> jaxgrad.promote_types(jaxgrad.float16, jaxgrad.bfloat16)
     torch.float32
     """
     if type1 is type2:
@@ -52,12 +54,13 @@ def promote_types(type1, type2) -> dtypes.dtype:
 
 
 def can_cast(from_, to) -> bool:
-    """Whether promotion's rules let a result of the one dtype be stored in the other.
+    """Whether a result of dtype `from_` may be stored in a tensor of dtype `to`.
 
-    >>> from jaxgrad.core import dtypes, promotion
-    >>> promotion.can_cast(dtypes.float64, dtypes.float32)
+    The category must not fall: complex to real, floating to integral, any other to boolean.
+
+    >>> jaxgrad.can_cast(jaxgrad.float64, jaxgrad.float32)
     True
-    >>> promotion.can_cast(dtypes.float32, dtypes.int64)
+    >>> jaxgrad.can_cast(jaxgrad.float32, jaxgrad.int64)
     False
     """
     if to.category == BOOLEAN:
@@ -66,8 +69,15 @@ def can_cast(from_, to) -> bool:
 
 
 def result_type(*operands) -> dtypes.dtype:
-    """The dtype in which an operator computes on these numbers, JAX values or Tensors."""
-    found = [None, None, None]  # of numbers, of values without dimensions, of values with some
+    """The dtype in which an operator computes on these operands.
+
+    operands: tensors, JAX values or numbers, of any shape and dtype. Raises ValueError without
+    operands, TypeError for one without a dtype, RuntimeError as `promote_types`.
+
+    >>> jaxgrad.result_type(jaxgrad.ones(2, dtype=jaxgrad.int8), 0.5)
+    torch.float32
+    """
+    found = [None, None, None]  # for numbers, values without dimensions, values with dimensions
     for operand in operands:
         rank, dtype = _rank_and_dtype(operand)
         found[rank] = dtype if found[rank] is None else promote_types(found[rank], dtype)
@@ -103,7 +113,7 @@ def _number_category(number):
 
 
 def _raise_category(lower, higher):
-    """The dtype of `higher`, made to hold the category of `lower`."""
+    """`higher`, raised to the category of `lower` if that is above its own."""
     if higher.category == BOOLEAN:
         return promote_types(higher, lower)
     if higher.category == FLOATING and lower.category == COMPLEX:
@@ -118,19 +128,19 @@ def floating_type(*operands) -> dtypes.dtype:
 
 
 def cast(value, dtype) -> jax.Array:
-    """`value`, a JAX value or a number, as an array of `dtype` and of no weak type.
+    """`value`, a JAX value or a number, as an array of `dtype` without a weak type.
 
-    Integers wrap round and floats overflow to infinity, as in PyTorch's operators; a number of a
-    higher category must fit (`checked_number`). A complex array never becomes real: take `.real`.
-    With JAX's x64 mode off, 64-bit integers are 32-bit ones, and float64 and complex128 raise.
+    As in PyTorch's operators, integers wrap around and floats overflow to infinity. A number of a
+    higher category must fit (`checked_number`). A complex array raises for a real dtype. With JAX's
+    x64 mode off, 64-bit integers become 32-bit ones, and float64 and complex128 raise.
     """
     if isinstance(value, _NUMBERS):
         return jnp.asarray(_number_array(value, dtype))
     if isinstance(value, jax.Array) and value.dtype == dtype.numpy and not value.weak_type:
-        return value  # float64 too, with x64 off: it is here already
+        return value  # an existing float64 array passes with x64 off too
     given = dtypes.from_numpy(value.dtype)
     if given.category == COMPLEX and dtype.category == BOOLEAN:
-        return lax.ne(value, lax.full_like(value, 0))  # XLA converts the real part alone
+        return lax.ne(value, lax.full_like(value, 0))  # XLA would convert the real part alone
     if given.category == COMPLEX and dtype.category != COMPLEX:
         raise RuntimeError(
             f"result type {given.scalar_type} can't be cast to the desired output type "
@@ -140,8 +150,8 @@ def cast(value, dtype) -> jax.Array:
 
 
 def available(dtype) -> numpy.dtype:
-    """What JAX has for `dtype` here and now: narrower integers where its x64 mode is off."""
-    if jax.config.jax_enable_x64:  # this thread's, inside `with jax.enable_x64(...)` too
+    """JAX's dtype for `dtype`: 32-bit integers for 64-bit ones while its x64 mode is off."""
+    if jax.config.jax_enable_x64:  # of this thread, also inside `with jax.enable_x64(...)`
         return dtype.numpy
     if dtype in (dtypes.float64, dtypes.complex128):
         raise RuntimeError(
@@ -166,7 +176,7 @@ def _number_array(number, dtype):
 
 
 def _plain(number):
-    """`number` as Python's own; an integer must have 64 bits, with a sign or without."""
+    """`number` as a Python number; an integer must fit in 64 bits, signed or unsigned."""
     plain = number.item() if isinstance(number, numpy.generic) else number
     if isinstance(plain, int) and plain >= 2**64:
         raise OverflowError(f"int too big to convert: {plain} has more than 64 bits")
@@ -176,7 +186,7 @@ def _plain(number):
 
 
 def checked_number(number, dtype) -> bool | int | float | complex:
-    """`number` for an element of `dtype`, where it fits: what `full` and `fill_` ask of theirs."""
+    """`number` as an element of `dtype`, as in `full` and `fill_`. Raises if it does not fit."""
     plain = _plain(number)
     if dtype.category == BOOLEAN:
         return bool(plain)
@@ -196,16 +206,16 @@ def _fits(plain, dtype):
         )
     if dtype.category == INTEGRAL:
         limits = dtypes.iinfo(dtype)
-        # an integer -1 is the greatest of an unsigned type, as in C; a float -1.0 is an error
+        # an integer -1 wraps to the maximum of an unsigned dtype, as in C; a float -1.0 raises
         wraps = not dtype.is_signed and isinstance(plain, int)
         return (-limits.max if wraps else limits.min) <= plain <= limits.max
-    # PyTorch lets the halves overflow to infinity
+    # PyTorch lets float16 and bfloat16 overflow to infinity
     single = dtype in (dtypes.float32, dtypes.complex64) and numpy.isfinite(plain)
     return not single or abs(plain) <= dtypes.finfo(dtypes.float32).max
 
 
 def _c_type(dtype):
-    """PyTorch's messages name C++ types."""
+    """The C++ type that PyTorch's messages name."""
     if dtype.category == COMPLEX:
         return f"c10::complex<{_c_type(dtype.to_real())}>"
     if dtype.category == INTEGRAL:
@@ -214,12 +224,12 @@ def _c_type(dtype):
 
 
 def unify(*arguments) -> list:
-    """The arguments with all numbers and values among them cast to their common dtype."""
+    """The arguments with the operands among them cast to their common dtype."""
     return _converted(arguments, result_type)
 
 
 def unify_floating(*arguments) -> list:
-    """`unify`, where integers and booleans become the default dtype."""
+    """`unify`, with the default dtype in place of integers and booleans."""
     return _converted(arguments, floating_type)
 
 
@@ -234,7 +244,7 @@ def _is_operand(argument):
 
 
 def broadcast_shapes(what, *shapes) -> tuple[int, ...]:
-    """The shape to which operands of these shapes are broadcast; `what` names the operator.
+    """The shape to which these shapes broadcast; `what` names the operator in the RuntimeError.
 
     >>> from jaxgrad.core import promotion
     >>> promotion.broadcast_shapes("add", (2, 1), (3,), ())
@@ -257,7 +267,7 @@ def _broadcast_two(what, first, second):
 
 
 def broadcast(what, *arguments) -> list:
-    """The arguments with all arrays of one shape, but 0-d ones as they are: lax takes them."""
+    """The arguments with arrays broadcast to one shape, except 0-d ones, which lax broadcasts."""
     shapes = dict.fromkeys(each.shape for each in arguments if getattr(each, "ndim", 0))
     if len(shapes) < 2:
         return list(arguments)
@@ -269,21 +279,21 @@ def broadcast(what, *arguments) -> list:
 
 
 def common(function):
-    """`function` of positional operands, which it gets in their common dtype: `add`, `maximum`.
+    """`function` called with its operands in their common dtype: `add`, `maximum`.
 
-    They are broadcast to one shape, save those without dimensions, which lax takes as they are.
-    Keyword arguments, None and whatever else has no dtype pass untouched.
+    Positional operands are broadcast to one shape, except those without dimensions, which lax
+    broadcasts. Keyword arguments and values without a dtype pass unchanged.
     """
     return _promoting(function, result_type)
 
 
 def floating(function):
-    """As `common`, but integers and booleans become the default dtype: `sin`, `true_divide`."""
+    """`common`, with the default dtype in place of integers and booleans: `sin`, `true_divide`."""
     return _promoting(function, floating_type)
 
 
 def comparison(function):
-    """As `common`, with a boolean result: `eq`, `lt`."""
+    """`common`, with a boolean result: `eq`, `lt`."""
     promoted = common(function)
 
     @functools.wraps(function)
@@ -294,7 +304,7 @@ def comparison(function):
 
 
 def _promoting(function, choose_type):
-    name = function.__name__.strip("_")  # `_add` does part of `add`'s work
+    name = function.__name__.strip("_")  # errors name `add`, not its helper `_add`
 
     @functools.wraps(function)
     def promoted(*arguments, **keywords):
@@ -304,7 +314,7 @@ def _promoting(function, choose_type):
 
 
 def refuse(what, array, *categories):
-    """NotImplementedError where the dtype of `array` is of one of these categories."""
+    """Raise NotImplementedError if the dtype of `array` is in one of these categories."""
     dtype = dtypes.from_numpy(array.dtype)
     if dtype.category in categories:
         raise NotImplementedError(
@@ -314,7 +324,7 @@ def refuse(what, array, *categories):
 
 
 def without(*categories):
-    """A decorator that refuses operands of these categories, told by the first."""
+    """A decorator that raises NotImplementedError if the first operand is of these categories."""
 
     def decorate(function):
         @functools.wraps(function)

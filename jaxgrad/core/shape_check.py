@@ -1,4 +1,4 @@
-"""Checks shapes and dtypes of a table's gradients by abstract evaluation.
+"""Checks the shapes and dtypes of a table's gradients by abstract evaluation.
 
 Each entry is called on abstract arguments of several shapes, made from its schema. If the value
 function accepts them, every gradient must have the shape of its input, up to broadcasting, and a
@@ -17,8 +17,8 @@ from .derivative_rules import output_names
 from .primitive import Call, Primitive, flatten
 from .program import GradientError
 
-# all sizes differ, so that no wrong shape equals the right one; the spare shapes are for value
-# functions that accept none of these
+# all extents differ, so that no wrong shape equals the right one by chance; the spare shapes serve
+# value functions that accept none of these
 SHAPES = ((2, 3), (3,), (2, 3, 4))
 SPARE_SHAPES = ((3, 3), (2, 3, 3), ())
 # dtypes of a non-differentiable argument, which may be data, an index or a mask
@@ -31,7 +31,7 @@ NUMBERS = {
     "str": "none",
     "ScalarType": dtypes.float32,
 }
-CURE = "only sums over broadcast dimensions are added to a formula; write all else into it"
+CURE = "jaxgrad adds only sums over broadcast dimensions to a formula; write all else into it"
 
 
 def mistakes_of(library) -> list[Mistake]:
@@ -40,7 +40,7 @@ def mistakes_of(library) -> list[Mistake]:
     for name in library.table.names:
         try:
             primitives = library.find(name).primitives
-        except NameError:  # `jaxgrad check` does not know the functions of a table of one's own
+        except NameError:  # `jaxgrad check` does not import a user's functions
             continue
         for primitive in primitives:
             if primitive.compute is not None and primitive.rule.has_no_formulas:

@@ -1,8 +1,7 @@
-"""Strides: where PyTorch lays the elements of a tensor in its storage, as arithmetic on tuples.
+"""PyTorch's strides, as arithmetic on tuples of ints.
 
-A layout is a shape and its strides, both tuples of ints. XLA decides for itself where an array's
-elements are; here is what PyTorch would have decided, for code that asks and for views, which exist
-only where the strides allow them.
+XLA chooses the real memory layout of arrays. These functions compute the strides that PyTorch would
+have, for code that reads them and for views, which exist only where strides allow them.
 """
 
 import itertools
@@ -10,7 +9,7 @@ import math
 
 
 def contiguous(shape):
-    """The strides of a new tensor: rows one after another, an extent of 0 counting as 1.
+    """The strides of a new tensor: row by row; an extent of 0 counts as 1.
 
     >>> contiguous((2, 0, 3))
     (3, 3, 1)
@@ -37,7 +36,7 @@ def _compact(shape, order):
 
 
 def is_contiguous(shape, strides):
-    """Whether a tensor is laid out as a new one; dimensions of extent 1 do not matter.
+    """Whether the strides are those of a new tensor, except in dimensions of extent 1.
 
     >>> is_contiguous((2, 1, 3), (3, 99, 1)), is_contiguous((2, 3), (1, 2))
     (True, False)
@@ -46,7 +45,7 @@ def is_contiguous(shape, strides):
 
 
 def is_channels_last(shape, strides):
-    """Whether a 4-D or 5-D tensor is laid out as `channels_last` says.
+    """Whether a 4-D or 5-D tensor has the strides of `channels_last`.
 
     >>> is_channels_last((2, 3, 4, 5), (60, 1, 15, 3))
     True
@@ -70,10 +69,10 @@ def _agree(shape, strides, others):
 
 
 def overlaps(shape, strides):
-    """Whether two places of a tensor may be one element.
+    """Whether two indices of a tensor may share one element of the storage.
 
-    Exact, unless more than 10,000 distances between places have to be looked at; then True. No
-    layout made of slices, permutations, diagonals, expansions and unfoldings comes near that.
+    Exact, unless it would take more than 10,000 distances between elements; then True. Layouts from
+    slices, permutations, diagonals, expansions and unfoldings need far fewer.
 
     >>> overlaps((3, 4), (0, 1)), overlaps((3, 4), (2, 1)), overlaps((3, 2), (5, 4))
     (True, True, False)
@@ -81,7 +80,7 @@ def overlaps(shape, strides):
     pairs = zip(shape, strides, strict=True)
     spans = sorted(((s, (n - 1) * s) for n, s in pairs if n > 1 and 0 not in shape), reverse=True)
     reach = sum(span for _, span in spans)
-    distances = set()  # of places that differ so far, where the dimensions to come can close them
+    distances = set()  # between different indices, if the remaining dimensions can bridge them
     for stride, span in spans:
         reach -= span
         if stride == 0 or (len(distances) + 1) * (reach // stride) > 10_000:
@@ -95,7 +94,7 @@ def overlaps(shape, strides):
 
 
 def reshaped(shape, strides, new_shape):
-    """The strides of a view in `new_shape`, or None where the elements would have to move.
+    """The strides of a view of `new_shape`, or None if no strides fit without a copy.
 
     >>> reshaped((4, 6), (6, 1), (2, 2, 6)), reshaped((4, 6), (1, 4), (24,))
     ((12, 6, 1), None)
@@ -114,7 +113,7 @@ def reshaped(shape, strides, new_shape):
 
 
 def _runs(shape, strides):
-    """From the innermost out: number and distance of the elements that lie at one distance."""
+    """Runs of evenly spaced elements, the innermost first: their number and distance."""
     count, step = 1, strides[-1] if strides else 1
     for extent, stride in zip(shape[::-1], strides[::-1], strict=True):
         if extent != 1 and stride != count * step:
@@ -125,7 +124,7 @@ def _runs(shape, strides):
 
 
 def like(shape, strides):
-    """The strides of `empty_like` and `clone`: without gaps, dimensions in the order they have.
+    """The strides of `empty_like` and `clone`: without gaps, in the same order of dimensions.
 
     >>> like((2, 3), (1, 20))
     (1, 2)
@@ -134,11 +133,11 @@ def like(shape, strides):
 
 
 def pointwise(shape, operands):
-    """The strides of a new result of a pointwise operator: those that its operands agree on, the
-    first that has an opinion deciding.
+    """The strides of the result of a pointwise operator, as TensorIterator chooses them.
 
     `shape`: the operands' common shape; `operands`: shape and strides of each, in the order of the
-    arguments. A number that PyTorch makes a tensor of counts as `((), ())`.
+    arguments; the first decides where they disagree. A number that PyTorch converts to a tensor
+    counts as `((), ())`.
 
     >>> pointwise((2, 3), [((2, 3), (1, 2)), ((3,), (1,))])
     (1, 2)
@@ -163,8 +162,9 @@ def _broadcast(shape, extents, strides):
 
 
 def _order(shape, layouts):
-    """The dimensions, innermost first. No sorting by a key: some pairs are without an order, and
-    stay as they are without keeping others from moving past.
+    """The dimensions, innermost first: TensorIterator's insertion sort.
+
+    Sorting by a key would not do. Some pairs have no order; they keep theirs, and others may pass.
     """
     order = [*range(len(shape))][::-1]
     for end in range(1, len(order)):
@@ -180,7 +180,7 @@ def _order(shape, layouts):
 
 
 def _compared(shape, layouts, first, second):
-    """Whether dimension `first` belongs inside of `second` (-1), outside (1), or neither."""
+    """-1 if dimension `first` belongs inside `second`, 1 if outside, 0 if they have no order."""
     for strides in layouts:
         inner, outer = strides[first], strides[second]
         if inner and outer and inner != outer:
@@ -190,9 +190,9 @@ def _compared(shape, layouts, first, second):
     return 0
 
 
-# The view operators. Arguments: shape, strides, and what the operator was called with, in the order
-# of its schema, a tensor as its shape. Result: strides, and how many elements of the result's dtype
-# its first lies behind self's first; None where the operator copies. as_strided expects a
+# The view operators. Arguments: shape and strides of self, then the operator's arguments in the
+# order of its schema, a tensor as its shape. Result: strides and the offset from self's first
+# element, in elements of the result's dtype; None if the operator copies. as_strided expects a
 # storage_offset relative to self's; real, imag and view_as_real expect a complex self.
 
 
@@ -202,7 +202,7 @@ def _view(shape, strides, size):
 
 
 def _inferred(size, count):
-    """`size` with the extent in place of -1 that makes it hold `count` elements."""
+    """`size` with -1 replaced so that it holds `count` elements."""
     known = math.prod(extent for extent in size if extent != -1)
     return tuple(count // known if extent == -1 else extent for extent in size)
 

@@ -1,14 +1,14 @@
 """One linear primitive of JAX for the derivative of every operator.
 
-It maps tangents of inputs to tangents of outputs. Evaluated it is the operator's forward formula,
-transposed the reverse formula, and each may be evaluated under any transformation: both are
-functions of the same saved arrays. Its abstract value needs neither formula, so a reverse formula
-serves even where forward mode has no formula and none can be derived.
+It maps tangents of inputs to tangents of outputs. Evaluating it runs the operator's forward
+formula, transposing it the reverse formula. Both are functions of the same residuals and work under
+any transformation. Its abstract value needs neither formula, so reverse mode works even if there is
+no forward formula and none can be derived.
 
-A map, as `apply_tangent_map` takes it, has `outputs` (`jax.ShapeDtypeStruct` of each output
-tangent), `forward(saved, tangents)` and `transpose(saved, cotangents)`; it is hashable and compared
-by identity or content. Further, `is_reused` says whether it comes again, so that compiling it pays;
-`takes_none`, whether a cotangent that is not there may be None.
+The map that `apply_tangent_map` takes has `outputs` (`jax.ShapeDtypeStruct` of each output
+tangent), `select(primals, outputs)` for the residuals, `forward(saved, tangents)` and
+`transpose(saved, cotangents)`. It is hashable, by identity or content. `is_reused`: whether to
+compile it, since it runs again; `takes_none`: whether a missing cotangent is None instead of zeros.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ tangent_map_p.multiple_results = True
 
 
 def apply_tangent_map(tangent_map, primals, outputs, tangents) -> list:
-    """The tangents of the outputs. Of primals and outputs only what the map's formulas read is
-    kept.
-    """
+    """The tangents of the outputs. Only the map's residuals among primals and outputs are kept."""
     saved = tangent_map.select(primals, outputs)
     return _bind([*saved, *tangents], tangent_map, len(saved))
 
@@ -39,8 +37,9 @@ def _bind(arrays, map, saved) -> list:
 
 
 def alike(arrays) -> list:
-    """Arrays that all differ between the devices of a shard_map where one does, so that what they
-    share has the sum over the devices when it is transposed.
+    """The arrays, all varying over the device axes of a shard_map over which one of them varies.
+
+    So the transpose of an array that the devices share is summed over the devices.
     """
     varying = [jax.typeof(array).manual_axis_type.varying for array in arrays]
     everywhere = frozenset().union(*varying)
@@ -78,8 +77,8 @@ def _abstract(*arrays, map, saved):
 
 
 def _jvp(primals, tangents, *, map, saved):
-    """Linear in the tangents, so the same map serves theirs; the saved arrays move through the
-    forward formula.
+    """The map is linear in its tangents, so it maps theirs too; for the residuals JAX
+    differentiates the forward formula.
     """
     outputs = _bind(primals, map, saved)
     constants, linear = primals[:saved], primals[saved:]
@@ -125,8 +124,8 @@ ad.primitive_transposes[tangent_map_p] = _transpose
 
 @dataclasses.dataclass(frozen=True)
 class _Batched:
-    """A map over a leading batch dimension: of the saved arrays where `saved_axes` says 0, of every
-    tangent.
+    """A map over a leading batch dimension of every tangent, and of the residuals whose
+    `saved_axes` is 0.
     """
 
     map: Any
@@ -161,8 +160,7 @@ def _batch(arrays, dims, *, map, saved):
         array.shape[dim] for array, dim in zip(arrays, dims, strict=True) if dim is not None
     )
     arrays = [a if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(arrays, dims, strict=True)]
-    # every tangent gets the batch dimension, so that transposing sums over it where a tangent is
-    # shared
+    # every tangent gets the batch dimension, so that the transpose of a shared one sums over it
     tangents = [
         jnp.broadcast_to(a, (size, *jnp.shape(a))) if d is None else a
         for a, d in zip(arrays[saved:], dims[saved:], strict=True)

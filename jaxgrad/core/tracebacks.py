@@ -6,8 +6,8 @@ A function that users call ends with
         hide_frames(error)
         raise
 
-A `try` costs nothing until something is raised, and a bare `raise` adds no frame. So hot functions
-have these lines in place. Where one more call does not matter, `api_boundary` adds them.
+A `try` costs nothing until something raises, and a bare `raise` adds no frame. So hot functions
+have these lines in place. Other functions use the decorator `api_boundary`, which costs a call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ P, R = ParamSpec("P"), TypeVar("R")
 
 _FILTERED, _FULL = "filtered", "full"
 
-# libraries whose frames are hidden where jaxgrad calls them, as Python's own are
+# libraries whose frames are hidden if jaxgrad calls them, like those of the standard library
 _HELPERS = frozenset(["numpy", "ml_dtypes", "opt_einsum"])
 _STDLIB = sysconfig.get_paths()["stdlib"]
 
@@ -48,8 +48,8 @@ class set_traceback_filtering:
     variable `JAXGRAD_TRACEBACKS=full` shows them from the start. JAX removes its own frames by
     itself: `JAX_TRACEBACK_FILTERING=off` shows these, and those of jaxgrad too.
 
-    The frames of your code stay, in order: also those of hooks, of the `forward` of modules and of
-    compiled functions, which jaxgrad calls. So do the lines of a table of derivatives.
+    The frames of your code stay, in order, also in functions that jaxgrad calls, such as hooks, the
+    `forward` of modules and compiled functions. The lines of a table of derivatives stay too.
 
     >>> with jaxgrad.set_traceback_filtering(False):
     ...     print(jaxgrad.ones(2) + jaxgrad.ones(2))
@@ -87,7 +87,7 @@ def hide_frames(error: BaseException):
 
 
 def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, whose exceptions show no frames of jaxgrad and JAX."""
+    """`function` with `hide_frames` applied to its exceptions."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -114,7 +114,7 @@ def _filtered(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _root(frame: FrameType) -> str:
-    # a compiled formula has no __name__, so the lines of a table are nobody's
+    # a compiled formula has no __name__, so the lines of a table are never hidden
     return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
@@ -124,7 +124,7 @@ def is_internal(frame: FrameType) -> bool:
 
 
 def users_stacklevel() -> int:
-    """The `stacklevel` at which `warnings.warn`, called next to this, shows the user's line."""
+    """The `stacklevel` with which `warnings.warn`, called beside this, shows the user's line."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and is_internal(frame):
         frame, level = frame.f_back, level + 1
@@ -140,8 +140,8 @@ def _is_hidden(frame: FrameType, caller_is_hidden: bool) -> bool:
 
 
 def _users_context(error):
-    """The nearest exception in whose context the user's code raised `error`, without those that
-    jaxgrad and JAX raised and handled on the way.
+    """The nearest `__context__` of `error` that the user's code raised; those that jaxgrad and JAX
+    raised and handled on the way are skipped.
     """
     context = error.__context__
     while context is not None and _filtered(context.__traceback__) is None:

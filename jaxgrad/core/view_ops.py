@@ -1,7 +1,7 @@
-"""Views: calls whose result shares the memory of their first argument.
+"""View operators: calls whose result shares the storage of their first argument.
 
-Arrays never change here, so a view is a copy, and what it shares is bookkeeping: the strides that
-PyTorch code sees, and how a value written through the view changes what it was cut from.
+Arrays never change, so the array of a view is a copy. This module computes what sharing means: the
+strides that PyTorch code sees, and the write of a value through a view into its base.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ NOT_IN_PLACE = (
     "across two contiguous subspaces). Use .reshape(...) instead."
 )
 
-# these give a copy where no strides fit; a `view` raises
+# these copy if no strides fit; a `view` raises
 COPYING = frozenset(["reshape", "reshape_as", "flatten", "ravel"])
 
 
 def compact(given):
-    """The `Aval` of an array that shows the usual strides; what is no `Aval` as it is."""
+    """An `Aval` with contiguous strides; any other value unchanged."""
     shown = getattr(given, "strides", None)
     return given if shown is None else with_strides(given, None)
 
 
 def plain(given):
-    """The `Aval` of an array that has no tangents; what is no `Aval` as it is."""
+    """An `Aval` without tangents; any other value unchanged."""
     return with_dual(given, False) if getattr(given, "dual", False) else given
 
 
 def arranged(call, outputs) -> tuple[Aval, ...]:
-    """The outputs of a call, with the strides that PyTorch's would have."""
+    """The outputs of a call with PyTorch's strides."""
     if is_view(call):
         several = is_several(call)
         each = [piece(call, outputs, i)[0] if several else call for i in range(len(outputs))]
@@ -51,14 +51,14 @@ def arranged(call, outputs) -> tuple[Aval, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def overlaps(shown: Aval) -> bool:
-    """Whether two places of an array share an element, by the strides that it shows."""
+    """Whether two indices of a tensor may share an element, by its strides."""
     return shown.strides is not None and layouts.overlaps(shown.shape, shown.strides)
 
 
 def is_view(call) -> bool:
-    """Whether the result shares memory: always for a view operator, save a `reshape` that copies.
+    """Whether the result shares memory: for every view operator except a `reshape` that copies.
 
-    Raises RuntimeError for a `view` that no strides fit.
+    Raises RuntimeError for a `view` if no strides fit.
     """
     if not call.primitive.rule.is_view or is_several(call) or layout(call) is not None:
         return call.primitive.rule.is_view
@@ -74,18 +74,19 @@ def is_detached(call) -> bool:
 
 
 def is_several(call) -> bool:
-    """Whether the call gives a list of views."""
+    """Whether the call returns a list of views."""
     return call.primitive.rule.returns_list
 
 
 def layout(call, numbers=None):
-    """Strides of a view's result, and how many elements it begins behind its source; None where no
-    strides fit. `numbers`: the call's data, if it matters where it begins.
+    """The strides of a view and its offset from its source in elements; None if no strides fit.
+
+    `numbers`: the call's numbers, for a right offset; without them they count as 0.
     """
     source = call.inputs[0]
     same = call.primitive.name == "real" and not source.dtype.is_complex
     function = layouts.VIEWS.get("alias" if same else call.primitive.name)
-    if function is None:  # a view of somebody's own table
+    if function is None:  # a view from a user's table
         return layouts.contiguous(call.compact.abstract_outputs()[0].shape), 0
     leaves = [source, *([0] * (len(call.inputs) - 1) if numbers is None else numbers)]
     given = [tuple(i.shape) if isinstance(i, Aval) else i for i in call.inputs[1:]]
@@ -93,12 +94,12 @@ def layout(call, numbers=None):
     return function(source.shape, strides_of(source), *call.arguments(leaves)[1:])
 
 
-# what these take a shape from is no part of the view
+# views to the shape of another tensor, and their forms that take a size
 SHAPED = {"view_as": "view", "reshape_as": "reshape", "expand_as": "expand"}
 
 
 def alone(call):
-    """The same view by a call that reads no other tensor."""
+    """The same view as a call on one tensor: `view` for `view_as`."""
     name = SHAPED.get(call.primitive.name)
     if name is None:
         return call
@@ -109,9 +110,7 @@ def alone(call):
 
 
 def piece(call, outputs, position: int):
-    """One of a call's several results as a view of its own: a call with one result, and the numbers
-    that are its data.
-    """
+    """One view of a list of views as a call of its own, and the numbers of that call."""
     slot, scope = call.structure[0], call.primitive.scope
     dim = call.structure[call.primitive.argument_names.index("dim")] % call.inputs[0].ndim
     if outputs[position].ndim < call.inputs[0].ndim:
@@ -126,7 +125,7 @@ def _call(operator, structure, source):
 
 
 def written(call, array, value, numbers):
-    """`array` with `value` in the place of what the view `call` shows of it."""
+    """`array` with `value` in place of the elements that the view `call` selects."""
     rule = call.primitive.rule
     arguments = call.arguments((array, *numbers))
     scope = dict(zip(call.primitive.argument_names, arguments, strict=True))
@@ -136,9 +135,10 @@ def written(call, array, value, numbers):
 
 
 def is_writable(call) -> bool:
-    """Whether a value can be written through a view: the entry says how, or nothing is left out.
+    """Whether values can be written through a view.
 
-    What is expanded is written to by places, so that it need not say.
+    They can if the entry has `write:`, if the view has all elements of its source, or if its
+    elements overlap: then CopySlices writes by index.
     """
     if call.primitive.rule.write is not None or overlaps(call.outputs[0]):
         return True
@@ -146,5 +146,5 @@ def is_writable(call) -> bool:
 
 
 def _parts(shown):
-    """How many real numbers there are."""
+    """The count of real numbers; a complex element has two."""
     return shown.shape.numel() * (2 if shown.dtype.is_complex else 1)

@@ -1,1 +1,1 @@
-"""How users make, convert, index and print tensors."""
+"""What users call to create, convert, index, print and save tensors."""

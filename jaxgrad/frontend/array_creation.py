@@ -1,8 +1,8 @@
-"""Arrays out of nothing: what the factories and the random numbers are made by.
+"""New arrays, for the factories and the random numbers.
 
-Here and now an array is filled by numpy and handed to JAX, which takes 35 microseconds; XLA takes
-4, but 15,000 more to compile a program for its shape. So a large array is computed by JAX, one
-whose shape is asked for all the time, and one inside a trace.
+By default numpy fills an array and JAX puts it on the device, which takes 35 microseconds. XLA
+takes 4, but 15,000 more to compile a program for the shape. So JAX computes only large arrays,
+arrays of a frequent shape and arrays inside a trace.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from ..core.executor import is_traced, with_wide_types
 from ..tape.mode import is_inference_mode_enabled
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, wrap
 
-# from this many bytes on, handing an array to a device takes as long as compiling the program that
-# makes it there
+# above this many bytes, copying an array to a device takes longer than compiling a program for it
 LARGE = 1 << 24
 
-# from this many requests on, a program for one shape has cost no more than doing without it
+# after this many requests for one shape, a compiled program would have been no slower
 FREQUENT = 1000
 _requests: Counter = Counter()
 
 
 def from_host(values: np.ndarray, device=None) -> jax.Array:
-    """numpy values as an array that is on `device`; in a trace, as a constant.
+    """Put numpy values on `device`; in a trace, make them a constant.
 
-    JAX may read `values` later and may keep them: they must be nobody else's.
+    JAX may read `values` later and may keep them, so the caller must own them.
     """
     if is_traced():
         return jnp.asarray(_narrowed(values))
     with jax.enable_x64(True):
-        return jax.device_put(values, elsewhere(device))  # jnp.asarray compiles for each new shape
+        # jnp.asarray compiles for each new shape
+        return jax.device_put(values, other_device(device))
 
 
 def _narrowed(values):
-    """The values in what JAX has for their dtype where its 64-bit types are off."""
+    """The values in the dtype that JAX has for theirs while its 64-bit types are off."""
     target = promotion.available(avals.dtypes.from_numpy(values.dtype))
     if target == values.dtype:
         return values
@@ -57,19 +57,18 @@ def _narrowed(values):
 
 
 def build(function, numbers, shape, dtype, device=None) -> jax.Array:
-    """The array `function(shape, dtype, module, *numbers)`, where `module` is numpy or
-    jax.numpy."""
+    """The array `function(shape, dtype, module, *numbers)`; `module` is numpy or jax.numpy."""
     if is_traced():
         return function(shape, promotion.available(dtype), jnp, *numbers)
     large = math.prod(shape) * dtype.itemsize >= LARGE
     if not large and not is_frequent(function, shape, dtype):
         return from_host(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
     made = compiled(function, shape, dtype.numpy, jnp)(*numbers)
-    return made if elsewhere(device) is None else on_device(made, device)
+    return made if other_device(device) is None else on_device(made, device)
 
 
 def is_frequent(*request) -> bool:
-    """Counts a request, and tells whether it has been made often enough to be worth a program."""
+    """Count a request; True if it is frequent enough to compile a program for it."""
     if len(_requests) > 4096:
         _requests.clear()
     _requests[request] += 1
@@ -78,27 +77,30 @@ def is_frequent(*request) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def compiled(function, *fixed):
-    """`function` compiled with its first arguments fixed, to be called with the rest."""
+    """`function`, compiled with its first arguments fixed."""
     return with_wide_types(jax.jit(functools.partial(function, *fixed)))
 
 
-def placed(device) -> jax.Device | None:
+def device_of(device) -> jax.Device | None:
     """JAX's device for a `device` argument."""
     return None if device is None else jax_device(as_device(device))
 
 
-def elsewhere(device) -> jax.Device | None:
-    """JAX's device for a `device` argument; None for the one where arrays are made anyway: an array
-    that is bound to it is of another kind to `jax.jit`, which would compile twice.
+def other_device(device) -> jax.Device | None:
+    """JAX's device for a `device` argument, None for the default device.
+
+    An array that is committed to the default device would make `jax.jit` compile a second time.
     """
     wanted = None if device is None else as_device(device)
     return None if wanted is None or wanted == default_device() else jax_device(wanted)
 
 
 def on_device(array, device):
-    """An array moved to a device, if one is given. Inside a trace it stays: a program runs on one
-    device."""
-    found = placed(device)
+    """Move an array to a device, if one is given and no trace is open.
+
+    A traced program runs on one device.
+    """
+    found = device_of(device)
     if found is None or isinstance(array, jax.core.Tracer):
         return array
     with jax.enable_x64(True):
@@ -106,7 +108,7 @@ def on_device(array, device):
 
 
 def finish(array, requires_grad=False) -> Tensor:
-    """The tensor of a new array: a leaf."""
+    """The leaf that holds a new array."""
     aval = avals.aval_of(array)
     if requires_grad and not aval.differentiable:
         raise RuntimeError(

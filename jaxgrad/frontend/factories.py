@@ -1,7 +1,6 @@
-"""Tensors of known values: zeros, ones, full, empty, arange, linspace, logspace, eye, and their
-relatives of a given tensor.
+"""Factories: zeros, ones, full, empty, arange, linspace, logspace, eye, and the `_like` forms.
 
-Every factory takes the `Options` beside its own arguments.
+Every factory takes `FactoryOptions` after its own arguments.
 """
 
 from __future__ import annotations
@@ -20,31 +19,25 @@ from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import give
 from ..tape.tensor import Tensor
 from .array_creation import build, finish
-from .factory_options import Options, check_options, dtype_of, number_of, shape_of, size_of
+from .factory_options import FactoryOptions, check_options, dtype_of, number_of, shape_of, size_of
 
 
-def made(name, function, shape, dtype, options, *numbers) -> Tensor:
-    """The tensor that `function(shape, dtype, module, *numbers)` fills, with the rest of a
-    factory's options."""
+def create(name, function, shape, dtype, options, *numbers) -> Tensor:
+    """A tensor that `function(shape, dtype, module, *numbers)` fills."""
     check_options(name, options)
     array = run(name, build, function, numbers, shape, dtype, options.get("device"))
-    return delivered(name, array, options)
+    return from_array(name, array, options)
 
 
-def delivered(name: str, array, options: Options) -> Tensor:
-    """The tensor of a new array, in the memory format and the `out` that the options ask for."""
+def from_array(name: str, array, options: FactoryOptions) -> Tensor:
+    """The tensor of a new array; applies `requires_grad`, `memory_format` and `out`."""
     result = finish(array, options.get("requires_grad", False))
-    asked, out = options.get("memory_format"), options.get("out")
-    if asked is channels_last:
-        asked = strides.channels_last(result.shape)
-    if isinstance(asked, tuple):
-        result._aval = with_strides(result._aval, asked)
+    requested, out = options.get("memory_format"), options.get("out")
+    if requested is channels_last:
+        requested = strides.channels_last(result.shape)
+    if isinstance(requested, tuple):
+        result._aval = with_strides(result._aval, requested)
     return result if out is None else give(name, result, out)
-
-
-def _kind_of(*given) -> dtypes.dtype:
-    """The dtype of new tensors of such numbers."""
-    return promotion.result_type(*given)
 
 
 def _zeros(shape, dtype, module):
@@ -69,7 +62,7 @@ def _linspace(shape, dtype, module, start, end):
     (steps,) = shape
     counts = module.arange(steps)
     step = (end - start) / max(steps - 1, 1)
-    # from both ends, so that the last is exactly `end`
+    # count from both ends, so that the last number is exactly `end`
     rising, falling = start + step * counts, end - step * (steps - 1 - counts)
     return module.where(counts < max(steps // 2, 1), rising, falling).astype(dtype)
 
@@ -83,45 +76,57 @@ def _eye(shape, dtype, module):
 
 
 @api_boundary
-def zeros(*size, **options: Unpack[Options]) -> Tensor:
-    """A tensor of zeros.
+def zeros(*size, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return a tensor of zeros.
+
+    size: the shape, as ints or as one list of ints.
+    dtype: the default dtype if it is None. device, requires_grad, layout, memory_format, out: as
+    for every factory.
+
+    Raises TypeError for a size that is not of ints, RuntimeError for a negative one.
 
     >>> jaxgrad.zeros(2, 3, dtype=jaxgrad.int64)
     tensor([[0, 0, 0],
             [0, 0, 0]])
     """
     shape = size_of("zeros", size, options)
-    return made("zeros", _zeros, shape, dtype_of(options, dtypes.get_default_dtype()), options)
+    return create("zeros", _zeros, shape, dtype_of(options, dtypes.get_default_dtype()), options)
 
 
 @api_boundary
-def ones(*size, **options: Unpack[Options]) -> Tensor:
-    """A tensor of ones.
+def ones(*size, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return a tensor of ones; arguments and errors as for `zeros`.
 
     >>> jaxgrad.ones(2, requires_grad=True)
     tensor([1., 1.], requires_grad=True)
     """
     shape = size_of("ones", size, options)
-    return made("ones", _ones, shape, dtype_of(options, dtypes.get_default_dtype()), options)
+    return create("ones", _ones, shape, dtype_of(options, dtypes.get_default_dtype()), options)
 
 
 @api_boundary
-def empty(*size, **options: Unpack[Options]) -> Tensor:
-    """A tensor whose values nobody should rely on. They are zeros: XLA has no memory without
-    values.
+def empty(*size, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return a tensor of unspecified values; arguments and errors as for `zeros`.
+
+    The values are zeros, because XLA has no uninitialized memory.
 
     >>> jaxgrad.empty(2, 3).shape
     torch.Size([2, 3])
     """
     shape = size_of("empty", size, options)
-    return made("empty", _zeros, shape, dtype_of(options, dtypes.get_default_dtype()), options)
+    return create("empty", _zeros, shape, dtype_of(options, dtypes.get_default_dtype()), options)
 
 
 @api_boundary
-def full(size, fill_value, **options: Unpack[Options]) -> Tensor:
-    """A tensor of one number, whose dtype is the number's unless another is given.
+def full(size, fill_value, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return a tensor that is filled with one number.
 
-    Raises RuntimeError where the dtype cannot hold the number.
+    size: the shape, a list of ints.
+    fill_value: a number, or a 0-d tensor that does not require grad.
+    dtype: if None, int64 for an int, bool for a bool, the default dtype for a float and its complex
+    counterpart for a complex number. Other options as for `zeros`.
+
+    Raises RuntimeError if the dtype cannot hold the number, TypeError for other arguments.
 
     >>> jaxgrad.full((2,), 1.5), jaxgrad.full((2,), 7)
     (tensor([1.5000, 1.5000]), tensor([7, 7]))
@@ -132,20 +137,22 @@ def full(size, fill_value, **options: Unpack[Options]) -> Tensor:
 def _filled(name, shape, fill_value, default, options):
     number = number_of(name, "fill_value", fill_value)
     if default is None:
-        default = dtypes.int64 if type(number) is int else _kind_of(number)
+        default = dtypes.int64 if type(number) is int else promotion.result_type(number)
     dtype = dtype_of(options, default)
     with np.errstate(over="ignore"):
         value = np.asarray(promotion.checked_number(number, dtype)).astype(dtype.numpy)
-    return made(name, _full, shape, dtype, options, value)
+    return create(name, _full, shape, dtype, options, value)
 
 
 @api_boundary
 def arange(*bounds, **options) -> Tensor:
-    """`arange(end)`, `arange(start, end)` or `arange(start, end, step)`: numbers from start up to
-    end, less end itself.
+    """Return the numbers `start`, `start + step`, ... up to and without `end`, with shape (n,).
 
-    Integers give int64, floats the default dtype. Raises RuntimeError where `step` leads away from
-    `end`.
+    Forms: `arange(end)`, `arange(start, end)`, `arange(start, end, step)`; real numbers.
+    dtype: if None, int64 for ints and the default dtype for floats. Other options as for `zeros`.
+
+    Raises RuntimeError if `step` is zero, leads away from `end` or a bound is not finite, and
+    NotImplementedError for a bool or complex dtype.
 
     >>> jaxgrad.arange(3), jaxgrad.arange(1, 2, 0.5)
     (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
@@ -160,11 +167,11 @@ def arange(*bounds, **options) -> Tensor:
     _refuse("arange", dtype, (dtypes.BOOLEAN, dtypes.COMPLEX))
     count = _count(*given, dtype)
     start, _, step = given if dtype.is_floating_point else map(int, given)
-    return made("arange", _arange, (count,), dtype, options, start, step)
+    return create("arange", _arange, (count,), dtype, options, start, step)
 
 
 def _bounds(bounds, options):
-    """start, end and step by name, given by position or by name."""
+    """start, end and step by name, from positional and keyword arguments."""
     named = {name: options.pop(name) for name in ("start", "end", "step") if name in options}
     alone = len(bounds) == 1 and "end" not in named
     given = dict(zip(("end",) if alone else ("start", "end", "step"), bounds, strict=False)) | named
@@ -177,13 +184,13 @@ def _bounds(bounds, options):
 
 
 def _count(start, end, step, dtype):
-    """How many steps fit between start and end."""
+    """The number of steps between start and end."""
     if not all(map(math.isfinite, (start, end))):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if dtype is dtypes.int64:
         start, end, step = int(start), int(end), int(step)
     if step == 0 or step != step:
-        raise RuntimeError("step must be nonzero: arange() would never arrive at its end")
+        raise RuntimeError("step must be nonzero: arange() would never reach its end")
     if (end - start) * step < 0:
         raise RuntimeError(
             "upper bound and lower bound inconsistent with step sign: "
@@ -200,8 +207,16 @@ def _refuse(name, dtype, categories):
 
 
 @api_boundary
-def linspace(start, end, steps, **options: Unpack[Options]) -> Tensor:
-    """`steps` numbers at equal distances, from start to end, both among them.
+def linspace(start, end, steps, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return `steps` evenly spaced numbers from `start` to `end`, both included, with shape
+    (steps,).
+
+    start, end: numbers or 0-d tensors. steps: an int, 0 or more.
+    dtype: if None, the default dtype, or its complex counterpart for complex ends. Other options as
+    for `zeros`.
+
+    Raises RuntimeError for negative `steps` and for complex ends with a real dtype,
+    NotImplementedError for a bool dtype.
 
     >>> jaxgrad.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
@@ -209,12 +224,15 @@ def linspace(start, end, steps, **options: Unpack[Options]) -> Tensor:
     dtype, start, end = _ends("linspace", start, end, options)
     if not dtype.is_floating_point and not dtype.is_complex:
         start, end = int(start), int(end)
-    return made("linspace", _linspace, (_steps("linspace", steps),), dtype, options, start, end)
+    return create("linspace", _linspace, (_steps("linspace", steps),), dtype, options, start, end)
 
 
 @api_boundary
-def logspace(start, end, steps, base=10.0, **options: Unpack[Options]) -> Tensor:
-    """`steps` numbers at equal ratios, from base**start to base**end, both among them.
+def logspace(start, end, steps, base=10.0, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return `steps` numbers from `base**start` to `base**end`, both included, with evenly spaced
+    exponents.
+
+    base: a number. Other arguments and errors as for `linspace`.
 
     >>> jaxgrad.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
@@ -222,11 +240,11 @@ def logspace(start, end, steps, base=10.0, **options: Unpack[Options]) -> Tensor
     dtype, start, end = _ends("logspace", start, end, options)
     base = number_of("logspace", "base", base)
     count = _steps("logspace", steps)
-    return made("logspace", _logspace, (count,), dtype, options, start, end, base)
+    return create("logspace", _logspace, (count,), dtype, options, start, end, base)
 
 
 def _ends(name, start, end, options):
-    """The dtype of numbers between two, and the two."""
+    """The dtype of a range, and its ends as Python numbers."""
     for which in (start, end):
         if isinstance(which, Tensor) and which.ndim:
             raise RuntimeError(
@@ -234,7 +252,7 @@ def _ends(name, start, end, options):
                 f"but got start with {which.ndim} dimension(s)."
             )
     start, end = number_of(name, "start", start), number_of(name, "end", end)
-    natural = _kind_of(0.5, start, end)
+    natural = promotion.result_type(0.5, start, end)
     dtype = dtype_of(options, natural)
     if natural.is_complex and not dtype.is_complex:
         raise RuntimeError(
@@ -253,8 +271,12 @@ def _steps(name, steps):
 
 
 @api_boundary
-def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
-    """A matrix of n rows and m columns, else n, with ones on its diagonal and zeros elsewhere.
+def eye(n: int, m: int | None = None, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return a matrix of shape (n, m) with ones on its diagonal and zeros elsewhere.
+
+    n: the number of rows. m: the number of columns, n if it is None. Options as for `zeros`.
+
+    Raises TypeError unless both are ints, RuntimeError if one is negative.
 
     >>> jaxgrad.eye(2)
     tensor([[1., 0.],
@@ -266,11 +288,11 @@ def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
         if extent < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {extent}")
     shape = (operator.index(n), operator.index(n if m is None else m))
-    return made("eye", _eye, shape, dtype_of(options, dtypes.get_default_dtype()), options)
+    return create("eye", _eye, shape, dtype_of(options, dtypes.get_default_dtype()), options)
 
 
-def like(name: str, input: Tensor, options: Options) -> Options:
-    """The options of a tensor like another: its dtype and device unless others are asked for."""
+def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
+    """Complete the options of a `_like` factory by the dtype, device and strides of `input`."""
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
     if options.get("dtype") is None:
@@ -284,37 +306,46 @@ def like(name: str, input: Tensor, options: Options) -> Options:
 
 
 @api_boundary
-def zeros_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
-    """Zeros in the shape, dtype and device of another tensor.
+def zeros_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return zeros in the shape of another tensor, by default in its dtype and on its device.
+
+    input: a tensor of any shape and dtype. Options as for `zeros`. Raises TypeError if `input` is
+    not a tensor.
 
     >>> jaxgrad.zeros_like(jaxgrad.arange(3))
     tensor([0, 0, 0])
     """
     options = like("zeros_like", input, options)
-    return made("zeros_like", _zeros, input.shape, dtype_of(options, None), options)
+    return create("zeros_like", _zeros, input.shape, dtype_of(options, None), options)
 
 
 @api_boundary
-def ones_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
-    """Ones in the shape, dtype and device of another tensor.
+def ones_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return ones in the shape of another tensor; see `zeros_like`.
 
     >>> jaxgrad.ones_like(jaxgrad.arange(3), dtype=jaxgrad.float32)
     tensor([1., 1., 1.])
     """
     options = like("ones_like", input, options)
-    return made("ones_like", _ones, input.shape, dtype_of(options, None), options)
+    return create("ones_like", _ones, input.shape, dtype_of(options, None), options)
 
 
 @api_boundary
-def empty_like(input: Tensor, **options: Unpack[Options]) -> Tensor:
-    """As `empty`, in the shape, dtype and device of another tensor."""
+def empty_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return a tensor of unspecified values in the shape of another; see `zeros_like`.
+
+    >>> jaxgrad.empty_like(jaxgrad.arange(3)).dtype
+    torch.int64
+    """
     options = like("empty_like", input, options)
-    return made("empty_like", _zeros, input.shape, dtype_of(options, None), options)
+    return create("empty_like", _zeros, input.shape, dtype_of(options, None), options)
 
 
 @api_boundary
-def full_like(input: Tensor, fill_value, **options: Unpack[Options]) -> Tensor:
-    """One number in the shape, dtype and device of another tensor.
+def full_like(input: Tensor, fill_value, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return a tensor in the shape of another, filled with one number; see `zeros_like`.
+
+    fill_value: a number. Raises RuntimeError if the dtype cannot hold it.
 
     >>> jaxgrad.full_like(jaxgrad.zeros(2), 7)
     tensor([7., 7.])
@@ -323,24 +354,38 @@ def full_like(input: Tensor, fill_value, **options: Unpack[Options]) -> Tensor:
     return _filled("full_like", input.shape, fill_value, input.dtype, options)
 
 
-class Methods:
-    """Factories as methods of `Tensor`: of its dtype and on its device, unless others are asked
-    for."""
+class FactoryMethods:
+    """Factories as methods of `Tensor`; the defaults are its dtype and device."""
 
-    def new_zeros(self, *size, **options: Unpack[Options]) -> Tensor:
-        """Zeros of this tensor's dtype and device."""
+    def new_zeros(self, *size, **options: Unpack[FactoryOptions]) -> Tensor:
+        """Return zeros, by default in this tensor's dtype and on its device; see `zeros`.
+
+        >>> jaxgrad.arange(3).new_zeros(2)
+        tensor([0, 0])
+        """
         return zeros(*size, **like("new_zeros", self, options))
 
-    def new_ones(self, *size, **options: Unpack[Options]) -> Tensor:
-        """Ones of this tensor's dtype and device."""
+    def new_ones(self, *size, **options: Unpack[FactoryOptions]) -> Tensor:
+        """Return ones, by default in this tensor's dtype and on its device; see `ones`.
+
+        >>> jaxgrad.arange(3).new_ones(2)
+        tensor([1, 1])
+        """
         return ones(*size, **like("new_ones", self, options))
 
-    def new_empty(self, *size, **options: Unpack[Options]) -> Tensor:
-        """As `empty`, of this tensor's dtype and device."""
+    def new_empty(self, *size, **options: Unpack[FactoryOptions]) -> Tensor:
+        """Return unspecified values, by default in this tensor's dtype and on its device.
+
+        Arguments and errors as for `empty`.
+
+        >>> jaxgrad.arange(3).new_empty(2).dtype
+        torch.int64
+        """
         return empty(*size, **like("new_empty", self, options))
 
-    def new_full(self, size, fill_value, **options: Unpack[Options]) -> Tensor:
-        """One number in a shape, of this tensor's dtype and device.
+    def new_full(self, size, fill_value, **options: Unpack[FactoryOptions]) -> Tensor:
+        """Return a tensor filled with one number, by default in this tensor's dtype and on its
+        device; see `full`.
 
         >>> jaxgrad.zeros(1).new_full((2,), 3)
         tensor([3., 3.])

@@ -1,4 +1,4 @@
-"""What all factories take: their options, and sizes and numbers as they may be given."""
+"""The arguments that all factories share: options, sizes and numbers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from ..core import dtypes
 from ..tape.tensor import Tensor, is_moving
 
 
-class Options(TypedDict, total=False):
-    """What every factory takes by keyword; None means the default.
+class FactoryOptions(TypedDict, total=False):
+    """The keyword arguments of every factory; None means the default.
 
-    dtype, device: of the tensor; requires_grad: whether operators on it are recorded, also under
-    `no_grad`; layout: there is one, `strided`; memory_format: the strides to show, a tuple of them
-    included; out: a tensor to put the numbers into; pin_memory: refused, it comes in a later
-    version.
+    dtype, device: those of the new tensor.
+    requires_grad: whether operators on it are recorded; it may be set under `no_grad` too.
+    layout: must be `strided`.
+    memory_format: a memory format, or a tuple of strides, that the tensor shows.
+    out: a tensor that receives the values.
+    pin_memory: must be False; it comes in a later version.
     """
 
     dtype: dtypes.dtype | None
@@ -31,14 +33,13 @@ class Options(TypedDict, total=False):
     out: Tensor | None
 
 
-_NAMES = frozenset(Options.__annotations__)
-_USUAL = frozenset(("dtype", "device", "requires_grad"))
+_NAMES = frozenset(FactoryOptions.__annotations__)
+_COMMON = frozenset(("dtype", "device", "requires_grad"))
 
 
-def check_options(name: str, options: Options):
-    """Raises TypeError for an option that no factory has, RuntimeError for one that asks for what
-    is not there yet."""
-    if options.keys() <= _USUAL:
+def check_options(name: str, options: FactoryOptions):
+    """Raise TypeError for an unknown option, RuntimeError for an unsupported value of one."""
+    if options.keys() <= _COMMON:
         return
     unknown = sorted(options.keys() - _NAMES)
     if unknown:
@@ -54,21 +55,21 @@ def check_options(name: str, options: Options):
         raise RuntimeError(f"{name}(): layout must be torch.strided, not {options['layout']!r}")
 
 
-def dtype_of(options: Options, default: dtypes.dtype) -> dtypes.dtype:
-    """The dtype that is asked for."""
-    asked, out = options.get("dtype"), options.get("out")
+def dtype_of(options: FactoryOptions, default: dtypes.dtype) -> dtypes.dtype:
+    """The dtype of the new tensor: that of the options, else of `out`, else the default."""
+    requested, out = options.get("dtype"), options.get("out")
     if not isinstance(out, Tensor):
-        return default if asked is None else dtypes.as_dtype(asked)
-    if asked is not None and dtypes.as_dtype(asked) is not out.dtype:
+        return default if requested is None else dtypes.as_dtype(requested)
+    if requested is not None and dtypes.as_dtype(requested) is not out.dtype:
         raise RuntimeError(
-            f"dtype {dtypes.as_dtype(asked).scalar_type} does not match dtype of out tensor "
+            f"dtype {dtypes.as_dtype(requested).scalar_type} does not match dtype of out tensor "
             f"({out.dtype.scalar_type}): leave out one of the two"
         )
     return out.dtype
 
 
 def size_of(name: str, arguments, options) -> tuple[int, ...]:
-    """The shape of `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`; takes `size` out of the options."""
+    """The shape that `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))` names; pops `size`."""
     if not arguments:
         if "size" not in options:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
@@ -81,7 +82,7 @@ def size_of(name: str, arguments, options) -> tuple[int, ...]:
 
 
 def shape_of(name: str, size) -> tuple[int, ...]:
-    """`size` as a shape. Raises TypeError where it is no list of ints, RuntimeError where one is
+    """`size` as a shape. Raises TypeError unless it is a list of ints, RuntimeError if one is
     negative."""
     if not isinstance(size, tuple | list):
         raise _not_a_size(name, size)
@@ -108,7 +109,7 @@ def _not_a_size(name, given):
 
 
 def number_of(name: str, argument: str, given) -> numbers.Number:
-    """A number, or that of a tensor without dimensions, as Python's own."""
+    """A number, a numpy number or a 0-d tensor, as a Python number."""
     is_constant = isinstance(given, Tensor) and not given.requires_grad and not is_moving(given)
     if is_constant and not given.ndim:
         return given.item()

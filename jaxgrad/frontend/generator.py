@@ -1,4 +1,4 @@
-"""Generators of random numbers: a seed, and a count of the draws made."""
+"""Generators of random numbers: a seed and a count of draws."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from .tensor_data import tensor
 
 
 class Generator:
-    """A source of random numbers with a seed of its own.
+    """A source of random numbers with its own seed.
 
-    Its numbers are the same on every device, so one serves tensors of all. In a function that
-    jaxgrad.jit compiles it draws anew at each call, the numbers that the function would draw as it
-    is. Inside a trace of JAX's own (jax.jit) a draw raises RuntimeError: it would be made once,
-    while tracing, and be frozen into the program.
+    device: a device; the numbers do not depend on it, so one generator serves all devices.
+
+    A function that `jaxgrad.jit` compiled draws new numbers in each call: those that the uncompiled
+    function would draw. A draw inside `jax.jit` raises RuntimeError, because JAX would make it once
+    and keep it as a constant of the program.
 
     >>> generator = jaxgrad.Generator().manual_seed(0)
     >>> first = jaxgrad.rand(2, generator=generator)
@@ -33,10 +34,19 @@ class Generator:
     def __init__(self, device="cpu"):
         self.device = as_device(device)
         self._lock = threading.Lock()
-        self._seed, self._draws = 67280421310721, 0  # PyTorch's seed where none is given
+        self._seed, self._draws = 67280421310721, 0  # PyTorch's default seed
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start over from a seed of 64 bits, with a sign or without. Gives the generator itself."""
+        """Set the seed, reset the count of draws and return the generator.
+
+        seed: an int of 64 bits, signed or unsigned.
+
+        Raises RuntimeError for anything but an int and inside of `jaxgrad.jit`, ValueError for more
+        than 64 bits.
+
+        >>> jaxgrad.Generator().manual_seed(7).initial_seed()
+        7
+        """
         self._refuse_traced("manual_seed")
         if not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
@@ -50,22 +60,49 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Start over from a seed that the operating system draws; gives the seed."""
+        """Set a seed that the operating system draws, and return it.
+
+        >>> generator = jaxgrad.Generator()
+        >>> generator.seed() == generator.initial_seed()
+        True
+        """
         return self.manual_seed(secrets.randbits(64)).initial_seed()
 
     def initial_seed(self) -> int:
-        """The seed that the numbers started from."""
+        """Return the seed.
+
+        >>> jaxgrad.Generator().initial_seed()
+        67280421310721
+        """
         return self._seed
 
     def get_state(self) -> Tensor:
-        """Seed and count of draws, as 16 bytes, for `set_state`."""
+        """Return seed and count of draws as a uint8 tensor of shape (16,), for `set_state`.
+
+        Raises RuntimeError inside of `jaxgrad.jit`.
+
+        >>> jaxgrad.Generator().get_state().shape
+        torch.Size([16])
+        """
         self._refuse_traced("get_state")
         with self._lock:
             state = np.array([self._seed, self._draws], np.uint64)
         return tensor(state.view(np.uint8))
 
     def set_state(self, new_state: Tensor) -> None:
-        """Go on from where `get_state` was called."""
+        """Restore seed and count of draws.
+
+        new_state: a uint8 tensor of shape (16,), from `get_state`.
+
+        Raises TypeError for anything else than a uint8 tensor, RuntimeError for another shape and
+        inside of `jaxgrad.jit`.
+
+        >>> generator = jaxgrad.Generator()
+        >>> state, first = generator.get_state(), jaxgrad.rand(2, generator=generator)
+        >>> generator.set_state(state)
+        >>> bool((first == jaxgrad.rand(2, generator=generator)).all())
+        True
+        """
         self._refuse_traced("set_state")
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
@@ -83,13 +120,12 @@ class Generator:
     def _refuse_traced(self, name):
         if mode.scope.get() is not None:
             raise RuntimeError(
-                f"Generator.{name} inside of jaxgrad.jit would be done once, while tracing, and "
-                "not at each call: do it outside"
+                f"Generator.{name} inside of jaxgrad.jit would run once, while tracing, and "
+                "not in each call: call it outside"
             )
 
     def next_key(self):
-        """Seed and number of a new draw, as four words. Raises RuntimeError inside a trace of
-        JAX's."""
+        """Seed and number of a new draw, as four uint32. Raises RuntimeError inside `jax.jit`."""
         return drawn(self._new_key)
 
     def _new_key(self):
@@ -104,7 +140,7 @@ class Generator:
         return self.take(1).view(np.uint32)
 
     def take(self, count: int) -> np.ndarray:
-        """Seed and number of the first of some draws, which are made."""
+        """Reserve `count` draws; return the seed and the number of the first one."""
         with self._lock:
             state = np.array([self._seed, self._draws], np.uint64)
             self._draws += count
@@ -116,7 +152,7 @@ default_generator.seed()
 
 
 def manual_seed(seed) -> Generator:
-    """Start the default generator over from a seed; gives the generator.
+    """Set the seed of the default generator and return it; see `Generator.manual_seed`.
 
     >>> _ = jaxgrad.manual_seed(0)
     >>> first = jaxgrad.randn(2)
@@ -128,21 +164,38 @@ def manual_seed(seed) -> Generator:
 
 
 def seed() -> int:
-    """Start the default generator over from a seed that the operating system draws; gives the
-    seed."""
+    """Set a seed of the default generator that the operating system draws, and return it.
+
+    >>> jaxgrad.seed() == jaxgrad.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed that the default generator started from."""
+    """Return the seed of the default generator.
+
+    >>> jaxgrad.manual_seed(7).initial_seed() == jaxgrad.initial_seed()
+    True
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default generator, for `set_rng_state`."""
+    """Return the state of the default generator, a uint8 tensor of shape (16,).
+
+    >>> jaxgrad.get_rng_state().dtype
+    torch.uint8
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Let the default generator go on from where `get_rng_state` was called."""
+    """Restore the state of the default generator; see `Generator.set_state`.
+
+    >>> state, first = jaxgrad.get_rng_state(), jaxgrad.rand(2)
+    >>> jaxgrad.set_rng_state(state)
+    >>> bool((first == jaxgrad.rand(2)).all())
+    True
+    """
     default_generator.set_state(new_state)

@@ -9,13 +9,20 @@ from ..tape.tensor import Tensor
 
 
 def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """The derivatives of a function that is known at points, along each dimension or those of
-    `dim`: by central differences, and at the ends by one-sided ones of order `edge_order`, 1 or 2.
+    """Estimate the derivatives of a sampled function by finite differences: central differences
+    inside, one-sided ones at the ends.
 
-    spacing: how far the points are from one another, a number or one for each dimension; or for
-    each dimension where they lie, a tensor of one dimension. Gives a tensor of the shape of `input`
-    for each dimension. Raises RuntimeError where the lengths do not fit, or a dimension has fewer
-    points than `edge_order` + 1.
+    input: the values, a tensor of any shape.
+    spacing: the distance of neighbouring points, a number, or a list with one number or one 1-d
+    tensor of coordinates for each dimension.
+    dim: the dimensions, an int or a list of ints; all by default.
+    edge_order: the order of the differences at the ends, 1 or 2.
+
+    Returns for each dimension a tensor of the shape of `input`. Inside, the derivative is that of
+    the parabola through three neighbours.
+
+    Raises RuntimeError if the lengths do not fit or a dimension has fewer than `edge_order` + 1
+    points, IndexError for a dimension that does not exist, TypeError for other types.
 
     >>> jaxgrad.gradient(jaxgrad.tensor([1.0, 4.0, 9.0, 16.0]))
     (tensor([3., 4., 6., 7.]),)
@@ -52,7 +59,7 @@ def _dims(input, dim) -> list[int]:
 
 
 def _steps(input, spacing, dims, given):
-    """For each dimension the distance of points, or their coordinates."""
+    """The distance of points, or their coordinates, for each dimension."""
     if spacing is None or _is_number(spacing):
         return [1 if spacing is None else spacing] * len(dims)
     if not isinstance(spacing, tuple | list):
@@ -128,8 +135,9 @@ def _evenly(part, size, step, edge_order):
 
 
 def _unevenly(part, size, steps, dim, edge_order):
-    """The derivative of the parabola through three neighbours, at the middle one; at the ends of
-    the line through two, or of that parabola.
+    """Differentiate the parabola through three neighbours at the middle one.
+
+    The ends use the same parabola (`edge_order` 2) or the line through two points.
     """
     count = size - 1
     slopes = (part(1, count) - part(0, count)) / steps

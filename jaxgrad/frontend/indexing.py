@@ -1,10 +1,9 @@
 """Indexing of tensors, `x[...]`, and their transposes, `x.T`.
 
-As in PyTorch each part of an index becomes an operator.
-Integers become `select`, slices `slice`, None `unsqueeze`; tensors, arrays, lists and booleans
-together one `index`. A boolean mask stands for the places where it is true, so its numbers must be
-known: under a trace it raises. An index tensor that points beyond its dimension raises IndexError
-where its numbers are known; under a trace it reads NaN.
+As in PyTorch, each part of an index becomes an operator: integers `select`, slices `slice`, None
+`unsqueeze`. Tensors, arrays, lists and booleans become one `index` together. A boolean mask stands
+for the positions where it is true, so its values must be known: in a trace it raises. An index out
+of range raises IndexError if its values are known; in a trace it reads NaN.
 """
 
 from __future__ import annotations
@@ -21,15 +20,13 @@ from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape.tensor import Tensor, concrete, is_concrete, wrap
 from .array_creation import from_host
 
-# in the first two the place is data of the kernel, so that a loop over places compiles one
-
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 MASK_DTYPES = (dtypes.bool, dtypes.uint8)
 MOST_PARTS_OF_A_LIST = 32
 
 NO_MATRIX = (
-    "Tensor.{} is deprecated on a tensor that is no matrix but {}-D: "
-    "call permute with the order that is meant"
+    "Tensor.{} is deprecated on a tensor that is not a matrix but {}-D: "
+    "call permute with the dimensions in the order you want"
 )
 BYTE_MASK = (
     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
@@ -44,7 +41,15 @@ LIST_OF_PARTS = (
 
 
 def getitem(tensor: Tensor, index) -> Tensor:
-    """The part of a tensor that an index names, as a copy of its own that knows its gradient.
+    """Return the part of a tensor that an index selects.
+
+    tensor: of any shape and dtype.
+    index: an int, slice, `...`, None, an integer or bool tensor, an array, a list, or a tuple of
+    these.
+
+    Basic indices (int, slice, `...`, None) give a view, others a copy. Raises IndexError for an
+    index out of range, of a wrong type or for too many indices, ValueError for a negative step,
+    RuntimeError for a mask inside a trace.
 
     >>> x = jaxgrad.arange(6.0).reshape(2, 3)
     >>> x[1], x[:, 0], x[x > 2]
@@ -67,7 +72,10 @@ def _parts(index):
 
 
 def _at(tensor, dim, index):
-    """One place of a dimension."""
+    """Select one index of a dimension.
+
+    The index is data of the kernel, as the start of a slice is, so a loop compiles one kernel.
+    """
     shape = tensor.shape
     if dim >= len(shape):
         raise _too_many(shape)
@@ -87,20 +95,20 @@ def _too_many(shape):
 
 
 def _sliced(tensor, dim, part):
-    """A slice of a dimension."""
+    """Slice a dimension."""
     shape = tensor.shape
     if dim >= len(shape):
         raise _too_many(shape)
     start, end, step = part.indices(shape[dim])
     if step < 0:
         raise ValueError(
-            f"step must be greater than zero, but got {step}: use flip to turn a dimension round"
+            f"step must be greater than zero, but got {step}: use flip to reverse a dimension"
         )
     return ops._slice(tensor, dim, start, len(range(start, end, step)), step)
 
 
 def _is_list_of_parts(index):
-    """Whether PyTorch takes a list for a tuple: a short one in which there is more than numbers."""
+    """Whether PyTorch treats a list as a tuple: a short one that holds more than numbers."""
     if isinstance(index, tuple):
         return True
     if not isinstance(index, list) or len(index) >= MOST_PARTS_OF_A_LIST:
@@ -117,8 +125,8 @@ def _is_list_of_parts(index):
 class _Walk:
     """One walk over the parts of an index.
 
-    `tensor`: the indexed one after the parts so far; `dim`: its dimension that comes next;
-    `indices`: index tensors by dimension; `writes`: whether the result is to be written to.
+    tensor: the result of the parts so far. dim: its next dimension. indices: index tensors by
+    dimension. writes: whether the caller writes to the result.
     """
 
     def __init__(self, tensor, parts, writes=False):
@@ -135,7 +143,7 @@ class _Walk:
         return ops.alias(original) if walked is original else walked
 
     def walked(self) -> Tensor:
-        """The tensor after all parts but the index tensors."""
+        """The tensor after all parts except the index tensors."""
         for part in self.parts:
             self.take(part)
         return self.tensor
@@ -173,11 +181,11 @@ class _Walk:
         elif self.writes:
             self.add(part, dtype)
         else:
-            # a place that is known later only; no index tensor, since it does not join the others
+            # a traced integer; it selects, so it must not join the index tensors
             self.tensor = ops.index(self.tensor, [*[None] * self.dim, part])
 
     def take_mask(self, mask, dtype):
-        """A mask as an index tensor for each of its dimensions; without any it makes one."""
+        """Turn a mask into one index tensor for each dimension; a 0-d mask adds a dimension."""
         if not mask.ndim:
             self.insert()
         elif dtype == dtypes.uint8:
@@ -207,7 +215,7 @@ class _Walk:
 
 
 def _known(part):
-    """A part of an index: None, `...`, a slice, an int, a tensor, or numbers that are known."""
+    """A part of an index as None, `...`, a slice, an int, a tensor or a numpy array."""
     if part is None or part is ... or isinstance(part, slice | Tensor):
         return part
     if isinstance(part, bool):
@@ -226,7 +234,7 @@ def _known(part):
 def _known_list(part):
     if isinstance(part, list | tuple) and any(isinstance(item, Tensor) for item in part):
         return ops.stack([_as_item(item) for item in part])
-    array = np.array(part)  # a copy, which is nobody else's
+    array = np.array(part)  # a copy, since JAX may keep it
     return array if array.size or isinstance(part, np.ndarray) else array.astype(np.int64)
 
 
@@ -235,7 +243,7 @@ def _as_item(item):
 
 
 def _consumed(part):
-    """How many dimensions of the tensor a part of its index names."""
+    """The number of dimensions that a part of an index consumes."""
     if part is None or part is ...:
         return 0
     if isinstance(part, Tensor | np.ndarray) and dtypes.as_dtype(part.dtype) in MASK_DTYPES:
@@ -244,7 +252,8 @@ def _consumed(part):
 
 
 def _is_whole(part, extent):
-    """Whether a slice that is not alone is left out, as PyTorch decides it: by what is written."""
+    """Whether PyTorch skips a slice that stands beside other parts: it compares the bounds as
+    written."""
     start, end = 0 if part.start is None else part.start, extent if part.stop is None else part.stop
     if type(start) is not int or type(end) is not int:
         return False
@@ -253,9 +262,13 @@ def _is_whole(part, extent):
 
 @api_boundary
 def setitem(tensor: Tensor, index, value):
-    """Write a number or a tensor to the part that an index names; it is broadcast, and converted.
+    """Write a value in place to the part that an index selects.
 
-    Raises RuntimeError where the shapes do not fit, TypeError for a value that is neither.
+    tensor: of any shape and dtype. index: as for `getitem`.
+    value: a number, or a tensor; it is broadcast to the part and converted to its dtype.
+
+    Raises RuntimeError if the shapes do not fit, TypeError for another value, and the errors of
+    `getitem`.
 
     >>> x = jaxgrad.zeros(2, 3)
     >>> x[:, 0] = 1
@@ -269,7 +282,7 @@ def setitem(tensor: Tensor, index, value):
     if not isinstance(value, Tensor | numbers.Number):
         raise TypeError(
             f"can't assign a {type(value).__name__} to a torch.{tensor.dtype.scalar_type}Tensor: "
-            "make it a tensor with torch.tensor"
+            "convert it with torch.tensor"
         )
     if isinstance(index, Tensor) and index.dtype == dtypes.bool and _is_one(value):
         _fill_mask(tensor, index, value)
@@ -294,7 +307,7 @@ def _is_one(value):
 
 
 def _fill_mask(tensor, mask, value):
-    """`x[mask] = number`, which needs no numbers of the mask."""
+    """`x[mask] = number`, which works with a traced mask too."""
     if mask.shape != tensor.shape[: mask.ndim]:
         raise IndexError(
             f"The shape of the mask {list(mask.shape)} at index 0 does not match the shape of the "
@@ -307,7 +320,7 @@ def _fill_mask(tensor, mask, value):
 
 
 def _indexed_ndim(target, walk):
-    """How many dimensions what index tensors name has."""
+    """The number of dimensions of the part that index tensors select."""
     call, _ = ops.index.operator.bind((target, walk.index_list()), {})
     return call.outputs[0].ndim
 
@@ -321,9 +334,13 @@ def _without_leading_ones(value, ndim):
 
 @api_boundary
 def nonzero(input: Tensor, *, as_tuple: bool = False):
-    """The places where a tensor is not zero, a row each; `as_tuple`: an index tensor a dimension.
+    """Return the indices of the elements that are not zero.
 
-    The number of them is known only with the numbers: under a trace it raises RuntimeError.
+    input: a tensor of any shape and dtype.
+    as_tuple: return one int64 tensor of shape (count,) for each dimension, instead of one of shape
+    (count, ndim).
+
+    Raises RuntimeError in a trace, because the count depends on the values.
 
     >>> jaxgrad.nonzero(jaxgrad.tensor([0.0, 2.0, 3.0]))
     tensor([[1],
@@ -337,9 +354,12 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
 
 @api_boundary
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask, broadcast with the tensor, is true, in a row.
+    """Return the elements for which a mask is true, as a 1-d tensor.
 
-    Their number is known only with the numbers of the mask: under a trace it raises RuntimeError.
+    input: a tensor of any shape and dtype. mask: a bool tensor that broadcasts with it.
+
+    Raises RuntimeError for a mask of another dtype, and in a trace, because the count depends on
+    the values.
 
     >>> x = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> jaxgrad.masked_select(x, x > 1)
@@ -348,7 +368,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype != dtypes.bool:
         raise RuntimeError(f"masked_select: expected BoolTensor for mask, not {mask.dtype}")
     shape = promotion.broadcast_shapes("masked_select", input.shape, mask.shape)
-    # by numpy: under a trace of other things an operator would give no numbers
+    # numpy broadcasts the mask, since operators in a trace give no values
     known = np.broadcast_to(np.asarray(concrete(mask, "masked_select()")), shape)
     return getitem(input.expand(shape), known)
 
@@ -368,9 +388,8 @@ def _conjugate(tensor):
     return tensor.conj() if tensor.dtype.is_complex else tensor
 
 
-class Methods:
-    """Methods of a tensor that give a part of it, or its transpose; `frontend/methods.py` installs
-    them."""
+class IndexingMethods:
+    """Indexing and transposes as methods of `Tensor`; `frontend/methods.py` installs them."""
 
     __getitem__ = getitem
     __setitem__ = setitem
@@ -379,7 +398,7 @@ class Methods:
 
     @property
     def T(self) -> Tensor:
-        """The dimensions in reverse; of a matrix its transpose.
+        """The tensor with its dimensions in reverse order, a view; the transpose of a matrix.
 
         >>> jaxgrad.zeros(2, 3).T.shape
         torch.Size([3, 2])
@@ -390,15 +409,31 @@ class Methods:
 
     @property
     def mT(self) -> Tensor:
-        """Each matrix, in the last two dimensions, transposed."""
+        """The transpose of each matrix in the last two dimensions, a view.
+
+        Raises RuntimeError for a 1-d tensor.
+
+        >>> jaxgrad.zeros(5, 2, 3).mT.shape
+        torch.Size([5, 3, 2])
+        """
         return _transposed(self, "mT", self.ndim != 1)
 
     @property
     def H(self) -> Tensor:
-        """The conjugate transpose of a matrix."""
+        """The conjugate transpose of a matrix, a view. Raises RuntimeError for other tensors.
+
+        >>> jaxgrad.tensor([[1j, 2.0]]).H.shape
+        torch.Size([2, 1])
+        """
         return _conjugate(_transposed(self, "H", self.ndim in (0, 2)))
 
     @property
     def mH(self) -> Tensor:
-        """The conjugate transpose of each matrix, in the last two dimensions."""
+        """The conjugate transpose of each matrix in the last two dimensions, a view.
+
+        Raises RuntimeError for a 1-d tensor.
+
+        >>> jaxgrad.zeros(5, 2, 3).mH.shape
+        torch.Size([5, 3, 2])
+        """
         return _conjugate(_transposed(self, "mH", self.ndim != 1))

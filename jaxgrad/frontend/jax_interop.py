@@ -1,4 +1,4 @@
-"""Between jaxgrad and JAX: a function of the one as one of the other."""
+"""Functions of JAX as operators, and functions of tensors as functions of JAX."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from .tensor_data import as_tensor
 
 
 def from_jax(function):
-    """A function of JAX arrays as an operator on tensors, which the tape records as one node.
+    """Turn a function of JAX arrays into an operator on tensors, which records one node.
 
-    It takes and gives tensors and trees of them; what is no array goes to `function` as it is and
-    must be hashable. A call with JAX arrays alone is a call of `function`. Its derivatives are
-    JAX's own, of any order and in both modes, so all that JAX can differentiate (flax and equinox
-    modules, diffrax solvers, kernels with a `custom_vjp`) is part of a graph. It is compiled for
-    each kind of arguments, so it must be pure: what it changes outside is lost. Under
-    `jaxgrad.jit` it is part of the program. `function` computes as JAX does where `from_jax` is
-    called: with 64-bit types off, and no float64 among its arguments, int64 arrives as int32.
+    function: a pure function of JAX arrays. It is compiled for each kind of arguments.
+
+    The operator takes and returns pytrees of tensors, of any shapes and dtypes. Other arguments go
+    to `function` unchanged and must be hashable. A call without tensors calls `function`.
+
+    JAX computes the derivatives, of any order and in both modes. So flax and equinox modules,
+    diffrax solvers and kernels with a `custom_vjp` work. In `jaxgrad.jit` the operator is part of
+    the program. JAX's 64-bit setting at the call of `from_jax` holds: if it is off and no argument
+    is float64, int64 arrives as int32.
+
+    Raises TypeError for an argument that is not hashable, and the errors of `function`.
 
     >>> import jax.numpy as jnp
     >>> hypot = jaxgrad.from_jax(jnp.hypot)
@@ -55,10 +59,9 @@ def from_jax(function):
 
 
 class FromJax(Program):
-    """A function of JAX's, for arguments of one kind.
+    """The program of a function of JAX, for arguments of one kind.
 
-    `constants`: for each leaf of the arguments None, where it is an array, else the leaf in a
-    tuple.
+    constants: for each leaf of the arguments None if it is an array, else a tuple of the leaf.
     """
 
     def __init__(self, function, wide, structure, constants, inputs):
@@ -90,12 +93,14 @@ def _program(function, wide, structure, constants, inputs) -> FromJax:
 
 
 def to_jax(function):
-    """A function of tensors as a pure function of JAX arrays, for jax.jit, jax.grad, jax.vmap and
-    shard_map.
+    """Turn a function of tensors into a pure function of JAX arrays, for jax.jit, jax.grad,
+    jax.vmap and shard_map.
 
-    It takes and gives trees with JAX arrays, or numpy's, where `function` takes and gives tensors.
-    JAX differentiates it by the rules of the operators. Tensors that `function` reaches from
-    outside are constants to JAX; to differentiate with respect to them, pass them in.
+    function: a function of pytrees of tensors that returns such a pytree.
+
+    The result takes JAX or numpy arrays and returns JAX arrays, of any shapes and dtypes. JAX
+    differentiates it by the rules of the operators. Tensors from outside are constants to JAX; to
+    differentiate with respect to them, pass them as arguments. The errors are those of `function`.
 
     >>> import jax
     >>> square = jaxgrad.to_jax(lambda x: (x * x).sum())
@@ -112,7 +117,7 @@ def to_jax(function):
 
 
 def _narrowed(array):
-    """An array as JAX has it where its 64-bit types are off."""
+    """An array in the dtype that JAX uses while its 64-bit types are off."""
     return array.astype({"int64": "int32", "uint64": "uint32"}.get(array.dtype.name, array.dtype))
 
 

@@ -1,7 +1,7 @@
 """A tensor's memory as PyTorch code sees it: versions, bases, strides, addresses, and the methods
-that make a tensor show something else.
+that make a tensor show other memory.
 
-No array is really laid out so; the numbers are those that PyTorch would give.
+XLA lays out arrays in its own way; the numbers here are those that PyTorch would report.
 """
 
 from __future__ import annotations
@@ -27,16 +27,31 @@ DETACH_VIEW = (
 
 
 class UntypedStorage:
-    """The memory that tensors share, of which there is a size and an address to be had."""
+    """The memory that tensors share: its size and its address.
+
+    >>> x = jaxgrad.zeros(4)
+    >>> x.untyped_storage() == x[:2].untyped_storage()
+    True
+    """
 
     def __init__(self, storage: Storage):
         self._storage = storage
 
     def data_ptr(self) -> int:
-        """Where it begins: a number that is the same for tensors that alias, and for no others."""
+        """Return the address, a number that is unique to this storage.
+
+        >>> x = jaxgrad.zeros(4)
+        >>> x.untyped_storage().data_ptr() == x.data_ptr()
+        True
+        """
         return self._storage.address
 
     def nbytes(self) -> int:
+        """Return the size in bytes.
+
+        >>> jaxgrad.zeros(4).untyped_storage().nbytes()
+        16
+        """
         return self._storage.aval.shape.numel() * self._storage.aval.dtype.itemsize
 
     size = __len__ = nbytes
@@ -57,7 +72,7 @@ def _base_of(tensor) -> Tensor | None:
 
 
 def offset_of(tensor: Tensor) -> int:
-    """How many elements a tensor begins behind its storage."""
+    """The number of elements of the storage before the first element of a tensor."""
     step, behind = None if tensor._alias is None else tensor._alias.place, 0
     while step is not None:
         _, elements = view_ops.layout(step.call, step.numbers)
@@ -68,9 +83,12 @@ def offset_of(tensor: Tensor) -> int:
 
 @api_boundary
 def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
-    """A view of the memory of a tensor, with any strides.
+    """Return a view of the memory of a tensor with the given strides.
 
-    Raises RuntimeError where it would reach beyond what the tensor's base shows of its memory.
+    input: a tensor of any dtype. size, stride: lists of ints of one length, counted in elements.
+    storage_offset: the first element; that of `input` if it is None.
+
+    Raises RuntimeError if the view would reach memory that the base of the tensor does not show.
 
     >>> jaxgrad.as_strided(jaxgrad.arange(6.0), (2, 2), (3, 1), 1)
     tensor([[1., 2.],
@@ -83,13 +101,13 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     if not whole.is_contiguous():
         raise RuntimeError(
             f"as_strided: a base of shape {list(whole.shape)} with strides {whole.stride()} has "
-            "gaps in memory that it does not show: take it of the tensor that shows all"
+            "gaps in memory that it does not show: call it on the tensor that shows all"
         )
     return ops.as_strided(whole, size, stride, offset - offset_of(whole))
 
 
 def _whole(tensor):
-    """What shows all of a tensor's memory that shares its history, and its tangents."""
+    """The tensor that shows the most memory and shares the tensor's history and tangents."""
     alias, base = tensor._alias, _base_of(tensor)
     if base is None:
         return tensor
@@ -99,7 +117,14 @@ def _whole(tensor):
 
 
 def is_conj(input: Tensor) -> bool:
-    """Whether the tensor is the conjugate of the memory that it shows."""
+    """Return whether the tensor shows the conjugate of its memory.
+
+    input: a tensor of any shape and dtype; False unless it is complex.
+
+    >>> z = jaxgrad.tensor([1 + 2j])
+    >>> jaxgrad.is_conj(z), jaxgrad.is_conj(z.conj())
+    (False, True)
+    """
     count, step = 0, None if input._alias is None else input._alias.steps
     while step is not None:
         count += step.call.primitive.name == "conj" and input.dtype.is_complex
@@ -108,7 +133,9 @@ def is_conj(input: Tensor) -> bool:
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor, with memory of its own where it shows the conjugate of another's.
+    """Return the tensor itself, or a copy if it shows the conjugate of its memory.
+
+    input: a tensor of any shape and dtype.
 
     >>> z = jaxgrad.tensor([1 + 2j])
     >>> jaxgrad.resolve_conj(z) is z, jaxgrad.resolve_conj(z.conj())._is_view()
@@ -118,12 +145,19 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: none shows the negative of its memory."""
+    """Return the tensor itself, since no tensor shows the negative of its memory.
+
+    input: a tensor of any shape and dtype.
+
+    >>> x = jaxgrad.ones(2)
+    >>> jaxgrad.resolve_neg(x) is x
+    True
+    """
     return input
 
 
-def _turning(name, function=None):
-    """A method that turns a tensor into a view of it: that of `function`, or of the operator."""
+def _inplace_view(name, function=None):
+    """A method that makes a tensor show a view of itself, by `function` or the operator."""
 
     def method(self, *args, **kwargs):
         functional = function or getattr(ops, name[:-1])
@@ -132,32 +166,42 @@ def _turning(name, function=None):
         return self
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"`{name[:-1]}`, of the tensor itself, which shows the view from now on."
+    method.__doc__ = f"Apply `{name[:-1]}` in place: the tensor shows the view from now on."
     return method
 
 
-class Methods:
-    """Methods of `Tensor`; `frontend/methods.py` installs them."""
+class MemoryMethods:
+    """Methods of `Tensor` about its memory; `frontend/methods.py` installs them."""
 
     @property
     def _version(self) -> int:
-        """How often this memory was written to, through this tensor or another."""
+        """The number of writes to this memory, through this tensor or an alias.
+
+        Raises RuntimeError for an inference tensor.
+        """
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._counter is None else self._counter.value
 
     @property
     def _base(self) -> Tensor | None:
-        """The tensor that this is a view of, None if it is none, and for an inference tensor."""
+        """The tensor that this is a view of; None for any other and for an inference tensor."""
         return None if self.is_inference() else _base_of(self)
 
     def _is_view(self) -> bool:
+        """Return whether the tensor is a view of another.
+
+        >>> jaxgrad.zeros(2, 3)[0]._is_view()
+        True
+        """
         return self._base is not None
 
     is_view = _is_view
 
     def stride(self, dim: int | None = None):
-        """How many elements lie between neighbours in each dimension, or in one.
+        """Return the strides in elements, as a tuple of ints, or the stride of one dimension.
+
+        dim: an int. Raises IndexError if it does not exist.
 
         >>> jaxgrad.zeros(2, 3).t().stride()
         (1, 3)
@@ -173,11 +217,17 @@ class Methods:
         return strides[dim]
 
     def storage_offset(self) -> int:
-        """How many elements of its storage come before the first of the tensor."""
+        """Return the number of elements of the storage before the tensor's first element.
+
+        >>> jaxgrad.zeros(2, 3)[1].storage_offset()
+        3
+        """
         return offset_of(self)
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
-        """Whether the elements lie row by row, or as the memory format says.
+        """Return whether the strides are those of a memory format, row by row by default.
+
+        memory_format: `contiguous_format` or `channels_last`.
 
         >>> jaxgrad.zeros(2, 3).t().is_contiguous()
         False
@@ -189,13 +239,21 @@ class Methods:
         return test(self.shape, strides_of(self._aval))
 
     def contiguous(self, memory_format=contiguous_format) -> Tensor:
-        """The tensor itself where it is contiguous, else a copy that is."""
+        """Return the tensor itself if it is contiguous, else a contiguous copy.
+
+        memory_format: as for `is_contiguous`.
+
+        >>> jaxgrad.zeros(2, 3).t().contiguous().stride()
+        (2, 1)
+        """
         if self.is_contiguous(memory_format):
             return self
         return self.clone(memory_format=memory_format)
 
     def clone(self, *, memory_format=preserve_format) -> Tensor:
-        """A copy, which stays in the graph.
+        """Return a copy, through which gradients flow.
+
+        memory_format: that of the copy; the tensor's own by default.
 
         >>> x = jaxgrad.ones(2, requires_grad=True)
         >>> x.clone().grad_fn.name()
@@ -209,20 +267,36 @@ class Methods:
         return made
 
     def untyped_storage(self) -> UntypedStorage:
-        """The memory of the tensor: the same for all that alias it."""
+        """Return the memory of the tensor, which it shares with its aliases.
+
+        >>> jaxgrad.zeros(4)[:2].untyped_storage().nbytes()
+        16
+        """
         return UntypedStorage(_storage_of(self))
 
     def data_ptr(self) -> int:
-        """The address of the first element: equal where two tensors begin at the same place."""
+        """Return the address of the first element, a number that aliases compare.
+
+        >>> x = jaxgrad.zeros(4)
+        >>> x[1:].data_ptr() - x.data_ptr()
+        4
+        """
         return _storage_of(self).address + self.storage_offset() * self.dtype.itemsize
 
     def is_set_to(self, tensor: Tensor) -> bool:
-        """Whether both show the same part of one memory."""
+        """Return whether both tensors show the same part of the same memory.
+
+        >>> x = jaxgrad.zeros(4)
+        >>> x.is_set_to(x.detach()), x.is_set_to(x[:2])
+        (True, False)
+        """
         same = _storage_of(self) is _storage_of(tensor) and self.shape == tensor.shape
         return same and self.data_ptr() == tensor.data_ptr() and self.stride() == tensor.stride()
 
     def detach(self) -> Tensor:
-        """The same memory and version outside of the graph: the result does not require grad.
+        """Return a tensor that shares the memory and the version, but not the history.
+
+        The result does not require grad.
 
         >>> jaxgrad.ones(2, requires_grad=True).detach().requires_grad
         False
@@ -230,13 +304,17 @@ class Methods:
         return detached(self)
 
     def detach_(self) -> Tensor:
-        """Make the tensor a leaf that requires no grad. Raises RuntimeError for a view."""
+        """Make the tensor a leaf that does not require grad. Raises RuntimeError for a view.
+
+        >>> (jaxgrad.ones(2, requires_grad=True) * 2).detach_().is_leaf
+        True
+        """
         if self._is_view():
             raise RuntimeError(DETACH_VIEW)
         if interception.is_noted:
             untracked_reason.note_detached(self, self)
         if is_moving(self):
-            move(self, detached(self))  # what was cut from it goes on to move
+            move(self, detached(self))  # the views cut from it keep their tangents
         current(self)._tracked = False
         if not self.is_inference():
             self._node, self._nr = None, 0
@@ -244,7 +322,16 @@ class Methods:
 
     @property
     def data(self) -> Tensor:
-        """The tensor outside of the graph, as `detach` gives it: the same memory and version."""
+        """The result of `detach`; assigning a tensor makes this one show its memory.
+
+        Raises TypeError for anything but a tensor, RuntimeError if the dtype cannot require grad
+        and this tensor does, or if a forward-mode tangent does not fit the new value.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> x.data = jaxgrad.zeros(3)
+        >>> x
+        tensor([0., 0., 0.], requires_grad=True)
+        """
         return detached(self)
 
     @data.setter
@@ -261,14 +348,19 @@ class Methods:
         if held is not None and (self.shape, self.dtype) != (source.shape, source.dtype):
             raise RuntimeError(
                 f"data of a tensor of {self._aval!r} set to {source._aval!r}: it has a tangent of "
-                "forward mode, which must fit. Set it on what forward_ad.unpack_dual gives"
+                "forward mode, which must fit. Set it on the primal from forward_ad.unpack_dual"
             )
         move(self, detached(source))
         dual.restore(self, held)
 
     def set_(self, source: Tensor | None = None) -> Tensor:
-        """Let the tensor show the memory of another. Raises RuntimeError where it requires grad,
-        NotImplementedError where one of the two has a tangent of forward mode.
+        """Make the tensor show the memory of another, and return it.
+
+        source: a tensor; an empty one by default. Raises RuntimeError if this tensor requires grad,
+        NotImplementedError if either has a forward-mode tangent.
+
+        >>> jaxgrad.zeros(2).set_(jaxgrad.ones(3))
+        tensor([1., 1., 1.])
         """
         if is_moving(self) or (source is not None and is_moving(source)):
             raise NotImplementedError(
@@ -280,10 +372,13 @@ class Methods:
         return self
 
     def resize_(self, *size, memory_format=None) -> Tensor:
-        """Give the tensor another size; elements in memory order are kept, further ones are zero.
+        """Resize the tensor in place, keep its elements in memory order and fill up with zeros.
 
-        Raises RuntimeError for a tensor that requires grad or has a tangent of forward mode, and
-        for a view that would have to grow.
+        size: ints, or a list of ints. Raises RuntimeError if the tensor requires grad, has a
+        forward-mode tangent, or is a view that would grow.
+
+        >>> jaxgrad.ones(2).resize_(3)
+        tensor([1., 1., 0.])
         """
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
@@ -299,15 +394,19 @@ class Methods:
         return self
 
     def resize_as_(self, other: Tensor) -> Tensor:
-        """`resize_` to the size of another tensor."""
+        """Call `resize_` with the shape of another tensor.
+
+        >>> jaxgrad.ones(2).resize_as_(jaxgrad.zeros(1))
+        tensor([1.])
+        """
         return self.resize_(tuple(other.shape))
 
     as_strided, is_conj = as_strided, is_conj
     resolve_conj, resolve_neg = resolve_conj, resolve_neg
-    t_ = _turning("t_")
-    transpose_ = _turning("transpose_")
-    swapaxes_ = _turning("swapaxes_")
-    swapdims_ = _turning("swapdims_")
-    squeeze_ = _turning("squeeze_")
-    unsqueeze_ = _turning("unsqueeze_")
-    as_strided_ = _turning("as_strided_", as_strided)
+    t_ = _inplace_view("t_")
+    transpose_ = _inplace_view("transpose_")
+    swapaxes_ = _inplace_view("swapaxes_")
+    swapdims_ = _inplace_view("swapdims_")
+    squeeze_ = _inplace_view("squeeze_")
+    unsqueeze_ = _inplace_view("unsqueeze_")
+    as_strided_ = _inplace_view("as_strided_", as_strided)

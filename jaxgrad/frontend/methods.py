@@ -1,6 +1,4 @@
-"""What a tensor can do: Python's protocols, conversions, and a method for each operator whose first
-argument is `self`.
-"""
+"""The methods of `Tensor`: Python's protocols, conversions, and the operators."""
 
 from __future__ import annotations
 
@@ -30,14 +28,14 @@ CONVERTING = (
 )
 
 
-# of the first tensors have the in-place form alone, of the rest nn.functional has it
+# PyTorch's tensors have only `copy_`, `fill_`, `zero_`; the rest belongs to nn.functional
 NO_METHODS = frozenset(
     ["copy", "fill", "zero", "elu_", "hardtanh_", "leaky_relu_", "silu_", "threshold_"]
 )
 
 
 class OperatorMethod:
-    """A method of `Tensor` that is an operator: made at its first use, when it takes this place."""
+    """An operator as a method of `Tensor`; the method replaces this descriptor at its first use."""
 
     def __init__(self, name: str, operator: str):
         self.name, self.operator = name, operator
@@ -49,15 +47,14 @@ class OperatorMethod:
 
 
 def install():
-    """Give `Tensor` the methods of this module and those of the shipped table."""
+    """Install the methods of the frontend and of the shipped table on `Tensor`."""
     operators = {name: name for name in ops.library.methods if not name.startswith("_")}
     aliases = ops.library.table.aliases
     inplace_names = [f"{name}_" for name in (*inplace.NAMES, *aliases)]
     operators |= {name: name for name in inplace_names if ops.library.has(name)}
     for name in operators.keys() - NO_METHODS - vars(Tensor).keys():
         setattr(Tensor, name, OperatorMethod(name, name))
-    rooms = (factories, tensor_data, to, indexing, memory_methods, random, variable)
-    for source in (*(room.Methods for room in rooms), _Methods):
+    for source in METHOD_CLASSES:
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
@@ -65,7 +62,7 @@ def install():
         setattr(Tensor, f"__{symbol}__", OperatorMethod(f"__{symbol}__", operator))
 
 
-# Python's protocol by operator of the table; the operators bind as methods
+# the operators of the table behind Python's special methods
 PROTOCOL = {
     "add": "add", "radd": "add", "sub": "sub", "rsub": "rsub", "mul": "mul", "rmul": "mul",
     "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
@@ -79,13 +76,15 @@ PROTOCOL = {
 }  # fmt: skip
 
 
-class _Methods:
-    """Methods that are no operators; `install` copies them to `Tensor`."""
+class TensorMethods:
+    """Special methods, conversions and queries; `install` copies them to `Tensor`."""
 
     __hash__ = object.__hash__
 
     def size(self, dim: int | None = None):
-        """The shape, or the extent of one dimension.
+        """Return the shape, or the size of one dimension.
+
+        dim: an int. Raises IndexError if it does not exist.
 
         >>> jaxgrad.zeros(2, 3).size(), jaxgrad.zeros(2, 3).size(-1)
         (torch.Size([2, 3]), 3)
@@ -93,13 +92,17 @@ class _Methods:
         return self.shape if dim is None else self.shape[_dimension(dim, self.ndim)]
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions.
+
+        >>> jaxgrad.zeros(2, 3).dim()
+        2
+        """
         return self.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
-        """The number of elements.
+        """Return the number of elements.
 
         >>> jaxgrad.zeros(2, 3).numel()
         6
@@ -109,24 +112,49 @@ class _Methods:
     nelement = numel
 
     def element_size(self) -> int:
-        """The bytes of one element."""
+        """Return the size of one element in bytes.
+
+        >>> jaxgrad.zeros(2).element_size()
+        4
+        """
         return self.dtype.itemsize
 
     itemsize = property(element_size)
-    nbytes = property(lambda self: self.numel() * self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all elements in bytes."""
+        return self.numel() * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
+        """Return whether the dtype is a floating-point one.
+
+        >>> jaxgrad.zeros(2).is_floating_point()
+        True
+        """
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
+        """Return whether the dtype is complex.
+
+        >>> jaxgrad.tensor(1j).is_complex()
+        True
+        """
         return self.dtype.is_complex
 
     def is_signed(self) -> bool:
+        """Return whether the dtype has negative numbers.
+
+        >>> jaxgrad.zeros(2, dtype=jaxgrad.uint8).is_signed()
+        False
+        """
         return self.dtype.is_signed
 
     @api_boundary
     def item(self):
-        """The one element as a Python number. Raises RuntimeError for a tensor of any other size.
+        """Return the only element as a Python number.
+
+        Raises RuntimeError for a tensor of another size, and in a trace, where there is no value.
 
         >>> jaxgrad.tensor([1.5]).item()
         1.5
@@ -139,7 +167,9 @@ class _Methods:
 
     @api_boundary
     def tolist(self):
-        """The elements as nested lists of Python numbers, or one number.
+        """Return the elements as nested lists of Python numbers, or a number for a 0-d tensor.
+
+        Raises RuntimeError in a trace.
 
         >>> jaxgrad.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
@@ -148,9 +178,14 @@ class _Methods:
 
     @api_boundary
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The elements as a numpy array that is read-only, since tensors may share its memory.
+        """Return the elements as a read-only numpy array of the same shape and dtype.
 
-        Raises RuntimeError for a tensor that requires grad, unless `force` or under `no_grad`.
+        The array is read-only because tensors may share its memory. force: accept a tensor that
+        requires grad, as `no_grad` does. Raises RuntimeError for such a tensor otherwise, and in a
+        trace.
+
+        >>> jaxgrad.ones(2).numpy()
+        array([1., 1.], dtype=float32)
         """
         if self._requires_grad and not force and is_grad_enabled():
             raise RuntimeError(
@@ -216,16 +251,26 @@ class _Methods:
 
     @property
     def real(self):
-        """The real parts, a view; a real tensor itself."""
+        """The real parts of a complex tensor, a view; a real tensor itself.
+
+        >>> jaxgrad.tensor([1 + 2j]).real
+        tensor([1.])
+        """
         return ops.real(self) if self.dtype.is_complex else self
 
     @property
     def imag(self) -> Tensor:
-        """The imaginary parts of a complex tensor, a view."""
+        """The imaginary parts of a complex tensor, a view. Raises RuntimeError for a real tensor.
+
+        >>> jaxgrad.tensor([1 + 2j]).imag
+        tensor([2.])
+        """
         return ops.imag(self)
 
     def where(self, condition, other):
-        """This tensor where `condition` holds, `other` elsewhere; see `jaxgrad.where`.
+        """Return this tensor where `condition` is true, `other` elsewhere; see `jaxgrad.where`.
+
+        condition: a bool tensor. other: a tensor or a number. All three broadcast.
 
         >>> x = jaxgrad.tensor([-1.0, 2.0])
         >>> x.where(x > 0, 0.0)
@@ -275,7 +320,7 @@ class _Methods:
 
     def __format__(self, specification):
         if not self.ndim and (specification or is_concrete(self)):
-            return format(self.item(), specification)  # which raises where there is no number
+            return format(self.item(), specification)  # item() raises in a trace
         return object.__format__(self, specification)
 
     def __copy__(self):
@@ -304,9 +349,17 @@ class _Methods:
     def __getstate__(self):
         raise TypeError(
             f"a tensor of shape {list(self.shape)} cannot be pickled: loading such a file can run "
-            "any code. Save its numbers, with numpy.savez or as safetensors, and call "
-            "jaxgrad.tensor on what you load"
+            "any code. Save its numbers with numpy.savez or as safetensors, with jaxgrad.save"
         )
+
+
+def _conversion(name, dtype):
+    def method(self) -> Tensor:
+        return self.to(dtype)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Convert the tensor to {dtype}; see `to`."
+    return method
 
 
 for _name, _dtype in {
@@ -315,11 +368,18 @@ for _name, _dtype in {
     "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool,
     "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
 }.items():  # fmt: skip
-    setattr(_Methods, _name, lambda self, _dtype=_dtype: self.to(_dtype))
+    setattr(TensorMethods, _name, _conversion(_name, _dtype))
+
+
+METHOD_CLASSES = (
+    factories.FactoryMethods, tensor_data.DataMethods, to.ConversionMethods,
+    indexing.IndexingMethods, memory_methods.MemoryMethods, random.RandomMethods,
+    variable.VariableMethods, TensorMethods,
+)  # fmt: skip
 
 
 def wrap_number(number, like: Tensor) -> Tensor:
-    """A number as a 0-d tensor that promotes with `like` as the number would."""
+    """Wrap a number in a 0-d tensor that promotes with `like` as the number does."""
     with jax.enable_x64(True):
         made = wrap(jax.numpy.asarray(number))
     kind = dtypes.as_dtype(type(number))
@@ -365,7 +425,7 @@ def _device_shown(tensor):
     return None if place == default_device() else str(place)
 
 
-def _of_tensor(name, input: Tensor) -> Tensor:
+def _checked_tensor(name, input: Tensor) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
@@ -374,7 +434,7 @@ def _of_tensor(name, input: Tensor) -> Tensor:
 
 
 def is_tensor(obj) -> bool:
-    """Whether `obj` is a tensor.
+    """Return whether `obj` is a tensor.
 
     >>> jaxgrad.is_tensor(jaxgrad.ones(2)), jaxgrad.is_tensor([1.0])
     (True, False)
@@ -383,24 +443,45 @@ def is_tensor(obj) -> bool:
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether a tensor's dtype is float16, bfloat16, float32 or float64."""
-    return _of_tensor("is_floating_point", input).dtype.is_floating_point
+    """Return whether the dtype is float16, bfloat16, float32 or float64.
+
+    input: a tensor of any shape and dtype. Raises TypeError for anything else.
+
+    >>> jaxgrad.is_floating_point(jaxgrad.arange(3))
+    False
+    """
+    return _checked_tensor("is_floating_point", input).dtype.is_floating_point
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether a tensor was made in inference mode."""
-    return _of_tensor("is_inference", input).is_inference()
+    """Return whether a tensor was created in inference mode.
+
+    input: a tensor of any shape and dtype. Raises TypeError for anything else.
+
+    >>> with jaxgrad.inference_mode():
+    ...     jaxgrad.is_inference(jaxgrad.ones(2))
+    True
+    """
+    return _checked_tensor("is_inference", input).is_inference()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether a tensor's dtype is complex64 or complex128."""
-    return _of_tensor("is_complex", input).dtype.is_complex
+    """Return whether the dtype is complex64 or complex128.
+
+    input: a tensor of any shape and dtype. Raises TypeError for anything else.
+
+    >>> jaxgrad.is_complex(jaxgrad.tensor(1j))
+    True
+    """
+    return _checked_tensor("is_complex", input).dtype.is_complex
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements of a tensor.
+    """Return the number of elements of a tensor.
+
+    input: a tensor of any shape and dtype. Raises TypeError for anything else.
 
     >>> jaxgrad.numel(jaxgrad.zeros(2, 3))
     6
     """
-    return _of_tensor("numel", input).numel()
+    return _checked_tensor("numel", input).numel()

@@ -1,7 +1,7 @@
 """Tensors as text, character for character as PyTorch prints them.
 
-An array is cut down to its edges if it is large, each element left becomes a text, all of one
-width, and the texts are laid out in brackets.
+A large array shrinks to its edges. Each remaining element becomes a text, all texts have one width,
+and brackets group them.
 """
 
 import math
@@ -14,7 +14,7 @@ from ..core import dtypes
 
 
 @dataclass(frozen=True)
-class Options:
+class PrintOptions:
     precision: int = 4
     threshold: float = 1000
     edgeitems: int = 3
@@ -23,22 +23,26 @@ class Options:
 
 
 _PROFILES = {
-    "default": Options(),
-    "short": Options(precision=2, edgeitems=2),
-    "full": Options(threshold=math.inf),
+    "default": PrintOptions(),
+    "short": PrintOptions(precision=2, edgeitems=2),
+    "full": PrintOptions(threshold=math.inf),
 }
-_options = Options()
+_options = PrintOptions()
 _INDENT = len("tensor(")
-_CUT = " ..."  # stands where elements were left out
+_CUT = " ..."  # marks omitted elements
 
 
 def set_printoptions(
     precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
 ) -> None:
-    """How tensors print: digits, the size from which on only the edges show, and the line's width.
+    """Set how tensors print; None keeps an option, except for `sci_mode`.
 
-    `profile` is "default", "short" or "full", and what is given beside it comes on top. `sci_mode`
-    None, also where it is left out, lets the values decide.
+    precision: digits after the point. threshold: print only the edges of a tensor with more
+    elements; `inf` prints all. edgeitems: the length of an edge. linewidth: characters in a line.
+    profile: "default", "short" or "full"; other arguments override it. sci_mode: True or False for
+    scientific notation, None if the values decide.
+
+    Raises ValueError for another profile, and for counts that are not ints of 0 or more.
 
     >>> from jaxgrad.frontend import printing
     >>> printing.set_printoptions(profile="short")
@@ -65,15 +69,21 @@ def _check_count(name, value):
 
 
 def get_printoptions() -> dict:
-    """The options that `set_printoptions` set."""
+    """Return the options of `set_printoptions` as a dict.
+
+    >>> from jaxgrad.frontend import printing
+    >>> printing.get_printoptions()["precision"]
+    4
+    """
     return dict(vars(_options))
 
 
 def tensor_str(
     array, dtype, requires_grad=False, grad_fn_name=None, device=None, further=()
 ) -> str:
-    """The text of a tensor of these numpy values; `device` is named where it is given. `further`:
-    texts that follow.
+    """The text of a tensor.
+
+    array: its values, of numpy. device: shown unless it is None. further: more suffixes.
     """
     shape = array.shape
     suffixes = []
@@ -92,7 +102,7 @@ def tensor_str(
 
 
 def _unmarked_dtypes(size):
-    """Those that a reader would assume, seeing the values."""
+    """The dtypes that the printed values imply, which PyTorch does not print."""
     default = dtypes.get_default_dtype()
     if size == 0:
         return {default}
@@ -135,7 +145,7 @@ def _edges(array):
 
 
 def _brackets(texts, cut, width, indent):
-    """`cut` says of each dimension whether items are missing in its middle."""
+    """Group texts in brackets. cut: for each dimension, whether its middle was omitted."""
     if texts.ndim == 1:
         return f"[{_line_by_line(_with_cut(texts.tolist(), cut[0]), width, indent)}]"
     rows = [_brackets(each, cut[1:], width, indent + 1) for each in texts]
@@ -186,7 +196,7 @@ def _float_texts(flat):
 
 
 def _notation(telling) -> Callable[[float], str]:
-    """How to write floats, to judge by those that are neither zero, infinite nor nan."""
+    """The notation of all floats, chosen by those that are finite and not zero."""
     if telling.size == 0:
         return _whole
     sizes = numpy.abs(telling)

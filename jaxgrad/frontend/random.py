@@ -1,12 +1,11 @@
 """Random numbers: torch's functions and generators on JAX's counter-based threefry.
 
-A `Generator` is a seed and a count of the draws made. The numbers of a draw depend on the two and
-on nothing else: not on the device, not on what is drawn meanwhile from another generator. They are
-not PyTorch's own numbers.
+A `Generator` is a seed and a count of draws. The numbers of a draw depend on these two alone: not
+on the device, and not on draws from other generators. They differ from PyTorch's numbers.
 
-XLA takes 100 milliseconds to compile a program for one size, so a small draw takes the first
-numbers of one of a few sizes that are compiled once, which are the same as if it had been of its
-own size. A size that is drawn all the time gets its own program.
+XLA takes 100 milliseconds to compile a program for one size. So a few sizes are compiled, and a
+small draw takes the first numbers of the next larger one. These are the numbers that a program of
+its own size would give. A frequent size gets its own program.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from ..storage.inplace_check import permit
 from ..tape.mode import draws
 from ..tape.tensor import Tensor, is_concrete
 from .array_creation import compiled, from_host, is_frequent, on_device
-from .factories import delivered, like
-from .factory_options import Options, check_options, dtype_of, number_of, shape_of, size_of
+from .factories import from_array, like
+from .factory_options import FactoryOptions, check_options, dtype_of, number_of, shape_of, size_of
 from .generator import Generator, default_generator
 from .generator import get_rng_state as get_rng_state
 from .generator import initial_seed as initial_seed
@@ -38,18 +37,18 @@ from .generator import seed as seed
 from .generator import set_rng_state as set_rng_state
 
 _ALGORITHM = "threefry2x32"
-# draws of up to the last of these many numbers are the beginning of one of these
+# a draw of up to the largest of these counts is the beginning of a draw of such a count
 _SIZES = (256, 1024, 4096, 16384, 65536)
 
 
-class RandomOptions(Options, total=False):
-    """`Options`, and the generator to draw from, the default one unless given."""
+class RandomOptions(FactoryOptions, total=False):
+    """`FactoryOptions`, and the generator to draw from; None means the default generator."""
 
     generator: Generator | None
 
 
 def _fold(words):
-    """The key of a draw: the seed's, with the number of the draw folded in."""
+    """The key of a draw: the key of the seed, with the number of the draw folded in."""
     key = jax.random.wrap_key_data(words[:2], impl=_ALGORITHM)
     for word in (words[2], words[3]):
         key = jax.random.fold_in(key, word)
@@ -66,14 +65,16 @@ def _shaped(distribution, shape, dtype, key, *numbers):
 
 
 def _draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
-    """An array of this shape and numpy dtype, of a `distribution(key, shape, dtype, *numbers)` that
-    draws one by one."""
+    """Draw an array from `distribution(key, shape, dtype, *numbers)`; `dtype` is numpy's.
+
+    The distribution must draw its numbers one by one.
+    """
     words, shape = generator.next_key(), tuple(shape)
     if isinstance(words, jax.core.Tracer):
         return _shaped(distribution, shape, dtype, _fold(words), *numbers)
     if draws.get() is None:
         return _numbers(distribution, shape, dtype, words, device, *numbers)
-    # what draws again what it drew before may do so inside a trace
+    # a recomputation repeats earlier draws, possibly inside a trace, where they are constants
     with jax.ensure_compile_time_eval():
         return _numbers(distribution, shape, dtype, words, device, *numbers)
 
@@ -99,7 +100,7 @@ def _uniform(key, shape, dtype):
 
 
 def _normal(key, shape, dtype):
-    # in a half, the few numbers between 0 and 1 would give few and small normal ones
+    # float16 has few numbers between 0 and 1, which give few and small normal numbers
     return jax.random.normal(key, shape, jnp.promote_types(dtype, jnp.float32)).astype(dtype)
 
 
@@ -109,7 +110,7 @@ def _complex_uniform(key, shape, dtype):
 
 
 def _complex_normal(key, shape, dtype):
-    # the variance of 1 is shared by the two parts
+    # each part has half of the variance of 1
     parts = _normal(key, (*shape, 2), jnp.finfo(dtype).dtype) * math.sqrt(0.5)
     return jax.lax.complex(parts[..., 0], parts[..., 1])
 
@@ -132,25 +133,24 @@ def _generator_of(name, options) -> Generator:
     return generator
 
 
-def _drawn(name, distribution, shape, dtype, options, *numbers) -> Tensor:
-    """The tensor of a draw, with the rest of a factory's options."""
+def _random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor:
+    """Draw a tensor with the options of a factory."""
     generator = _generator_of(name, options)
     check_options(name, options)
     where = generator, options.get("device")
     array = run(name, _draw, distribution, shape, dtype.numpy, *where, *numbers)
-    return delivered(name, array, options)
+    return from_array(name, array, options)
 
 
 def _real_or_complex(name, distributions, shape, options, default, kernel) -> Tensor:
-    """A draw of floats or of complex numbers. `kernel`: PyTorch's word for what refuses other
-    dtypes."""
+    """Draw floats or complex numbers. kernel: the name in PyTorch's error for other dtypes."""
     dtype = dtype_of(options, default)
     if not dtype.is_floating_point and not dtype.is_complex:
         raise NotImplementedError(
             f"\"{kernel}\" not implemented for '{dtype.scalar_type}': "
             f"{name}() gives floating point or complex numbers"
         )
-    return _drawn(name, distributions[dtype.is_complex], shape, dtype, options)
+    return _random_tensor(name, distributions[dtype.is_complex], shape, dtype, options)
 
 
 def _rand(name, shape, options, default=None):
@@ -167,7 +167,15 @@ def _randn(name, shape, options, default=None):
 
 @api_boundary
 def rand(*size, **options: Unpack[RandomOptions]) -> Tensor:
-    """Numbers drawn evenly from 0 to 1, less 1 itself; of a complex dtype, both parts so.
+    """Return numbers from the uniform distribution on [0, 1).
+
+    size: the shape, as ints or as one list of ints.
+    dtype: a floating-point or complex dtype, the default dtype if it is None; both parts of a
+    complex number are uniform. generator: the default one if it is None. Other options as for
+    `zeros`.
+
+    Raises NotImplementedError for another dtype, TypeError for a wrong size or generator,
+    RuntimeError for a negative size.
 
     >>> jaxgrad.rand(2, 3).shape
     torch.Size([2, 3])
@@ -177,8 +185,9 @@ def rand(*size, **options: Unpack[RandomOptions]) -> Tensor:
 
 @api_boundary
 def randn(*size, **options: Unpack[RandomOptions]) -> Tensor:
-    """Numbers of the normal distribution of mean 0 and variance 1, which a complex number's parts
-    share.
+    """Return numbers from the normal distribution with mean 0 and variance 1.
+
+    The parts of a complex number have variance 1/2 each. Arguments and errors as for `rand`.
 
     >>> jaxgrad.randn(2, 3, requires_grad=True).requires_grad
     True
@@ -188,22 +197,40 @@ def randn(*size, **options: Unpack[RandomOptions]) -> Tensor:
 
 @api_boundary
 def rand_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
-    """As `rand`, in the shape, dtype and device of another tensor."""
+    """Return uniform numbers in the shape of another tensor, by default in its dtype and on its
+    device; see `rand`.
+
+    input: a tensor of any shape. Raises TypeError if it is not a tensor.
+
+    >>> jaxgrad.rand_like(jaxgrad.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return _rand("rand_like", input.shape, like("rand_like", input, options))
 
 
 @api_boundary
 def randn_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
-    """As `randn`, in the shape, dtype and device of another tensor."""
+    """Return normal numbers in the shape of another tensor, by default in its dtype and on its
+    device; see `randn`.
+
+    input: a tensor of any shape. Raises TypeError if it is not a tensor.
+
+    >>> jaxgrad.randn_like(jaxgrad.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return _randn("randn_like", input.shape, like("randn_like", input, options))
 
 
 @api_boundary
 def randint(*bounds, **options) -> Tensor:
-    """`randint(high, size)` or `randint(low, high, size)`: integers drawn evenly from low, else 0,
-    up to high, less high itself.
+    """Return integers from the uniform distribution on [low, high).
 
-    Raises RuntimeError where there are none, or the dtype cannot hold them.
+    Forms: `randint(high, size)`, where `low` is 0, and `randint(low, high, size)`.
+    low, high: ints of 64 bits. size: the shape, a list of ints.
+    dtype: int64 if it is None; floating-point and bool dtypes are possible. Options as for `rand`.
+
+    Raises RuntimeError if `low` is not less than `high`, and if the dtype is complex or cannot hold
+    the numbers; ValueError for bounds of more than 64 bits; TypeError for other arguments.
 
     >>> jaxgrad.randint(5, 6, (3,))
     tensor([5, 5, 5])
@@ -216,7 +243,11 @@ def randint(*bounds, **options) -> Tensor:
 
 @api_boundary
 def randint_like(input: Tensor, *bounds, **options) -> Tensor:
-    """As `randint`, in the shape, dtype and device of another tensor.
+    """Return random integers in the shape of another tensor, by default in its dtype and on its
+    device; see `randint`.
+
+    input: a tensor of any shape. Forms: `randint_like(input, high)` and
+    `randint_like(input, low, high)`.
 
     >>> jaxgrad.randint_like(jaxgrad.zeros(2), 3, 4)
     tensor([3., 3.])
@@ -228,7 +259,7 @@ def randint_like(input: Tensor, *bounds, **options) -> Tensor:
 
 
 def _bounds(name, bounds, options):
-    """low and high, by position or by name."""
+    """low and high, from positional and keyword arguments."""
     named = {which: options.pop(which) for which in ("low", "high") if which in options}
     alone = len(bounds) == 1 and "high" not in named
     given = dict(zip(("high",) if alone else ("low", "high"), bounds, strict=False)) | named
@@ -261,7 +292,7 @@ def _randint(name, low, high, shape, options, default):
     for which, bound in (("from", low), ("to - 1", high - 1)):
         if not _fits(bound, dtype):
             raise RuntimeError(f"{which} is out of bounds for {dtype}: {bound}")
-    return _drawn(name, _integers, shape, dtype, options, low, high)
+    return _random_tensor(name, _integers, shape, dtype, options, low, high)
 
 
 def _fits(bound, dtype):
@@ -274,7 +305,12 @@ def _fits(bound, dtype):
 
 @api_boundary
 def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
-    """The integers from 0 to n - 1 in an order drawn at random.
+    """Return the integers from 0 to n - 1 in random order, with shape (n,).
+
+    n: an int, 0 or more. dtype: int64 if it is None. Other options as for `rand`.
+
+    Raises TypeError for another `n`, RuntimeError for a negative one and for a dtype that cannot
+    hold n - 1, NotImplementedError for a bool or complex dtype.
 
     >>> sorted(jaxgrad.randperm(4).tolist())
     [0, 1, 2, 3]
@@ -291,22 +327,24 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
         )
     generator = _generator_of("randperm", options)
     check_options("randperm", options)
-    # of 64 random bits each, two are equal once in 2**63 draws of a pair
+    # sorting by keys of 64 random bits; a pair of keys is equal with probability 2**-64
     draw = _draw, _bits, (count,), np.dtype(np.uint64), generator, None
     keys = run("randperm", *draw)
     if isinstance(keys, jax.core.Tracer):
-        return delivered("randperm", jnp.argsort(keys).astype(dtype.numpy), options)
+        return from_array("randperm", jnp.argsort(keys).astype(dtype.numpy), options)
     order = np.argsort(np.asarray(keys), kind="stable").astype(dtype.numpy)
-    return delivered("randperm", from_host(order, options.get("device")), options)
+    return from_array("randperm", from_host(order, options.get("device")), options)
 
 
 @api_boundary
 def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Tensor:
-    """Numbers of normal distributions: of one mean and standard deviation in a size, or of tensors
-    of either.
+    """Return numbers from normal distributions with the given means and standard deviations.
 
-    No gradient flows to `mean` and `std`; `mean + std * randn_like(std)` has one. Raises
-    RuntimeError for a negative `std`.
+    mean, std: numbers, or floating-point tensors that broadcast; the result has their shape.
+    size: the shape, a list of ints, if both are numbers. Options as for `rand`.
+
+    No gradient flows to `mean` and `std`; write `mean + std * randn_like(std)` to get one. Raises
+    RuntimeError for a negative `std`, TypeError if both are numbers and there is no size.
 
     >>> jaxgrad.normal(jaxgrad.tensor([1.0, 2.0]), 0.0)
     tensor([1., 2.])
@@ -330,7 +368,7 @@ def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Te
 
 
 def _filled(name, tensor, generator, draw):
-    """The tensor, overwritten with a draw of its shape and dtype."""
+    """Overwrite a tensor with a draw of its shape and dtype."""
     permit(name, tensor, tensor.requires_grad)
     options = like(name, tensor, {"generator": generator})
     with no_grad():
@@ -338,11 +376,16 @@ def _filled(name, tensor, generator, draw):
     return ops.copy_(tensor, made)
 
 
-class Methods:
-    """Methods of `Tensor` that overwrite it with random numbers; its gradient ends there."""
+class RandomMethods:
+    """Methods of `Tensor` that overwrite it with random numbers; no gradient flows past them."""
 
     def normal_(self, mean=0.0, std=1.0, *, generator=None) -> Tensor:
-        """Numbers of the normal distribution.
+        """Fill the tensor with numbers from a normal distribution, and return it.
+
+        mean, std: numbers. generator: the default one if it is None.
+
+        Raises RuntimeError for a negative `std` and for a leaf that requires grad,
+        NotImplementedError for an integer tensor.
 
         >>> jaxgrad.zeros(3).normal_(1.0, 0.0)
         tensor([1., 1., 1.])
@@ -352,8 +395,16 @@ class Methods:
         )
 
     def uniform_(self, *bounds, generator=None, **named) -> Tensor:
-        """`uniform_(from, to)`: numbers drawn evenly from the one bound, else 0, to the other, else
-        1. Raises RuntimeError where the second is less than the first.
+        """Fill the tensor with numbers from the uniform distribution on [from, to), and return it.
+
+        Form: `uniform_(from, to)` with numbers, 0 and 1 by default. generator: the default one if
+        it is None.
+
+        Raises RuntimeError if `from` is greater than `to` and for a leaf that requires grad,
+        TypeError for other arguments.
+
+        >>> jaxgrad.zeros(2).uniform_(3, 3)
+        tensor([3., 3.])
         """
         given = dict(zip(("from", "to"), bounds, strict=False)) | named
         low, high = given.pop("from", 0.0), given.pop("to", 1.0)
@@ -371,7 +422,15 @@ class Methods:
         )
 
     def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
-        """1 with probability `p`, a number or a tensor that broadcasts, else 0."""
+        """Fill the tensor with ones with probability `p` and zeros otherwise, and return it.
+
+        p: a number, or a tensor that broadcasts. generator: the default one if it is None.
+
+        Raises RuntimeError for a leaf that requires grad.
+
+        >>> jaxgrad.zeros(2).bernoulli_(1.0)
+        tensor([1., 1.])
+        """
         drawn = {"dtype": dtypes.float32}
         return _filled(
             "bernoulli_",

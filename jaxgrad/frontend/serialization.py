@@ -1,8 +1,7 @@
-"""Saving and loading, as safetensors: numbers and names, and nothing that could run.
+"""Saving and loading as safetensors, a format that holds numbers and names but no code.
 
-Tensors are in the file under dotted names, and a flat dict of tensors is what every reader of
-safetensors takes for one. What holds them together, and all that is no tensor, is JSON among the
-file's metadata.
+Tensors are in the file under dotted names, so every reader of safetensors reads a flat dict of
+tensors. JSON in the metadata of the file holds the structure and the other values.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor, concrete
 from . import tensor_data
 
-# the entry of the metadata that says what the file holds
+# the key of the metadata that holds the structure
 STRUCTURE = "jaxgrad"
 
-# how files begin that torch.save has written: an archive, and the format before that
+# the first bytes of files of torch.save: an archive, and the formats before it
 OF_TORCH = (b"PK\x03\x04", b"\x80\x02", b"\x80\x04")
 
 ADVICE = (
-    "jaxgrad reads and writes safetensors alone, since to load PyTorch's own format can run any "
-    "code. Where PyTorch is installed, write the file anew with safetensors.torch.save_file"
+    "jaxgrad reads and writes only safetensors, because loading PyTorch's own format can run any "
+    "code. Where PyTorch is installed, write the file again with safetensors.torch.save_file"
 )
 
-# what reading a file of another format may raise
+# reading a file of another format may raise these
 _WRONG = (
     safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError
 )  # fmt: skip
@@ -39,13 +38,16 @@ _WRONG = (
 
 @api_boundary
 def save(obj, f):
-    """Write tensors, numbers, strings and None, in dicts, lists and tuples of any depth, as
-    safetensors.
+    """Write an object to a safetensors file.
 
-    f: a path, whose file is replaced once all is written, or a binary file to write to. A dict of
-    tensors is read by `safetensors.torch.load_file` as it is; of nested ones, as an optimizer's
-    `state_dict()` is, tensors have names like `state.0.exp_avg`. Raises TypeError for other
-    objects, and says where they are.
+    obj: tensors of any shape and dtype, numbers, strings, dtypes and None, in dicts, lists and
+    tuples of any depth.
+    f: a path, or a binary file. A file at the path is replaced after the new one is complete.
+
+    `safetensors.torch.load_file` reads a dict of tensors as it is. In nested dicts, as in the
+    `state_dict()` of an optimizer, tensors have names like `state.0.exp_avg`.
+
+    Raises TypeError for other objects, with their path in `obj`, and RuntimeError in a trace.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
@@ -54,7 +56,7 @@ def save(obj, f):
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
     tensors: dict[str, np.ndarray] = {}
-    metadata = {"format": "pt", STRUCTURE: json.dumps(_told(obj, (), tensors))}
+    metadata = {"format": "pt", STRUCTURE: json.dumps(_encode(obj, (), tensors))}
     data = safetensors.numpy.save(tensors, metadata)
     if hasattr(f, "write"):
         f.write(data)
@@ -64,20 +66,28 @@ def save(obj, f):
 
 @api_boundary
 def load(f, map_location=None, *, weights_only: bool = True, mmap: bool | None = None):
-    """What `save` has written to a path or a binary file, and of any other safetensors file a dict
-    of its tensors.
+    """Read an object that `save` wrote, or the dict of tensors of any other safetensors file.
 
-    map_location: the device that tensors are moved to. weights_only, mmap: accepted, and without a
-    meaning: nothing in such a file can run. Raises RuntimeError for a file of another format, one
-    of `torch.save` too.
+    f: a path or a binary file. map_location: the device of the tensors, the default one if it is
+    None. weights_only, mmap: accepted without effect, since such a file holds no code.
+
+    Tensors keep their shapes, dtypes and `requires_grad`. Raises RuntimeError for a file of another
+    format, such as one of `torch.save`.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> jaxgrad.save([jaxgrad.arange(2), "text"], file)
+    >>> _ = file.seek(0)
+    >>> jaxgrad.load(file)
+    [tensor([0, 1]), 'text']
     """
     data = f.read() if hasattr(f, "read") else _bytes_of(f)
     name = f if isinstance(f, str | os.PathLike) else getattr(f, "name", "the file")
     try:
         arrays = _arrays(data)
-        told = _metadata(data).get(STRUCTURE)
-        told = json.loads(told) if told else {"dict": [[n, {"tensor": n}] for n in arrays]}
-        return _made(told, arrays, map_location)
+        text = _metadata(data).get(STRUCTURE)
+        encoded = json.loads(text) if text else {"dict": [[n, {"tensor": n}] for n in arrays]}
+        return _decode(encoded, arrays, map_location)
     except _WRONG as error:
         by = ", but looks like one of torch.save" if data.startswith(OF_TORCH) else ""
         raise RuntimeError(f"{name} is no safetensors file{by} ({error}): {ADVICE}") from None
@@ -86,14 +96,15 @@ def load(f, map_location=None, *, weights_only: bool = True, mmap: bool | None =
 # writing
 
 
-def _told(value, path, tensors):
-    """What JSON says of a value; tensors go into `tensors`, under a name made of the way there."""
+def _encode(value, path, tensors):
+    """A value for JSON; adds its tensors to `tensors`, under names from their paths."""
     if isinstance(value, Tensor):
-        return _of_tensor(value, path, tensors)
+        return _encode_tensor(value, path, tensors)
     if isinstance(value, dict):
-        return {"dict": [[_key(k), _told(v, (*path, k), tensors)] for k, v in value.items()]}
+        items = value.items()
+        return {"dict": [[_encode_key(k), _encode(v, (*path, k), tensors)] for k, v in items]}
     if isinstance(value, list | tuple):
-        items = [_told(item, (*path, number), tensors) for number, item in enumerate(value)]
+        items = [_encode(item, (*path, number), tensors) for number, item in enumerate(value)]
         return {"tuple" if isinstance(value, tuple) else "list": items}
     if isinstance(value, np.generic):
         value = value.item()
@@ -111,30 +122,30 @@ def _told(value, path, tensors):
     )
 
 
-def _of_tensor(tensor, path, tensors):
+def _encode_tensor(tensor, path, tensors):
     name = ".".join(map(str, path)) or "tensor"
     while name in tensors or name == "__metadata__":
         name += "_"
     array = np.asarray(concrete(tensor, "save"), order="C")
-    told = {"tensor": name}
-    if array.dtype == np.complex128:  # which the format lacks
-        array, told["pairs"] = array[..., None].view(np.float64), True
+    encoded = {"tensor": name}
+    if array.dtype == np.complex128:  # safetensors has no such dtype
+        array, encoded["pairs"] = array[..., None].view(np.float64), True
     if tensor.requires_grad:
-        told["requires_grad"] = True
+        encoded["requires_grad"] = True
     tensors[name] = array
-    return told
+    return encoded
 
 
-def _key(key):
+def _encode_key(key):
     if key is None or isinstance(key, bool | int | float | str):
         return key
     if isinstance(key, tuple):
-        return {"tuple": [_key(item) for item in key]}
+        return {"tuple": [_encode_key(item) for item in key]}
     raise TypeError(f"save(): a key of a dict is a number or a string, not {type(key).__name__}")
 
 
 def _replace(path, data):
-    """Write a file whole, or leave what is there."""
+    """Replace a file as a whole; if writing fails, the old file stays."""
     begun = f"{path}.{secrets.token_hex(4)}.tmp"
     try:
         with open(begun, "xb") as file:
@@ -161,11 +172,11 @@ def _arrays(data) -> dict[str, np.ndarray]:
     kinds = {"BOOL": "bool", "BF16": "bfloat16", "C64": "complex64"}
     words = {"F": "float", "I": "int", "U": "uint"}
     arrays = {}
-    for name, told in found:
-        kind = told["dtype"]
+    for name, entry in found:
+        kind = entry["dtype"]
         kind = kinds.get(kind) or words[kind[0]] + kind[1:]
-        numbers = np.frombuffer(told["data"], getattr(dtypes, kind).numpy)
-        arrays[name] = numbers.reshape(told["shape"])
+        numbers = np.frombuffer(entry["data"], getattr(dtypes, kind).numpy)
+        arrays[name] = numbers.reshape(entry["shape"])
     return dict(sorted(arrays.items()))
 
 
@@ -174,24 +185,24 @@ def _metadata(data) -> dict[str, str]:
     return json.loads(data[8 : 8 + size]).get("__metadata__", {})
 
 
-def _made(told, arrays, place):
-    """The value that JSON tells of."""
-    if not isinstance(told, dict):
-        return told
-    (kind, value), *further = told.items()
+def _decode(encoded, arrays, device):
+    """The value that `_encode` encoded."""
+    if not isinstance(encoded, dict):
+        return encoded
+    (kind, value), *further = encoded.items()
     if kind == "tensor":
-        return _tensor(arrays[value], dict(further), place)
+        return _decode_tensor(arrays[value], dict(further), device)
     if kind == "dict":
-        return {_made(k, arrays, place): _made(item, arrays, place) for k, item in value}
+        return {_decode(k, arrays, device): _decode(item, arrays, device) for k, item in value}
     if kind == "complex":
         return complex(*value)
     if kind == "dtype":
         return dtypes.as_dtype(getattr(dtypes, value))
-    return {"list": list, "tuple": tuple}[kind]([_made(item, arrays, place) for item in value])
+    return {"list": list, "tuple": tuple}[kind]([_decode(item, arrays, device) for item in value])
 
 
-def _tensor(array, told, place):
-    if told.get("pairs"):
+def _decode_tensor(array, flags, device):
+    if flags.get("pairs"):
         array = array.view(np.complex128)[..., 0]
-    made = tensor_data.tensor(array, requires_grad=told.get("requires_grad", False))
-    return made if place is None else made.to(place)
+    made = tensor_data.tensor(array, requires_grad=flags.get("requires_grad", False))
+    return made if device is None else made.to(device)

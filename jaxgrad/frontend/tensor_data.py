@@ -1,8 +1,7 @@
-"""Tensors from data: Python numbers and lists, numpy and JAX arrays, DLPack. The way to other
-dtypes and devices is in `frontend/to.py`.
+"""Tensors from data: Python numbers and lists, numpy and JAX arrays, DLPack.
 
-numpy arrays are copied by numpy before JAX sees them: JAX would read them after the call has
-returned, and keep them.
+numpy arrays are copied first, because JAX may read them after the call and may keep them.
+`frontend/to.py` converts tensors to other dtypes and devices.
 """
 
 from __future__ import annotations
@@ -30,12 +29,15 @@ COPY_CONSTRUCT = (
 
 @api_boundary
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
-    """A leaf with the values of `data`: a number, nested lists of numbers, a numpy array, a JAX
-    array, a tensor.
+    """Create a leaf from data.
 
-    Without `dtype`, Python's floats give the default dtype, ints int64, and arrays their own.
-    Raises ValueError for lists of unequal lengths, RuntimeError where there is no dtype for the
-    data or the one given cannot hold it.
+    data: a number, nested lists of numbers, a numpy array, a JAX array or a tensor; it is copied.
+    dtype: if None, bool for bools, int64 for ints, the default dtype for floats, its complex
+    counterpart for complex numbers, and that of an array. device: the default one if it is None.
+    requires_grad: needs a floating-point or complex dtype. pin_memory: must be False.
+
+    Raises ValueError for lists of unequal lengths, TypeError for strings, RuntimeError if the data
+    has no dtype or `dtype` cannot hold it.
 
     >>> jaxgrad.tensor([[1, 2], [3, 4.5]])
     tensor([[1.0000, 2.0000],
@@ -47,15 +49,16 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         )
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
-    return finish(_array_of(data, _asked(dtype), device), requires_grad)
+    return finish(_array_of(data, _as_dtype(dtype), device), requires_grad)
 
 
 @api_boundary
 def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """`data` itself where it is a tensor of this dtype and device, converted and in its graph where
-    not; else as `tensor`.
+    """Return a tensor of this dtype and device: `data` itself if it is one.
 
-    A numpy array is copied: to write to it later does not change the tensor.
+    data: as for `tensor`. A tensor of another dtype or device is converted, and gradients flow
+    through that. Other data is copied, numpy arrays included, so later writes to it do not change
+    the tensor. dtype, device, errors: as for `tensor`.
 
     >>> x = jaxgrad.ones(2)
     >>> jaxgrad.as_tensor(x) is x
@@ -63,16 +66,21 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     """
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
-    return finish(_array_of(data, _asked(dtype), device))
+    return finish(_array_of(data, _as_dtype(dtype), device))
 
 
 @api_boundary
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
-    """`obj` as a tensor: `as_tensor` with a choice of copying, and of whether the result requires
-    grad.
+    """Return `obj` as a tensor, as `as_tensor` does, with control of the copy.
 
-    Raises ValueError for `copy=False` where only a copy can be had: of anything but a tensor or a
-    JAX array.
+    obj, dtype, device: as for `as_tensor`. copy: True copies always, False never, None if needed.
+    requires_grad: that of the result; if None, that of a tensor and False for other data.
+
+    Raises ValueError if `copy` is False and a copy is needed: for anything but a tensor or a JAX
+    array, and for another dtype or device. Other errors as for `tensor`.
+
+    >>> jaxgrad.asarray([1, 2], dtype=jaxgrad.float32)
+    tensor([1., 2.])
     """
     if copy is False and not isinstance(obj, Tensor | jax.Array):
         raise ValueError(f"can't alias {type(obj).__name__} into a tensor: leave out copy=False")
@@ -88,8 +96,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
 
 @api_boundary
 def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """A tensor with a private copy of a numpy array's values: the two share no memory, as they do
-    in PyTorch.
+    """Create a leaf from a copy of a numpy array, of the same shape and dtype.
+
+    ndarray: of any shape and of a dtype that tensors have. Unlike in PyTorch, the two do not share
+    memory. Raises TypeError for anything but a numpy array.
 
     >>> jaxgrad.from_numpy(np.arange(3))
     tensor([0, 1, 2])
@@ -101,11 +111,14 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 @api_boundary
 def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
-    """A tensor of an array of another library, by the DLPack protocol; a private copy unless
-    `copy=False`.
+    """Create a leaf from an array of another library by the DLPack protocol.
 
-    With `copy=False` the memory is shared: whoever writes to it changes the tensor. Raises
-    ValueError then where JAX cannot share it, as where it does not begin at a multiple of 64 bytes.
+    ext_tensor: an object with `__dlpack__`; the tensor has its shape and dtype. device: the default
+    one if it is None. copy: if it is False, the two share memory, and a write by the other library
+    changes the tensor; by default the tensor has a copy.
+
+    Raises TypeError for an object without `__dlpack__`. With `copy=False` raises ValueError if JAX
+    cannot share the memory, for example if its address is not a multiple of 64 bytes.
 
     >>> jaxgrad.from_dlpack(np.ones(2, "float32"))
     tensor([1., 1.])
@@ -118,16 +131,16 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     with jax.enable_x64(True):
         array = jax.dlpack.from_dlpack(ext_tensor, copy=False if copy is False else None)
         if copy is not False:
-            array = jnp.copy(array).block_until_ready()  # before its owner can write to it again
+            array = jnp.copy(array).block_until_ready()  # its owner may write to it after the call
     return finish(on_device(array, device))
 
 
-def _asked(dtype):
+def _as_dtype(dtype):
     return None if dtype is None else dtypes.as_dtype(dtype)
 
 
 def _array_of(data, dtype, device) -> jax.Array:
-    """The values as an array that nobody else can write to."""
+    """The values as an array that shares no memory with `data`, unless that is immutable."""
     if isinstance(data, Tensor):
         data = data._array
     if isinstance(data, jax.Array):
@@ -138,7 +151,7 @@ def _array_of(data, dtype, device) -> jax.Array:
 
 
 def _converted(array, dtype):
-    """A JAX array of this dtype, if one is given, and of no weak type."""
+    """A JAX array in this dtype, by default its own, without a weak type."""
     natural = dtypes.from_numpy(array.dtype)
     if dtype is None or dtype is natural:
         return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
@@ -149,7 +162,7 @@ def _converted(array, dtype):
 
 
 def _from_numpy(values, dtype):
-    """A copy of numpy values; C's conversion to another dtype, without a check."""
+    """Copy numpy values; the conversion to another dtype is that of C, without a range check."""
     natural = dtypes.from_numpy(values.dtype.newbyteorder("="))
     dtype = natural if dtype is None else dtype
     if natural.is_complex and not dtype.is_complex and dtype is not dtypes.bool:
@@ -179,8 +192,7 @@ def _from_python(data, dtype):
 
 
 def _flatten(data):
-    """The shape of nested sequences, and their elements in order: a list, or an array where only
-    arrays are left."""
+    """The shape of nested sequences, and their elements: a list, or an array of joined arrays."""
     shape, level = [], [data]
     while level and _is_sequence(level[0]):
         if all(isinstance(item, np.ndarray) for item in level):
@@ -215,7 +227,7 @@ def _is_sequence(item) -> bool:
 
 
 def _common_dtype(kinds, leaves):
-    """The dtype of all elements together; of none, the default one."""
+    """The dtype that all elements promote to; the default dtype if there are none."""
     if not kinds:
         return dtypes.get_default_dtype()
     found = [_python_dtype(kind) for kind in kinds if kind in (bool, int, float, complex)]
@@ -240,7 +252,7 @@ def _leaf_dtype(leaf):
         raise ValueError(f"too many dimensions '{type(leaf).__name__}'")
     if isinstance(leaf, list | tuple):
         raise TypeError(
-            f"'{type(leaf).__name__}' object stands beside numbers: lists must be equally deep"
+            f"'{type(leaf).__name__}' object beside numbers: lists must be equally deep"
         )
     for kind in (bool, int, float, complex):
         if isinstance(leaf, kind):
@@ -261,7 +273,10 @@ def _number(leaf):
 
 
 def _fitted(values, dtype):
-    """Numbers in a dtype: floats are cut to integers. Raises where they do not fit."""
+    """Convert numbers to a dtype; floats are truncated to integers.
+
+    Raises RuntimeError for an integer out of range, TypeError for complex numbers in a real dtype.
+    """
     if values.dtype.kind == "c" and not dtype.is_complex:
         raise TypeError(f"must be real number, not complex: dtype is {dtype}; give the real parts")
     if dtype.category == dtypes.INTEGRAL and values.size:
@@ -280,12 +295,13 @@ def _check_fit(number, dtype):
         ) from None
 
 
-class Methods:
-    """Methods of `Tensor` that take data."""
+class DataMethods:
+    """Methods of `Tensor` that create tensors from data."""
 
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False) -> Tensor:
-        """A leaf with the values of `data`, of this tensor's dtype and device unless others are
-        asked for.
+        """Create a leaf from data, by default in this tensor's dtype and on its device.
+
+        Arguments and errors as for `tensor`.
 
         >>> jaxgrad.zeros(1).new_tensor([1, 2])
         tensor([1., 2.])
@@ -294,4 +310,4 @@ class Methods:
             warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
         dtype = self.dtype if dtype is None else dtype
         device = self.device if device is None else device
-        return finish(_array_of(data, _asked(dtype), device), requires_grad)
+        return finish(_array_of(data, _as_dtype(dtype), device), requires_grad)

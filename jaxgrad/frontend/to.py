@@ -1,5 +1,5 @@
-"""A tensor's way to another dtype or device: `to`, `type_as`, `cpu`, `cuda`. It stays in the
-graph."""
+"""Conversion to another dtype or device: `to`, `type_as`, `cpu`, `cuda`. Gradients flow through
+it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..core.program import Program, Reverse
 from ..core.tracebacks import api_boundary
 from ..tape.record import apply
 from ..tape.tensor import Tensor
-from .array_creation import placed
+from .array_creation import device_of
 
 
 class Move(Program):
-    """A tensor copied from one device of JAX's to another."""
+    """The copy of a tensor from one device of JAX to another."""
 
     name = "ToCopy"
     is_linear = True
@@ -39,7 +39,7 @@ class Move(Program):
 
 
 class MoveBack(Reverse):
-    """A gradient copied back to where its tensor came from."""
+    """The copy of a gradient back to the device of its tensor."""
 
     saved_inputs = saved_outputs = ()
     is_linear = True
@@ -68,13 +68,16 @@ def _move(aval, source, target):
 
 @api_boundary
 def to(self, *args, **kwargs) -> Tensor:
-    """The tensor in another dtype or on another device; itself where it is so already, unless
-    `copy`.
+    """Convert the tensor to another dtype or device; return the tensor itself if both fit already.
 
-    `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`, each with `non_blocking` (without
-    effect: JAX never blocks) and `copy` after them, or by keyword. Gradients flow back through it,
-    to the device they belong to. Inside a trace the device is the program's, and stays. Raises
-    RuntimeError for a device that there is not.
+    Forms: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)` with a tensor `other`; then
+    `non_blocking` and `copy`, by position or by keyword.
+    non_blocking: without effect, since JAX never blocks. copy: copy even if both fit.
+
+    The shape stays. Gradients flow back in the dtype and to the device of this tensor. Inside a
+    trace the device does not change, since a program runs on one device.
+
+    Raises TypeError for other forms, RuntimeError for a device that does not exist.
 
     >>> jaxgrad.tensor([1.5, 2.5]).to(jaxgrad.int64)
     tensor([1, 2])
@@ -83,8 +86,8 @@ def to(self, *args, **kwargs) -> Tensor:
     result = self
     if dtype is not None and dtype is not self.dtype:
         result = ops.to(self, dtype)
-    target = placed(device)
-    if result._aval.mode != IMMEDIATE:  # a concrete one too becomes traced in a trace
+    target = device_of(device)
+    if result._aval.mode != IMMEDIATE:  # reading it in a trace may have captured it
         return result
     source = next(iter(result._array.devices()))
     if (target is None or target == source) and (not copy or result is not self):
@@ -93,7 +96,7 @@ def to(self, *args, **kwargs) -> Tensor:
 
 
 def _target(args, kwargs):
-    """Device, dtype and copy of a call of `to`; None for what is not asked for."""
+    """Device, dtype and copy of a call of `to`; None for an argument that is not given."""
     unknown = kwargs.keys() - {"device", "dtype", "other", "non_blocking", "copy", "memory_format"}
     if unknown or len(args) > 4:
         raise _invalid(args, kwargs)
@@ -132,18 +135,23 @@ def _invalid(args, kwargs):
     )
 
 
-class Methods:
-    """Methods of `Tensor` that lead to another dtype or device."""
+class ConversionMethods:
+    """Methods of `Tensor` about dtypes and devices."""
 
     to = to
 
     def type_as(self, other: Tensor) -> Tensor:
-        """The tensor in the dtype and on the device of another."""
+        """Convert the tensor to the dtype and device of another; see `to`.
+
+        >>> jaxgrad.ones(1).type_as(jaxgrad.arange(2))
+        tensor([1])
+        """
         return self.to(other)
 
     def type(self, dtype=None):
-        """The tensor in a dtype, or without one the name of its own as PyTorch's old classes have
-        it.
+        """Convert the tensor to a dtype; without one, return the name of its class in old PyTorch.
+
+        dtype: a dtype. Raises TypeError for anything else.
 
         >>> jaxgrad.ones(1).type()
         'torch.FloatTensor'
@@ -154,12 +162,18 @@ class Methods:
         return f"torch.{place}{self.dtype.scalar_type}Tensor"
 
     def cpu(self) -> Tensor:
-        """The tensor on the CPU."""
+        """Copy the tensor to the CPU; return the tensor itself if it is there.
+
+        >>> jaxgrad.ones(1).cpu()
+        tensor([1.])
+        """
         return self.to("cpu")
 
     def cuda(self, device=None) -> Tensor:
-        """The tensor on a GPU, the first unless another is named. Raises RuntimeError where there
-        is none."""
+        """Copy the tensor to a GPU; return the tensor itself if it is there.
+
+        device: a device, the first GPU if it is None. Raises RuntimeError if it does not exist.
+        """
         return self.to("cuda" if device is None else as_device(device))
 
     @property
@@ -173,9 +187,14 @@ class Methods:
         return self.device.type == "cuda"
 
     def get_device(self) -> int:
-        """The number of the tensor's GPU; -1 on the CPU."""
+        """Return the number of the tensor's GPU, -1 for the CPU.
+
+        >>> jaxgrad.ones(1).cpu().get_device()
+        -1
+        """
         return -1 if self.is_cpu else self.device.index
 
     @property
     def layout(self) -> devices.layout:
+        """The layout, `strided` for every tensor."""
         return devices.strided

@@ -1,8 +1,8 @@
-"""Functions of functions, as torch.func.
+"""Transforms of functions, as in torch.func.
 
-They stand on the tape: the arguments become leaves of their own, and a gradient is recorded in its
-turn where somebody outside may ask for its derivative. So they nest, and nothing that the function
-reaches is confused with what it differentiates.
+They use the tape. The arguments become leaves of their own, so the derivative is with respect to
+them and to no captured tensor. A gradient is recorded if an outer transform or the caller may
+differentiate it, so transforms nest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .arguments import (
     check_leaves,
     is_tensor,
     leaf_of,
-    may_be_asked,
+    may_be_differentiated,
     positions_of,
     reaches_others,
     split_aux,
@@ -43,13 +43,18 @@ from .vmap import vmap as vmap
 
 
 def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
-    """The function of the gradients of `func` with respect to its arguments `argnums`, each a
-    tensor or a tree of tensors.
+    """Return a function that computes the gradients of `func`.
 
-    `func` returns a tensor of one element without dimensions, or with `has_aux` a pair of it and
-    anything else, which is returned beside the gradients. Tensors may be JAX arrays; gradients then
-    are too. An argument that `func` does not use has zeros. Raises RuntimeError for another shape
-    of result and for argnums that are not there, ValueError for an argument that is no tensor.
+    func: a function that returns a 0-d tensor, or with `has_aux` a pair of it and anything else.
+    argnums: the positions of the arguments to differentiate with respect to, an int or a tuple.
+    Each is a floating-point or complex tensor of any shape, or a pytree of such tensors.
+    has_aux: return the pair of the gradients and the second part of the pair.
+
+    Gradients have the structure, shapes and dtypes of their arguments; an unused argument gets
+    zeros. If all these arguments are JAX arrays, the gradients are too.
+
+    The function raises RuntimeError for a result that is not a 0-d tensor and for `argnums` out of
+    range, ValueError for an argument that is not a tensor.
 
     >>> jaxgrad.func.grad(lambda x: x**3)(jaxgrad.tensor(2.0))
     tensor(12.)
@@ -66,7 +71,9 @@ def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
 
 
 def value_and_grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
-    """As `grad_and_value`, in JAX's order: the value first.
+    """Return a function that computes the value and the gradients of `func`, in JAX's order.
+
+    Arguments and errors as for `grad`. With `has_aux` the value is a pair.
 
     >>> jaxgrad.func.value_and_grad(lambda x: x**3)(jaxgrad.tensor(2.0))
     (tensor(8.), tensor(12.))
@@ -83,7 +90,9 @@ def value_and_grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 
 
 def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
-    """The function of the gradients and the value of `func`; see `grad`.
+    """Return a function that computes the gradients and the value of `func`.
+
+    Arguments and errors as for `grad`. With `has_aux` the value is a pair.
 
     >>> jaxgrad.func.grad_and_value(lambda x: x**3)(jaxgrad.tensor(2.0))
     (tensor(12.), tensor(8.))
@@ -98,7 +107,7 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
             if not isinstance(leaf, Tensor | jax.Array):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
         recorded = is_grad_enabled()
-        nested = recorded and may_be_asked(args)
+        nested = recorded and may_be_differentiated(args)
         depth = transforms.set(transforms.get() + 1)
         try:
             with autograd.enable_grad():
@@ -127,10 +136,12 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 
 
 def functionalize(func, *, remove: str = "mutations"):
-    """`func`, without writes in what it records: so it is without this too, since a write records a
-    new value and the arrays stay as they are. What it writes to its arguments is seen outside.
+    """Return a function that calls `func`, which needs no functionalization.
 
-    remove: "mutations" or "mutations_and_views"; RuntimeError for anything else.
+    A write records a new value and changes no array, so there are no mutations to remove. Writes to
+    arguments stay visible outside.
+
+    remove: "mutations" or "mutations_and_views". Raises RuntimeError for anything else.
 
     >>> jaxgrad.func.functionalize(lambda x: x.clone().mul_(3))(jaxgrad.ones(2))
     tensor([3., 3.])
@@ -149,9 +160,12 @@ def functionalize(func, *, remove: str = "mutations"):
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """The value of a tensor inside of a transform, to print it. Tensors are not wrapped here, so it
-    is the tensor's own, without its history and tangents; under a vmap that of one example, which
-    has no numbers yet.
+    """Return the value of a tensor inside a transform, without history and tangents, to print it.
+
+    tensor: of any shape and dtype. recurse: without effect, since transforms do not wrap tensors.
+    Under a vmap the result is one example, which has no values yet.
+
+    Raises TypeError for anything but a tensor.
 
     >>> jaxgrad.func.grad(lambda x: print(jaxgrad.func.debug_unwrap(x)) or x * x)(jaxgrad.ones(()))
     tensor(1.)

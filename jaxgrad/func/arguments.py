@@ -1,4 +1,4 @@
-"""What the functions of `jaxgrad.func` do with arguments and results."""
+"""Arguments and results of the functions of `jaxgrad.func`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..tape.traversal import nodes_from
 
 
 def positions_of(argnums, count):
+    """`argnums` as a list of positions among `count` arguments."""
     if not isinstance(argnums, int | tuple) or isinstance(argnums, bool):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     chosen = (argnums,) if isinstance(argnums, int) else argnums
@@ -32,18 +33,17 @@ def positions_of(argnums, count):
 
 
 def leaf_of(value):
-    """A tensor to differentiate with respect to: in the graph of the one outside, where that has a
-    graph.
-    """
+    """A tensor to differentiate with respect to; it continues the graph of `value`, if any."""
     if not isinstance(value, Tensor):
         return wrap(value, requires_grad=True)
     return ops.alias(value) if value.requires_grad else unrecorded(value).requires_grad_()
 
 
 def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
-    """The value of a tensor without its history on the tape, which moves as the tensor does; with
-    `deeply` its tangents are without theirs too. Unlike `detach` it says nothing to JAX, which may
-    be differentiating around this place.
+    """The value of a tensor without its history, with its tangents.
+
+    deeply: drop the history of the tangents too. Unlike `detach` this does not stop derivatives of
+    JAX, which may differentiate an enclosing function.
     """
     made = wrap(value._array, view_ops.plain(value._aval))
     held = dual.kept(value)
@@ -53,21 +53,22 @@ def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
 
 
 def reaches_others(outputs, inner) -> bool:
-    """Whether the graph of `outputs` leads to leaves other than the function's own, `inner`."""
+    """Whether the graph of `outputs` reaches leaves other than `inner`, those of the function."""
     own = set(map(id, inner))
     nodes = nodes_from([edge_of(each)[0] for each in outputs if each.requires_grad])
     return any(type(node) is AccumulateGrad and id(node.variable) not in own for node in nodes)
 
 
-def may_be_asked(args) -> bool:
-    """Whether somebody outside may ask for the derivative of what is computed of arguments."""
+def may_be_differentiated(args) -> bool:
+    """Whether an outer transform or the caller may differentiate a result with these arguments."""
     leaves = jax.tree.leaves(args, is_leaf=is_tensor)
     return transforms.get() > 0 or any(map(requires_grad, leaves))
 
 
 def aux_of(aux, inner, recorded):
-    """What a function returns beside its results: tensors without the part of their graph that
-    leads to the leaves it was called with, where nobody outside may ask for it.
+    """The auxiliary output of a function.
+
+    Its tensors lose their history unless an outer transform or the caller may differentiate it.
     """
 
     def shown(value):
@@ -80,7 +81,7 @@ def aux_of(aux, inner, recorded):
 
 
 def split_aux(name, output, has_aux):
-    """What a function returned, and what is beside it."""
+    """The output of a function, and the auxiliary output if `has_aux`."""
     if not has_aux:
         return output, None
     if not isinstance(output, tuple) or len(output) != 2:
@@ -91,9 +92,7 @@ def split_aux(name, output, has_aux):
 
 
 def check_leaves(leaves):
-    """Raises RuntimeError where a function has had a tensor that it is differentiated with respect
-    to require no grad.
-    """
+    """Raise RuntimeError if the function called `requires_grad_(False)` on one of its leaves."""
     if not all(leaf._tracked for leaf in leaves):
         raise RuntimeError(IN_A_TRANSFORM.format("requires_grad_(False)"))
 
@@ -103,7 +102,7 @@ def array_of(tensor):
 
 
 def are_arrays(leaves) -> bool:
-    """Whether arguments are JAX's, so that results are too."""
+    """Whether arguments are JAX arrays, so that results must be too."""
     return bool(leaves) and not any(map(is_tensor, leaves))
 
 

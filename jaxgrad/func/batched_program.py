@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from .. import ops
 from ..capture.captured import CapturedTensor
 from ..capture.compiled_program import CompiledProgram
-from ..capture.graph_input import ArgumentInput, TensorInput
+from ..capture.graph_input import ArgumentInput, GraphInput, TensorInput
 from ..capture.guards import ArgumentSource
 from ..capture.partition import depending
 from ..capture.replay import created_arrays, replay
@@ -24,7 +24,7 @@ from ..core.program import Program, bare, is_bare
 from ..tape.record import apply
 from ..tape.tensor import Tensor, current, is_moving, wrap
 
-# PyTorch's messages, by the operation that needs the values of an example
+# PyTorch's messages for operations that need the values of an example
 _SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
 HINTS = {
     "item()": "vmap: It looks like you're calling .item() on a Tensor. ",
@@ -34,13 +34,13 @@ HINTS = {
 
 
 class ExampleScope(CaptureScope):
-    """The scope of one example.
+    """The capture scope of one example.
 
-    randomness: that of `vmap`; `example`: the number of the example, for "different".
+    randomness: that of `vmap`. example: the number of the example, if randomness is "different".
     """
 
     is_inner = True
-    hints = HINTS  # by operation, what to say where it needs the values of an example
+    hints = HINTS
 
     def __init__(self, name, randomness):
         super().__init__(name)
@@ -76,8 +76,10 @@ class ExampleScope(CaptureScope):
         return jnp.asarray(words).at[3].set(self.example.astype(jnp.uint32) + 1)
 
 
-class ExampleNumber(ArgumentInput):
-    """The number of the example."""
+class ExampleNumber(GraphInput):
+    """The input that numbers the examples."""
+
+    is_read = True
 
     def __init__(self, size):
         self.size, self.key = size, ("example",)
@@ -87,7 +89,7 @@ class ExampleNumber(ArgumentInput):
 
 
 class ExampleOutput(OutputSpec):
-    """The outputs of one example, each a tensor of its own."""
+    """The outputs of one example; each is a new tensor."""
 
     def result(self, value):
         if isinstance(value, Tensor):
@@ -102,7 +104,7 @@ class ExampleOutput(OutputSpec):
 
 
 class BatchedCall(Program):
-    """A call of a batched program, which JAX differentiates as a whole."""
+    """A call of a batched program that JAX differentiates as a whole."""
 
     def __init__(self, batched, inputs):
         self.batched, self.name, self.inputs = batched, batched.name, tuple(inputs)
@@ -123,12 +125,11 @@ def size_of(leaves, dims) -> int:
 
 
 class BatchedProgram(CompiledProgram):
-    """A program of many examples.
+    """The program of a mapped function, for a number of examples.
 
-    `dims`: for each argument the dimension along which it is mapped, or None; `size`: the number of
-    examples; `axes`, `output_axes`: those of the program's inputs and outputs.
-
-    is_inline: whether it is a part of the trace under way.
+    dims: the mapped dimension of each argument, or None. size: the number of examples. axes,
+    output_axes: the mapped dimensions of the program's inputs and outputs. is_inline: whether the
+    program is part of an open trace.
     """
 
     is_inner, output_class = True, ExampleOutput
@@ -185,7 +186,7 @@ class BatchedProgram(CompiledProgram):
         return output
 
     def attribute_effects(self):
-        # the program around an inline one has these side effects itself
+        # the enclosing program has these side effects itself
         return [] if self.is_inline else super().attribute_effects()
 
     def batch_effect(self, scope, captured, effect: TensorEffect):
@@ -203,18 +204,18 @@ class BatchedProgram(CompiledProgram):
         return with_shape(aval, (*shape[:dim], self.size, *shape[dim:]))
 
     def refuse_shared(self, scope, captured, effect, dim):
-        """Raises RuntimeError where the examples would change a tensor that they share."""
+        """Raise RuntimeError if the examples would change a tensor that they share."""
         if dim is None:
             what = "written to" if effect.grad is UNCHANGED else "given a .grad"
             raise RuntimeError(
                 f"vmap: inplace arithmetic is not possible on a tensor of shape "
                 f"{list(captured.aval.shape)} that all examples of {scope.name} share, and that is "
-                f"{what} by each: return the value, use autograd.grad in place of backward(), or "
+                f"{what} by each: return the value, use autograd.grad instead of backward(), or "
                 "map along a dimension of the tensor"
             )
 
     def dim_of(self, captured):
-        """The dimension along which a captured tensor is mapped; None where examples share it."""
+        """The mapped dimension of a captured tensor, None for a shared one."""
         return None if captured.position is None else self.dims[captured.position]
 
     def axis(self, source):
@@ -247,7 +248,7 @@ class BatchedProgram(CompiledProgram):
         return program
 
     def unbatched_outputs(self) -> list[int]:
-        """The outputs for which `out_dims` is None."""
+        """The numbers of the outputs for which `out_dims` is None."""
         numbers = jax.tree.unflatten(self.output.structure, range(len(self.output.results)))
         dims = self.jitted.out_dims_of(numbers)
         pairs = zip(self.output.results, dims, strict=True)
@@ -256,7 +257,7 @@ class BatchedProgram(CompiledProgram):
         return [created[value].output if kind == "created" else value for kind, value in chosen]
 
     def check_unbatched(self, run, unbatched, arrays):
-        """Raises ValueError where an output with `out_dims` None depends on the example."""
+        """Raise ValueError if an output with `out_dims` None depends on the example."""
 
         def chosen(*one):
             outputs = run(*one)
@@ -269,7 +270,7 @@ class BatchedProgram(CompiledProgram):
             name = self.name
             raise ValueError(
                 f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None: "
-                "a result that depends on the example has one value for each"
+                "a result that depends on the example has one value for each example"
             ) from None
 
     def refuse_escaped(self):
@@ -286,7 +287,7 @@ class BatchedProgram(CompiledProgram):
         return self.joined(run(*cotangents, *residuals), self.pullback.reached)
 
     def joined(self, arrays, numbers) -> list:
-        """The gradients of captured tensors, by number, from those of the examples."""
+        """The gradients of captured tensors, from those of the examples."""
         dims = [self.dim_of(self.captured[number]) for number in numbers]
         return [
             array.sum(0) if dim is None else jnp.moveaxis(array, 0, dim)
@@ -311,11 +312,11 @@ class BatchedProgram(CompiledProgram):
         return super().__call__(leaves, tensors)
 
     def run_with_tangents(self, leaves, tensors):
-        """Run it where a tensor has a tangent: JAX differentiates the whole call."""
+        """Run on tensors with tangents: JAX differentiates the whole call."""
         if any(isinstance(effect, TensorEffect) for effect in self.output.effects):
             raise RuntimeError(
-                f"vmap: {self.name} writes to an argument, and is given a tensor with a tangent of "
-                "forward mode: return the new value instead"
+                f"vmap: {self.name} writes to an argument and gets a tensor with a forward-mode "
+                "tangent: return the new value instead"
             )
         others = [wrap(jnp.asarray(source.array(leaves))) for source in self.other_inputs]
         given = [*tensors, *others]
@@ -328,7 +329,7 @@ class BatchedProgram(CompiledProgram):
         return jax.tree.unflatten(self.output.structure, results)
 
     def run_inline(self, leaves):
-        """Run it as a part of the trace that is under way."""
+        """Run as part of the open trace."""
         tensors = self.take_tensors(leaves)
         if any(map(is_moving, tensors)):
             return self.run_with_tangents(leaves, tensors)

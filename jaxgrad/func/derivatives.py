@@ -1,7 +1,7 @@
-"""Products with Jacobians, and Jacobians, of a function of trees of tensors.
+"""Jacobian products and Jacobians of functions of pytrees of tensors.
 
-Reverse mode is a pass over the tape, forward mode a level of duals: both nest in each other, and in
-the other functions of `jaxgrad.func`. Arguments may be JAX arrays; then results are too.
+Reverse mode is a pass over the tape, forward mode a level of dual tensors. Both nest in each other
+and in the other transforms. If the arguments are JAX arrays, the results are too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .arguments import (
     check_leaves,
     is_tensor,
     leaf_of,
-    may_be_asked,
+    may_be_differentiated,
     positions_of,
     reaches_others,
     split_aux,
@@ -33,11 +33,11 @@ from .arguments import (
 from .vmap import vmap
 
 
-class Run:
-    """A function called on leaves of its own in the place of some of its arguments.
+class LeafCall:
+    """One call of a function, with new leaves in place of the arguments at `positions`.
 
-    `inner`: the leaves; `outputs`, `structure`: what it returned, flat; `nested`: whether somebody
-    outside may ask for the derivative of what is computed.
+    inner: the leaves. outputs, structure: the flat outputs and their structure. nested: whether an
+    outer transform or the caller may differentiate the results.
     """
 
     def __init__(self, name, func, args, positions, has_aux):
@@ -49,7 +49,7 @@ class Run:
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
         self.arrays = are_arrays(self.leaves)
         recorded = is_grad_enabled()
-        self.nested = recorded and may_be_asked(args)
+        self.nested = recorded and may_be_differentiated(args)
         token = transforms.set(transforms.get() + 1)
         try:
             with autograd.enable_grad():
@@ -57,14 +57,14 @@ class Run:
                 replaced = list(args)
                 for position, argument in zip(positions, self.input_tree(self.inner), strict=True):
                     replaced[position] = argument
-                self.keep(func(*replaced))
+                self.set_outputs(func(*replaced))
                 check_leaves(self.inner)
         finally:
             transforms.reset(token)
         self.aux = aux_of(self.aux, self.inner, recorded)
         self.nested |= recorded and reaches_others(self.outputs, self.inner)
 
-    def keep(self, output):
+    def set_outputs(self, output):
         output, self.aux = split_aux(self.name, output, self.has_aux)
         self.outputs, self.structure = jax.tree.flatten(output, is_leaf=is_tensor)
         check_outputs(self.name, self.outputs)
@@ -72,18 +72,18 @@ class Run:
     def input_tree(self, leaves):
         return jax.tree.unflatten(self.inputs, leaves)
 
-    def shown(self, tensor):
-        """A result as somebody outside gets it."""
+    def released(self, tensor):
+        """A result as the caller gets it."""
         tensor = tensor if self.nested else unrecorded(tensor, True)
         return array_of(tensor) if self.arrays else tensor
 
     def output(self):
-        return jax.tree.unflatten(self.structure, list(map(self.shown, self.outputs)))
+        return jax.tree.unflatten(self.structure, list(map(self.released, self.outputs)))
 
     def gradients(self, outputs, cotangents, batched=False):
-        """Those of some outputs with respect to the leaves, zeros where one has no influence."""
+        """The gradients of some outputs with respect to the leaves, zeros for unused leaves."""
         pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
-        create = is_grad_enabled() and (self.nested or may_be_asked(cotangents))
+        create = is_grad_enabled() and (self.nested or may_be_differentiated(cotangents))
         found = [None] * len(self.inner)
         if pairs:
             found = autograd.grad(
@@ -118,18 +118,24 @@ def check_outputs(name, outputs):
 
 @api_boundary
 def vjp(func, *primals, has_aux: bool = False):
-    """The results of `func`, and the function that takes gradients of them to those of the primals.
+    """Return the outputs of `func` and a function that computes vector-Jacobian products.
 
-    Primals and results are trees of tensors; with `has_aux` `func` returns a pair, and its second
-    part is returned as a third one. The function may be called again and again; it gives one
-    gradient for one primal, else a tuple, and raises RuntimeError for gradients of another
-    structure or shape. RuntimeError for results that are not floating point or complex.
+    func: a function of the primals that returns a pytree of floating-point or complex tensors, or
+    with `has_aux` a pair of it and anything else.
+    primals: pytrees of tensors of any shapes.
+    has_aux: return the second part of the pair as a third result.
+
+    The returned function takes cotangents in the structure and shapes of the outputs and returns a
+    tuple with the gradient of each primal. It may be called many times.
+
+    Raises RuntimeError for outputs of other types and for cotangents that do not fit, ValueError
+    for a primal that is not a tensor.
 
     >>> output, pullback = jaxgrad.func.vjp(jaxgrad.sin, jaxgrad.zeros(2))
     >>> pullback(jaxgrad.tensor([1.0, 2.0]))
     (tensor([1., 2.]),)
     """
-    run = Run("vjp(f, *primals)", func, primals, range(len(primals)), has_aux)
+    run = LeafCall("vjp(f, *primals)", func, primals, range(len(primals)), has_aux)
     for output in run.outputs:
         if not output._aval.differentiable:
             raise RuntimeError(
@@ -160,12 +166,17 @@ def vjp(func, *primals, has_aux: bool = False):
 
 @api_boundary
 def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False):
-    """The results of `func` at `primals`, a tuple, and their derivatives along `tangents`, one for
-    each, of its structure and shapes.
+    """Return the outputs of `func` and its Jacobian-vector product.
 
-    A result that does not depend on the primals has zeros, with `strict` a RuntimeError. With
-    `has_aux` `func` returns a pair, and its second part is returned as a third one. Raises
-    RuntimeError for tangents that do not fit.
+    func: a function of the primals that returns a pytree of tensors, or with `has_aux` a pair of it
+    and anything else.
+    primals: a tuple of pytrees of floating-point or complex tensors.
+    tangents: in the structure, shapes and dtypes of the primals.
+    strict: raise RuntimeError for an output that does not depend on the primals; otherwise its
+    tangent is zero.
+    has_aux: return the second part of the pair as a third result.
+
+    Raises RuntimeError for primals that are not a tuple and for tangents that do not fit.
 
     >>> jaxgrad.func.jvp(jaxgrad.sin, (jaxgrad.zeros(2),), (jaxgrad.tensor([1.0, 2.0]),))
     (tensor([0., 0.]), tensor([1., 2.]))
@@ -201,8 +212,8 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
         )
     shown = array_of if arrays else lambda tensor: tensor
     values = [shown(pair.primal) for pair in pairs]
-    moved = [shown(zeros(p.primal) if p.tangent is None else p.tangent) for p in pairs]
-    results = jax.tree.unflatten(structure, values), jax.tree.unflatten(structure, moved)
+    derivatives = [shown(zeros(p.primal) if p.tangent is None else p.tangent) for p in pairs]
+    results = jax.tree.unflatten(structure, values), jax.tree.unflatten(structure, derivatives)
     return (*results, aux) if has_aux else results
 
 
@@ -227,9 +238,13 @@ def _primal(value):
 
 @api_boundary
 def linearize(func, *primals):
-    """The results of `func`, and the linear function of tangents that is its derivative there.
+    """Return the outputs of `func` and its derivative, a linear function of tangents.
 
-    That raises RuntimeError for tangents of another structure, shape or dtype.
+    func: a function of the primals that returns a pytree of tensors.
+    primals: pytrees of floating-point or complex tensors of any shapes.
+
+    The derivative takes tangents and returns those of the outputs. It raises RuntimeError for
+    tangents whose structure, shapes or dtypes differ from those of the primals.
 
     >>> output, derivative = jaxgrad.func.linearize(jaxgrad.sin, jaxgrad.zeros(2))
     >>> derivative(jaxgrad.tensor([1.0, 2.0]))
@@ -258,12 +273,20 @@ def linearize(func, *primals):
 
 
 def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = None):
-    """The function of the Jacobians of `func`, by reverse mode: a pass for each element of a
-    result, in batches of `chunk_size`, all at once by default.
+    """Return a function that computes the Jacobian of `func` by reverse mode.
 
-    For each result a block for each tensor of the arguments `argnums`, of the result's shape
-    followed by the tensor's, in the structures of both. With `has_aux` `func` returns a pair, and
-    its second part is returned too. Raises RuntimeError for complex arguments and results.
+    func: a function that returns a pytree of real tensors, or with `has_aux` a pair of it and
+    anything else.
+    argnums: the positions of the arguments to differentiate with respect to, an int or a tuple.
+    Each is a real tensor or a pytree of them.
+    has_aux: return the pair of the Jacobian and the second part of the pair.
+    chunk_size: the number of rows that are computed at once; all by default.
+
+    The Jacobian has for each output and each tensor of these arguments a block. Its shape is the
+    shape of the output followed by that of the tensor.
+
+    Raises ValueError for a `chunk_size` below 1 and for an argument that is not a tensor,
+    RuntimeError for complex arguments and outputs and for `argnums` out of range.
 
     >>> jaxgrad.func.jacrev(lambda x: x * x)(jaxgrad.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -278,7 +301,7 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
         positions = positions_of(argnums, len(args))
         call = functools.partial(func, **kwargs)
         _refuse_complex("jacrev", "inputs", [args[position] for position in positions])
-        run = Run("vjp(f, *primals)", call, args, positions, has_aux)
+        run = LeafCall("vjp(f, *primals)", call, args, positions, has_aux)
         _refuse_complex("jacrev", "outputs", run.outputs)
         blocks = [_blocks(run, output, chunk_size) for output in run.outputs]
         found = _tree(run, blocks, isinstance(argnums, int))
@@ -312,18 +335,19 @@ def _blocks(run, output, chunk_size):
 
 
 def _tree(run, blocks, is_single):
-    """Blocks, for each output a list, in the structures of outputs and arguments."""
+    """The blocks, a list for each output, in the structures of outputs and arguments."""
     rows = []
     for row in blocks:
-        arguments = run.input_tree([run.shown(block) for block in row])
+        arguments = run.input_tree([run.released(block) for block in row])
         rows.append(arguments[0] if is_single else tuple(arguments))
     return jax.tree.unflatten(run.structure, rows)
 
 
 def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error"):
-    """As `jacrev`, by forward mode: a tangent for each element of an argument, all at once.
+    """Return a function that computes the Jacobian of `func` by forward mode.
 
-    randomness: as for `vmap`.
+    randomness: as for `vmap`, which computes all columns at once. Other arguments, result and
+    errors as for `jacrev`.
 
     >>> jaxgrad.func.jacfwd(lambda x: x * x)(jaxgrad.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -335,16 +359,17 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
     def jacobian(*args, **kwargs):
         positions = positions_of(argnums, len(args))
         _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
-        along = Along(functools.partial(func, **kwargs), args, positions, has_aux)
-        moved, beside = vmap(along, randomness=randomness)(*_jacobian_blocks.basis(along.points))
-        found = along.tree(moved, isinstance(argnums, int))
-        return (found, along.aux(beside)) if has_aux else found
+        column = JacobianColumn(functools.partial(func, **kwargs), args, positions, has_aux)
+        basis = _jacobian_blocks.basis(column.points)
+        tangents, aux = vmap(column, randomness=randomness)(*basis)
+        found = column.tree(tangents, isinstance(argnums, int))
+        return (found, column.aux(aux)) if has_aux else found
 
     return jacobian
 
 
-class Along:
-    """The derivative of a function along a direction, and what is beside its results."""
+class JacobianColumn:
+    """The derivative of a function along one direction, and its auxiliary output."""
 
     def __init__(self, func, args, positions, has_aux):
         self.func, self.args, self.positions, self.has_aux = func, args, positions, has_aux
@@ -355,37 +380,37 @@ class Along:
 
     def __call__(self, *directions):
         points = tuple(self.points)
-        _, moved, *aux = jvp(self.called, points, directions, has_aux=self.has_aux)
-        moved, self.outputs = jax.tree.flatten(moved, is_leaf=is_tensor)
-        beside, self.beside = jax.tree.flatten(aux, is_leaf=is_tensor)
-        self.constants = [None if is_tensor(each) else each for each in beside]
-        return moved, [each for each in beside if is_tensor(each)]
+        _, tangents, *aux = jvp(self.at, points, directions, has_aux=self.has_aux)
+        tangents, self.outputs = jax.tree.flatten(tangents, is_leaf=is_tensor)
+        aux, self.aux_structure = jax.tree.flatten(aux, is_leaf=is_tensor)
+        self.constants = [None if is_tensor(each) else each for each in aux]
+        return tangents, [each for each in aux if is_tensor(each)]
 
-    def called(self, *points):
+    def at(self, *points):
         replaced = list(self.args)
         points = jax.tree.unflatten(self.inputs, points)
         for position, point in zip(self.positions, points, strict=True):
             replaced[position] = point
         return self.func(*replaced)
 
-    def tree(self, moved, is_single):
-        """Derivatives along all directions as blocks in the structures of results and arguments."""
+    def tree(self, tangents, is_single):
+        """The blocks of the Jacobian, in the structures of outputs and arguments."""
         rows = []
-        for columns in moved:
+        for columns in tangents:
             row = list(_columns(columns, self.points))
             row = jax.tree.unflatten(self.inputs, map(array_of, row) if self.arrays else row)
             rows.append(row[0] if is_single else tuple(row))
         return jax.tree.unflatten(self.outputs, rows)
 
-    def aux(self, beside):
-        """What is beside the results, which is the same in all directions."""
-        tensors = iter(beside)
+    def aux(self, batched):
+        """The auxiliary output, which is the same for all columns."""
+        tensors = iter(batched)
         found = [next(tensors)[0] if each is None else each for each in self.constants]
-        return jax.tree.unflatten(self.beside, found)[0]
+        return jax.tree.unflatten(self.aux_structure, found)[0]
 
 
 def _columns(columns, leaves):
-    """The blocks of one output, given its derivatives along all directions."""
+    """The blocks of one output, from its derivatives along all directions."""
     ends = list(itertools.accumulate(leaf.numel() for leaf in leaves))
     for leaf, end in zip(leaves, ends, strict=True):
         part = ops.movedim(columns[end - leaf.numel() : end], 0, -1)
@@ -393,7 +418,14 @@ def _columns(columns, leaves):
 
 
 def hessian(func, argnums=0):
-    """The function of the second derivatives of `func`: `jacfwd` of `jacrev`.
+    """Return a function that computes the Hessian of `func`, as `jacfwd(jacrev(func))`.
+
+    func: a function that returns a real tensor or a pytree of them.
+    argnums: the positions of the arguments to differentiate with respect to, real tensors or
+    pytrees of them.
+
+    The Hessian of an output has the output's shape followed by twice that of the argument. Errors
+    as for `jacrev`.
 
     >>> jaxgrad.func.hessian(lambda x: (x**3).sum())(jaxgrad.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],

@@ -1,5 +1,4 @@
-"""Modules as functions of their parameters: a call with others in their places, and the parameters
-of several modules as those of one."""
+"""Modules as functions of their state, and the stacked state of several modules."""
 
 from __future__ import annotations
 
@@ -19,12 +18,17 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ):
-    """A call of a module with other tensors in the place of its parameters and buffers.
+    """Call a module with other tensors in place of its parameters and buffers.
 
-    parameter_and_buffer_dicts: a dict from paths to tensors, or a sequence of such; what is not
-    named stays the module's own. tie_weights: a parameter that has two names is replaced at both.
-    strict: each must be named, and nothing else. Raises ValueError for a name in two dicts,
-    RuntimeError where `strict` does not hold.
+    module: an `nn.Module`.
+    parameter_and_buffer_dicts: a dict from paths to tensors, or a sequence of dicts; the module
+    keeps its own tensors for other paths. Shapes and dtypes are those that its `forward` accepts.
+    args, kwargs: the arguments of the call; a single argument needs no tuple.
+    tie_weights: replace a tensor that has several names under all of them.
+    strict: the dicts must name all parameters and buffers, and nothing else.
+
+    Raises ValueError for a name in two dicts and for several values of tied names, RuntimeError if
+    `strict` does not hold, TypeError for a value that is not a tensor.
 
     >>> layer = jaxgrad.nn.Linear(2, 1)
     >>> ones = {"weight": jaxgrad.ones(1, 2), "bias": jaxgrad.zeros(1)}
@@ -60,7 +64,7 @@ def _merged(given) -> dict[str, Tensor]:
 
 
 def _members(module) -> dict[str, Tensor]:
-    """All parameters and buffers, by each of their names."""
+    """All parameters and buffers, under all of their names."""
     return {
         **dict(module.named_parameters(remove_duplicate=False)),
         **dict(module.named_buffers(remove_duplicate=False)),
@@ -68,7 +72,7 @@ def _members(module) -> dict[str, Tensor]:
 
 
 def _tied(module, given) -> dict[str, list[str]]:
-    """For each name that is given, those of the same tensor."""
+    """For each given name, all names of its tensor."""
     groups: dict[int, list[str]] = {}
     for name, tensor in _members(module).items():
         groups.setdefault(id(tensor), []).append(name)
@@ -84,53 +88,56 @@ def _tied(module, given) -> dict[str, list[str]]:
 
 
 def _check(module, given, names):
-    """Raises RuntimeError where a member has no tensor, or a tensor no member."""
+    """Raise RuntimeError if a member has no tensor, or a tensor no member."""
     members, reached = _members(module), {each for group in names.values() for each in group}
     missing = sorted(members.keys() - reached)
     unexpected = sorted(given.keys() - members.keys())
-    told = [
+    lines = [
         f"\n\t{what} key(s): {', '.join(map(repr, keys))}."
         for what, keys in (("Unexpected", unexpected), ("Missing", missing))
         if keys
     ]
-    if told:
+    if lines:
         kind = type(module).__name__
-        raise RuntimeError(f"Error(s) in reparametrizing for {kind}:{''.join(told)}")
+        raise RuntimeError(f"Error(s) in reparametrizing for {kind}:{''.join(lines)}")
 
 
 @contextlib.contextmanager
 def _replaced(module, given, names):
-    """Have the module hold other tensors inside of the block."""
-    places = list(_places(module, given, names))
-    before = [(group, own, group[own]) for group, own, _ in places]
+    """A context in which the module holds other tensors."""
+    members = list(_members_of(module, given, names))
+    before = [(group, key, group[key]) for group, key, _ in members]
     try:
-        for group, own, tensor in places:
-            group[own] = tensor
+        for group, key, tensor in members:
+            group[key] = tensor
         yield
     finally:
-        for group, own, tensor in before:
-            group[own] = tensor
+        for group, key, tensor in before:
+            group[key] = tensor
 
 
-def _places(module, given, names):
-    """For each tensor the dicts of members, and the names in them, that are to hold it."""
+def _members_of(module, given, names):
+    """For each tensor, the dicts of members and the keys in them that it replaces."""
     for name, tensor in given.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{tensor!r} is not an instance of torch.Tensor: {name}")
         for path in names[name]:
-            owner, _, own = path.rpartition(".")
-            held = module.get_submodule(owner)
-            groups = (held._parameters, held._buffers)
-            yield from [(group, own, tensor) for group in groups if own in group]
+            owner, _, key = path.rpartition(".")
+            submodule = module.get_submodule(owner)
+            groups = (submodule._parameters, submodule._buffers)
+            yield from [(group, key, tensor) for group in groups if key in group]
 
 
 def stack_module_state(models) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters and the buffers of modules of one class, each stacked along a new first
-    dimension, for `functional_call` under a vmap.
+    """Stack the parameters and the buffers of several modules, for `functional_call` under a vmap.
 
-    The parameters are leaves, which require grad where the models' do. Raises RuntimeError for no
-    modules, for ones of several classes, and where some are in training, or require grad, and some
-    do not.
+    models: modules of one class.
+
+    Returns a dict of parameters and a dict of buffers, each stacked along a new first dimension, in
+    its dtype. The parameters are leaves; they require grad if those of the models do.
+
+    Raises RuntimeError for no models, for several classes, and for models that differ in `training`
+    or in `requires_grad`.
 
     >>> models = [jaxgrad.nn.Linear(2, 1) for _ in range(3)]
     >>> params, buffers = jaxgrad.func.stack_module_state(models)
@@ -157,8 +164,10 @@ def stack_module_state(models) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def replace_all_batch_norm_modules_(root):
-    """Have no BatchNorm in a module keep running statistics, which a vmap could not write to: each
-    is normalised by its own batch, in evaluation too. Gives the module.
+    """Remove the running statistics of all BatchNorm modules in a module, and return it.
+
+    root: an `nn.Module`. A vmap cannot write running statistics. Without them a BatchNorm
+    normalizes by the batch, in evaluation mode too.
 
     >>> norm = jaxgrad.nn.BatchNorm1d(2)
     >>> jaxgrad.func.replace_all_batch_norm_modules_(norm).running_mean is None

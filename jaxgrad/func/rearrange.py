@@ -1,4 +1,4 @@
-"""`func.rearrange`: dimensions split, permuted and merged, as a pattern of their names says."""
+"""`func.rearrange`: split, permute and merge dimensions by a pattern of their names."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ import re
 from .. import ops
 
 _TOKEN = re.compile(r"\s*(\(|\)|\.\.\.|\w+|\S)")
-# stands for the dimensions that three dots mean
+# the name of the dimensions that the pattern leaves open
 _REST = "..."
 
 
 def rearrange(tensor, pattern: str, **axes_lengths: int):
-    """A tensor with its dimensions in another order, as einops writes it: `"b c h w -> b (c h w)"`.
+    """Split, permute and merge dimensions by a pattern, as einops does: `"b c h w -> b (c h w)"`.
 
-    On the left each dimension has a name, several in parentheses where it is split, `...` for any
-    number of them, 1 for one of size one; on the right the same names stand in the wanted order,
-    merged where they are in parentheses. axes_lengths: sizes of names; in each split one may be
-    left out. A list of tensors is stacked along a new first dimension. Raises ValueError for a
-    pattern that is none, or does not fit the tensor's shape, TypeError for a size that is no int.
+    tensor: of any shape and dtype, or a list of tensors, which are stacked first.
+    pattern: the left side names the dimensions. Parentheses split one into several, `...` stands
+    for any number of dimensions and 1 for one of size 1. The right side has the same names in the
+    new order; parentheses merge dimensions.
+    axes_lengths: sizes of names, ints; one name in each pair of parentheses may lack its size.
+
+    Raises ValueError for a pattern that is not valid or does not fit the shape, TypeError for a
+    size that is not an int.
 
     >>> jaxgrad.func.rearrange(jaxgrad.arange(6).view(2, 3), "a b -> (b a)")
     tensor([0, 3, 1, 4, 2, 5])
@@ -47,7 +50,7 @@ def rearrange(tensor, pattern: str, **axes_lengths: int):
 
 @functools.lru_cache(maxsize=256)
 def _parsed(pattern):
-    """Both sides: for each dimension the names that it is made of; `...` stands alone."""
+    """Both sides of a pattern: a tuple of names for each dimension; `...` stands alone."""
     sides = pattern.split("->")
     if len(sides) != 2:
         raise ValueError(f"Pattern must contain a single '->' separator: {pattern!r}")
@@ -92,7 +95,7 @@ def _names(groups):
 
 
 def _spread(left, shape, pattern):
-    """The names of each dimension of a shape; None where it is one of `...`."""
+    """The names of each dimension of a shape, None for a dimension of `...`."""
     count = len(shape) - len(left) + 1
     if ((_REST,) not in left and count != 1) or count < 0:
         raise ValueError(
@@ -103,7 +106,7 @@ def _spread(left, shape, pattern):
 
 
 def _sizes(left, shape, lengths, pattern):
-    """For each name its sizes: one, or those of `...`."""
+    """The sizes of each name: one, or several for `...`."""
     sizes = {_REST: []}
     for group, size in zip(_spread(left, shape, pattern), shape, strict=True):
         if group is None:

@@ -1,4 +1,4 @@
-"""`func.vmap`: a function of one example as a function of many.
+"""`func.vmap`: turn a function of one example into a function of many.
 
 The function is traced once, for one example, as `jaxgrad.jit` traces (capture/scope.py): captured
 tensors are inputs that all examples share. JAX maps the forward and the backward program, so a call
@@ -24,22 +24,22 @@ RANDOMNESS = ("error", "different", "same")
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: int | None = None):
-    """Map `func`, a function of one example, over a dimension of its arguments.
+    """Return a function that maps `func` over a dimension of its arguments.
 
-    in_dims: the mapped dimension of each argument, None for one that all examples share: an int, or
-    a tree of them in the structure of the arguments. Keyword arguments are shared.
+    func: a function of one example, of tensors of any shapes and dtypes.
+    in_dims: the mapped dimension of each argument, None for an argument that all examples share: an
+    int, or a pytree of ints in the structure of the arguments. Keyword arguments are shared.
     out_dims: the position of the mapped dimension in each result, None for a result that does not
     depend on the example.
-    randomness: for a `func` that draws random numbers: "error", or whether examples get "different"
-    ones or the "same".
+    randomness: "error", or whether the examples draw "different" random numbers or the "same".
     chunk_size: how many examples are computed at once; all by default.
 
-    Captured tensors are shared, and gradients flow to them. A pass inside of `func`, by
+    Captured tensors are shared, and gradients flow to them. A backward pass inside of `func`, by
     `autograd.grad` or `backward`, is that of one example.
 
     Raises ValueError for dimensions that do not exist or have different sizes, for a result that is
-    no tensor, and for an `out_dims` of None where a result depends on the example; RuntimeError for
-    random numbers under "error" and for a write to a shared tensor.
+    not a tensor, and for an `out_dims` of None if the result depends on the example; RuntimeError
+    for random numbers under "error" and for a write to a shared tensor.
 
     >>> jaxgrad.func.vmap(jaxgrad.dot)(jaxgrad.ones(3, 2), jaxgrad.tensor([[1.0, 2.0]] * 3))
     tensor([3., 3., 3.])
@@ -60,7 +60,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
         dims = _dims(func, in_dims, args, kwargs, leaves)
         size = _size(leaves, dims)
         if chunk_size is None or size <= chunk_size:
-            return _laid_out(func, mapped(dims)(*args, **kwargs), out_dims)
+            return _move_dims(func, mapped(dims)(*args, **kwargs), out_dims)
         parts = []
         for start in range(0, size, chunk_size):
             part = [
@@ -70,7 +70,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
             given, named = jax.tree.unflatten(structure, part)
             parts.append(mapped(dims)(*given, **named))
         joined = jax.tree.map(lambda *pieces: ops.cat(pieces), *parts, is_leaf=_is_tensor)
-        return _laid_out(func, joined, out_dims)
+        return _move_dims(func, joined, out_dims)
 
     return call
 
@@ -146,14 +146,14 @@ def _size(leaves, dims) -> int:
     return sizes[0]
 
 
-def _laid_out(func, results, out_dims):
-    """Results with the mapped dimension, which comes first, moved to its position in `out_dims`."""
+def _move_dims(func, results, out_dims):
+    """Move the mapped dimension of the results from the front to its position in `out_dims`."""
     leaves, structure = jax.tree.flatten(results, is_leaf=_is_tensor)
     dims = _out_dims(func, out_dims, results)
-    return jax.tree.unflatten(structure, map(_placed, leaves, dims))
+    return jax.tree.unflatten(structure, map(_move_dim, leaves, dims))
 
 
-def _placed(leaf, dim):
+def _move_dim(leaf, dim):
     if dim is None:
         return ops.select(leaf, 0, 0)
     return leaf if dim == 0 else ops.movedim(leaf, 0, dim)
@@ -194,7 +194,7 @@ def _is_tensor(value) -> bool:
 
 
 class BatchedFunction(CompiledFunction):
-    """A function of many examples. dims: the mapped dimension of each leaf of its arguments."""
+    """A function of many examples. dims: the mapped dimension of each argument leaf."""
 
     def __init__(self, function, dims, out_dims, randomness):
         super().__init__(function, (), ())

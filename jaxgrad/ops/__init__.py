@@ -1,8 +1,8 @@
-"""The operators: `jaxgrad.ops.<name>` of the shipped table, `jaxgrad.ops.<namespace>.<name>` of
+"""The operators: `jaxgrad.ops.<name>` for the shipped table, `jaxgrad.ops.<namespace>.<name>` for
 tables loaded at run time.
 
-Each is called with tensors, and is then recorded, or with JAX arrays, and is then a JAX function
-with its own derivatives.
+A call with tensors is recorded. A call with JAX arrays alone is a JAX function with the derivatives
+of the table.
 
 >>> import jax
 >>> jax.grad(jaxgrad.ops.abs)(0.0)   # PyTorch's convention; jax.numpy.abs has 1
@@ -36,11 +36,11 @@ _METHOD = re.compile(r"\(Tensor(\([^)]*\))? self\b")
 
 
 class Library:
-    """The operators of one table: its rules as primitives, each made when it is first asked for.
+    """The operators of one table: its rules as primitives, each made at its first use.
 
-    `functions`: value functions and helpers by name; `parent`: the library whose operators and
-    helpers may be called too; `pointwise`: the operators that treat each place by itself, whose
-    results show the strides of their operands.
+    `functions`: value functions and helpers by name; `parent`: a library whose operators and
+    helpers formulas may call too; `pointwise`: the operators that compute each element by itself,
+    so that results get the strides of their operands.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Library:
 
     @property
     def methods(self) -> list[str]:
-        """The operators that take a tensor called `self` first, and their aliases."""
+        """The operators whose first argument is a tensor `self`, and their aliases."""
         entries, aliases = self.table.entries, self.table.aliases
         found = [n for n in entries if any(_METHOD.search(e.name.text) for e in entries[n])]
         return found + [alias for alias, name in aliases.items() if name in found]
@@ -68,8 +68,8 @@ class Library:
         return aliases.get(name) or (f"{aliases[plain]}_" if plain in aliases else name)
 
     def functional(self, name: str) -> str | None:
-        """The entry that an in-place operator is made of: its own, or that without the underscore;
-        None for a name that is no in-place operator.
+        """The entry of an in-place operator: its own, or the one without the underscore; None if
+        `name` is not in-place.
         """
         if not name.endswith("_") or name in self.names:
             return name if name.endswith("_") else None
@@ -83,8 +83,9 @@ class Library:
         return name in self.names or self.functional(self.canonical(name)) is not None
 
     def find(self, name: str) -> Overloads:
-        """The operator of that name on JAX values; its entry is read when it is called. Raises
-        AttributeError.
+        """The operator of this name on JAX values; its first call reads the entry.
+
+        Raises AttributeError if there is none.
         """
         name = self.table.aliases.get(name, name)
         found = self._overloads.get(name)
@@ -106,9 +107,7 @@ class Library:
         return [Primitive(rule, self.value_function(rule), self) for rule in rules]
 
     def value_function(self, rule):
-        """What computes the value: the entry's `forward`, else the function named for the overload
-        or for the operator.
-        """
+        """The entry's `forward`, else the function with the name of the overload or operator."""
         schema = rule.schema
         if rule.forward is not None:
             return rule.forward.compile(tuple(argument.name for argument in schema.arguments), self)
@@ -119,15 +118,13 @@ class Library:
         return next(filter(None, found), None)
 
     def function(self, name):
-        """The value function or helper of that name, the library's own before its parent's; None if
-        there is none.
-        """
+        """The value function or helper of this name, its own before the parent's, or None."""
         found = self.functions.get(name)
         return self.parent.function(name) if found is None and self.parent is not None else found
 
     def __getitem__(self, name):
-        """What a formula means by the name of a function: an operator before a helper, the
-        library's own before its parent's.
+        """The function that a formula calls by a name: an operator before a helper, its own before
+        the parent's.
         """
         if name in ("lax", "jnp"):
             return jax.lax if name == "lax" else jax.numpy
@@ -173,9 +170,7 @@ class Namespace(types.ModuleType):
 
 
 def public_functions(source) -> dict[str, Callable]:
-    """The functions of a module or a dict, by name; those whose name begins with an underscore are
-    left out.
-    """
+    """The functions of a module or a dict by name, without those that begin with an underscore."""
     members = source if isinstance(source, Mapping) else vars(source)
     return {
         name: member
@@ -198,12 +193,12 @@ def _shipped() -> Library:
 
 @api_boundary
 def load(path, namespace: str = "my", functions=None) -> Namespace:
-    """Load a table of your own: its operators become `jaxgrad.ops.<namespace>.<name>`.
+    """Load a table of your own; its operators become `jaxgrad.ops.<namespace>.<name>`.
 
     path: a file in the format of derivatives.yaml; functions: a module or a dict with the value
-    functions and helpers that its formulas call beside the shipped operators. Raises TableError, a
-    ValueError, that lists every mistake of the file with its line and column; then nothing is
-    changed. ValueError for a namespace that is no identifier or is an operator's name.
+    functions and helpers that its formulas call beside the shipped operators. Returns the
+    namespace. Raises TableError, a ValueError, with the line and column of every mistake, and then
+    loads nothing; ValueError if the namespace is not an identifier or is an operator's name.
 
     >>> import pathlib, tempfile
     >>> table = pathlib.Path(tempfile.mkdtemp(), "cube.yaml")

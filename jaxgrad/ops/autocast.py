@@ -1,9 +1,7 @@
-"""What autocast does to operators: before some of them run, their arguments are given another
-dtype.
+"""Autocast: converts the arguments of some operators to another dtype before they run.
 
-While it is off it costs an operator nothing. While it is on somewhere, in any thread, no operator
-takes the short way of its call (as in a trace), and each finds its arguments by another function,
-which asks whether it is on here and now.
+While it is off, it costs an operator nothing. While any thread has it on, all operators take the
+general path of dispatch, where `_arguments` converts if the current context has it on.
 """
 
 from __future__ import annotations
@@ -19,8 +17,8 @@ from ..tape.interception import intercept, release
 from ..tape.tensor import Tensor
 from .dispatch import Operator
 
-# Operators that compute in the dtype of autocast, those that compute in float32, and those that
-# take the widest of their arguments: PyTorch's lists for CPUs.
+# PyTorch's lists for CPUs: operators that compute in the autocast dtype, in float32, and in the
+# widest dtype of their arguments.
 LOWER, FLOAT32, WIDEST = "lower", "float32", "widest"
 _NAMES = {
     LOWER: ("addbmm", "addmm", "baddbmm", "bmm", "linear", "matmul", "mm"),
@@ -33,8 +31,9 @@ _NAMES = {
 
 
 class Cache:
-    """Parameters in the dtype of autocast, for as long as one is entered: by `id`, with the array
-    and the mode that they were converted in."""
+    """Parameters converted to the autocast dtype, until the outermost autocast ends: by `id`, with
+    the array and the grad mode of the conversion.
+    """
 
     def __init__(self):
         self.scope, self.entries = mode.scope.get(), {}
@@ -51,14 +50,14 @@ class Cache:
 
 @functools.cache
 def policies() -> dict[Operator, str]:
-    """What each operator's arguments are converted to."""
+    """The policy of each operator that autocast converts for."""
     return {
         getattr(ops, name).operator: policy for policy, names in _NAMES.items() for name in names
     }
 
 
 def converted(policy, args, kwargs):
-    """Arguments as an operator gets them that is called here and now."""
+    """The arguments after the conversion that the current context asks for."""
     casting = mode.casting.get()
     if casting is None or _says_dtype((*args, *kwargs.values())):
         return args, kwargs
@@ -79,7 +78,7 @@ def _tensors(values):
 
 
 def _target(policy, casting, args, kwargs):
-    """The dtype that is wanted; None for that of autocast, "" where there is nothing to do."""
+    """The dtype to convert to; None means the autocast dtype, "" no conversion."""
     if policy != WIDEST:
         return None if policy == LOWER else dtypes.float32
     given = _tensors((*args, *kwargs.values()))
@@ -104,19 +103,18 @@ def type_of(tensor: Tensor) -> str:
 
 
 def is_eligible(tensor: Tensor, types) -> bool:
-    """Whether autocast on these types of devices converts a tensor."""
+    """Whether autocast for these device types converts a tensor."""
     floating = tensor.dtype.is_floating_point and tensor.dtype is not dtypes.float64
     return floating and type_of(tensor) in types
 
 
 def lowered(*arguments):
-    """Arguments of a function made of operators, which is one of those that compute in the dtype of
-    autocast; as they are where it is off."""
+    """Arguments of a composite function that computes in the autocast dtype, if it is on."""
     return arguments if mode.casting.get() is None else converted(LOWER, arguments, {})[0]
 
 
 def widened(*arguments):
-    """Arguments of one of those that compute in float32."""
+    """Arguments of a composite function that computes in float32 under autocast."""
     return arguments if mode.casting.get() is None else converted(FLOAT32, arguments, {})[0]
 
 
@@ -129,8 +127,9 @@ def _arguments(operator, args, kwargs):
 
 
 def switch(casting):
-    """Convert to these dtypes here and now: pairs of a type of device and a dtype, None for none.
-    Gives what it was."""
+    """Set the autocast dtypes of the current context and return the previous ones: pairs of a
+    device type and a dtype, None for off.
+    """
     before = mode.casting.get()
     mode.casting.set(casting)
     if (before is None) != (casting is None):

@@ -1,9 +1,8 @@
-"""The one path of every operator on tensors: bind the arguments, find the call, run its kernel,
-record.
+"""The path of every operator on tensors: find the plan, run its kernel, record.
 
-All that depends on the arguments' types and not on their numbers is done once and kept in a `Plan`:
-which overload, how dtypes promote, the compiled kernel, what comes out. A later call of the same
-kind finds its plan by the abstract values of the tensors and the values of the rest.
+The first call with arguments of one kind makes a `Plan`: it chooses the overload, promotes dtypes,
+compiles the kernel and evaluates the outputs abstractly. Later calls find the plan by the abstract
+values of their tensors and the values of their other arguments.
 """
 
 from __future__ import annotations
@@ -25,24 +24,23 @@ from ..tape.record import apply, finish
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, is_concrete, is_moving, wrap
 
-# A number is an input of the kernel, so that a new one compiles nothing. These few are part of it:
-# formulas and XLA
-# have shorter forms for them, and they are all that much code uses.
+# Numbers are inputs of the kernel, so that a new number compiles nothing. These few are part of the
+# kernel, since formulas and XLA have shorter forms for them.
 CONSTANTS = frozenset([-1, 0, 0.5, 1, 2, 3])
 
 
 def operator(name: str, find):
-    """An operator on tensors, and on JAX values where no argument is a tensor; as a method it binds
-    like a function.
+    """An operator on tensors, or on JAX values if no argument is a tensor: a function, so that it
+    binds as a method.
 
-    `find` gives the operator on JAX values by name; it is asked at the first call.
+    `find(name)` returns the operator on JAX values; the first call calls it.
     """
     made = Operator(name, find)
     plan_of, general_call = made.plans.get, made.general_call
 
     def call(*args, **kwargs):
         try:
-            # one or two tensors, most calls by far: without a loop
+            # most calls have one or two tensors: no loop for these
             count = len(args)
             if kwargs or count > 2 or interception.is_general:
                 return general_call(args, kwargs)
@@ -79,7 +77,7 @@ def operator(name: str, find):
 
 
 class Operator:
-    """The plans of an operator, and how a new one is made."""
+    """An operator's plans, and its general call, which makes new ones."""
 
     def __init__(self, name: str, find):
         self.name = name
@@ -92,7 +90,7 @@ class Operator:
 
     @functools.cached_property
     def varying(self) -> frozenset:
-        """Positions and names at which a number is data and no part of the program."""
+        """The positions and names of arguments whose numbers are inputs of the kernel."""
         found, fixed = set(), set()
         for signature in self.overloads.signatures:
             for position, argument in enumerate(signature.arguments):
@@ -102,7 +100,7 @@ class Operator:
         return frozenset(found - fixed)
 
     def general_call(self, args, kwargs):
-        """A call with keywords, lists or numbers, or of a kind that comes for the first time."""
+        """Call with any arguments: keywords, lists, numbers, and kinds without a plan yet."""
         if kwargs and kwargs.get("out") is not None:
             return self.write_into(args, kwargs)
         if interception.arguments is not None:
@@ -121,7 +119,7 @@ class Operator:
         return inplace_check.write_into(self.name, call, leaves, out)
 
     def bind(self, args, kwargs):
-        """The call that arguments make, and its leaves; (None, None) where none is a tensor."""
+        """The `Call` for arguments, and its leaves; (None, None) if no argument is a tensor."""
         key = [self.key_of(position, value) for position, value in enumerate(args)]
         for name, value in kwargs.items():
             key.append((name, self.key_of(name, value)))
@@ -132,7 +130,7 @@ class Operator:
         return plan.call, [_pick(values, place) for place in plan.places]
 
     def key_of(self, place, value):
-        """What of an argument a plan depends on."""
+        """The part of a plan's key for one argument."""
         kind = type(value)
         if kind is Tensor:
             return current(value)._aval
@@ -159,7 +157,7 @@ class Operator:
         signature, primitive = overloads.signatures[chosen], overloads.primitives[chosen]
         kinds = [argument.type.base for argument in signature.arguments]
         route = signature.route(args, tuple(kwargs))
-        # a default that is a number never varies
+        # numbers among the defaults are part of the program
         bound = [
             _prepare(value, kind) if position in route else value
             for position, (value, kind) in enumerate(zip(bound, kinds, strict=True))
@@ -176,18 +174,18 @@ class Operator:
 
 
 class _Unhashable:
-    """A key that is never found again."""
+    """A key that equals no other, so that its plan never serves again."""
 
 
 class _Number:
-    """A number that is data of a call."""
+    """A number that is an input of the kernel."""
 
     def __init__(self, value):
         self.value = value
 
 
 class Plan:
-    """The call that arguments of one kind make, and where among them its arrays are."""
+    """The call for arguments of one kind, and the places of its arrays among them."""
 
     __slots__ = ("call", "places")
 
@@ -200,8 +198,8 @@ def _pick(values, place):
 
 
 def _places(route, structure):
-    """Where the arrays of a structure come from: a place, or a place and the position in the list
-    there.
+    """The places of a structure's arrays among the values: `place`, or `(place, position)` for an
+    item of a list.
     """
     places = []
     for position, part in enumerate(structure):
@@ -229,9 +227,7 @@ def _holds_tensor(value) -> bool:
 
 
 def _prepare(value, kind):
-    """A bound argument as a call takes it: arrays as tensors, numbers that vary marked, the rest as
-    it is.
-    """
+    """A bound argument with its arrays as tensors, and inputs of the kernel marked by `_Number`."""
     if kind == "Tensor":
         if isinstance(value, tuple):
             return tuple(map(_as_tensor, value))
@@ -258,7 +254,7 @@ def _as_tensor(value):
     if value is None or isinstance(value, Tensor):
         return value
     is_host = isinstance(value, np.ndarray)
-    # JAX would read a numpy array later, when its owner may have written to it
+    # copy: JAX may read a numpy array after its owner has written to it
     value = value.copy() if is_host else value
     with jax.enable_x64(True):
         # jnp.asarray compiles for each new shape

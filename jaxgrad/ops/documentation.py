@@ -22,7 +22,7 @@ PYTHON_TYPES = {
     "Device": "device",
 }
 
-# What an argument of a name means in every entry that has it.
+# The descriptions of arguments that mean the same in every entry.
 ARGUMENTS = {
     "accumulate": "add to the elements instead of replacing them",
     "alpha": "factor of the term that is added or subtracted",
@@ -69,9 +69,9 @@ OPTIONAL = Text("...")  # the default of a parameter that only some overloads ha
 
 
 def document(function, library, name: str):
-    """The operator `function` with the docstring and the signature of its entries.
+    """Give `function` the docstring and the signature of its entries, and return it.
 
-    `name`: the operator of `library` or its in-place form. Raises TableError where an entry has a
+    `name`: the operator of `library` or its in-place form. Raises TableError if an entry has a
     mistake.
     """
     inplace = library.functional(name) is not None
@@ -83,7 +83,7 @@ def document(function, library, name: str):
 
 
 def as_method(function):
-    """A copy of an operator whose signature is that of a method: `self` first, and no `out`."""
+    """A copy of an operator with the signature of a method: `self` first, and no `out`."""
     method = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, None, function.__closure__
     )
@@ -120,7 +120,7 @@ def union(annotations) -> Text:
 
 
 def returned_type(schema: Schema) -> str:
-    """The annotation of what an operator returns; fields show their names."""
+    """The annotation of an operator's result; a named tuple shows its field names."""
     found = schema.returns
     if len(found) > 1:
         return f"({', '.join(f'{r.name}: Tensor' if r.name else 'Tensor' for r in found)})"
@@ -128,12 +128,12 @@ def returned_type(schema: Schema) -> str:
 
 
 def public_name(argument: Argument) -> str:
-    """What PyTorch's functions call an argument: `input` for `self`."""
+    """The name of an argument in PyTorch's functions: `input` for `self`."""
     return "input" if argument.name == "self" else argument.name
 
 
 def takes_out(schema: Schema) -> bool:
-    """Whether the function of a schema has `out`: no view has, and no in-place operator."""
+    """Whether the function of a schema has `out`: views and in-place operators have not."""
     return not (schema.is_view or schema.written or schema.returns[0].type.list)
 
 
@@ -168,7 +168,7 @@ def merged(signatures: list[Signature]) -> Signature:
 
 
 def _common(name, signatures) -> Parameter:
-    """The keyword argument of a name that some of the signatures have."""
+    """The keyword parameter `name`, merged from the signatures that have it."""
     found = [s.parameters[name] for s in signatures if name in s.parameters]
     kinds = union(parameter.annotation for parameter in found)
     return found[0].replace(kind=KEYWORD, default=_default(found[0]), annotation=kinds)
@@ -179,7 +179,7 @@ def _positional(signature) -> list[Parameter]:
 
 
 def _loosened(parameters, signatures) -> list[Parameter]:
-    """Positional parameters that are optional from the first that some overload can do without."""
+    """Positional parameters, optional from the first one that some overload does not require."""
     found, required = [], True
     for position, parameter in enumerate(parameters):
         same = [signature.parameters.get(parameter.name) for signature in signatures]
@@ -199,13 +199,13 @@ def _default(parameter):
 
 
 def sentence(library, name: str) -> str:
-    """What an operator computes, in the words of its entry."""
+    """The first sentence of an operator's docstring, from its entry."""
     found = library.table.doc(name) or f"The operator `{name}` of {library.table.path}."
     return SELF.sub("input", found)
 
 
 class Docstring:
-    """What `help` shows of an operator, or of its in-place form, paragraph by paragraph."""
+    """The docstring of an operator or its in-place form, paragraph by paragraph."""
 
     def __init__(self, library, name, inplace, rules, signatures):
         self.library, self.name, self.inplace = library, name, inplace
@@ -265,7 +265,7 @@ class Docstring:
             yield "RuntimeError: it cannot hold the shape or the dtype of the result"
 
     def formulas(self):
-        """Those of each overload, as they stand in its entry."""
+        """The formulas of each overload, as in its entry."""
         for rule in self.rules:
             yield rule.schema.text
             yield f"    value: {self.value(rule)}"
@@ -284,7 +284,7 @@ class Docstring:
         return next(found, schema.name)
 
     def example(self):
-        """The entry's example as a doctest; of an in-place form, that it returns its argument."""
+        """The entry's example as a doctest; for an in-place form, that it returns its argument."""
         found = self.library.table.example(self.rules[0].schema.name)
         return () if found is None else self.doctest(*found)
 

@@ -1,7 +1,7 @@
-"""In-place operators, `x.add_(y)`: the operator itself, and its result given to the tensor.
+"""In-place operators: `x.add_(y)` runs the functional operator and gives its result to `x`.
 
-Each is made from the functional entry of the table, whose formulas are its own; a table may have an
-entry of its own for one, `add_(Tensor(a!) self, ...)`.
+Each uses the functional entry of the table and its formulas. A table may also have a separate entry
+for the in-place form, `add_(Tensor(a!) self, ...)`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..tape.record import finish
 from ..tape.tensor import Tensor
 from .dispatch import Operator
 
-# the operators of which PyTorch has an in-place form
+# the operators with an in-place form in PyTorch
 NAMES = frozenset([
     "abs", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr",
     "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bitwise_and", "bitwise_left_shift",
@@ -35,12 +35,12 @@ NAMES = frozenset([
 ])  # fmt: skip
 
 
-# of all elements alike, so that several places may share one
+# these set all elements to one value, so that indices of the target may share elements
 FILLING = frozenset(["fill_", "zero_"])
 
 
 def inplace_operator(name: str, functional: str, find):
-    """The in-place form of an operator; `find` gives the functional one on JAX values by name."""
+    """The in-place form of an operator; `find(functional)` returns the operator on JAX values."""
     made = InPlace(name, functional, find)
     call_of, general_call = made.fitting.get, made.general_call
 
@@ -73,7 +73,7 @@ def inplace_operator(name: str, functional: str, find):
 class InPlace(Operator):
     """The plans of an operator that writes to its first argument.
 
-    `fitting`: for two tensors by their abstract values, the calls whose result needs no conversion.
+    `fitting`: calls on two tensors whose result needs no conversion, by the abstract values.
     """
 
     def __init__(self, name, functional, find):
@@ -93,7 +93,7 @@ class InPlace(Operator):
     def general_call(self, args, kwargs):
         if not args or not isinstance(args[0], Tensor):
             raise TypeError(
-                f"{self.written_as}() writes to its first argument, which must be Tensor, not "
+                f"{self.written_as}(): argument 'self' (position 1) must be Tensor, not "
                 f"{type(args[0]).__name__ if args else 'missing'}"
             )
         target = args[0]
@@ -114,7 +114,9 @@ class InPlace(Operator):
         return target
 
     def remember(self, call, args):
-        """Keep a call of two tensors, of which the first cannot lose its history by it."""
+        """Add a call on two tensors to `fitting`, if its result needs no cast and the target cannot
+        lose its history by it.
+        """
         target, other = args
         tracked = call.tracked[0] and call.differentiable_outputs
         if fits(call, target) and (tracked or not target._aval.differentiable):

@@ -1,9 +1,9 @@
 """The nodes of the recorded graph.
 
-A node knows where each gradient that it gives goes: its edges, each a pair of a node and the number
-of its output. It never holds its outputs, so a graph dies with its last handle. Most are
-`ProgramNode`s, a recorded program and what its gradients are computed from; a leaf has an
-`AccumulateGrad`, and a call of a user's Function is a node of its own (`autograd/function.py`).
+A node has an edge for each gradient that it computes: a pair (node, output number). It never holds
+its outputs, so a graph dies with its last handle. Most nodes are `ProgramNode`s: a reverse program
+and its residuals. A leaf has an `AccumulateGrad`, and a call of a user's Function is a node too
+(`autograd/function.py`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import weakref
 
 from .hooks import Hooks, register
 
-# Increasing: gradients go to nodes with lower numbers only; descending order is topological.
+# Edges lead to nodes with lower numbers only, so descending order is topological.
 next_sequence_number = itertools.count().__next__
 
-# For what threads change together: a leaf's state, its node, its accumulated gradient.
+# guards what threads share: a leaf's state, its node, its accumulated gradient
 leaf_lock = threading.RLock()
 
 FREED = object()
@@ -32,12 +32,12 @@ SECOND_TIME = (
 
 
 class Extras:
-    """What few nodes have.
+    """The state that few nodes have.
 
-    `tensor_hooks`: by an output's number the hooks of the tensor that came out there; `retained`:
-    likewise the tensors whose `.grad` is to be filled; `pre_hooks`, `post_hooks`: the node's own;
-    `metadata`: what users note on it; `packed`: by position what saved-tensor hooks made of a saved
-    array; `tangents`: by position the tensors with tangents that were saved.
+    `tensor_hooks`: the hooks of output tensors, by output number; `retained`: weak references to
+    output tensors that retain their `.grad`, likewise; `pre_hooks`, `post_hooks`: the node's own;
+    `metadata`: the user's dict; `packed`: packed residuals, by position; `tangents`: the saved
+    tensors that have tangents, by position.
     """
 
     __slots__ = (
@@ -50,21 +50,21 @@ class Extras:
 
 
 class Node:
-    """One recorded call; `isinstance(tensor.grad_fn, Node)` holds for every node.
+    """One recorded call, the type of every `tensor.grad_fn`.
 
-    `edges`: where its gradients go, one edge for each; `output_count`: how many gradients arrive;
-    `extras`: what few nodes have; `sequence`: its number.
+    `edges`: the target of each gradient; `output_count`: the number of gradients that arrive;
+    `extras`: an `Extras` or None; `sequence`: the node's number.
     """
 
     __slots__ = ("__weakref__",)
 
-    reverse = None  # the program that a ProgramNode runs; others have `run(pass, gradients)`
+    reverse = None  # the program of a ProgramNode; other nodes have `run(pass, gradients)`
     saved = ()
-    named = True  # whether its class has its name
-    tells_none = True  # whether hooks of outputs are told that there is no gradient
+    named = True  # whether the class has the node's name
+    tells_none = True  # whether hooks of outputs are called with None for a missing gradient
 
     def name(self) -> str:
-        """The node's name, in PyTorch's words.
+        """PyTorch's name of the node.
 
         >>> x = jaxgrad.ones(2, requires_grad=True)
         >>> (x * x).grad_fn.name()
@@ -74,19 +74,26 @@ class Node:
 
     @property
     def next_functions(self):
-        """For each tensor that went in, the edge that its gradient goes along."""
+        """The edge of each input tensor: a tuple of pairs (node, output number).
+
+        A tensor that does not require grad has `(None, 0)`.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> [(node and node.name(), number) for node, number in (x * 2).grad_fn.next_functions]
+        [('AccumulateGrad', 0), (None, 0)]
+        """
         return tuple([(shown(node), output_nr) for node, output_nr in self.edges])
 
     @property
     def metadata(self) -> dict:
-        """A dict for whoever wants to note something on the node."""
+        """A dict for the user's own notes on the node."""
         extras = self.more()
         if extras.metadata is None:
             extras.metadata = {}
         return extras.metadata
 
     def more(self) -> Extras:
-        """The node's extras, made when they are first asked for."""
+        """The node's extras, created at the first use."""
         if self.extras is None:
             with leaf_lock:
                 self.extras = self.extras or Extras()
@@ -94,26 +101,26 @@ class Node:
 
     @property
     def is_freed(self) -> bool:
-        """Whether what it has saved is gone."""
+        """Whether the residuals were freed."""
         return self.saved is FREED
 
     def outputs(self):
-        """The abstract value of each gradient that arrives here, by the number of the output."""
+        """The abstract value of each gradient that arrives here, by output number."""
         raise NotImplementedError(f"{type(self).__name__}.outputs")
 
     def retain(self, output_nr: int, tensor):
-        """Have the gradient of an output kept in `tensor.grad`, while somebody holds the tensor."""
+        """Fill `tensor.grad` with the gradient of an output, as long as the tensor lives."""
         extras = self.more()
         extras.retained = {**(extras.retained or {}), output_nr: weakref.ref(tensor)}
 
     def retained_at(self, output_nr: int):
-        """The tensor whose `.grad` is filled with the gradient of an output, None if none."""
+        """The tensor that retains the gradient of an output, or None."""
         extras = self.extras
         kept = None if extras is None else (extras.retained or {}).get(output_nr)
         return None if kept is None else kept()
 
     def hooks_of(self, output_nr: int) -> Hooks:
-        """The hooks of the tensor that came out at a number."""
+        """The hooks of the output tensor with this number."""
         extras = self.more()
         hooks = (extras.tensor_hooks or {}).get(output_nr)
         if hooks is None:
@@ -122,10 +129,12 @@ class Node:
         return hooks
 
     def register_hook(self, fn):
-        """Call `fn(grad_inputs, grad_outputs)` after each run of the node: what it computed, and
-        what had arrived. A tuple that `fn` returns takes the place of `grad_inputs`.
+        """Call `fn(grad_inputs, grad_outputs)` after each run of the node.
 
-        Gives a handle whose `remove()` takes the hook away again.
+        grad_inputs: the gradients that it computed, a tuple with one for each of `next_functions`;
+        grad_outputs: the tuple of gradients that arrived. Both hold tensors or None. A tuple that
+        `fn` returns replaces `grad_inputs`. Returns a handle whose `remove()` removes the hook.
+        Raises TypeError if `fn` is not callable.
 
         >>> x = jaxgrad.ones(2, requires_grad=True)
         >>> y = (x * x).sum()
@@ -138,8 +147,17 @@ class Node:
         return register(extras.post_hooks, fn)
 
     def register_prehook(self, fn):
-        """Call `fn(grad_outputs)` before each run of the node, with what has arrived. A tuple that
-        `fn` returns takes its place.
+        """Call `fn(grad_outputs)` before each run of the node, with the gradients that arrived.
+
+        A tuple of the same length that `fn` returns replaces them. Returns a handle whose
+        `remove()` removes the hook. Raises TypeError if `fn` is not callable.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> y = (x * x).sum()
+        >>> handle = y.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
+        >>> y.backward()
+        >>> x.grad
+        tensor([20., 20.])
         """
         extras = self.more()
         extras.pre_hooks = Hooks() if extras.pre_hooks is None else extras.pre_hooks
@@ -163,7 +181,7 @@ class Node:
 class ProgramNode(Node):
     """A recorded program.
 
-    `reverse`: the program of its gradients; `saved`: the arrays that it reads beside them.
+    `reverse`: the program of its gradients; `saved`: the residuals.
     """
 
     __slots__ = ("edges", "extras", "output_count", "reverse", "saved", "sequence")
@@ -196,9 +214,9 @@ def _class_of(base: type[Node], name: str) -> type[Node]:
 
 
 def shown(node: Node) -> Node:
-    """A node as users see it: its class has its name, as code looks at `type(node).__name__`.
+    """The node with a class of its own name, since code reads `type(node).__name__`.
 
-    It is given that class only here, since the engine is faster on nodes of one class.
+    Only nodes that users see get that class: the engine is faster on nodes of one class.
     """
     if not node.named:
         node.__class__ = _class_of(type(node), node.name())
@@ -206,7 +224,7 @@ def shown(node: Node) -> Node:
 
 
 class AccumulateGrad(Node):
-    """The node of a leaf: adds what arrives to the leaf's `.grad`."""
+    """The node of a leaf: adds the gradient to the leaf's `.grad`."""
 
     __slots__ = ("extras", "sequence", "variable")
 

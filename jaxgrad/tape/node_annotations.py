@@ -1,7 +1,7 @@
-"""What nodes note beyond what gradients need: the source line that recorded them, the versions of
-what they save, and what saved-tensor hooks make of it.
+"""Annotations of nodes: the source line that recorded them, the versions of the tensors that they
+saved, and residuals packed by saved-tensor hooks.
 
-An operator reads `interception.is_noted` at every call, and does the rest only where that holds.
+Operators read `interception.is_noted` at every call and come here only if it is true.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from .tensor import Tensor, held, wrap
 
 _lock = threading.Lock()
 
-# who is shown every new node
+# called with every new node
 observers: tuple = ()
 
-# whether nodes note the source line that recorded them, here and now
+# whether new nodes note the source line that records them
 lines = contextvars.ContextVar("jaxgrad.lines", default=False)
 
-# the innermost saved_tensors_hooks that is entered here and now
+# the hooks of the innermost saved_tensors_hooks that the current context has entered
 packing = contextvars.ContextVar("jaxgrad.saved_tensors_hooks", default=None)
 
 
 @functools.cache
 def activate():
-    """Make new nodes note what they are asked for, from now on."""
+    """Annotate new nodes from now on."""
     interception.intercept(annotations=True)
 
 
 def observe(observer):
-    """Have every new node shown to `observer(node)`, in all threads, until `unobserve`."""
+    """Call `observer(node)` for every new node, in all threads, until `unobserve`."""
     global observers
     with _lock:
         observers = (*observers, observer)
@@ -43,7 +43,7 @@ def observe(observer):
 
 
 def unobserve(observer):
-    """Have an observer see no more."""
+    """Remove an observer."""
     global observers
     with _lock:
         observers = tuple(each for each in observers if each != observer)
@@ -51,7 +51,7 @@ def unobserve(observer):
 
 
 class Pair(NamedTuple):
-    """What saved tensors go through: `pack` when they are saved, `unpack` when they are used."""
+    """A pair of saved-tensor hooks: `pack` when a tensor is saved, `unpack` when it is used."""
 
     pack: Any
     unpack: Any
@@ -64,7 +64,7 @@ ONE_PAIR = (
 
 
 def pair(pack_hook, unpack_hook) -> Pair:
-    """Two hooks. Raises TypeError where one cannot be called."""
+    """A pair of hooks. Raises TypeError if one is not callable."""
     for hook in (pack_hook, unpack_hook):
         if not callable(hook):
             raise TypeError(
@@ -75,7 +75,7 @@ def pair(pack_hook, unpack_hook) -> Pair:
 
 
 class Packed(NamedTuple):
-    """What a pack hook made of a saved tensor, and the hook that makes a tensor of it again."""
+    """A packed residual: the result of the pack hook, and the unpack hook."""
 
     value: Any
     unpack: Any
@@ -95,7 +95,7 @@ class Packed(NamedTuple):
 
 
 def pack(pair: Pair, tensor: Tensor) -> Packed:
-    """A tensor, which nobody else has, through a pack hook."""
+    """Pack a tensor that has no other reference. Raises RuntimeError if the hook writes to it."""
     array = held(tensor)
     before = switch(with_grad(False))
     try:
@@ -111,7 +111,7 @@ def pack(pair: Pair, tensor: Tensor) -> Packed:
 
 
 def new_node(reverse, saved, edges, output_count, leaves) -> Node:
-    """A node that notes what is asked for here and now."""
+    """A new node with the annotations that the current context asks for."""
     node = version_counter.new_node(reverse, saved, edges, output_count, leaves)
     pair = packing.get()
     if pair is not None:
@@ -122,7 +122,7 @@ def new_node(reverse, saved, edges, output_count, leaves) -> Node:
 
 
 def note(node: Node) -> Node:
-    """Have a node note where it was recorded, if that is asked for, and show it."""
+    """Note the source line on a node, if asked for, and call the observers."""
     if lines.get():
         node.metadata["place"] = version_counter.place_of_caller()
     for observer in observers:
@@ -131,7 +131,7 @@ def note(node: Node) -> Node:
 
 
 def pack_at(node: ProgramNode, position: int, pair: Pair):
-    """Put one of the arrays that a node has saved through a pair of hooks."""
+    """Pack one of a node's residuals."""
     reverse, saved = node.reverse, node.saved
     shown = reverse.inputs[len(reverse.program.differentiable_outputs) + position]
     packed = pack(pair, wrap(saved[position], _shown(saved[position], shown)))
@@ -146,7 +146,7 @@ def _shown(array, aval):
 
 
 def unpacked(node: ProgramNode, saved):
-    """What a node has saved, with what was packed made arrays again."""
+    """A node's residuals with the packed ones unpacked."""
     found = list(saved)
     for position, packed in node.extras.packed.items():
         found[position] = packed.tensor()._array
@@ -154,7 +154,7 @@ def unpacked(node: ProgramNode, saved):
 
 
 def saved_of(node: ProgramNode):
-    """The arrays that a node has saved. Raises RuntimeError once they are freed."""
+    """A node's residuals, unpacked. Raises RuntimeError once they are freed."""
     saved = node.saved
     if saved is FREED:
         raise RuntimeError(f"{SECOND_TIME} This is {node.name()}")

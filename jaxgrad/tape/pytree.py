@@ -1,5 +1,5 @@
-"""Tensors in JAX's trees: a node that holds its array, so that `jax.tree` and what stands on it
-(optax, equinox, orbax) work on tensors. `requires_grad` is no part of the structure.
+"""Tensors in JAX's pytrees: a tensor is a node with its array as leaf, so that `jax.tree`, optax,
+equinox and orbax work on tensors. `requires_grad` is not part of the structure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOST = (
 
 
 def _flatten(tensor):
-    # What works on trees calls this from a frame of JAX's, and a compiled function from none.
+    # tree functions call this from a frame of JAX, jitted functions without one
     caller = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
     if caller != "jax" and tensor._requires_grad and is_grad_enabled():
         raise TypeError(LOST)
@@ -29,7 +29,7 @@ def _flatten(tensor):
 
 def _unflatten(_, children):
     (array,) = children
-    # JAX unflattens with whatever it carries: placeholders and specifications, not arrays alone
+    # JAX unflattens with placeholders and shardings too
     return wrap(array) if isinstance(array, jax.Array) else placeholder(array)
 
 
@@ -40,8 +40,8 @@ jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)
 
 
 def flatten(value) -> tuple[list, object]:
-    """The leaves of a tree, tensors among them, and its structure; instances of dataclasses with
-    tensors are nodes.
+    """The leaves of a pytree and its structure. Tensors are leaves; instances of dataclasses that
+    contain tensors are nodes.
     """
     leaves, structure = jax.tree.flatten(value, is_leaf=is_tensor)
     if any(map(_is_record, leaves)):
@@ -54,7 +54,7 @@ def is_tensor(value) -> bool:
 
 
 def _is_record(value) -> bool:
-    """Whether it is an instance of a dataclass in which there are tensors."""
+    """Whether a value is an instance of a dataclass that contains tensors."""
     if not hasattr(type(value), "__dataclass_fields__"):
         return False
     leaves = jax.tree.leaves(_fields(value), is_leaf=is_tensor)
@@ -72,7 +72,7 @@ def _opened(value):
 
 
 class _Record:
-    """In the place of an instance of a dataclass: a node, which JAX need not know otherwise."""
+    """Wraps an instance of a dataclass as a node, so that its class needs no registration."""
 
     def __init__(self, value):
         self.value = value

@@ -1,6 +1,6 @@
-"""Running a program on tensors: its kernel on their arrays, and a node where one requires grad.
+"""Runs a program on tensors: its kernel on their arrays, and a node if one requires grad.
 
-Whoever calls this has seen to it that the tensors are current (`storage/alias.py`).
+Callers pass tensors that are up to date (`tape/tensor.current`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, is_moving, wrap
 
 _new = object.__new__
 _Tracer = jax.core.Tracer
-_plain = None  # the type of JAX's arrays, once a kernel has made one
+_plain = None  # the type of JAX's arrays, after the first kernel has run
 
 
 def _seen(result, aval):
-    """The abstract value of a result: a tracer where a kernel runs under somebody's trace, although
-    its inputs are concrete.
+    """The abstract value of a result, which is a tracer if a kernel of concrete inputs ran under a
+    trace.
     """
     global _plain
     if not isinstance(result, _Tracer):
@@ -32,9 +32,7 @@ def _seen(result, aval):
 
 
 def apply(program: Program, leaves: list):
-    """Run a program on tensors and numbers; record it where a tensor requires grad and grad mode is
-    on.
-    """
+    """Run a program on tensors and numbers; record it if grad mode is on and one requires grad."""
     if interception.tangents is not None:
         program = interception.tangents(program, leaves)
     if program.only_arrays:
@@ -47,7 +45,7 @@ def apply(program: Program, leaves: list):
 
 
 def finish(program: Program, leaves, arrays, mask):
-    """`apply`, given the arrays of the leaves and for each leaf whether it requires grad."""
+    """`apply` with the arrays of the leaves and, in `mask`, whether each leaf requires grad."""
     results = program.kernel(*arrays)
     current = current_mode.get()
     node, requires_grad = None, False
@@ -61,7 +59,7 @@ def finish(program: Program, leaves, arrays, mask):
     elif current == MARK and _is_derived(program, leaves, mask):
         node = DERIVED
     if program.single:
-        # as `_wrap`, without its call
+        # `_wrap` inlined
         aval = program.outputs[0]
         if type(results) is not _plain:
             aval = _seen(results, aval)
@@ -92,7 +90,7 @@ def _record(reverse, leaves, arrays, results) -> ProgramNode:
         leaf = leaves[i]
         if isinstance(leaf, Tensor) and leaf._node is INFERENCE_TENSOR:
             refuse_inference(reverse.program.name, leaf)
-    # loops and no comprehensions: before Python 3.12 each of those is a call
+    # loops, since a comprehension is a call before Python 3.12
     saved, edges, single = [], [], reverse.program.single
     for i in reverse.saved_inputs:
         saved.append(arrays[i])
@@ -133,7 +131,7 @@ def _wrap_all(program, results, requires_grad, node):
 
 
 def _is_derived(program, leaves, mask) -> bool:
-    """Whether results depend on something that requires grad, by a derivative."""
+    """Whether results depend by a derivative on a tensor that requires grad or has a tangent."""
     return bool(program.differentiable_outputs) and any(
         tracked and (required or getattr(leaf, "_node", None) is DERIVED or _is_dual(leaf))
         for leaf, required, tracked in zip(leaves, mask, program.tracked, strict=True)
@@ -151,7 +149,7 @@ def _wrap(array, aval, requires_grad, node, output_nr):
 
 
 def _reverse_of(program: Program, mask):
-    """The reverse program for the inputs that require grad and can have one."""
+    """The reverse program for the inputs that require grad and can have a gradient."""
     wanted = tuple(flag and tracked for flag, tracked in zip(mask, program.tracked, strict=True))
     if not program.differentiable_outputs:
         wanted = (False,) * len(mask)
@@ -161,7 +159,7 @@ def _reverse_of(program: Program, mask):
 
 
 def refuse_inference(name: str, tensor: Tensor):
-    """Raises RuntimeError for an inference tensor, which must not be saved."""
+    """Raise RuntimeError for an inference tensor, which must not be saved."""
     if tensor.is_inference():
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in "

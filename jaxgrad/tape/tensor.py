@@ -1,8 +1,7 @@
-"""The handle: what PyTorch code holds in its hands.
+"""The handle: a `Tensor` points to an immutable `jax.Array`, its abstract value and its node.
 
-A `Tensor` points to an immutable `jax.Array`. Its methods are in `frontend/methods.py` and made
-from the table; here is what makes it a tensor: its array, its abstract value, and its place in the
-graph.
+This module has the state of a handle, the properties that show it, and the functions by which the
+rest of jaxgrad reads and replaces it. `frontend/methods.py` and the table add the other methods.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from .mode import is_inference_mode_enabled
 from .node import AccumulateGrad, Node, leaf_lock, shown
 from .source_location import place_of_caller
 
-# marks, in the place of a node, a tensor made in inference mode
+# in place of a node: marks a tensor that was made in inference mode
 INFERENCE_TENSOR = object()
 
-# likewise one that a Function's forward computed from something that requires grad
+# in place of a node: marks a tensor that a Function's forward computed from one that requires grad
 DERIVED = object()
 
 NON_LEAF_GRAD = (
@@ -38,7 +37,7 @@ LEAVES_ONLY = "you can only change requires_grad flags of leaf variables."
 
 
 class Tensor:
-    """A multi-dimensional array with a gradient. Made by `jaxgrad.tensor` and every operator.
+    """A multi-dimensional array with a gradient. `jaxgrad.tensor` and all operators make tensors.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> (x * x).sum().backward()
@@ -48,20 +47,20 @@ class Tensor:
 
     __slots__ = (
         "__weakref__",
-        # what it shares with tensors that alias it, and its version: see storage/alias.py
+        # its place in a storage, and its version counter (storage/alias.py)
         "_alias",
         "_aval",
         "_counter",
         "_leaf",
-        # the array, the node and the number of its output, whether it requires grad: while another
-        # alias has been written to they are out of date, and `current` comes before reading them
+        # the array, the node, its output number, and whether it requires grad: out of date after a
+        # write to another alias, so call `current` before reading them
         "_node",
         "_nr",
         "_raw",
         "_tracked",
     )
 
-    # numpy leaves `array * tensor` to the tensor
+    # makes numpy leave `array * tensor` to the tensor
     __array_priority__ = 1000
 
     _array = property(lambda self: current(self)._raw)
@@ -71,18 +70,43 @@ class Tensor:
 
     @property
     def shape(self):
+        """The extents, a `Size`, which is a tuple of ints.
+
+        >>> jaxgrad.zeros(2, 3).shape
+        torch.Size([2, 3])
+        """
         return self._aval.shape
 
     @property
     def dtype(self):
+        """The dtype of the elements.
+
+        >>> jaxgrad.tensor([1, 2]).dtype
+        torch.int64
+        """
         return self._aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions.
+
+        >>> jaxgrad.zeros(2, 3).ndim
+        2
+        """
         return len(self._aval.shape)
 
     @property
     def requires_grad(self) -> bool:
+        """Whether operators on this tensor are recorded. Settable on leaves; see `requires_grad_`.
+
+        The setter raises RuntimeError for a value that is not a bool, and for a tensor that was
+        computed.
+
+        >>> x = jaxgrad.ones(2)
+        >>> x.requires_grad = True
+        >>> (x * 2).requires_grad
+        True
+        """
         return self._requires_grad
 
     @requires_grad.setter
@@ -94,10 +118,10 @@ class Tensor:
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True):
-        """Record operators on this leaf from now on, or no longer; returns the tensor itself.
+        """Set whether operators on this leaf are recorded; returns the tensor itself.
 
-        Raises RuntimeError for a tensor that is not floating point or complex, or that was
-        computed.
+        requires_grad: a bool. Raises TypeError for another type, RuntimeError to set it for a dtype
+        that is not floating point or complex, or to clear it on a tensor that was computed.
 
         >>> jaxgrad.zeros(2).requires_grad_()
         tensor([0., 0.], requires_grad=True)
@@ -123,7 +147,7 @@ class Tensor:
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                     "allowed: use its clone()"
                 )
-            self._node = None  # from now on a leaf like others
+            self._node = None  # now an ordinary leaf
         if requires_grad and self._node is DERIVED:
             self._node = None
         current(self)._tracked = requires_grad
@@ -131,25 +155,60 @@ class Tensor:
 
     @property
     def grad_fn(self) -> Node | None:
+        """The node that computed this tensor; None for a leaf.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> (x * 2).grad_fn.name(), x.grad_fn
+        ('MulBackward0', None)
+        """
         node = self._grad_fn
-        # a leaf's value that was saved has the leaf's own node
+        # a saved leaf comes back with its AccumulateGrad as node
         is_shown = isinstance(node, Node) and type(node) is not AccumulateGrad
         return shown(node) if is_shown else None
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no recorded operator computed this tensor.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
         return self.grad_fn is None
 
     @property
     def output_nr(self) -> int:
+        """Which output of `grad_fn` this tensor is; 0 for a leaf.
+
+        >>> x = jaxgrad.ones(2, requires_grad=True)
+        >>> [each.output_nr for each in x.unbind()]
+        [0, 1]
+        """
         return self._output_nr
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode."""
+        """Whether the tensor was made in inference mode.
+
+        >>> with jaxgrad.inference_mode():
+        ...     x = jaxgrad.ones(2)
+        >>> x.is_inference()
+        True
+        """
         return self._grad_fn is INFERENCE_TENSOR
 
     @property
     def grad(self) -> Tensor | None:
+        """The accumulated gradient: a tensor of this shape, or None before the first one.
+
+        Backward passes fill it for leaves, and for tensors after `retain_grad`; reading it on other
+        tensors warns. The setter raises TypeError for a value that is neither a tensor nor None,
+        RuntimeError for another shape or a dtype other than `grad_dtype`.
+
+        >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
         if interception.grad is not None:
             interception.grad(self)
         leaf = self._leaf
@@ -196,11 +255,11 @@ class Tensor:
 
     @property
     def grad_dtype(self) -> dtypes.dtype | None:
-        """The dtype of this leaf's `.grad`, to which gradients are converted: the tensor's own
-        unless another was set; None where any may be assigned.
+        """The dtype of this leaf's `.grad`: gradients are converted to it. By default the tensor's
+        own; None allows any.
 
-        Raises RuntimeError for a tensor that was computed, for a dtype that cannot hold the
-        gradient, and where there is a `.grad` of another dtype than is set.
+        Raises RuntimeError for a tensor that was computed. The setter raises it also for a dtype
+        that cannot hold the gradient, and if `.grad` has another dtype already.
 
         >>> x = jaxgrad.ones(2, dtype=jaxgrad.float16, requires_grad=True)
         >>> x.grad_dtype = jaxgrad.float32
@@ -236,13 +295,20 @@ class Tensor:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether `retain_grad` was called on this tensor, which is not a leaf."""
+        """Whether `retain_grad` was called on this tensor; False for a leaf.
+
+        >>> y = jaxgrad.ones(2, requires_grad=True) * 2
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+        """
         node = self.grad_fn
         return node is not None and node.retained_at(self._output_nr) is self
 
     def retain_grad(self):
-        """Have `.grad` filled although the tensor is not a leaf. Raises RuntimeError where no
-        gradient is required.
+        """Fill `.grad` in backward passes although this tensor is not a leaf; no effect on leaves.
+
+        Raises RuntimeError for a tensor that does not require grad.
 
         >>> x = jaxgrad.ones(2, requires_grad=True)
         >>> y = x * 2
@@ -258,19 +324,27 @@ class Tensor:
 
     @property
     def device(self):
+        """The device of the array; for a traced tensor the default device.
+
+        >>> jaxgrad.zeros(2, device="cpu").device
+        device(type='cpu')
+        """
         return device_of(self._array)
 
 
-# in the place of a leaf's grad_dtype: that of the leaf
+# as a leaf's grad_dtype: the dtype of the leaf
 OWN_DTYPE = object()
 
 
 class LeafState:
-    """What few tensors have: a gradient, the dtype it is to have, a leaf's node, the hooks of a
-    leaf and those for what was accumulated in it, tangents, why it is not in the graph; and of a
-    parameter or buffer of a module the class that it is taken for (nn/parameter.py).
+    """The state that few tensors have.
 
-    The leaf holds its node weakly, as the node holds the leaf: whoever has an edge keeps both.
+    `grad`, `grad_dtype`: the gradient and its dtype; `node`: a weak reference to the leaf's node;
+    `hooks`, `post_hooks`: on its gradient, and after accumulation; `tangents`: in forward mode;
+    `causes`: why it has no `grad_fn`; `kind`: the class that a parameter or buffer of a module
+    counts as (nn/parameter.py).
+
+    The node holds the leaf, so the leaf holds its node weakly; an edge keeps both alive.
     """
 
     __slots__ = ("causes", "grad", "grad_dtype", "hooks", "kind", "node", "post_hooks", "tangents")
@@ -295,14 +369,14 @@ def _grad_dtype(tensor: Tensor) -> dtypes.dtype | None:
 
 
 def _holds(dtype, of) -> bool:
-    """Whether a gradient of `dtype` may stand for that of a tensor: real ones not for a complex."""
+    """Whether `dtype` can hold the gradient of a tensor of dtype `of`: complex needs complex."""
     if of.is_complex or dtype.is_complex:
         return dtype.is_complex
     return dtype.is_floating_point or dtype is of
 
 
 def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tensor:
-    """A tensor of a JAX array or tracer."""
+    """A tensor that holds a JAX array or tracer."""
     made = _new(Tensor)
     made._raw = array
     made._aval = aval_of(array) if aval is None else aval
@@ -316,7 +390,7 @@ def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tenso
 
 
 def placeholder(value) -> Tensor:
-    """A handle on what is no array, such as a specification in a tree of JAX."""
+    """A handle that holds no array: JAX's trees carry other leaves too, such as shardings."""
     made = wrap(value, _NO_AVAL)
     made._aval = None
     return made
@@ -325,18 +399,18 @@ def placeholder(value) -> Tensor:
 _NO_AVAL = object()
 
 
-# What a handle holds. `tensor._array` is its value, up to date. The slot `_raw` itself is read and
-# set only here, in record.py, storage/alias.py and the fast paths of ops/: whatever else needs it
-# calls these, so that a handle may come to hold what has not been computed yet.
+# `tensor._array` is the value of a handle, up to date. Only this module, record.py,
+# storage/alias.py and the fast paths of ops/ use the slot `_raw`. All other code calls these
+# functions, so that a handle may come to hold a value that has not been computed yet.
 
 
 def held(tensor: Tensor):
-    """What the handle holds, up to date or not: to tell by its identity whether it was replaced."""
+    """What the handle holds, maybe out of date; compare its identity to detect a replacement."""
     return tensor._raw
 
 
 def hold(tensor: Tensor, value, aval=None):
-    """Replace what the handle holds, and its abstract value where one is given."""
+    """Replace what the handle holds, and its abstract value if `aval` is given."""
     tensor._raw = value
     if aval is not None:
         tensor._aval = aval
@@ -348,19 +422,19 @@ def is_traced(tensor: Tensor) -> bool:
 
 
 def state_of(tensor: Tensor) -> tuple:
-    """The value of a handle, its place in the graph and its alias, for `restore_state`."""
+    """The state of a handle, for `restore_state`: its value, its place in the graph, its alias."""
     return (
         tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked, tensor._alias
     )  # fmt: skip
 
 
 def restore_state(tensor: Tensor, state: tuple):
-    """Return the handle to a state that `state_of` gave."""
+    """Return the handle to a state from `state_of`."""
     tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked, tensor._alias = state
 
 
 def tangents_of(tensor: Tensor):
-    """What holds the tangents of a tensor, or of what it was cut from; None where nobody does."""
+    """The holder of the tangents of a tensor or of the root of its views; None if it has none."""
     alias = tensor._alias
     if alias is None:
         return None if tensor._leaf is None else tensor._leaf.tangents
@@ -370,26 +444,24 @@ def tangents_of(tensor: Tensor):
 
 
 def is_moving(tensor: Tensor) -> bool:
-    """Whether a tensor has a tangent at a level of forward mode that has not ended."""
+    """Whether a tensor has a tangent at a level that has not ended."""
     held = tangents_of(tensor) if current(tensor)._aval.dual else None
     return held is not None and bool(held.of)
 
 
 def standing(tensor: Tensor, what: str) -> Tensor:
-    """The tensor itself. Raises RuntimeError where it has a tangent, which would be lost."""
+    """The tensor itself. Raises RuntimeError if it has a tangent, which would be lost."""
     if is_moving(tensor):
         raise RuntimeError(
             f"{what} a tensor of shape {list(tensor.shape)} that has a tangent of forward mode, "
-            "which would be lost: call jaxgrad's operators on it, or take the parts that "
-            "forward_ad.unpack_dual gives"
+            "which would be lost: call jaxgrad's operators on it, or use the parts that "
+            "forward_ad.unpack_dual returns"
         )
     return tensor
 
 
 def current(tensor: Tensor) -> Tensor:
-    """The tensor itself, with the writes to what aliases it brought in, and an input of the trace
-    that has met it.
-    """
+    """The tensor itself, up to date: a scope captures it, and writes to its aliases are settled."""
     if interception.read is not None:
         interception.read(tensor)
     alias = tensor._alias
@@ -402,14 +474,12 @@ _new = object.__new__
 
 
 def edge_of(tensor: Tensor):
-    """Where a tensor's gradient goes: the node that made it, or its own `AccumulateGrad`, and the
-    output's number.
-    """
+    """The edge to a tensor: its node, or a leaf's `AccumulateGrad`, and its output number."""
     return known_edge_of(current(tensor))
 
 
 def known_edge_of(tensor: Tensor):
-    """`edge_of` a tensor whose place in the graph is known, be its array out of date."""
+    """`edge_of` for a tensor whose node is up to date; its array need not be."""
     if tensor._node is not None:
         return tensor._node, tensor._nr
     state = leaf_state(tensor)
@@ -424,14 +494,12 @@ def known_edge_of(tensor: Tensor):
 
 
 def is_concrete(tensor: Tensor) -> bool:
-    """Whether there are numbers: not while the tensor is being traced."""
+    """Whether the tensor has values, not a tracer."""
     return not isinstance(tensor._array, jax.core.Tracer)
 
 
 def concrete(tensor: Tensor, what: str):
-    """The tensor's array, finished. Raises RuntimeError under a trace, where there are no numbers
-    yet.
-    """
+    """The tensor's array. Raises RuntimeError under a trace, where it has no values yet."""
     if not is_concrete(tensor):
         scope = mode.scope.get()
         known = None if scope is None else scope.pin_values(tensor)

@@ -1,8 +1,8 @@
 """Hooks and traced functions: the hooks present when a function is traced are part of its program.
 
-Inside, a captured tensor has the hooks that it had outside, and those that the function registers,
-which are removed afterwards. `OuterNodes` records the hooks of nodes that a pass reaches beyond the
-captured tensors, so that a later change of them is noticed.
+Inside, a captured tensor has its hooks from outside and those that the function registers, which
+are removed afterwards. `OuterNodes` records the hooks of outer nodes that a pass reaches through
+captured tensors, so that a guard detects later changes.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class ScopedHooks(Hooks):
 
 
 def hook_lists(tensor: Tensor) -> tuple[Hooks | None, ...]:
-    """The lists of a tensor's hooks, () where it never had any: the hooks of its gradient; for a
-    leaf also those run after accumulation, and its node's pre-hooks and post-hooks.
+    """The lists of a tensor's hooks, () if it never had any: the hooks of its gradient; for a leaf
+    also its post-accumulate hooks, and the pre-hooks and post-hooks of its node.
     """
     node, state = current(tensor)._node, tensor._leaf
     if isinstance(node, Node):
@@ -64,12 +64,12 @@ def _own_hook_lists(node):
 
 
 def hook_ids(tensor: Tensor) -> tuple[tuple[int, ...], ...]:
-    """The ids of a tensor's hooks, list by list; () where it has none."""
+    """The ids of a tensor's hooks, list by list; () if it has none."""
     return _ids(hook_lists(tensor))
 
 
 def weak_hook_lists(tensor: Tensor) -> list[tuple]:
-    """Weak references to the lists of a tensor's hooks that are not empty, and the ids in them."""
+    """Weak references to the nonempty lists of a tensor's hooks, each with the ids in it."""
     return [(weakref.ref(hooks), frozenset(hooks)) for hooks in hook_lists(tensor) if hooks]
 
 
@@ -78,7 +78,7 @@ def _ids(lists):
 
 
 def node_hook_ids(node: Node) -> tuple[tuple[int, ...], ...]:
-    """The ids of a node's hooks and of those of the tensors that came out of it."""
+    """The ids of a node's hooks and of the hooks of its output tensors."""
     hooks = (node.extras and node.extras.tensor_hooks) or {}
     return _ids([*map(hooks.get, sorted(hooks)), *_own_hook_lists(node)])
 
@@ -98,7 +98,7 @@ class HookSnapshot:
         self.scoped: list[ScopedHooks] = []
 
     def enter_scope(self, tensor: Tensor):
-        """Limit the hooks that are registered from now on to the trace."""
+        """Limit hooks that are registered from now on to the trace."""
         if self.state is not None:
             self.state.hooks, self.state.post_hooks = map(self.scoped_copy, self.hooks)
         if self.extras is None:
@@ -131,7 +131,7 @@ class HookSnapshot:
 
 
 class OuterNodes:
-    """The nodes from outside that passes inside a traced function can reach.
+    """The outer nodes that passes inside a traced function can reach.
 
     `hook_ids`: by id a weak reference to each node and the ids of its hooks; `is_run`: whether a
     pass runs one of them.
@@ -149,7 +149,7 @@ class OuterNodes:
 
     @contextmanager
     def recording(self):
-        """Record for the passes that run inside of the block."""
+        """Record for the passes that run inside the block."""
         token = outer_nodes.set(self)
         try:
             yield

@@ -1,4 +1,4 @@
-"""What PyTorch keeps in torch.utils: `hooks`, `checkpoint`."""
+"""The modules of torch.utils: `hooks`, `checkpoint`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from . import hooks as hooks
 
 
 def __getattr__(name):
-    if name != "checkpoint":  # what few programs use, and is no part of `import jaxgrad`
+    if name != "checkpoint":  # few programs use it, so `import jaxgrad` does not import it
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module(f"{__name__}.checkpoint")

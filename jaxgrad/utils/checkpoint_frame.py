@@ -162,8 +162,7 @@ class CheckpointedCall:
         return slot
 
     def is_own(self, tensor) -> bool:
-        """Whether a tensor belongs to the trace of this call, not to an inner one that ends first.
-        """
+        """Whether a tensor belongs to the trace of this call, not to one inside of it."""
         inner = not self.traced and isinstance(tensor._raw, jax.core.Tracer)
         return mode.scope.get() is self.scope and not inner
 

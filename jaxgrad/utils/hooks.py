@@ -1,4 +1,4 @@
-"""Names of torch.utils.hooks."""
+"""The names of torch.utils.hooks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from ..tape.hooks import RemovableHandle as RemovableHandle
 
 
 def unserializable_hook(f):
-    """Mark a hook as not serializable, which silences a warning of PyTorch's.
+    """Mark a hook as not serializable, and return it.
 
-    It exists for PyTorch's code: tensors are not pickled here.
-
-    f: the hook, which is returned.
+    f: a function. The mark has no effect here, since tensors are not pickled; in PyTorch it
+    silences a warning.
 
     >>> @jaxgrad.utils.hooks.unserializable_hook
     ... def double(grad):

@@ -12,7 +12,7 @@ from ...tape.tensor import Tensor, edge_of, leaf_state
 from . import graph_task
 
 
-class Methods:
+class HookMethods:
     """Methods of `Tensor`."""
 
     def register_hook(self, hook) -> RemovableHandle:
@@ -228,6 +228,6 @@ class _First(_Gathering):
 
 def install():
     """Give `Tensor` its methods."""
-    for name, method in vars(Methods).items():
+    for name, method in vars(HookMethods).items():
         if not name.startswith("__"):
             setattr(Tensor, name, method)

@@ -1,0 +1,64 @@
+"""Each guard says why a compiled function was traced again, with names and values."""
+
+import jaxgrad as torch
+from jaxgrad import nn
+
+
+def test_a_tensor_given_twice_must_be_given_twice_again():
+    both, x = torch.jit(lambda x, y: x * y), torch.ones(2)
+    both(x, x)
+    assert both(x, torch.zeros(2)).tolist() == [0, 0]
+    assert "the arguments [0, 1] are not the same tensor any more" in both.explain()
+
+
+def test_tensors_that_were_different_must_stay_different():
+    def add_to_second(x, y):
+        y.add_(1)
+        return x * 1
+
+    compiled, x = torch.jit(add_to_second), torch.zeros(2)
+    assert compiled(x, torch.zeros(2)).tolist() == [0, 0]
+    assert compiled(x, x).tolist() == [1, 1]
+    assert "two tensors are the same one now" in compiled.explain()
+
+
+def test_an_argument_that_is_also_read_by_closure_must_be_that_tensor():
+    held = torch.ones(2)
+    compiled = torch.jit(lambda x: x + held)
+    assert compiled(held).tolist() == [2, 2]
+    assert compiled(torch.zeros(2)).tolist() == [1, 1]
+    assert "also reaches by itself is another tensor now" in compiled.explain()
+
+
+def test_a_gradient_that_is_read_must_be_there_or_not():
+    weight = torch.ones(2, requires_grad=True)
+    compiled = torch.jit(lambda x: x if weight.grad is None else x + weight.grad)
+    assert compiled(torch.ones(2)).tolist() == [1, 1]
+    weight.grad = torch.ones(2)
+    assert compiled(torch.ones(2)).tolist() == [2, 2]
+    assert compiled.explain().endswith("its grad was None, and is a tensor")
+
+
+def test_the_mode_of_a_module_is_told_with_its_values():
+    module = nn.Dropout(0.5)
+    compiled = torch.jit(lambda x: module(x))
+    compiled(torch.ones(2))
+    module.eval()
+    assert compiled(torch.ones(2)).tolist() == [1, 1]
+    assert "training of a Dropout was True, and is False" in compiled.explain()
+
+
+def test_the_hooks_of_nodes_beyond_captured_tensors_are_told_with_the_node():
+    x = torch.tensor(2.0, requires_grad=True)
+    inner = x * 3
+    outer = inner.sin()
+
+    @torch.jit
+    def slope():
+        return torch.autograd.grad(outer, x, retain_graph=True)[0]
+
+    before = slope().item()
+    assert slope().item() == before and slope.count == 1
+    inner.grad_fn.register_hook(lambda found, given: (found[0] * 10, *found[1:]))
+    assert abs(slope().item() - before * 10) < 1e-5
+    assert slope.count == 2 and "the hooks of MulBackward0" in slope.explain()

@@ -1,0 +1,63 @@
+"""Walks over Python objects, compared with what was put into them."""
+
+import functools
+from types import SimpleNamespace
+
+import jaxgrad
+from jaxgrad.tape.object_walk import ObjectWalk, codes, full_cells, global_names, names_in
+
+STEP = 2.0
+
+
+def tensors_in(*roots):
+    return [each for each in ObjectWalk().walk(*roots) if isinstance(each, jaxgrad.Tensor)]
+
+
+def test_a_walk_enters_containers_attributes_partials_methods_and_closures():
+    tensors = [jaxgrad.zeros(()) for _ in range(6)]
+
+    class Holder:
+        def __init__(self):
+            self.attribute = tensors[2]
+
+        def method(self):
+            return self
+
+    inside = tensors[3]
+    roots = [
+        {"list": [tensors[0], (tensors[1],)]},
+        Holder().method,
+        lambda: inside,
+        functools.partial(max, tensors[4], key=SimpleNamespace(deep={1: tensors[5]})),
+    ]
+    assert set(map(id, tensors_in(*roots))) == set(map(id, tensors))
+
+
+def test_a_walk_visits_each_object_once_even_in_a_cycle():
+    tensor = jaxgrad.zeros(())
+    first, second = [tensor], [tensor]
+    first.append(second)
+    second.append(first)
+    assert len(tensors_in(first, second)) == 1
+
+
+def test_a_walk_ends_at_its_limit_and_leaves_out_opaque_types():
+    class Short(ObjectWalk):
+        opaque, most = (int,), 3
+
+    assert list(Short().walk([1, "a"], ["b", "c"])) == [[1, "a"], "a", ["b", "c"]]
+
+
+def test_the_names_in_code_are_those_that_it_reads_and_sets():
+    around = 1
+
+    def function(value):
+        value.stored = value.read["word"] * STEP
+        return [around for _ in value.other]
+
+    found = [names_in(code) for code in codes(function.__code__)]
+    assert set().union(*[each.attributes for each in found]) == {"read", "other"}
+    assert set().union(*[each.stored for each in found]) == {"stored"}
+    assert "word" in found[0].strings
+    assert global_names(function) == ["STEP"]
+    assert [cell.cell_contents for cell in full_cells(function)] == [1]
