@@ -70,10 +70,12 @@ def argument_names(function, structure) -> list[str]:
         given = inspect.signature(called).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):  # a builtin, or arguments that do not fit
         given = {"args": args, **kwargs}
-    names = [""] * structure.num_leaves
+    names = [f"argument[{position}]" for position in range(structure.num_leaves)]
     for parameter, value in given.items():
         for path, position in _leaves_with_path(value):
-            names[position] = f"{parameter}{path}"
+            # a dataclass may give some of its fields values of its own
+            if type(position) is int and position < len(names):
+                names[position] = f"{parameter}{path}"
     return names
 
 
@@ -81,7 +83,7 @@ def _leaves_with_path(value):
     """Yield the leaves of a tree, each after the keys, indices and fields that lead to it."""
     for keys, leaf in jax.tree_util.tree_leaves_with_path(value):
         path = jax.tree_util.keystr(keys)
-        if not dataclasses.is_dataclass(leaf):
+        if isinstance(leaf, type) or not dataclasses.is_dataclass(leaf):
             yield path, leaf
             continue
         for field in dataclasses.fields(leaf):

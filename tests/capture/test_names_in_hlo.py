@@ -2,6 +2,7 @@
 them.
 """
 
+import dataclasses
 import re
 
 import jax
@@ -113,6 +114,18 @@ def test_attributes_items_arguments_and_the_state_of_optimizers():
         "batch['x']", "batch['y']", "rest[0]", "scale", "self.lin.weight", "self.lin.bias",
         state.format("weight"), state.format("bias"), "self.averages['weight']",
     ]  # fmt: skip
+
+
+@dataclasses.dataclass
+class Batch:
+    inputs: torch.Tensor
+    targets: list
+
+
+def test_fields_of_dataclasses_among_the_arguments():
+    batch = Batch(torch.ones(2), [torch.zeros(2)])
+    function = torch.jit(lambda batch: batch.inputs - batch.targets[0])
+    assert input_names(function.lower(batch)) == ["batch.inputs", "batch.targets[0]"]
 
 
 def test_variables_of_the_function_and_of_those_that_it_calls():
