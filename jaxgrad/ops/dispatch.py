@@ -157,6 +157,11 @@ class Operator:
         signature, primitive = overloads.signatures[chosen], overloads.primitives[chosen]
         kinds = [argument.type.base for argument in signature.arguments]
         route = signature.route(args, tuple(kwargs))
+        # the value of a tensor in a number's place is read now, so its plan serves this call only
+        reads_value = any(
+            kind == "Scalar" and isinstance(value, Tensor)
+            for value, kind in zip(bound, kinds, strict=True)
+        )
         # numbers among the defaults are part of the program
         bound = [
             _prepare(value, kind) if position in route else value
@@ -168,7 +173,8 @@ class Operator:
         places = _places(route, structure)
         values = (*args, *kwargs.values())
         call = dual.extended(watch(executor.prepare(call)), leaves)
-        if all(_pick(values, place) is leaf for place, leaf in zip(places, leaves, strict=True)):
+        pairs = zip(places, leaves, strict=True)
+        if not reads_value and all(_pick(values, place) is leaf for place, leaf in pairs):
             self.plans[key] = Plan(call, places)
         return call, leaves
 

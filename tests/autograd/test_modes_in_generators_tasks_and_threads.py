@@ -97,7 +97,7 @@ def test_modes_of_a_generator_C01_C06_C09_C14_C15_C16(mode):
 
     @make()
     def generate(count):
-        """The generator's mode at every step."""
+        """Its mode at every step."""
         for _ in range(count):
             try:
                 yield read()

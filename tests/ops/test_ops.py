@@ -266,3 +266,11 @@ def test_what_has_no_in_place_form():
         assert not hasattr(torch.zeros(2), name)
         with pytest.raises(AttributeError):
             getattr(ops, name)
+
+
+def test_a_tensor_in_the_place_of_a_number_is_read_at_each_call():
+    x = torch.ones(2)
+    results = [torch.add(x, x, alpha=torch.tensor(alpha)).tolist() for alpha in (1.0, 5.0, 0.5)]
+    assert results == [[2, 2], [6, 6], [1.5, 1.5]]
+    with pytest.raises(TypeError, match="gradient would be lost"):
+        torch.add(x, x, alpha=torch.ones((), requires_grad=True))
