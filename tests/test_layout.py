@@ -1,6 +1,7 @@
 """The rooms of the checkout: where things are, how large they grow, who may import whom."""
 
 import ast
+import functools
 import re
 import tomllib
 from collections import Counter
@@ -58,6 +59,7 @@ TEST_FILES = {
 }
 
 
+@functools.cache
 def parse(path):
     return ast.parse(path.read_text(), path)
 

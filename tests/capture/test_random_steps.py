@@ -196,7 +196,7 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12)]]
+    "seed", [0, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12)]]
 )
 def test_random_steps(seed):
     found, compiled = run(seed, torch.jit)

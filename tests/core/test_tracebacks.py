@@ -287,6 +287,7 @@ def printed(**environment):
     return [line for line in found.splitlines() if set(line) - set(" ~^")]
 
 
+@pytest.mark.slow
 def test_what_python_prints():
     *frames, message, note = printed()
     assert frames == [
@@ -298,16 +299,19 @@ def test_what_python_prints():
     assert "JAXGRAD_TRACEBACKS=full" in note
 
 
+@pytest.mark.slow
 def test_an_environment_variable_shows_all_frames():
     found = "\n".join(printed(JAXGRAD_TRACEBACKS="full"))
     assert "dispatch.py" in found and "jax/_src" not in found
 
 
+@pytest.mark.slow
 def test_jax_with_all_frames_shows_those_of_jaxgrad_too():
     found = "\n".join(printed(JAX_TRACEBACK_FILTERING="off"))
     assert "dispatch.py" in found and "jax/_src" in found
 
 
+@pytest.mark.slow
 def test_an_unknown_value_of_the_environment_variable_is_refused():
     *_, message = printed(JAXGRAD_TRACEBACKS="sometimes")
     assert message == (

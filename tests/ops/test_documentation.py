@@ -43,27 +43,27 @@ def test_the_names_include_in_place_forms():
     assert {"add", "add_", "_select", "fill_diagonal_"} <= set(NAMES)
 
 
-@pytest.mark.parametrize("name", LIBRARY.table.names)
-def test_entry_has_a_sentence_and_an_example(name):
-    assert LIBRARY.table.doc(name).endswith(".")
-    call, result = LIBRARY.table.example(name)
-    assert call and result
+def test_every_entry_has_a_sentence_and_an_example():
+    for name in LIBRARY.table.names:
+        assert LIBRARY.table.doc(name).endswith("."), name
+        call, result = LIBRARY.table.example(name)
+        assert call and result, name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_docstring_has_all_sections(name):
-    lines = getattr(ops, name).__doc__.splitlines()
-    assert [line for line in lines if line in SECTIONS] == list(SECTIONS)
+def test_every_docstring_has_all_sections():
+    for name in NAMES:
+        lines = getattr(ops, name).__doc__.splitlines()
+        assert [line for line in lines if line in SECTIONS] == list(SECTIONS), name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_docstring_lists_the_arguments_and_formulas_of_every_overload(name):
-    operator = getattr(ops, name)
-    for rule in LIBRARY.table.rules(LIBRARY.functional(name) or name):
-        assert rule.schema.text in operator.__doc__
-        assert all(formula.text in operator.__doc__ for formula in rule.formulas)
-    for parameter in inspect.signature(operator).parameters.values():
-        assert f"    {parameter.name} (" in operator.__doc__
+def test_every_docstring_lists_the_arguments_and_formulas_of_every_overload():
+    for name in NAMES:
+        operator = getattr(ops, name)
+        for rule in LIBRARY.table.rules(LIBRARY.functional(name) or name):
+            assert rule.schema.text in operator.__doc__, name
+            assert all(formula.text in operator.__doc__ for formula in rule.formulas), name
+        for parameter in inspect.signature(operator).parameters.values():
+            assert f"    {parameter.name} (" in operator.__doc__, name
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,18 @@ def test_example_runs(name):
     assert doctest.DocTestRunner(optionflags=options).run(test).failed == 0
 
 
-@pytest.mark.parametrize(
-    "sample", [s for _, s in SAMPLES if hasattr(find(torch, s.name), "operator")], ids=str
-)
-def test_signature_binds_the_arguments_of_a_sample(sample):
-    operator = find(torch, sample.name)
-    if sample.name == "Tensor.expand" and "size" in sample.kwargs:
-        operator = ops.expand  # the method shows `*size`
-    keywords = {NUMPYS_NAMES.get(name, name): value for name, value in sample.kwargs.items()}
-    inspect.signature(operator).bind(*sample.args, **keywords)
+def test_every_signature_binds_the_arguments_of_the_samples():
+    bound = 0
+    for _, sample in SAMPLES:
+        operator = find(torch, sample.name)
+        if not hasattr(operator, "operator"):
+            continue
+        if sample.name == "Tensor.expand" and "size" in sample.kwargs:
+            operator = ops.expand  # the method shows `*size`
+        keywords = {NUMPYS_NAMES.get(name, name): value for name, value in sample.kwargs.items()}
+        inspect.signature(operator).bind(*sample.args, **keywords)  # names what does not fit
+        bound += 1
+    assert bound > 1000
 
 
 @pytest.mark.parametrize(

@@ -479,7 +479,9 @@ def chain(x, length):
     return x
 
 
-@pytest.mark.parametrize("length", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "length", [20_000, *[pytest.param(n, marks=pytest.mark.slow) for n in (100_000, 1_000_000)]]
+)
 def test_deep_chains_are_recorded_run_and_freed_A36(length):
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(200)
