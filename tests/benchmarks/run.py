@@ -91,10 +91,16 @@ def eager():
         forward().backward(ones)
         x.grad = None
 
+    leaf = jaxgrad.ones(3, requires_grad=True)
+
+    def sum_of_sines():
+        leaf.grad = None
+        jaxgrad.sum(jaxgrad.sin(leaf)).backward()
+
     def unjitted():
         jax.grad(lambda z: chain(z, b, jnp.sin, jnp.tanh).sum())(a)
 
-    base, *times = least_of([raw_calls, plain, forward, both])
+    base, *times, small = least_of([raw_calls, plain, forward, both, sum_of_sines])
     slow = least(unjitted, repetitions=20)
     count = 4 * STEPS
     print(f"(a) {count} pointwise operators on 8x8 float32, per operator")
@@ -102,6 +108,8 @@ def eager():
     names = ["jaxgrad under no_grad", "jaxgrad forward, recorded", "jaxgrad forward and backward"]
     for name, duration in zip(names, times, strict=True):
         print(f"    {name:<38}{duration / count:8.2f} us {duration / base:8.2f} raw calls")
+    in_calls = small / (base / count)
+    print(f"    {'sum(sin(x)).backward(), in all':<38}{small:8.2f} us {in_calls:8.2f} raw calls")
     print(
         f"    {'jax.grad without jit':<38}{slow / count:8.2f} us {slow / base:8.2f} raw calls, "
         f"{slow / times[-1]:.1f} of jaxgrad"
