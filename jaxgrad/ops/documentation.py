@@ -238,9 +238,14 @@ class Docstring:
             for name, parameter in signature.parameters.items():
                 kinds.setdefault(name, []).append(parameter.annotation)
         for name in sorted(kinds, key="out".__eq__):
-            tensor = self.broadcasts and "Tensor" in kinds[name]
-            said = ARGUMENTS.get(name, "shapes broadcast, dtypes promote" if tensor else None)
+            said = ARGUMENTS.get(name, self.shapes() if "Tensor" in kinds[name] else None)
             yield f"{name} ({union(kinds[name])}){f': {said}' if said else ''}"
+
+    def shapes(self) -> str | None:
+        """The shapes that the tensors may have, for a pointwise operator."""
+        if self.broadcasts:
+            return "shapes broadcast, dtypes promote"
+        return "of any shape" if self.pointwise else None
 
     def returns(self):
         kinds = union(signature.return_annotation for signature in self.signatures)
