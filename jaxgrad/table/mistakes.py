@@ -60,8 +60,24 @@ def bare(text):
 @lru_cache(maxsize=256)
 def nearest(name, known):
     """The name in the frozenset `known` that is most similar to `name`, or None."""
-    found = difflib.get_close_matches(name[:ECHO], sorted(known), n=1, cutoff=0.6)
-    return found[0] if found else None
+    name, most, found = name[:ECHO], 0.6, None
+    letters = set(name)
+    for other in sorted(known):
+        # two upper bounds first: a table may hold thousands of mistakes, and a ratio takes long
+        enough = most * (len(name) + len(other)) / 2
+        if min(len(name), len(other)) < enough or sum(map(letters.__contains__, other)) < enough:
+            continue
+        ratio = similarity(name, other)
+        if ratio >= most:
+            most, found = ratio, other
+    return found
+
+
+def similarity(name, other):
+    """The ratio of difflib, which for a prefix follows from the lengths."""
+    if name.startswith(other):
+        return 2 * len(other) / (len(name) + len(other))
+    return difflib.SequenceMatcher(a=other, b=name).ratio()
 
 
 def mean(name, known, otherwise):

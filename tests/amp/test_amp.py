@@ -195,7 +195,7 @@ def test_queries_of_autocast_settings_S05(torch):
 
     @torch.autocast("cpu")
     def product(x):
-        """The gradient of a sum."""
+        """Of ones."""
         return x @ x, state()
 
     found += [product(torch.ones(2, 2)), product.__name__, product.__doc__, state()]
