@@ -9,6 +9,10 @@ from .checks import check
 from .mistakes import Mistake, TableError, bare
 from .rule import RuleBuilder
 
+# a check ends after so many mistakes, so that a hostile file costs no more than a second
+MOST_MISTAKES = 1000
+FIRST = "correct the mistakes above first"
+
 
 def load(path, functions=frozenset(), operators=frozenset()):
     """Load the table in the file `path`.
@@ -99,9 +103,14 @@ class Table:
         return found
 
     def check(self):
-        """Read every entry. Raises TableError with all mistakes of the table."""
+        """Read every entry. Raises TableError with all mistakes, or the first 1,000 of them."""
         mistakes = list(self.mistakes)
         for name in self.names:
+            if len(mistakes) >= MOST_MISTAKES:
+                line, column = self.entries[name][0].name.place()
+                cause = f"the check stops here, after {len(mistakes)} mistakes"
+                mistakes.append(Mistake(self.path, line, column, bare(name), cause, FIRST))
+                break
             rules, more = ((), ()) if name in self.found else self._read(name)
             mistakes += more
             if rules and not more:

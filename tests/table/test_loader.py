@@ -513,3 +513,16 @@ def test_lists_of_functions_exist():
 
 def test_formula_class():
     assert isinstance(rule("sin").forward, Formula)
+
+
+def test_a_check_stops_after_a_thousand_mistakes_and_says_where():
+    # two mistakes an entry: an unknown name, and a gradient that does not use `grad`
+    text = "".join(f"- name: f{i}(Tensor self) -> Tensor\n  self: wrong\n" for i in range(1500))
+    with pytest.raises(TableError) as caught:
+        loads(text, "t.yaml").check()
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 1001 and sum("unknown name 'wrong'" in line for line in lines) == 500
+    assert lines[1000] == (
+        "t.yaml:1001:9: f500: the check stops here, after 1000 mistakes; "
+        "correct the mistakes above first"
+    )
