@@ -61,8 +61,9 @@ class ProgramCache:
         self.last = None  # the structure, the keys of the arguments and the program traced last
 
     def find(self, leaves, structure):
-        """The program that serves a call, and its captured tensors; None and None where the
-        function must be traced. Raises TypeError for an argument that cannot be hashed.
+        """The program that serves a call, and its captured tensors. Where the function must be
+        traced, None and the programs that there are for arguments of this kind. Raises TypeError
+        for an argument that cannot be hashed.
         """
         key = self.key(leaves, structure)
         try:
@@ -79,7 +80,7 @@ class ProgramCache:
                     break
             else:
                 return program, tensors
-        return None, None
+        return None, programs
 
     def key(self, leaves, structure) -> tuple:
         """What selects programs before any guard is checked: the structure of the arguments, the
@@ -113,16 +114,14 @@ class ProgramCache:
                 return guard.reason(leaves, tensors)
         return "grad mode or another setting was changed"
 
-    def add(self, program, leaves, structure) -> bool:
-        """File a program under its key; whether there was one before. A program that leaves tensors
-        behind is not filed: it runs once, since another run would have to create them anew.
+    def add(self, program, leaves, structure):
+        """File a program under its key. A program that leaves tensors behind is not filed: it runs
+        once, since another run would have to create them anew.
         """
         self.last = structure, _compared(leaves), program
         key = self.key(leaves, structure)
-        known = self.programs.get(key, ())
         if program.escaped is None:
-            self.programs[key] = [program, *known[: MOST_KEPT - 1]]
-        return bool(known)
+            self.programs[key] = [program, *self.programs.get(key, ())[: MOST_KEPT - 1]]
 
     def drop_expired(self):
         """Drop the programs that can never serve again."""

@@ -111,13 +111,13 @@ class CompiledFunction:
             if mode.scope.get() is not None or executor.is_traced():
                 return self.function(*args, **kwargs)  # a part of the trace that is under way
             leaves, structure = pytree.flatten((args, kwargs))
-            program, tensors = self.cache.find(leaves, structure)
+            program, found = self.cache.find(leaves, structure)
             if program is not None:
                 self.traces_in_a_row = 0
-                return program(leaves, tensors)
+                return program(leaves, found)
             if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
                 return self.function(*args, **kwargs)
-            return self.trace(leaves, structure)
+            return self.trace(leaves, structure, found)
         except Exception as error:
             hide_frames(error)
             raise
@@ -132,8 +132,10 @@ class CompiledFunction:
         """
         return f"traced {self.count} times, the last time because {self.why}"
 
-    def trace(self, leaves, structure):
-        """Trace the function, and call the program."""
+    def trace(self, leaves, structure, known):
+        """Trace the function, and call the program. known: the programs for arguments of this kind
+        when the call looked for one; other threads may trace meanwhile, which is no reason to warn.
+        """
         if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
             return self.uncompiled(leaves, structure)
         self.why = self.cache.reason(leaves, structure)
@@ -150,8 +152,8 @@ class CompiledFunction:
             program = self.new_program(leaves, structure, frozenset())
         tensors = program.take_tensors(leaves)
         program.record_guards(tensors)
-        had_program = self.cache.add(program, leaves, structure)
-        self.warn_of_traces(program, had_program)
+        self.cache.add(program, leaves, structure)
+        self.warn_of_traces(program, had_program=bool(known))
         return program(leaves, tensors)
 
     def warn_of_traces(self, program, had_program):

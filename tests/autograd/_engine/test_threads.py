@@ -231,6 +231,20 @@ def test_one_compiled_function_for_all():
     assert results == [[3.0 * i * i, 3.0] for i in range(THREADS)]
 
 
+def test_one_compiled_function_traced_in_all_threads_at_once():
+    """No thread finds the program of another, and none warns of many traces in a row."""
+    tracing = threading.Barrier(THREADS)
+
+    @torch.jit
+    def function(x):
+        tracing.wait(10)
+        return x * x
+
+    assert together(lambda i: function(torch.tensor(float(i))).item()) == [
+        float(i * i) for i in range(THREADS)
+    ]
+
+
 def test_compiled_and_eager_passes_beside_each_other():
     function = torch.jit(lambda x: torch.autograd.grad((x.sin() * x).sum(), x)[0])
     outside = leaf(torch, 2.0)
