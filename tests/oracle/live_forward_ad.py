@@ -24,6 +24,9 @@ SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 PARTS = 5
 PROGRAMS = 500
 
+# PyTorch's own first use of forward mode compiles its decompositions with it
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+
 
 def apart(module, target, source):
     """The source, or its clone where it shares the memory of the target."""
