@@ -30,7 +30,7 @@ def same(first: ViewStep | None, second: ViewStep | None) -> bool:
     while first is not second:
         if first is None or second is None or first.call is not second.call:
             return False
-# traced numbers are equal only if they are the same tracer
+        # traced numbers are equal only if they are the same tracer
         if any(a is not b and (type(a) is not int or a != b) for a, b in _numbers(first, second)):
             return False
         first, second = first.before, second.before

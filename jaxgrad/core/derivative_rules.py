@@ -59,7 +59,7 @@ class Saved:
         ]
         scope = dict(zip(self.call.primitive.argument_names, arguments, strict=True))
         scope["result"] = self.call.result(outputs)
-# older tables say result0, result1; newer ones name the outputs
+        # older tables say result0, result1; newer ones name the outputs
         scope |= {f"result{i}": output for i, output in enumerate(outputs)}
         scope |= dict(zip(output_names(self.call), outputs, strict=True))
         return scope
@@ -93,7 +93,7 @@ class CallReverse(Reverse):
         owners = {call.owners[i] for i in self.wanted}
         gradients = call.primitive.rule.gradients
         self.formulas = [(names, formula) for names, formula in gradients if owners & set(names)]
-# the residuals: what the formulas of the wanted gradients read, and nothing else
+        # the residuals: what the formulas of the wanted gradients read, and nothing else
         reads = [_gradient_reads(call, formula) for _, formula in self.formulas]
         self.saved = Saved(call, set().union(*reads), _outputs_among(call, set().union(*reads)))
         self.saved_inputs, self.saved_outputs = self.saved.inputs, self.saved.outputs
@@ -107,7 +107,7 @@ class CallReverse(Reverse):
         gradients, saved = arrays[:count], arrays[count:]
         scope = self.saved.names(saved) | self.gradient_names(gradients)
         found = {}
-# so that HLO and profiles tell the backward pass from the forward
+        # so that HLO and profiles tell the backward pass from the forward
         with jax.named_scope(self.node_name):
             for names, formula in self.formulas:
                 results = self.evaluate(names, formula, scope, gradients, saved)
@@ -329,7 +329,7 @@ class TangentMap:
 
     def element_wise(self, saved, tangents):
         (tangent,) = tangents
-# the formula multiplies by the conjugate of the derivative, a tangent by the derivative
+        # the formula multiplies by the conjugate of the derivative, a tangent by the derivative
         gradients = (conjugate(tangent),)
         names = (self.call.owners[self.moving[0]],)
         formula = self.reverse.formulas[0][1]

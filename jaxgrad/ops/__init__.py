@@ -103,7 +103,7 @@ class Library:
         Overloads with more tensors come first, since a tensor may also be passed for a number.
         Raises TableError if an entry has a mistake.
         """
-# add.Scalar would take the value of a tensor that add.Tensor differentiates
+        # add.Scalar would take the value of a tensor that add.Tensor differentiates
         rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
         return [Primitive(rule, self.value_function(rule), self) for rule in rules]
 
@@ -223,7 +223,7 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     own = public_functions(functions or {})
     known = frozenset(library.names | library.functions.keys())
     table = load_table(path, functions=frozenset(own) | library.functions.keys(), operators=known)
-# all mistakes of the file at once, before any of its operators exists
+    # all mistakes of the file at once, before any of its operators exists
     table.check()
     loaded = Library(table, own, library)
     mistakes = shape_check.mistakes_of(loaded)

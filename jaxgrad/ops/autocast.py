@@ -39,7 +39,7 @@ class Cache:
         self.scope, self.entries = mode.scope.get(), {}
 
     def get(self, tensor, dtype):
-# a tracer of a conversion in another trace must not be used here
+        # a tracer of a conversion in another trace must not be used here
         if mode.scope.get() is not self.scope:
             return tensor.to(dtype)
         key = tensor._array, mode.current_mode.get(), dtype
@@ -93,7 +93,7 @@ def _cast(casting, target, value):
         return value
     dtype = target or casting[type_of(value)]
     cache = mode.casts.get()
-# PyTorch caches these alone, since they are converted in every layer of every call
+    # PyTorch caches these alone, since they are converted in every layer of every call
     is_parameter = value.dtype is dtypes.float32 and value.requires_grad and value.is_leaf
     if target is None and cache is not None and is_parameter and not value._is_view():
         return cache.get(value, dtype)

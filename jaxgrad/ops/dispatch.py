@@ -103,7 +103,7 @@ class Operator:
         """Call with any arguments: keywords, lists, numbers, and kinds without a plan yet."""
         if kwargs and kwargs.get("out") is not None:
             return self.write_into(args, kwargs)
-# not for out=: autocast leaves writes alone, as PyTorch does
+        # not for out=: autocast leaves writes alone, as PyTorch does
         if interception.arguments is not None:
             args, kwargs = interception.arguments(self, args, kwargs)
         call, leaves = self.bind(args, kwargs)
@@ -135,7 +135,7 @@ class Operator:
         kind = type(value)
         if kind is Tensor:
             return current(value)._aval
-# the type alone, so that x * i in a loop finds one plan
+        # the type alone, so that x * i in a loop finds one plan
         if kind is float or kind is int:
             return kind if value not in CONSTANTS and place in self.varying else (kind, value)
         if isinstance(value, Tensor):
@@ -149,7 +149,7 @@ class Operator:
                     for item in value
                 ]
             )
-# the kind too: 1, 1.0 and True are equal
+        # the kind too: 1, 1.0 and True are equal
         return _Unhashable() if kind.__hash__ is None else (kind, value)
 
     def first_call(self, key, args, kwargs):
