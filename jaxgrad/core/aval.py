@@ -131,6 +131,7 @@ def aval_of(array) -> Aval:
     """The `Aval` of a JAX array or tracer."""
     if isinstance(array, jax.core.Tracer):
         return make_aval(array.shape, dtypes.from_numpy(array.dtype), mode_of(array))
+    # keyed by what JAX's arrays have, so that a known kind takes one lookup
     key = array.shape, array.dtype
     found = _concrete.get(key)
     if found is None:

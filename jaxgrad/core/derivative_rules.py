@@ -125,6 +125,7 @@ class CallReverse(Reverse):
             f"grad_{names[i]}": g
             for i, g in zip(self.program.differentiable_outputs, gradients, strict=True)
         }
+        # `retain_variables` is always true: no formula may reuse the memory of a residual
         return scope | {"grad": gradients[0], "grads": gradients, "retain_variables": True}
 
     def evaluate(self, names, formula, scope, gradients, saved):
@@ -206,12 +207,14 @@ class TangentMap:
     `core/tangent_map.py` describes the interface. `moving`: the positions of these inputs.
     """
 
+    # its call keeps it (`Call.tangent_maps`), so JAX finds the compiled map again
     is_reused, takes_none = True, False
 
     def __init__(self, call, mask):
         self.call, self.mask = call, mask
         self.moving = tuple(i for i, flag in enumerate(mask) if flag)
         self.reverse = call.reverse(mask)
+        # the residuals of both formulas: whether JAX evaluates or transposes the map is open
         inputs, outputs = self.forward_reads()
         reverse = self.reverse.saved
         inputs |= {call.owners[i] for i in reverse.inputs}
@@ -312,6 +315,7 @@ class TangentMap:
 
         # linear in the cotangents: the derivative is the same everywhere, so take it at zero
         zeros = [jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs]
+        # inside shard_map a primal must vary over the devices as its tangent does
         zeros = alike([*zeros, *tangents])[: len(zeros)]
         return jax.vjp(transposed, *zeros)[1](tuple(tangents))
 
@@ -323,6 +327,7 @@ class TangentMap:
     def linear(self, saved, tangents):
         inputs, _ = self.saved.leaves(saved)
         moved = self.all_tangents(tangents)
+        # a map that is linear in some arguments is its own derivative: tangents in their places
         leaves = [i if t is None else t for i, t in zip(inputs, moved, strict=True)]
         outputs = self.call.function(*leaves)
         return [outputs[i] for i in self.call.differentiable_outputs]

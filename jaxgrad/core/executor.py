@@ -126,6 +126,7 @@ def observe(observer, nearest=False):
     """
     global observers
     with _lock:
+        # a new tuple, since other threads read it without the lock
         observers = (observer, *observers) if nearest else (*observers, observer)
         _follow_observers()
 
@@ -174,6 +175,8 @@ def filled(aval: Aval, value):
     return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
 
 
+# JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX
+# traces; the state is compared first, because a kernel call takes longer.
 _probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
 _untraced = None  # the last trace state in which JAX computed at once
 

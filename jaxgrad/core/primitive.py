@@ -92,6 +92,7 @@ class Primitive:
         element_wise = Word("auto_element_wise") in rule.tangents.values()
         self.pointwise = element_wise or self.name in getattr(scope, "pointwise", ())
         names = [each.name for each in schema.returns]
+        # as in PyTorch, a named tuple where the schema names all results
         self.pack = namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
         self.calls: dict[tuple, Call] = {}
         self.compiled: dict[Formula, Any] = {}
@@ -125,6 +126,7 @@ class Primitive:
 
     def call(self, structure, inputs) -> Call:
         """The cached `Call` of this structure and these inputs."""
+        # duals run the same call; tape/dual.py extends it by the tangents
         inputs = tuple(map(view_ops.plain, inputs))
         # 1, 1.0 and True are equal as keys, but promote differently
         key = (*map(_typed, structure), *inputs)
@@ -266,6 +268,7 @@ class Call(Program):
     def function(self):
         """`plain` with derivative rules, for JAX to differentiate."""
         function = jax.custom_jvp(renamed(self.plain, self.primitive.name))
+        # symbolic zeros, so that no formula runs for an input that is constant
         function.defjvp(self.jvp, symbolic_zeros=True)
         return function
 
@@ -310,6 +313,7 @@ class Call(Program):
     @property
     def precondition(self):
         check = self.primitive.precondition
+        # floats have values for what is refused in integers, as a division by 0
         if getattr(check, "of_integers", False) and self.outputs[0].differentiable:
             return None
         return check and (lambda *arrays: check(*self.arguments(arrays)))
@@ -376,4 +380,5 @@ class Operators:
         return found
 
 
+# rules import it, and lie below ops/, which installs the operators once it has the table
 op = Operators()

@@ -158,7 +158,9 @@ class Program:
         return self.abstract_outputs()
 
     def abstract_outputs(self) -> tuple[aval.Aval, ...]:
+        # any number of the type will do: shapes and dtypes do not depend on its value
         structs = [i.struct if isinstance(i, aval.Aval) else i(0) for i in self.inputs]
+        # as where the program will run: a trace of the user's own may have 64-bit types off
         with jax.enable_x64(self.mode != aval.INLINE32):
             results = jax.eval_shape(self.value, *structs)
         return tuple(

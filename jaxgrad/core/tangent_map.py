@@ -126,6 +126,7 @@ def _transpose(cotangents, *arrays, map, saved):
 ad.primitive_transposes[tangent_map_p] = _transpose
 
 
+# compared by content, so that JAX finds the compiled map of an equal batch
 @dataclasses.dataclass(frozen=True)
 class _Batched:
     """A map over a leading batch dimension of every tangent, and of the residuals whose
