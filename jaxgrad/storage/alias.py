@@ -56,6 +56,7 @@ class Storage:
         return self._address
 
 
+# above 0, PyTorch's address of no memory
 _free = 1 << 20
 
 
@@ -93,6 +94,7 @@ class Alias:
         """Bring the tensor of this alias up to date with the writes to other aliases."""
         with lock:
             settle(self.storage)
+            # another thread brought it up to date while this one waited for the lock
             if self.seen == self.storage.epoch:
                 return
             # history first: a view of a root that left the graph leaves it too
@@ -166,6 +168,7 @@ def _further(alias, call, numbers, root, base, how):
     """The alias of the view that a call cuts from a tensor."""
     steps = place = ViewStep(call, numbers, alias.steps)
     if alias.place is not alias.steps:
+        # steps begin at the root, and the place at the owner: they differ below a detached view
         place = ViewStep(call, numbers, alias.place)
     made = Alias(alias.storage, place, root, base, steps, how)
     if alias.root is not None:
@@ -265,6 +268,7 @@ def _assign_alias(target, alias, made, follow):
     # one write is pending at a time; another one to the same place replaces it
     if pending is not None and not same(pending[0], alias.place):
         settle(storage)
+    # a view's history goes through its root, below
     take(target, made, follow and alias.root is None)
     # every other alias is out of date from now on, and the writer is not
     storage.epoch += 1
@@ -313,6 +317,7 @@ def _lead_through_root(target, alias, made):
     calls, numbers = chain(alias.steps)
     program = executor.prepare(CopySlices.of(root._aval, target._aval, calls))
     mask = (root._tracked, made._tracked, *[False] * len(numbers))
+    # `edge_of` would read the root, and so settle the write that has just become pending
     edges = [known_edge_of(tensor) for tensor in (root, made) if tensor._tracked]
     _follow(
         root, node_annotations.note(ProgramNode(program.reverse(mask), numbers, edges)), 0, True

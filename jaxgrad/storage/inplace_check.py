@@ -188,8 +188,10 @@ def write_into(name: str, call, leaves, out):
     if len(outputs) != len(targets):
         raise TypeError(f"{name}(): out= takes {len(outputs)} tensors, but got {len(targets)}")
     for output, target in zip(outputs, targets, strict=True):
+        # all targets before the first is written to
         permit(name, target, False)
         if not promotion.can_cast(output.dtype, target.dtype):
+            # for its dtype alone: out= resizes its target
             check_fit(name, with_shape(output, target.shape), target)
     made = apply(call, leaves)
     for result, target in zip([made] if isinstance(made, Tensor) else made, targets, strict=True):
@@ -201,6 +203,7 @@ def give(name: str, made: Tensor, target: Tensor) -> Tensor:
     """Copy the values of one tensor into another, which is resized to its shape."""
     permit(name, target, target.requires_grad)
     if made.shape != target.shape:
+        # PyTorch resizes an empty tensor without a warning
         if target.numel():
             message = RESIZED.format(name, list(target.shape), list(made.shape))
             warnings.warn(message, stacklevel=users_stacklevel())
