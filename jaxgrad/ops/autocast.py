@@ -52,6 +52,7 @@ class Cache:
 @functools.cache
 def policies() -> dict[Operator, str]:
     """The policy of each operator that autocast converts for."""
+    # not at import: finding an operator reads its entry
     return {
         getattr(ops, name).operator: policy for policy, names in _NAMES.items() for name in names
     }
@@ -60,6 +61,7 @@ def policies() -> dict[Operator, str]:
 def converted(policy, args, kwargs):
     """The arguments after the conversion that the current context asks for."""
     casting = mode.casting.get()
+    # PyTorch's fp32_set_opt_dtype: a dtype that the call names wins
     if casting is None or _says_dtype((*args, *kwargs.values())):
         return args, kwargs
     wanted = functools.partial(_cast, dict(casting), _target(policy, casting, args, kwargs))
@@ -106,6 +108,7 @@ def type_of(tensor: Tensor) -> str:
 
 def is_eligible(tensor: Tensor, types) -> bool:
     """Whether autocast for these device types converts a tensor."""
+    # as in PyTorch, float64 keeps its precision
     floating = tensor.dtype.is_floating_point and tensor.dtype is not dtypes.float64
     return floating and type_of(tensor) in types
 
@@ -134,6 +137,7 @@ def switch(casting):
     """
     before = mode.casting.get()
     mode.casting.set(casting)
+    # nested autocasts are one user of the interception point
     if (before is None) != (casting is None):
         if before is None:
             intercept(arguments=_arguments)

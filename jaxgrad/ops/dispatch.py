@@ -97,6 +97,7 @@ class Operator:
                 kind = found if argument.type.base == "Scalar" else fixed
                 if argument.type.base != "Tensor":
                     kind.update((position, argument.name))
+        # in doubt fixed: another overload may have an int there, such as a dim
         return frozenset(found - fixed)
 
     def general_call(self, args, kwargs):
@@ -177,6 +178,7 @@ class Operator:
         values = (*args, *kwargs.values())
         call = dual.extended(watch(executor.prepare(call)), leaves)
         pairs = zip(places, leaves, strict=True)
+        # a leaf that is no argument itself, as a converted numpy array, has no place in later calls
         if not reads_value and all(_pick(values, place) is leaf for place, leaf in pairs):
             self.plans[key] = Plan(call, places)
         return call, leaves
