@@ -21,6 +21,7 @@ class Snapshot:
 
     def __init__(self, tensor: Tensor):
         self.state, self.leaf, self.counter = state_of(tensor), tensor._leaf, tensor._counter
+        # the slot: the property `grad` would report a read of the gradient to the scope around
         self.grad = getattr(tensor._leaf, "grad", None)
         self.hooks = traced_hooks.HookSnapshot(tensor)
 
@@ -39,6 +40,7 @@ class Snapshot:
     def restore(self, tensor: Tensor):
         restore_state(tensor, self.state)
         tensor._leaf, tensor._counter = self.leaf, self.counter
+        # `.grad` lies in the leaf state itself, which the function may have changed
         if hasattr(self.leaf, "grad"):
             self.leaf.grad = self.grad
         self.hooks.restore()
@@ -56,6 +58,8 @@ class CapturedTensor(TensorGuard):
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
         super().__init__(tensor, source)
         self.tensor, self.number, self.tracer = tensor, number, None
+        # the edge before any write: gradients of the function's input arrive there, while a write
+        # in place moves the handle on
         self.edge = known_edge_of(tensor) if tensor._tracked else None
         self.snapshot = Snapshot(tensor)
         self.has_tangent = has_tangent(tensor)
@@ -68,6 +72,7 @@ class CapturedTensor(TensorGuard):
 
     def release(self) -> CapturedTensor:
         """Drop what only tracing needs; gives the captured tensor itself."""
+        # a program that held the tensor would keep it alive, and its guard could never expire
         self.tensor = self.snapshot = self.edge = self.tracer = None
         return self
 

@@ -70,6 +70,7 @@ def variables(function, unseen=frozenset()):
     """Yield the variables that a function's code names: a holder, how to look there, a name."""
     named = [names_in(code).cells for code in codes(function.__code__, unseen)]
     read = frozenset().union(*named)
+    # the closure also has variables that only code in `unseen` reads: those are no constants
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if name in read:
             yield cell, in_cell, name
@@ -150,6 +151,7 @@ class _NameWalk(ObjectWalk):
         return ()
 
     def of_function(self, function):
+        # the compiled function itself is entered even where it is part of an installed library
         if self.has_learned and is_of_library(function.__module__):
             return ()
         return self.learn(function)
@@ -189,6 +191,7 @@ class _NameWalk(ObjectWalk):
             return self.learn(member) if is_new else []
         if hasattr(member, "__get__"):
             return []
+        # of the instance too: an attribute that is set on it later hides that of the class
         return [*self.bind(holder, attribute_of, name), *self.bind(base, attribute_of, name)]
 
     def bind_all(self, holder, look, names) -> list:

@@ -52,11 +52,13 @@ class CompiledProgram:
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
         self.varying = varying
         self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
+        # no tensors: a program outlives the call, and must not keep the memory of its arguments
         self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
         self.grad_mode, self.casting = current_mode.get(), casting.get()
         self.call_program, self.reached_arguments = None, {}
         scope = self.scope()
         with self.wide():
+            # without arguments: each input is found while tracing, as an equation of `input_p`
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
         self.constants, self.objects = closed.consts, scope.objects
         self.take_captured(scope)
@@ -65,6 +67,7 @@ class CompiledProgram:
         self.output.effects += self.attribute_effects()
         self.node_hooks = scope.outer.hook_ids.values()
         self.program = self.compile(closed.jaxpr, scope.inputs, leaves)
+        # adopted as any program is, so that profiles and anomaly mode see one kernel
         executor.adopt(self, executor.with_wide_types(self.program))
 
     def take_captured(self, scope):
@@ -104,6 +107,8 @@ class CompiledProgram:
         given = [captured for captured in self.captured if captured.position is not None]
         own = [tensors[captured.number] for captured in given]
         reachable = reachable_tensors(function, self.leaves, own)
+        # such a tensor was captured once, as the argument: with another argument the function would
+        # read two tensors, and this program one
         self.reached_arguments = {
             captured.number: weakref.ref(tensor)
             for captured, tensor in zip(given, own, strict=True)
@@ -111,6 +116,7 @@ class CompiledProgram:
         }
         several = [pair for pair in self.positions.items() if len(pair[1]) > 1]
         self.guards = [
+            # first, since each appends its tensor to `tensors`, which the guards after it read
             *self.captured,
             DistinctTensors(),
             *[RepeatedArgument(number, positions) for number, positions in several],
@@ -148,6 +154,7 @@ class CompiledProgram:
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
             self.output = self.output_of(scope, [self.jitted.function(*args, **kwargs)])
+            # or what the function put into lists among its arguments would count as escaped
             del given, args, kwargs
             gradients, self.pullback = [], None
             if self.output.roots:
@@ -184,6 +191,7 @@ class CompiledProgram:
         }
         order = [each for each in inputs if each.captured is not None] + self.other_inputs
         jaxpr = jaxpr.replace(
+            # constants become inputs of the jaxpr, since both parts of a partition may read them
             constvars=[],
             invars=[*map(found.get, order), *jaxpr.constvars],
             eqns=[each for each in jaxpr.eqns if each.primitive is not input_p],
@@ -198,6 +206,7 @@ class CompiledProgram:
         program.__name__ = program.__qualname__ = self.name
         program.__signature__ = NamedInputs(input_names(self, order))
         donated = self.donated(leaves)
+        # captured tensors are the first inputs, so their numbers are positions of arguments
         self.donation = [each.number for each in self.captured if each.number in donated]
         return jax.jit(program, donate_argnums=self.donation)
 
@@ -216,6 +225,7 @@ class CompiledProgram:
 
     def donated(self, leaves) -> set[int]:
         """The numbers of the captured tensors whose memory the outputs may take."""
+        # a node of the call saves the inputs, so their memory must outlive it
         if not self.jitted.donates or (self.pullback and self.pullback.reached):
             return set()
         args, kwargs = jax.tree.unflatten(self.structure, range(self.structure.num_leaves))
@@ -231,8 +241,10 @@ class CompiledProgram:
 
     def inputs_of(self, leaves, tensors):
         """The arrays that a call passes; those to be donated copied where they are shared."""
+        # up to date already: the guards read each tensor, or in the call that traces, capture did
         arrays = [*map(held, tensors)]
         for number in self.donation:
+            # JAX deletes a donated array, which then must belong to this tensor alone
             if sys.getrefcount(arrays[number]) > _ALONE + _is_stored(tensors[number]):
                 arrays[number] = jax.numpy.copy(arrays[number])
         arrays += [source.array(leaves) for source in self.other_inputs]
@@ -241,6 +253,7 @@ class CompiledProgram:
     def __call__(self, leaves, tensors):
         inputs = self.inputs_of(leaves, tensors)
         arrays = self.kernel(*inputs)
+        # `ProgramCache.last` keeps the program, which must not keep these tensors
         escaped, self.escaped_tensors = self.escaped_tensors, ()
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
         return self.output.apply(arrays, tensors, nodes, escaped)
@@ -251,6 +264,7 @@ class CompiledProgram:
         """For each output with a history its node: that of the call, or where the function has used
         its graph up, one whose saved arrays are freed.
         """
+        # at the first call: only its arrays tell the abstract values of the residuals
         if self.call_program is None:
             self.make_call_program(inputs, arrays)
         freed, made = self.pullback.freed, {}
@@ -302,6 +316,7 @@ def _is_stored(tensor) -> bool:
 
 def _alone() -> int:
     """The number of references to an array that only its tensor holds, as `inputs_of` counts."""
+    # counted in the same form, since interpreters differ in the references that a call adds
     arrays = [Tensor.__new__(Tensor)]
     hold(arrays[0], object())
     arrays = [held(arrays[0]), arrays.pop()]

@@ -38,6 +38,7 @@ def is_traced(leaves) -> bool:
     """Whether a trace is under way, in which tensors have no values."""
     if mode.scope.get() is not None or executor.is_traced():
         return True
+    # under jax.grad alone JAX computes at once, and still the values are tracers
     return any(isinstance(leaf._array, jax.core.Tracer) for leaf in leaves)
 
 
@@ -52,6 +53,7 @@ def check_same(name: str, first, second, what: str):
 def call(name, function, arguments):
     """Call a function eagerly. Raises RuntimeError where it writes to its arguments."""
     tensors = [each for each in jax.tree.leaves(arguments, is_leaf=_is_tensor) if _is_tensor(each)]
+    # refused here too, as in a trace: code must not fail only once it is compiled
     before = [tensor._version for tensor in tensors]
     result = function(*arguments)
     for tensor, version in zip(tensors, before, strict=True):
@@ -176,6 +178,7 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | lis
         return jax.lax.while_loop(
             lambda carried: reads.run(test, carried, read)[0].reshape(()) != 0,
             lambda carried: reads.run(body, carried, read),
+            # the body gives strong types, and a carry keeps its type
             list(map(strong, arrays[:count])),
         )
 
@@ -268,6 +271,7 @@ def _scan_traced(combine, carry, structure, slices, shape, reverse):
     count, length = next_structure.num_leaves, slices[0].shape[0]
     _check_carried("scan", carry, structure, body.avals[:count], next_structure)
     states = [each.reserve(length) for each in body.draws if length]
+    # run 0 is the one that happens first, so that compiled and eager loops draw the same numbers
     numbers = range(length)[::-1] if reverse else range(length)
 
     def run(*arrays):
@@ -276,6 +280,7 @@ def _scan_traced(combine, carry, structure, slices, shape, reverse):
 
         def step(carried, x):
             *x, number = x
+            # not strict: a loop without runs draws nothing, and has no states
             now = [each.at(*pair, number) for each, *pair in zip(body.draws, drawn, strict=False)]
             found = body.run([*carried, *x], [*read, *now])
             return list(found[:count]), list(found[count:])
@@ -300,6 +305,7 @@ def split(arrays, *counts):
 def _slice_like(tensor):
     """A tensor of the shape of a slice, to trace with."""
     array = jnp.zeros(tensor.shape[1:], tensor.dtype.numpy)
+    # as tracked as a slice, for code that asks `requires_grad`
     return wrap(array, None, tensor._requires_grad)
 
 

@@ -90,6 +90,7 @@ class ProgramCache:
         numbers = self.numbers.get(structure)
         for position in () if numbers is None else numbers.varying:
             keys[position] = type(leaves[position])
+        # what the tape reads while it traces: each of these is a constant of the program
         modes = (
             mode.current_mode.get(), mode.casting.get(), dtypes.get_default_dtype(),
             node_annotations.packing.get(), version_counter.strict.get(),
@@ -148,10 +149,13 @@ ESCAPED = (
 def _key_of(leaf):
     if isinstance(leaf, Tensor):
         if leaf._aval.dual:
+            # levels end without a notice to their tensors, and an ended one must not cause a trace
             mark(leaf)
         return leaf._aval
     if isinstance(leaf, jax.Array):
+        # a weak type promotes as a number does, so it is part of the kind
         return aval_of(leaf), leaf.weak_type
+    # the type too: 1, 1.0 and True are equal, and give results of different dtypes
     return type(leaf), leaf
 
 
@@ -184,6 +188,7 @@ class VaryingNumbers:
         """Make the varying numbers part of the program again; whether there were any."""
         given_up, self.varying = self.varying, frozenset()
         for position in given_up:
+            # for good: the function needed the value, and would again
             del self.first[position]
         return bool(given_up)
 
@@ -251,6 +256,7 @@ class TensorGuard(Guard):
 
     def __init__(self, tensor: Tensor, source: TensorSource):
         self.source, self.line = source, place_of_caller()
+        # kept here as well: `check` runs for each tensor of each call, and most are found by handle
         self.reference = getattr(source, "reference", None)
         self.pinned = self.history = None
         self.reads_grad = False
@@ -259,6 +265,7 @@ class TensorGuard(Guard):
     def expect(self, tensor: Tensor):
         """Require what `tensor` is now."""
         self.aval, self.tracked, self.kind = tensor._aval, tensor._tracked, kind_of(tensor)
+        # numbers, which are never used again, so that a guard keeps no hook alive
         self.hooks = traced_hooks.hook_ids(tensor)
         self.hook_lists = traced_hooks.weak_hook_lists(tensor)
         self.has_grad = grad_of(tensor) is not None
@@ -274,6 +281,7 @@ class TensorGuard(Guard):
         if tensor is None:
             return False
         tensors.append(tensor)
+        # an alias or a dual may be out of date, which `difference` sets right
         if tensor._alias is not None or tensor._aval.dual or self.pinned is not None:
             return self.difference(tensor) is None
         if tensor._aval is not self.aval or tensor._tracked is not self.tracked:
@@ -285,6 +293,7 @@ class TensorGuard(Guard):
             return not (self.reads_grad and self.has_grad)
         if self.reads_grad and (leaf.grad is not None) is not self.has_grad:
             return False
+        # the node of a leaf may have hooks as well
         if leaf.hooks or leaf.post_hooks or leaf.node() is not None:
             return self.difference(tensor) is None
         return True
@@ -340,6 +349,7 @@ class DistinctTensors(Guard):
     __slots__ = ()
 
     def check(self, leaves, tensors):
+        # traced as two, a write to one does not reach the other
         return len(set(map(id, tensors))) == len(tensors)
 
     def reason(self, leaves, tensors):
@@ -386,6 +396,7 @@ class NodeHooks(Guard):
 
     def check(self, leaves, tensors):
         node = self.reference()
+        # no pass reaches a node that is gone
         return node is None or traced_hooks.node_hook_ids(node) == self.ids
 
     def reason(self, leaves, tensors):
@@ -420,6 +431,7 @@ class AttributeValue(Guard):
         self.owner, self.name, self.value = owner, name, value
 
     def check(self, leaves, tensors):
+        # UNSET where the owner is gone: it equals no value
         found = getattr(self.owner(), self.name, UNSET)
         return found == self.value
 
@@ -458,6 +470,7 @@ class NameBinding(Guard):
 
     def __init__(self, holder, look, name):
         self.look, self.name, value = look, name, look(holder, name)
+        # cells, dicts, lists and numbers take no weak references
         try:
             self.holder = weakref.ref(holder)
         except TypeError:
@@ -472,6 +485,7 @@ class NameBinding(Guard):
         value = UNSET if holder is None else self.look(holder, self.name)
         if self.reference is not None:
             return self.reference() is value
+        # other objects by identity: `==` may compute, as on tensors, or give no bool
         return value is self.value or is_same_plain_value(value, self.value)
 
     def reason(self, leaves, tensors):

@@ -103,6 +103,7 @@ def captured_names(program, arguments) -> list[str]:
     for captured, tensor in zip(program.captured, program.traced_tensors, strict=True):
         if captured.position is not None:
             names.append(arguments[captured.position])
+        # the owner has its name by now: it is captured before its `.grad`
         elif captured.grad_owner is not None:
             names.append(f"{names[captured.grad_owner]}.grad")
         else:

@@ -94,6 +94,7 @@ class CompiledFunction:
         # its other attributes, such as the parameters of a module, are found by `__getattr__`
         functools.update_wrapper(self, function, updated=())
         self.function = function
+        # `is False`, since 0 equals it and is a position
         self.donates = donate not in ((), None) and donate is not False
         donate = () if donate in (AUTO, None) or donate is False else donate
         self.donate = _positions(function, donate, "donate")
@@ -115,6 +116,7 @@ class CompiledFunction:
             if program is not None:
                 self.traces_in_a_row = 0
                 return program(leaves, found)
+            # after the search, so that warm calls need not look: no program serves a tracer
             if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
                 return self.function(*args, **kwargs)
             return self.trace(leaves, structure, found)
@@ -138,8 +140,10 @@ class CompiledFunction:
         """
         if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
             return self.uncompiled(leaves, structure)
+        # before the trace, which changes variables and attributes that guards compare
         self.why = self.cache.reason(leaves, structure)
         self.count += 1
+        # here, where time is lost anyway: it looks at all programs
         self.cache.drop_expired()
         numbers = self.cache.numbers_in(leaves, structure)
         try:
@@ -147,6 +151,8 @@ class CompiledFunction:
         except ReadsTangent:
             return self.uncompiled(leaves, structure)
         except Exception:
+            # whatever was raised, since libraries refuse symbolic numbers with errors of their own:
+            # once more, with the numbers as constants
             if not numbers.give_up():
                 raise
             program = self.new_program(leaves, structure, frozenset())
@@ -182,6 +188,7 @@ class CompiledFunction:
         return getattr(self.function, name)
 
     def __get__(self, instance, owner=None):
+        # the instance becomes the first argument, so each has programs of its own
         return self if instance is None else functools.partial(self, instance)
 
     @api_boundary
@@ -197,6 +204,7 @@ class CompiledFunction:
         True
         """
         leaves, structure = pytree.flatten((args, kwargs))
+        # not filed: it has no guards, and its side effects are not applied
         program = CompiledProgram(self, leaves, structure)
         with jax.enable_x64(True):
             inputs = program.inputs_of(leaves, program.take_tensors(leaves))

@@ -48,6 +48,7 @@ class ObjectState:
 
     def _attribute(self, owner, name, value) -> _Attribute:
         known = self.attributes.get((id(owner), name))
+        # the id of an object that is gone is used again
         if known is None or known.owner() is not owner:
             known = self.attributes[id(owner), name] = _Attribute(owner, name, value)
         return known

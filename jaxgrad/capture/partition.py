@@ -107,6 +107,7 @@ class PartitionedJaxpr:
         self.cotangents, present = cotangents, [each for each in cotangents if each is not None]
         forward = needed(jaxpr.eqns, outputs)
         refuse_cotangents(name, forward, present)
+        # what the results need is not computed again: the backward program reads it as a residual
         inside = set(map(id, forward))
         backward = [each for each in needed(jaxpr.eqns, self.gradients) if id(each) not in inside]
         made = {variable for each in backward for variable in each.outvars}.union(present)
@@ -117,6 +118,7 @@ class PartitionedJaxpr:
         self.residuals = []
         for variable in residuals:
             if variable in inputs:
+                # an input need not be an output too: the node keeps the inputs in any case
                 self.residuals.append((False, inputs[variable]))
                 continue
             if variable not in computed:
@@ -132,6 +134,7 @@ class PartitionedJaxpr:
 
     def influenced_by(self, number: int) -> set[int]:
         """The numbers of the gradients that depend on the cotangent of an output."""
+        # kept, since the same cotangents are missing in each pass of a loop
         if number not in self.influence:
             reached = depending(self.later_equations, {self.cotangents[number]} - {None})
             pairs = enumerate(self.gradients)
@@ -221,6 +224,7 @@ class CompiledReverse(Reverse):
 
     def __init__(self, program: CompiledCall, mask):
         super().__init__(program, mask)
+        # all inputs, since a replay reads them; the backward program needs only residuals
         self.saved_inputs = tuple(range(len(program.inputs)))
         self.saved_outputs = tuple(range(program.root_count, len(program.outputs)))
         self.outputs = tuple(program.inputs[i] for i in self.wanted)

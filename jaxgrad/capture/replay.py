@@ -79,6 +79,7 @@ class Replay(CaptureScope):
         """Give the captured tensors the given arrays; gives the function's arguments."""
         leaves = list(program.leaves)
         for captured in program.captured:
+            # an argument that the function also reaches by itself must be that very handle
             reference = program.reached_arguments.get(captured.number, captured.reference)
             if reference is None:
                 tensor = self.stand_in(captured)
@@ -105,8 +106,10 @@ class Replay(CaptureScope):
         self.known[id(tensor)] = captured.number
         again = self.capture(tensor)
         again.snapshot.hooks.mute()
+        # as at the time of tracing; the end of the scope puts the handle back
         again.ignores_grad, tensor._tracked = True, captured.tracked
         if captured.reads_grad:
+            # where tracing found a gradient, `stand_in` sets it afterwards
             leaf_state(tensor).grad = None
         return tensor
 
@@ -114,6 +117,7 @@ class Replay(CaptureScope):
         """A new tensor in place of a captured one that the function does not reach by itself."""
         array = self.given["tensor", captured.number]
         is_part = array.shape != captured.aval.shape  # one of many examples
+        # with the strides of the tensor, which decide what calls are views
         shown = aval_of(array) if is_part else traced_aval(captured.aval, array)
         tensor = wrap(array, shown, captured.tracked)
         if captured.grad_owner is not None:
@@ -125,6 +129,7 @@ def replay(program, inputs, cotangents=None, wanted=()):
     """The outputs with a history for these inputs; or given their cotangents, the gradients of the
     captured tensors whose numbers are `wanted`.
     """
+    # in the grad mode of the trace: the pass that asks runs in one of its own
     scope, before = Replay(program, inputs), switch(program.grad_mode)
     try:
         with scope.open():
@@ -135,6 +140,7 @@ def replay(program, inputs, cotangents=None, wanted=()):
             found = pull([edge for edge, _, _ in roots], cotangents, edges)
     finally:
         switch(before)
+    # JAX differentiates this function, and has no None among arrays
     zeros = jax.numpy.zeros_like
     pairs = zip(wanted, found, strict=True)
     return tuple([zeros(inputs[n]) if array is None else array for n, array in pairs])

@@ -55,6 +55,7 @@ class CaptureScope:
         self.lines: dict[int, str] = {}
         self.records_lines = records_lines
         self.parent = mode.scope.get()
+        # JAX's public way to learn the current trace; it sets the trace aside for the block alone
         with take_current_trace() as self.around:
             pass
         self.captured: dict[int, CapturedTensor] = {}
@@ -78,6 +79,7 @@ class CaptureScope:
                 pass
             with self.outer.recording():
                 yield self
+        # an interrupt too: a call takes effect entirely, or not at all
         except BaseException:
             for take_back in self.undo:
                 take_back()
@@ -98,6 +100,7 @@ class CaptureScope:
                 del counter.places[writes:]
 
     def forget_tracers(self):
+        # the program keeps the captured tensors, and one tracer would keep the whole trace
         self.trace = None
         for captured in self.captured.values():
             captured.tracer = None
@@ -128,6 +131,7 @@ class CaptureScope:
 
     def is_outer_node(self, node) -> bool:
         """Whether a node, other than that of a captured tensor, was recorded outside."""
+        # a leaf from outside may get its node inside, so the number of that says nothing
         if type(node) is AccumulateGrad:
             return self.is_outside(node.variable)
         return node.sequence < self.outer.begun
@@ -143,6 +147,7 @@ class CaptureScope:
         captured = self.captured.get(id(tensor))
         if captured is not None:
             return captured
+        # pending writes are settled in the trace around: the input is their result
         with self.outer_trace():
             source = source or HandleSource(tensor)
             captured = CapturedTensor(current(tensor), source, len(self.captured))
@@ -153,6 +158,7 @@ class CaptureScope:
         hold(tensor, captured.tracer, traced_aval(tensor._aval, captured.tracer))
         if captured.has_tangent:
             self.hide_tangents(tensor)
+        # a write to the tracer must not reach the storage outside; `restore` puts the alias back
         tensor._alias = None
         return captured
 
@@ -195,6 +201,7 @@ class CaptureScope:
         number = len(self.inputs)
         self.inputs.append(source)
         aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
+        # in the trace of the scope, also where the function reads the tensor inside a jax.vjp
         with set_current_trace(self.trace):
             return input_p.bind(number=number, aval=aval)
 
@@ -203,6 +210,7 @@ class CaptureScope:
         source = self.generators.get(id(generator))
         if source is None:
             source = self.generators[id(generator)] = GeneratorInput(generator)
+            # zeros, for their type alone: each call supplies the state
             source.words = self.add_input(np.zeros(2, np.uint64), source)
         number, source.count = source.count, source.count + 1
         return random_words(source.words, number)
@@ -211,6 +219,7 @@ class CaptureScope:
         """A symbolic number, which each call reads anew by `read()`."""
         if self.is_inner and self.parent is not None:
             return self.parent.number(read)
+        # numbered in the order of the reads, which a replay repeats
         source = NumberInput(read, sum(isinstance(each, NumberInput) for each in self.inputs))
         return Varying(self.add_input(read(), source))
 
@@ -221,6 +230,7 @@ class CaptureScope:
         captured = self.capture(tensor)
         if captured.writes_grad or captured.ignores_grad:
             return
+        # where `zero_grad` comes first, the old gradient is no input, and no guard compares it
         if written and not captured.reads_grad:
             captured.writes_grad = True
         elif not written:
@@ -233,6 +243,7 @@ class CaptureScope:
 
     def escaped_tensors(self) -> list[Tensor]:
         """The tensors created while tracing that are still referenced."""
+        # a collection is slow, so only where a tensor seems to escape: a cycle alone may keep it
         if any(map(is_traced, self._alive())):
             gc.collect()
         return [tensor for tensor in self._alive() if is_traced(tensor)]
@@ -310,11 +321,13 @@ def outside():
 
 
 def _read(tensor: Tensor):
+    # the points serve the whole process: threads that trace nothing come here too
     scope = mode.scope.get()
     if scope is None or (tensor._aval.mode != IMMEDIATE and not scope.is_inner):
         return
     if scope.is_created_here(tensor):
         return
+    # capture reads the storage and takes the alias away: not while another thread settles it
     with writing:
         scope.capture(tensor)
 

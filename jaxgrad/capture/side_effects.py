@@ -34,6 +34,7 @@ class OutputTensor:
             raise ReadsTangent(f"{outputs.scope.name} gives a tensor with a tangent")
         shown = current(tensor)._aval
         self.output = outputs.add_array(held(tensor))
+        # the tensor inside has that of a tracer; the array of a call is concrete
         self.aval = make_aval(tuple(shown.shape), shown.dtype, strides=shown.strides)
         self.tracked, self.root = tensor._tracked, None
         if self.tracked and isinstance(tensor._node, Node):
@@ -95,6 +96,7 @@ class TensorEffect(SideEffect):
     def __init__(self, outputs: OutputSpec, captured: CapturedTensor):
         tensor, snapshot = current(captured.tensor), captured.snapshot
         self.number, self.tracked = captured.number, tensor._tracked
+        # arrays never change, so a write leaves the handle with another tracer or node
         is_written = held(tensor) is not captured.tracer or tensor._node is not snapshot.node
         self.value = OutputTensor(outputs, tensor) if is_written else None
         self.writes = outputs.scope.write_count(captured)
@@ -145,6 +147,7 @@ class TensorEffect(SideEffect):
             value.give_to(tensor, run.arrays, run.nodes)
         else:
             assign(tensor, value.new_tensor(run.arrays, run.nodes), value.root is not None)
+            # `assign` counts one, and `writes` includes it
             counter_of(tensor).value -= 1
 
 
@@ -210,6 +213,7 @@ class OutputSpec:
         return len(self.arrays) - 1
 
     def root_number(self, edge, aval, array) -> int:
+        # handles at one place of the graph are one output with a history, and share a gradient
         for number, (known, _, _) in enumerate(self.roots):
             if known == edge:
                 return number
@@ -263,6 +267,7 @@ class OutputSpec:
         """
         scope = self.scope
         self.kept, self.roots = None, len(self.roots)
+        # before the search for escaped tensors: what only the handles held inside is gone with it
         scope.restore()
         escaped = {}
         for tensor in scope.escaped_tensors():
@@ -287,6 +292,7 @@ class OutputSpec:
         tensors: the captured tensors; nodes: one for each output with a history; escaped: by number
         the tensors that tracing created, at the call that traced.
         """
+        # first, since results, gradients and effects refer to them
         created = [value.new_tensor(arrays, nodes) for value in self.created]
         for number, tensor in dict(escaped).items():
             self.created[number].give_to(tensor, arrays, nodes)

@@ -34,6 +34,8 @@ class SubgraphScope(CaptureScope):
     @contextlib.contextmanager
     def open(self):
         with super().open():
+            # JAX differentiates the subgraph as a whole, so its operators see no level of forward
+            # mode; and what it draws is traced, which a checkpoint outside could not keep to repeat
             seen, again = dual_level.hide(), mode.draws.set(None)
             try:
                 yield self
@@ -99,9 +101,11 @@ class RunDraws(GraphInput):
 
         def draw():
             words = scope.draw(self.generator)
+            # `scope.draw` has counted one
             known[id(self.generator)].count += runs * self.count - 1
             return words
 
+        # a checkpoint that runs the loop again gets the draws of its first run
         words = mode.drawn(draw)
         return wrap(jax.lax.bitcast_convert_type(words.reshape(2, 2), np.uint64))
 
@@ -153,6 +157,7 @@ class Subgraph:
     def trace(self, scope, function, arrays, leaves, structure):
         begun = next_sequence_number()
         with scope.open():
+            # as tracked as outside, for code that asks `requires_grad`
             given = [
                 wrap(array, None, leaf._tracked) for array, leaf in zip(arrays, leaves, strict=True)
             ]
@@ -250,6 +255,7 @@ class SharedReads:
     """The captured tensors of several subgraphs, each once."""
 
     def __init__(self, subgraphs):
+        # one operand for a tensor that several read, so its node gets one edge and one gradient
         self.tensors = list({id(t): t for each in subgraphs for t in each.reads}.values())
         numbers = {id(tensor): number for number, tensor in enumerate(self.tensors)}
         self.numbers = {id(each): [numbers[id(t)] for t in each.reads] for each in subgraphs}

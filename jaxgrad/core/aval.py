@@ -62,7 +62,7 @@ class Aval:
         self.mode = mode
         self.strides = strides
         self.dual = dual
-# made once: abstract evaluation asks for it at each new program
+        # made once: abstract evaluation asks for it at each new program
         self.struct = jax.ShapeDtypeStruct(shape, dtype.numpy)
         self.differentiable = dtype.is_floating_point or dtype.is_complex
         # a backward pass from it needs no given gradient
@@ -86,7 +86,7 @@ def make_aval(shape, dtype, mode=IMMEDIATE, strides=None, dual=False) -> Aval:
     key = (shape, dtype, mode, strides, dual)
     found = _interned.get(key)
     if found is None:
-# one object for each layout: the usual strides are None
+        # one object for each layout: the usual strides are None
         if strides is not None and strides == contiguous(shape):
             return make_aval(shape, dtype, mode, None, dual)
         found = _interned.setdefault(key, Aval(shape, dtype, mode, strides, dual))
@@ -131,6 +131,7 @@ def aval_of(array) -> Aval:
     """The `Aval` of a JAX array or tracer."""
     if isinstance(array, jax.core.Tracer):
         return make_aval(array.shape, dtypes.from_numpy(array.dtype), mode_of(array))
+    # keyed by what JAX's arrays have, so that a known kind takes one lookup
     key = array.shape, array.dtype
     found = _concrete.get(key)
     if found is None:

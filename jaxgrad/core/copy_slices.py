@@ -30,7 +30,7 @@ def same(first: ViewStep | None, second: ViewStep | None) -> bool:
     while first is not second:
         if first is None or second is None or first.call is not second.call:
             return False
-# traced numbers are equal only if they are the same tracer
+        # traced numbers are equal only if they are the same tracer
         if any(a is not b and (type(a) is not int or a != b) for a, b in _numbers(first, second)):
             return False
         first, second = first.before, second.before
@@ -69,9 +69,11 @@ class CopySlices(Program):
         self.mode = max(base.mode, value.mode)
 
     @staticmethod
+    # cached with its kernel, so that a loop which writes to one place compiles once
     @functools.lru_cache(maxsize=4096)
     def of(base, value, calls) -> CopySlices:
         """The cached `CopySlices` of these abstract values and calls."""
+        # one program for all strides, and for duals too: their tangents are written apart
         return CopySlices(
             view_ops.compact(view_ops.plain(base)), view_ops.compact(view_ops.plain(value)), calls
         )
@@ -89,12 +91,14 @@ class CopySlices(Program):
         return found
 
     def write(self, base, value, numbers):
+        # nothing to write, and a formula need not stand an empty value
         if not value.size:
             return base
         if self.overlapping:
             # elements overlap (expand): inverting each call could not tell which copy is newer
             places = self.cut(jnp.arange(base.size).reshape(base.shape), numbers)[-1]
             return base.reshape(-1).at[places].set(value).reshape(base.shape)
+        # from the innermost view outwards: each step puts the new value of a view into its source
         *wholes, _ = self.cut(base, numbers)
         for whole, (call, data) in reversed(list(zip(wholes, self.steps(numbers), strict=True))):
             value = view_ops.written(call, whole, value, data)

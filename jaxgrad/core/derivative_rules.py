@@ -59,7 +59,7 @@ class Saved:
         ]
         scope = dict(zip(self.call.primitive.argument_names, arguments, strict=True))
         scope["result"] = self.call.result(outputs)
-# older tables say result0, result1; newer ones name the outputs
+        # older tables say result0, result1; newer ones name the outputs
         scope |= {f"result{i}": output for i, output in enumerate(outputs)}
         scope |= dict(zip(output_names(self.call), outputs, strict=True))
         return scope
@@ -93,7 +93,7 @@ class CallReverse(Reverse):
         owners = {call.owners[i] for i in self.wanted}
         gradients = call.primitive.rule.gradients
         self.formulas = [(names, formula) for names, formula in gradients if owners & set(names)]
-# the residuals: what the formulas of the wanted gradients read, and nothing else
+        # the residuals: what the formulas of the wanted gradients read, and nothing else
         reads = [_gradient_reads(call, formula) for _, formula in self.formulas]
         self.saved = Saved(call, set().union(*reads), _outputs_among(call, set().union(*reads)))
         self.saved_inputs, self.saved_outputs = self.saved.inputs, self.saved.outputs
@@ -107,7 +107,7 @@ class CallReverse(Reverse):
         gradients, saved = arrays[:count], arrays[count:]
         scope = self.saved.names(saved) | self.gradient_names(gradients)
         found = {}
-# so that HLO and profiles tell the backward pass from the forward
+        # so that HLO and profiles tell the backward pass from the forward
         with jax.named_scope(self.node_name):
             for names, formula in self.formulas:
                 results = self.evaluate(names, formula, scope, gradients, saved)
@@ -125,6 +125,7 @@ class CallReverse(Reverse):
             f"grad_{names[i]}": g
             for i, g in zip(self.program.differentiable_outputs, gradients, strict=True)
         }
+        # `retain_variables` is always true: no formula may reuse the memory of a residual
         return scope | {"grad": gradients[0], "grads": gradients, "retain_variables": True}
 
     def evaluate(self, names, formula, scope, gradients, saved):
@@ -206,12 +207,14 @@ class TangentMap:
     `core/tangent_map.py` describes the interface. `moving`: the positions of these inputs.
     """
 
+    # its call keeps it (`Call.tangent_maps`), so JAX finds the compiled map again
     is_reused, takes_none = True, False
 
     def __init__(self, call, mask):
         self.call, self.mask = call, mask
         self.moving = tuple(i for i, flag in enumerate(mask) if flag)
         self.reverse = call.reverse(mask)
+        # the residuals of both formulas: whether JAX evaluates or transposes the map is open
         inputs, outputs = self.forward_reads()
         reverse = self.reverse.saved
         inputs |= {call.owners[i] for i in reverse.inputs}
@@ -312,6 +315,7 @@ class TangentMap:
 
         # linear in the cotangents: the derivative is the same everywhere, so take it at zero
         zeros = [jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs]
+        # inside shard_map a primal must vary over the devices as its tangent does
         zeros = alike([*zeros, *tangents])[: len(zeros)]
         return jax.vjp(transposed, *zeros)[1](tuple(tangents))
 
@@ -323,13 +327,14 @@ class TangentMap:
     def linear(self, saved, tangents):
         inputs, _ = self.saved.leaves(saved)
         moved = self.all_tangents(tangents)
+        # a map that is linear in some arguments is its own derivative: tangents in their places
         leaves = [i if t is None else t for i, t in zip(inputs, moved, strict=True)]
         outputs = self.call.function(*leaves)
         return [outputs[i] for i in self.call.differentiable_outputs]
 
     def element_wise(self, saved, tangents):
         (tangent,) = tangents
-# the formula multiplies by the conjugate of the derivative, a tangent by the derivative
+        # the formula multiplies by the conjugate of the derivative, a tangent by the derivative
         gradients = (conjugate(tangent),)
         names = (self.call.owners[self.moving[0]],)
         formula = self.reverse.formulas[0][1]

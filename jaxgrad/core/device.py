@@ -51,6 +51,7 @@ class device:
         index = number if index is None else index
         if index is not None and index < 0:
             raise RuntimeError(f"Device index must not be negative, got {index}")
+        # past `__setattr__`: a device is a key of caches, so nobody may change it
         object.__setattr__(self, "type", name)
         object.__setattr__(self, "index", index)
 
@@ -114,6 +115,7 @@ def _devices(type):
     for platform in PLATFORMS[type]:
         try:
             return jax.local_devices(backend=platform)
+        # JAX raises for a platform that it has no plugin for, or no device of
         except RuntimeError:
             continue
     return []
@@ -142,6 +144,7 @@ def device_of(array) -> device:
     """The device of an array. For a tracer the default device, where its program should run."""
     if isinstance(array, jax.core.Tracer):
         return default_device()
+    # a sharded array is on several; PyTorch's code reads one, so always the same
     return _name(min(array.devices(), key=lambda each: each.id))
 
 

@@ -76,6 +76,7 @@ class dtype:
     def __repr__(self):
         return f"torch.{self.name}"
 
+    # dtypes are compared by identity, so a copy must be the same object
     def __copy__(self):
         return self
 
@@ -88,6 +89,7 @@ _FROM_NUMPY: dict = {}
 
 def _define(name, scalar_type, category, numpy_type=None):
     """`scalar_type`: PyTorch's name of the dtype in messages: not implemented for 'Half'."""
+    # past `__new__`, which refuses users
     new = object.__new__(dtype)
     new.name, new.scalar_type, new.category = name, scalar_type, category
     new.numpy = numpy.dtype(numpy_type or name)
@@ -235,6 +237,7 @@ class finfo:
             raise TypeError(
                 f"torch.finfo() requires a floating point input type, not {real!r}: use torch.iinfo"
             )
+        # numpy's own finfo refuses bfloat16
         limits = ml_dtypes.finfo(real.numpy)
         self.bits, self.dtype = 8 * real.itemsize, real.name
         self.min, self.max = builtins.float(limits.min), builtins.float(limits.max)

@@ -29,7 +29,7 @@ def prepare(program: Program) -> Program:
 
 def _kernel_of(program: Program):
     if program.compact is not program:
-# calls that differ only in the strides they show share one kernel
+        # calls that differ only in the strides they show share one kernel
         return prepare(program.compact).unobserved
     return immediate(program) if program.mode == IMMEDIATE else inline(program)
 
@@ -41,7 +41,7 @@ def immediate(program: Program):
         results = program.value(*arrays)
         return results[0] if single else results
 
-# the name that HLO and profiles show
+    # the name that HLO and profiles show
     value.__name__ = value.__qualname__ = program.name
     kernel = with_wide_types(jax.jit(value)) if program.wide else jax.jit(value)
     return kernel if program.precondition is None else checked(kernel, program.precondition)
@@ -61,7 +61,7 @@ def inline(program: Program):
     single = program.single
 
     def value(*arrays):
-# without derivative rules, unless JAX may differentiate the trace: they cost tracing time
+        # without derivative rules, unless JAX may differentiate the trace: they cost tracing time
         results = program.value(*arrays) if is_bare() else program.function(*arrays)
         return results[0] if single else results
 
@@ -74,8 +74,8 @@ def with_wide_types(function):
     @functools.wraps(function)
     def call(*arrays):
         with jax.enable_x64(True):
-# compilation included: argmax and random bits do not lower with 64-bit types on in
-# tracing alone
+            # compilation included: argmax and random bits do not lower with 64-bit types on in
+            # tracing alone
             return function(*arrays)
 
     return call
@@ -126,6 +126,7 @@ def observe(observer, nearest=False):
     """
     global observers
     with _lock:
+        # a new tuple, since other threads read it without the lock
         observers = (observer, *observers) if nearest else (*observers, observer)
         _follow_observers()
 
@@ -174,6 +175,8 @@ def filled(aval: Aval, value):
     return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
 
 
+# JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX
+# traces; the state is compared first, because a kernel call takes longer.
 _probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
 _untraced = None  # the last trace state in which JAX computed at once
 

@@ -31,6 +31,7 @@ def _scalar(value, is_tensor):
 
 
 def _integer(value, is_tensor):
+    # a bool has an index too, but PyTorch refuses it for an int
     if isinstance(value, bool | float | complex):
         raise Mismatch
     try:
@@ -70,6 +71,7 @@ def _tensor(value, is_tensor):
     return value
 
 
+# These raise without a message: `Signature.take` writes it, since it knows the argument.
 CONVERTERS: dict[str, Callable] = {
     "Tensor": _tensor,
     "Scalar": _scalar,
@@ -88,6 +90,7 @@ def convert(argument: Argument, value, is_tensor):
         if kind.optional or argument.default is None:
             return None
         raise Mismatch
+    # other types, such as a generator, pass as they are
     convert_item = CONVERTERS.get(kind.base, lambda value, is_tensor: value)
     if not kind.list:
         return convert_item(value, is_tensor)

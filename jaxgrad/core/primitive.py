@@ -92,6 +92,7 @@ class Primitive:
         element_wise = Word("auto_element_wise") in rule.tangents.values()
         self.pointwise = element_wise or self.name in getattr(scope, "pointwise", ())
         names = [each.name for each in schema.returns]
+        # as in PyTorch, a named tuple where the schema names all results
         self.pack = namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
         self.calls: dict[tuple, Call] = {}
         self.compiled: dict[Formula, Any] = {}
@@ -99,7 +100,7 @@ class Primitive:
     def evaluate(self, arguments):
         """Call the value function with bound arguments, in the order of the schema."""
         keywords = dict(zip(self.keywords, arguments[self.positional :], strict=True))
-# names the operations in HLO; tracing alone pays for it
+        # names the operations in HLO; tracing alone pays for it
         with jax.named_scope(self.name):
             return self.compute(*arguments[: self.positional], **keywords)
 
@@ -110,7 +111,7 @@ class Primitive:
             _strong(a) if k else a for a, k in zip(arguments, self.takes_tensor, strict=True)
         ]
         structure, arrays = flatten(arguments)
-# a call of a user's own trace has 64-bit types only if the user switched them on
+        # a call of a user's own trace has 64-bit types only if the user switched them on
         mode = aval.INLINE if jax.config.jax_enable_x64 else aval.INLINE32
         call = self.call(structure, tuple(_input_of(array, mode) for array in arrays))
         return call.result(call.function(*arrays))
@@ -125,8 +126,9 @@ class Primitive:
 
     def call(self, structure, inputs) -> Call:
         """The cached `Call` of this structure and these inputs."""
+        # duals run the same call; tape/dual.py extends it by the tangents
         inputs = tuple(map(view_ops.plain, inputs))
-# 1, 1.0 and True are equal as keys, but promote differently
+        # 1, 1.0 and True are equal as keys, but promote differently
         key = (*map(_typed, structure), *inputs)
         found = self.calls.get(key)
         if found is None:
@@ -252,7 +254,7 @@ class Call(Program):
 
     def plain(self, *arrays) -> tuple:
         """The outputs of the value function as a tuple of arrays without weak types."""
-# the value function's lists and tuples become the operator's several results
+        # the value function's lists and tuples become the operator's several results
         results = self.primitive.evaluate(self.arguments(arrays))
         self.several_seen = isinstance(results, list | tuple)
         results = results if self.several_seen else (results,)
@@ -266,6 +268,7 @@ class Call(Program):
     def function(self):
         """`plain` with derivative rules, for JAX to differentiate."""
         function = jax.custom_jvp(renamed(self.plain, self.primitive.name))
+        # symbolic zeros, so that no formula runs for an input that is constant
         function.defjvp(self.jvp, symbolic_zeros=True)
         return function
 
@@ -273,7 +276,7 @@ class Call(Program):
         """The rule that JAX calls: outputs, and their tangents by one linear map of the nonzero
         input tangents.
         """
-# `function`, not `plain`: at the next order the outputs need their rules too
+        # `function`, not `plain`: at the next order the outputs need their rules too
         outputs = self.function(*primals)
         mask = tuple(
             tracked and not isinstance(tangent, jax.custom_derivatives.SymbolicZero)
@@ -301,7 +304,7 @@ class Call(Program):
 
     @functools.cached_property
     def reverses(self):
-# strides do not change a gradient
+        # strides do not change a gradient
         return {} if self.compact is self else self.compact.reverses
 
     def make_reverse(self, mask):
@@ -310,6 +313,7 @@ class Call(Program):
     @property
     def precondition(self):
         check = self.primitive.precondition
+        # floats have values for what is refused in integers, as a division by 0
         if getattr(check, "of_integers", False) and self.outputs[0].differentiable:
             return None
         return check and (lambda *arrays: check(*self.arguments(arrays)))
@@ -322,7 +326,7 @@ class Call(Program):
 def _zero_tangent(output):
     if jnp.issubdtype(output.dtype, jnp.inexact):
         return jnp.zeros_like(output)
-# JAX wants tangents of this type for integers
+    # JAX wants tangents of this type for integers
     return np.zeros(output.shape, jax.dtypes.float0)
 
 
@@ -376,4 +380,5 @@ class Operators:
         return found
 
 
+# rules import it, and lie below ops/, which installs the operators once it has the table
 op = Operators()

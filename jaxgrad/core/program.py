@@ -28,7 +28,7 @@ def bare():
     operators carry their rules again.
     """
     previous = getattr(_local, "state", None)
-# the state and no flag: a trace that begins inside has a state of its own
+    # the state and no flag: a trace that begins inside has a state of its own
     _local.state = get_opaque_trace_state()
     try:
         yield
@@ -69,7 +69,7 @@ def sum_to_shape(gradient, shape):
     if gradient.shape == shape:
         return gradient
     extra = gradient.ndim - len(shape)
-# a formula may give fewer dimensions, such as a number
+    # a formula may give fewer dimensions, such as a number
     if extra < 0:
         return jnp.broadcast_to(gradient, shape)
     stretched = [
@@ -92,7 +92,7 @@ def conform(gradient, like: aval.Aval, where: str):
 
     `where`: the formula, for the error message. Raises GradientError if it does not fit.
     """
-# a formula may give a Python number
+    # a formula may give a Python number
     gradient = jnp.asarray(gradient)
     if not jnp.issubdtype(gradient.dtype, jnp.inexact):
         raise GradientError(
@@ -158,7 +158,9 @@ class Program:
         return self.abstract_outputs()
 
     def abstract_outputs(self) -> tuple[aval.Aval, ...]:
+        # any number of the type will do: shapes and dtypes do not depend on its value
         structs = [i.struct if isinstance(i, aval.Aval) else i(0) for i in self.inputs]
+        # as where the program will run: a trace of the user's own may have 64-bit types off
         with jax.enable_x64(self.mode != aval.INLINE32):
             results = jax.eval_shape(self.value, *structs)
         return tuple(
@@ -207,7 +209,7 @@ class Program:
         """The program of the gradients of the inputs in `mask`, which has a flag for each input."""
         found = self.reverses.get(mask)
         if found is None:
-# two threads may both make it; they go on with the same one
+            # two threads may both make it; they go on with the same one
             found = self.reverses.setdefault(mask, self.make_reverse(mask))
         return found
 
@@ -256,7 +258,7 @@ class DerivedReverse(Reverse):
 
     def __init__(self, program, mask):
         super().__init__(program, mask)
-# JAX's pullback may read any of the inputs
+        # JAX's pullback may read any of the inputs
         self.saved_inputs = tuple(range(len(program.inputs)))
 
     def function(self, *arrays):

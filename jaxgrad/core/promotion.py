@@ -114,6 +114,7 @@ def _number_category(number):
 
 def _raise_category(lower, higher):
     """`higher`, raised to the category of `lower` if that is above its own."""
+    # PyTorch's combine_categories: beside a complex number a float dtype keeps its size
     if higher.category == BOOLEAN:
         return promote_types(higher, lower)
     if higher.category == FLOATING and lower.category == COMPLEX:

@@ -66,6 +66,7 @@ def _mistakes_of_entry(primitive: Primitive) -> list[Mistake]:
     for call in _calls(primitive):
         for position, (tracked, owner) in enumerate(zip(call.tracked, call.owners, strict=True)):
             if tracked and call.differentiable_outputs and owner not in found:
+                # each gradient alone, so that a mistake in one hides none in another
                 why = _failure(call, tuple(i == position for i in range(len(call.inputs))))
                 found |= {owner: _mistake(primitive.rule, owner, why)} if why else {}
     return list(found.values())
@@ -104,9 +105,11 @@ def _calls_of_shapes(primitive: Primitive, shapes) -> Iterator[Call]:
     rule = primitive.rule
     constants = [name for name in rule.tensor_arguments if name in rule.non_differentiable]
     for shape in shapes:
+        # one dtype for all constant arguments: their combinations would multiply the calls
         for kinds in itertools.product(CONSTANT_DTYPES, repeat=min(len(constants), 1)):
             arguments = [_argument(each, rule, shape, kinds) for each in rule.schema.arguments]
             structure, leaves = flatten(arguments, _is_aval)
+            # not `primitive.call`: the cache is for calls that users make
             call = Call(primitive, structure, tuple(leaves))
             try:
                 output_names(call)

@@ -80,6 +80,8 @@ def overlaps(shape, strides):
     pairs = zip(shape, strides, strict=True)
     spans = sorted(((s, (n - 1) * s) for n, s in pairs if n > 1 and 0 not in shape), reverse=True)
     reach = sum(span for _, span in spans)
+    # Two indices share an element if their distances in all dimensions add up to 0. So this keeps
+    # the sums over the dimensions seen that those still to come can cancel.
     distances = set()  # between different indices, if the remaining dimensions can bridge them
     for stride, span in spans:
         reach -= span
@@ -101,6 +103,7 @@ def reshaped(shape, strides, new_shape):
     """
     if 0 in shape:
         return strides if shape == new_shape else contiguous(new_shape)
+    # PyTorch's computeStride: whole dimensions of the new shape must fill each run exactly
     found, rest = [], list(new_shape)
     for count, stride in _runs(shape, strides):
         covered = 1
@@ -142,6 +145,7 @@ def pointwise(shape, operands):
     >>> pointwise((2, 3), [((2, 3), (1, 2)), ((3,), (1,))])
     (1, 2)
     """
+    # TensorIterator's fast set-up, which it tries before it orders the dimensions
     if all(extents == shape for extents, _ in operands):
         layouts = [strides for _, strides in operands]
         if all(is_contiguous(shape, strides) for strides in layouts):
@@ -232,6 +236,7 @@ def _squeeze(shape, strides, dim=None):
 
 def _unsqueeze(shape, strides, dim):
     dim %= len(shape) + 1
+    # PyTorch's choice for an extent of 1, which no element depends on
     new = shape[dim] * strides[dim] if dim < len(shape) else 1
     return (*strides[:dim], new, *strides[dim:]), 0
 
@@ -243,6 +248,7 @@ def _expand(shape, strides, size, _implicit=False):
     triples = zip(size[missing:], shape, strides, strict=True)
     found = tuple(stride if new in (old, -1) else 0 for new, old, stride in triples)
     outermost = shape[0] if size[missing] == -1 else size[missing]
+    # PyTorch's inferExpandGeometry: an added extent of 1 encloses the next dimension
     for extent in size[:missing][::-1]:
         found = (outermost * found[0] if extent == 1 else 0, *found)
         outermost = extent
@@ -268,6 +274,7 @@ def _diagonal(shape, strides, offset=0, dim1=0, dim2=1):
     rows, columns = shape[dim1], shape[dim2]
     start = offset * strides[dim2] if offset >= 0 else -offset * strides[dim1]
     kept = (s for d, s in enumerate(strides) if d not in (dim1 % len(shape), dim2 % len(shape)))
+    # PyTorch leaves the offset of an empty diagonal alone
     inside = -rows < offset < columns and rows and columns
     return (*kept, strides[dim1] + strides[dim2]), start if inside else 0
 

@@ -57,7 +57,7 @@ def _forward(*arrays, map, saved):
 
 @tangent_map_p.def_impl
 def _impl(*arrays, map, saved):
-# JAX keeps the compiled map by identity, so a map of one call would compile at each call
+    # JAX keeps the compiled map by identity, so a map of one call would compile at each call
     if not map.is_reused:
         return _forward(*arrays, map=map, saved=saved)
     return jax.jit(_forward, static_argnames=("map", "saved"))(*arrays, map=map, saved=saved)
@@ -67,7 +67,7 @@ def _impl(*arrays, map, saved):
 def _abstract(*arrays, map, saved):
     avals = [jax.core.ShapedArray(struct.shape, struct.dtype) for struct in map.outputs]
     like = arrays[-1]
-# inside shard_map the results vary over the devices as the tangents do
+    # inside shard_map the results vary over the devices as the tangents do
     if not like.manual_axis_type.varying:
         return avals
     mesh = like.sharding.mesh
@@ -91,7 +91,7 @@ def _jvp(primals, tangents, *, map, saved):
     if moving:
         parts.append(_jvp_of_saved(map, constants, linear, tangents, moving))
     if any(not isinstance(tangent, ad.Zero) for tangent in tangents[saved:]):
-# the map takes all its tangents or none
+        # the map takes all its tangents or none
         second = [ad.instantiate_zeros(tangent) for tangent in tangents[saved:]]
         parts.append(_bind([*constants, *second], map, saved))
     return outputs, [sum(terms[1:], start=terms[0]) for terms in zip(*parts, strict=True)]
@@ -116,7 +116,7 @@ def _transpose(cotangents, *arrays, map, saved):
         for c in cotangents
     ]
     results = map.transpose(arrays[:saved], cotangents)
-# JAX asks for cotangents of the linear inputs only, and not of those that are constants here
+    # JAX asks for cotangents of the linear inputs only, and not of those that are constants here
     undefined = [ad.is_undefined_primal(array) for array in arrays[saved:]]
     return [None] * saved + [
         r if flag else None for r, flag in zip(results, undefined, strict=True)
@@ -126,6 +126,7 @@ def _transpose(cotangents, *arrays, map, saved):
 ad.primitive_transposes[tangent_map_p] = _transpose
 
 
+# compared by content, so that JAX finds the compiled map of an equal batch
 @dataclasses.dataclass(frozen=True)
 class _Batched:
     """A map over a leading batch dimension of every tangent, and of the residuals whose

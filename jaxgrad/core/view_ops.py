@@ -39,6 +39,7 @@ def arranged(call, outputs) -> tuple[Aval, ...]:
         several = is_several(call)
         each = [piece(call, outputs, i)[0] if several else call for i in range(len(outputs))]
         return tuple(map(with_strides, outputs, [layout(view)[0] for view in each]))
+    # contiguous operands give contiguous results, for pointwise operators too
     if call.compact is call:
         return outputs
     strides = [None] * len(outputs)
@@ -100,6 +101,7 @@ SHAPED = {"view_as": "view", "reshape_as": "reshape", "expand_as": "expand"}
 
 def alone(call):
     """The same view as a call on one tensor: `view` for `view_as`."""
+    # a view is regenerated from its source alone: the tensor that gave the shape is not kept
     name = SHAPED.get(call.primitive.name)
     if name is None:
         return call
@@ -111,6 +113,7 @@ def alone(call):
 
 def piece(call, outputs, position: int):
     """One view of a list of views as a call of its own, and the numbers of that call."""
+    # the place of a piece is a number of its call, so pieces of one shape share a kernel
     slot, scope = call.structure[0], call.primitive.scope
     dim = call.structure[call.primitive.argument_names.index("dim")] % call.inputs[0].ndim
     if outputs[position].ndim < call.inputs[0].ndim:
@@ -130,6 +133,7 @@ def written(call, array, value, numbers):
     arguments = call.arguments((array, *numbers))
     scope = dict(zip(call.primitive.argument_names, arguments, strict=True))
     formula = rule.write or rule.gradient(call.primitive.argument_names[0])
+    # where the gradient formula serves as the write, the value takes the place of `grad`
     result = call.primitive.evaluate_formula(formula, scope | {"value": value, "grad": value})
     return sum_to_shape(result, tuple(array.shape))
 

@@ -32,6 +32,7 @@ from .documentation import document
 from .inplace import NAMES as INPLACE
 from .inplace import inplace_operator
 
+# on the text of entries: at import no schema is parsed
 _METHOD = re.compile(r"\(Tensor(\([^)]*\))? self\b")
 
 
@@ -74,6 +75,7 @@ class Library:
         if not name.endswith("_") or name in self.names:
             return name if name.endswith("_") else None
         base = name[:-1]
+        # shipped operators have PyTorch's in-place forms; all of a user's table have one
         if self.parent is None and base not in INPLACE:
             return None
         return next((each for each in (base, f"_{base}") if each in self.names), None)
@@ -103,7 +105,7 @@ class Library:
         Overloads with more tensors come first, since a tensor may also be passed for a number.
         Raises TableError if an entry has a mistake.
         """
-# add.Scalar would take the value of a tensor that add.Tensor differentiates
+        # add.Scalar would take the value of a tensor that add.Tensor differentiates
         rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
         return [Primitive(rule, self.value_function(rule), self) for rule in rules]
 
@@ -147,9 +149,11 @@ class Namespace(types.ModuleType):
 
     def __getattr__(self, name):
         library = self._library
+        # Python and its tools ask modules for `__path__`, `__wrapped__` and the like
         if name.startswith("__") or not library.has(name):
             raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
         canonical = library.canonical(name)
+        # an alias is the operator itself, so that both names share its plans
         made = self._make(name) if canonical == name else getattr(self, canonical)
         setattr(self, name, made)
         return made
@@ -223,13 +227,14 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     own = public_functions(functions or {})
     known = frozenset(library.names | library.functions.keys())
     table = load_table(path, functions=frozenset(own) | library.functions.keys(), operators=known)
-# all mistakes of the file at once, before any of its operators exists
+    # all mistakes of the file at once, before any of its operators exists
     table.check()
     loaded = Library(table, own, library)
     mistakes = shape_check.mistakes_of(loaded)
     if mistakes:
         raise TableError(mistakes)
     made = Namespace(f"{__name__}.{namespace}", loaded)
+    # last: a table with a mistake leaves nothing behind
     setattr(sys.modules[__name__], namespace, made)
     return made
 
@@ -240,6 +245,7 @@ _operators = Namespace(__name__, library)
 
 
 def __getattr__(name):
+    # a global from now on, which Python finds without this function
     found = globals()[name] = getattr(_operators, name)
     return found
 

@@ -39,7 +39,7 @@ class Cache:
         self.scope, self.entries = mode.scope.get(), {}
 
     def get(self, tensor, dtype):
-# a tracer of a conversion in another trace must not be used here
+        # a tracer of a conversion in another trace must not be used here
         if mode.scope.get() is not self.scope:
             return tensor.to(dtype)
         key = tensor._array, mode.current_mode.get(), dtype
@@ -52,6 +52,7 @@ class Cache:
 @functools.cache
 def policies() -> dict[Operator, str]:
     """The policy of each operator that autocast converts for."""
+    # not at import: finding an operator reads its entry
     return {
         getattr(ops, name).operator: policy for policy, names in _NAMES.items() for name in names
     }
@@ -60,6 +61,7 @@ def policies() -> dict[Operator, str]:
 def converted(policy, args, kwargs):
     """The arguments after the conversion that the current context asks for."""
     casting = mode.casting.get()
+    # PyTorch's fp32_set_opt_dtype: a dtype that the call names wins
     if casting is None or _says_dtype((*args, *kwargs.values())):
         return args, kwargs
     wanted = functools.partial(_cast, dict(casting), _target(policy, casting, args, kwargs))
@@ -93,7 +95,7 @@ def _cast(casting, target, value):
         return value
     dtype = target or casting[type_of(value)]
     cache = mode.casts.get()
-# PyTorch caches these alone, since they are converted in every layer of every call
+    # PyTorch caches these alone, since they are converted in every layer of every call
     is_parameter = value.dtype is dtypes.float32 and value.requires_grad and value.is_leaf
     if target is None and cache is not None and is_parameter and not value._is_view():
         return cache.get(value, dtype)
@@ -106,6 +108,7 @@ def type_of(tensor: Tensor) -> str:
 
 def is_eligible(tensor: Tensor, types) -> bool:
     """Whether autocast for these device types converts a tensor."""
+    # as in PyTorch, float64 keeps its precision
     floating = tensor.dtype.is_floating_point and tensor.dtype is not dtypes.float64
     return floating and type_of(tensor) in types
 
@@ -134,6 +137,7 @@ def switch(casting):
     """
     before = mode.casting.get()
     mode.casting.set(casting)
+    # nested autocasts are one user of the interception point
     if (before is None) != (casting is None):
         if before is None:
             intercept(arguments=_arguments)

@@ -97,13 +97,14 @@ class Operator:
                 kind = found if argument.type.base == "Scalar" else fixed
                 if argument.type.base != "Tensor":
                     kind.update((position, argument.name))
+        # in doubt fixed: another overload may have an int there, such as a dim
         return frozenset(found - fixed)
 
     def general_call(self, args, kwargs):
         """Call with any arguments: keywords, lists, numbers, and kinds without a plan yet."""
         if kwargs and kwargs.get("out") is not None:
             return self.write_into(args, kwargs)
-# not for out=: autocast leaves writes alone, as PyTorch does
+        # not for out=: autocast leaves writes alone, as PyTorch does
         if interception.arguments is not None:
             args, kwargs = interception.arguments(self, args, kwargs)
         call, leaves = self.bind(args, kwargs)
@@ -135,7 +136,7 @@ class Operator:
         kind = type(value)
         if kind is Tensor:
             return current(value)._aval
-# the type alone, so that x * i in a loop finds one plan
+        # the type alone, so that x * i in a loop finds one plan
         if kind is float or kind is int:
             return kind if value not in CONSTANTS and place in self.varying else (kind, value)
         if isinstance(value, Tensor):
@@ -149,7 +150,7 @@ class Operator:
                     for item in value
                 ]
             )
-# the kind too: 1, 1.0 and True are equal
+        # the kind too: 1, 1.0 and True are equal
         return _Unhashable() if kind.__hash__ is None else (kind, value)
 
     def first_call(self, key, args, kwargs):
@@ -177,6 +178,7 @@ class Operator:
         values = (*args, *kwargs.values())
         call = dual.extended(watch(executor.prepare(call)), leaves)
         pairs = zip(places, leaves, strict=True)
+        # a leaf that is no argument itself, as a converted numpy array, has no place in later calls
         if not reads_value and all(_pick(values, place) is leaf for place, leaf in pairs):
             self.plans[key] = Plan(call, places)
         return call, leaves

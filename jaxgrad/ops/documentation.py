@@ -84,6 +84,7 @@ def document(function, library, name: str):
 
 def as_method(function):
     """A copy of an operator with the signature of a method: `self` first, and no `out`."""
+    # a copy, since a function has one signature; it shares the closure, and so the plans
     method = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, None, function.__closure__
     )
@@ -116,6 +117,7 @@ def python_type(kind: Type) -> str:
 def union(annotations) -> Text:
     """The union of annotations, None last."""
     parts = dict.fromkeys(part for each in annotations for part in each.split(" | "))
+    # the sort is stable: None goes last, and the others keep their order
     return Text(" | ".join(sorted(parts, key="None".__eq__)))
 
 
@@ -171,6 +173,7 @@ def _common(name, signatures) -> Parameter:
     """The keyword parameter `name`, merged from the signatures that have it."""
     found = [s.parameters[name] for s in signatures if name in s.parameters]
     kinds = union(parameter.annotation for parameter in found)
+    # optional even where some overloads require it: a call of another one leaves it out
     return found[0].replace(kind=KEYWORD, default=_default(found[0]), annotation=kinds)
 
 

@@ -83,6 +83,7 @@ class InPlace(Operator):
 
     def write(self, program, target, other, args):
         mask = (target._tracked, other._tracked)
+        # `permit` refuses tracked tensors, views and inference tensors alone
         if True in mask or target._alias is not None or target._node is not None:
             permit(self.written_as, target, True in mask)
         made = finish(program, args, (target._raw, other._raw), mask)
@@ -104,6 +105,7 @@ class InPlace(Operator):
                 return target
         call, leaves = self.bind(args, kwargs)
         overwrite(self.written_as, call, leaves, target)
+        # the fast path passes both arguments as they are, so neither may have been converted
         if (
             len(leaves) == len(args) == 2
             and not kwargs

@@ -56,12 +56,13 @@ class Storage:
         return self._address
 
 
+# above 0, PyTorch's address of no memory
 _free = 1 << 20
 
 
 def _reserve(size: int) -> int:
     global _free
-# blocks of 64 bytes, as PyTorch's allocator aligns them
+    # blocks of 64 bytes, as PyTorch's allocator aligns them
     start, _free = _free, _free + -(-max(size, 1) // 64) * 64
     return start
 
@@ -93,9 +94,10 @@ class Alias:
         """Bring the tensor of this alias up to date with the writes to other aliases."""
         with lock:
             settle(self.storage)
+            # another thread brought it up to date while this one waited for the lock
             if self.seen == self.storage.epoch:
                 return
-# history first: a view of a root that left the graph leaves it too
+            # history first: a view of a root that left the graph leaves it too
             if self.root is not None and self.root.followed > self.followed:
                 _follow_root(tensor, self)
             _put(tensor, _look(self.storage, self.place))
@@ -166,6 +168,7 @@ def _further(alias, call, numbers, root, base, how):
     """The alias of the view that a call cuts from a tensor."""
     steps = place = ViewStep(call, numbers, alias.steps)
     if alias.place is not alias.steps:
+        # steps begin at the root, and the place at the owner: they differ below a detached view
         place = ViewStep(call, numbers, alias.place)
     made = Alias(alias.storage, place, root, base, steps, how)
     if alias.root is not None:
@@ -192,7 +195,7 @@ def begin(tensor: Tensor) -> Alias:
     """The alias of a tensor, created for one that has not shared its memory."""
     with lock:
         if tensor._alias is None:
-# views take over the counter, so it must exist before the first of them
+            # views take over the counter, so it must exist before the first of them
             counter_of(tensor)
             alias = Alias(Storage(tensor._raw, view_ops.plain(tensor._aval)))
             alias.tangents = None if tensor._leaf is None else tensor._leaf.tangents
@@ -235,7 +238,7 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         untracked_reason.note_written(target, made)
     if made._aval.dual or target._aval.dual:
         dual.assign(target, made)
-# a Function's forward may hide an input in a buffer that it writes to and saves
+    # a Function's forward may hide an input in a buffer that it writes to and saves
     if made._node is DERIVED:
         _mark(target)
     if version_counter.watching and follow and isinstance(made._node, version_counter.CheckedNode):
@@ -262,11 +265,12 @@ def refuse_leak(target: Tensor, made: Tensor):
 
 def _assign_alias(target, alias, made, follow):
     storage, pending = alias.storage, alias.storage.pending
-# one write is pending at a time; another one to the same place replaces it
+    # one write is pending at a time; another one to the same place replaces it
     if pending is not None and not same(pending[0], alias.place):
         settle(storage)
+    # a view's history goes through its root, below
     take(target, made, follow and alias.root is None)
-# every other alias is out of date from now on, and the writer is not
+    # every other alias is out of date from now on, and the writer is not
     storage.epoch += 1
     alias.seen = storage.epoch
     if alias.place is None:
@@ -313,6 +317,7 @@ def _lead_through_root(target, alias, made):
     calls, numbers = chain(alias.steps)
     program = executor.prepare(CopySlices.of(root._aval, target._aval, calls))
     mask = (root._tracked, made._tracked, *[False] * len(numbers))
+    # `edge_of` would read the root, and so settle the write that has just become pending
     edges = [known_edge_of(tensor) for tensor in (root, made) if tensor._tracked]
     _follow(
         root, node_annotations.note(ProgramNode(program.reverse(mask), numbers, edges)), 0, True
@@ -335,7 +340,7 @@ def _follow_root(target, alias):
     edge = known_edge_of(root)
     for call, numbers in in_order(alias.steps):
         reverse = call.reverse((True, *[False] * len(numbers)))
-# the gradient of this cut reads arrays, which only a run of the calls gives
+        # the gradient of this cut reads arrays, which only a run of the calls gives
         if 0 in reverse.saved_inputs or reverse.saved_outputs:
             edge = _recorded(alias)
             break
@@ -367,7 +372,7 @@ def settle(storage: Storage):
     place, value, shown = storage.pending
     calls, numbers = chain(place)
     program = executor.prepare(CopySlices.of(storage.aval, shown, calls))
-# one scatter for all writes to this place
+    # one scatter for all writes to this place
     storage.array = program.kernel(storage.array, value, *numbers)
     storage.pending = None
 

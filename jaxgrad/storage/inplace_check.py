@@ -53,7 +53,7 @@ def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
     output = call.outputs[0]
     check_fit(name, output, target)
     made = apply(call, leaves)
-# a constant that overwrites a recorded tensor must end its history, which a recorded copy does
+    # a constant that overwrites a recorded tensor must end its history, which a recorded copy does
     forgets = current_mode.get() is RECORD and target._tracked and not made._tracked
     if output.dtype is not target.dtype or forgets:
         made = _copied(call, target, made)
@@ -122,7 +122,7 @@ def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
                 "a leaf Variable that requires grad is being used in an in-place operation. "
                 f"{name} on a leaf of shape {list(target.shape)} goes into no_grad()"
             )
-# a write to an expanded tensor would set one element several times
+    # a write to an expanded tensor would set one element several times
     if target._aval.strides is not None and not overlapping and view_ops.overlaps(target._aval):
         raise RuntimeError(f"{OVERLAPPING} {name} got one of shape {list(target.shape)}")
 
@@ -188,8 +188,10 @@ def write_into(name: str, call, leaves, out):
     if len(outputs) != len(targets):
         raise TypeError(f"{name}(): out= takes {len(outputs)} tensors, but got {len(targets)}")
     for output, target in zip(outputs, targets, strict=True):
+        # all targets before the first is written to
         permit(name, target, False)
         if not promotion.can_cast(output.dtype, target.dtype):
+            # for its dtype alone: out= resizes its target
             check_fit(name, with_shape(output, target.shape), target)
     made = apply(call, leaves)
     for result, target in zip([made] if isinstance(made, Tensor) else made, targets, strict=True):
@@ -201,6 +203,7 @@ def give(name: str, made: Tensor, target: Tensor) -> Tensor:
     """Copy the values of one tensor into another, which is resized to its shape."""
     permit(name, target, target.requires_grad)
     if made.shape != target.shape:
+        # PyTorch resizes an empty tensor without a warning
         if target.numel():
             message = RESIZED.format(name, list(target.shape), list(made.shape))
             warnings.warn(message, stacklevel=users_stacklevel())
@@ -219,7 +222,7 @@ def move(target: Tensor, made: Tensor):
     """
     refuse_leak(target, made)
     with lock:
-# views of the old memory keep it, by a handle that stands in for this one
+        # views of the old memory keep it, by a handle that stands in for this one
         before = _stand_in(target)
         hold(target, held(made), made._aval)
         target._alias = made._alias

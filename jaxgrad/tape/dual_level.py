@@ -45,6 +45,7 @@ class Level:
         """Remove all tangents at this level."""
         self.ended = True
         _begun.discard(self)
+        # a copy: a holder that dies meanwhile removes its reference
         for reference in list(self.holders):
             held = reference()
             if held is not None:
@@ -74,6 +75,7 @@ class Tangents:
             self.of.pop(level, None)
             return
         self.of[level] = value
+        # the callback drops the reference with its holder, so a long level collects no dead ones
         level.holders.add(weakref.ref(self, level.holders.discard))
 
     def seen(self) -> list[Level]:
@@ -101,4 +103,5 @@ def see_below(level: Level):
 
 def hide():
     """Hide all levels that exist now from operators; returns the token for `window`."""
+    # numbers only grow, so a new one parts the levels that exist from those to come
     return window.set((_next_number(), math.inf))

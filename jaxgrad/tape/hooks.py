@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import weakref
 
+# one count for all lists, so that a number means one hook for good: guards compare numbers
 _next_number = itertools.count().__next__
 
 
+# a plain dict takes no weak references, which handles and guards need
 class Hooks(dict):
     """Hooks by number, in the order of registration."""
 
@@ -28,6 +30,7 @@ class RemovableHandle:
     __slots__ = ("__weakref__", "hooks_ref", "id")
 
     def __init__(self, hooks: Hooks):
+        # weakly, as in PyTorch: a handle keeps neither the hooks alive nor what they hold
         self.hooks_ref = weakref.ref(hooks)
         self.id = _next_number()
 

@@ -21,6 +21,7 @@ next_sequence_number = itertools.count().__next__
 # guards what threads share: a leaf's state, its node, its accumulated gradient
 leaf_lock = threading.RLock()
 
+# not None or (): a node that saves nothing is not freed
 FREED = object()
 
 SECOND_TIME = (
@@ -111,6 +112,7 @@ class Node:
     def retain(self, output_nr: int, tensor):
         """Fill `tensor.grad` with the gradient of an output, as long as the tensor lives."""
         extras = self.more()
+        # a new dict, since a pass in another thread may read the old one
         extras.retained = {**(extras.retained or {}), output_nr: weakref.ref(tensor)}
 
     def retained_at(self, output_nr: int):
@@ -209,6 +211,7 @@ class ProgramNode(Node):
 
 @functools.cache
 def _class_of(base: type[Node], name: str) -> type[Node]:
+    # no slots of its own: Python assigns `__class__` only between classes of one layout
     members = {"__slots__": (), "__module__": base.__module__, "named": True}
     return type(name, (base,), members)
 

@@ -137,6 +137,7 @@ def pack_at(node: ProgramNode, position: int, pair: Pair):
     packed = pack(pair, wrap(saved[position], _shown(saved[position], shown)))
     extras = node.more()
     extras.packed = {**(extras.packed or {}), position: packed}
+    # the hook may have moved the tensor to the host or a file, so the node lets go of it
     saved[position] = None
 
 

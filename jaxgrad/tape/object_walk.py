@@ -87,6 +87,7 @@ def names_in(code) -> CodeNames:
         return frozenset(each.argval for each in instructions if each.opname in kinds)
 
     return CodeNames(
+        # the words of Python 3.11 and of later versions
         named("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"),
         frozenset(each for each in code.co_consts if isinstance(each, str)),
         named("STORE_ATTR"),

@@ -89,6 +89,7 @@ def _make(kind_and_names, values):
     later = [field.name for field in dataclasses.fields(kind) if not field.init]
     made = kind(**{name: value for name, value in given.items() if name not in later})
     for name in later:
+        # past `__setattr__`, since the dataclass may be frozen
         object.__setattr__(made, name, given[name])
     return made
 

@@ -16,6 +16,7 @@ from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, has_tangent, wra
 
 _new = object.__new__
 _Tracer = jax.core.Tracer
+# a result of this very type is no tracer: one comparison in place of an isinstance
 _plain = None  # the type of JAX's arrays, after the first kernel has run
 
 
@@ -86,6 +87,7 @@ def finish(program: Program, leaves, arrays, mask):
 
 
 def _record(reverse, leaves, arrays, results) -> ProgramNode:
+    # a residual that gets a gradient requires grad, which no inference tensor does
     for i in reverse.constants:
         leaf = leaves[i]
         if isinstance(leaf, Tensor) and leaf._node is INFERENCE_TENSOR:
@@ -154,6 +156,7 @@ def _reverse_of(program: Program, mask):
     if not program.differentiable_outputs:
         wanted = (False,) * len(mask)
     interception.recording(program)
+    # under the mask that was asked for, so that the next call finds it at once
     reverse = program.reverses[mask] = program.reverse(wanted)
     return reverse
 

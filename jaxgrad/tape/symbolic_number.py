@@ -17,6 +17,7 @@ class Varying(numbers.Number):
     """
 
     __slots__ = ("_array", "kind")
+    # no key of a cache: the cache would compare it, and so need its value
     __hash__ = None
 
     def __init__(self, array):
@@ -57,7 +58,7 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Varying, f"__{_name}__", _arithmetic(getattr(operator, _name), False))
 for _name in ("neg", "pos", "abs"):
-
+    # bound here, since the loop goes on to change the name
     def _unary(self, function=getattr(operator, _name)):  # noqa: B008
         return Varying(function(self._array))
 

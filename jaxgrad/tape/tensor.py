@@ -354,6 +354,7 @@ class LeafState:
         self.grad = self.hooks = self.post_hooks = self.tangents = self.causes = None
         self.kind = None
         self.grad_dtype = OWN_DTYPE
+        # called like the weak reference that takes its place
         self.node = lambda: None
 
 
@@ -485,6 +486,7 @@ def known_edge_of(tensor: Tensor):
     state = leaf_state(tensor)
     node = state.node()
     if node is None:
+        # two threads must agree on the node of a leaf, where all its gradients arrive
         with leaf_lock:
             node = state.node()
             if node is None:
@@ -502,6 +504,7 @@ def concrete(tensor: Tensor, what: str):
     """The tensor's array. Raises RuntimeError under a trace, where it has no values yet."""
     if not is_concrete(tensor):
         scope = mode.scope.get()
+        # a tensor that jaxgrad.jit captured has values; a guard compares the array at each call
         known = None if scope is None else scope.pin_values(tensor)
         if known is not None:
             return known

@@ -41,6 +41,7 @@ class ScopedHooks(Hooks):
         yield from self.outer
         yield from super().__iter__()
 
+    # `if hooks:` asks for the length, so hooks from outside count
     def __len__(self):
         return len(self.outer) + super().__len__()
 

@@ -70,6 +70,7 @@ class Checks:
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
                 f"which the graph was originally recorded: {name}, at {self.place}"
             )
+        # `allow_mutation_on_saved_tensors` permits what strict versions refuse
         if self.inside is not None or not strict.get():
             return
         for counter, version, write, what, _ in self.noted:
