@@ -182,8 +182,8 @@ FACTORS = [0.5, 2.0, -1.0, None]
 
 
 def plan(drawn, hooks=True, intermediates=True, meeting_hooks=False):
-    """The steps as what each does: its kind, of which value, with which other, and the operation,
-    or the factor of a hook. The first value is x.
+    """For each step its kind, the value that it takes, the other operand, and the operation or the
+    factor of a hook. The first value is x.
     """
     made, count, fixed = [], 1, {0}
     kinds = ["unary"] * 3 + ["binary"] * 2 + ["write"] * 2 + ["hook"] * 2 * hooks

@@ -1,16 +1,15 @@
-"""Runs the programs of tests/storage/matrix.py with PyTorch and writes what they come to.
+"""Run the programs of tests/storage/matrix.py with PyTorch and record their results.
 
 python tests/oracle/record_aliasing.py     (needs torch 2.13; the tests read aliasing.json)
 
-Of each kind of view and write there is a list in the order of matrix.programs. A program is
-recorded as its error, where the write itself raises, or as two numbers, weighted sums of its values
-and of its gradients (matrix.digest). A third entry says where PyTorch had to be asked otherwise,
-and what it said first:
+Each kind of view and write has a list in the order of matrix.programs. A program is recorded as its
+error, if the write itself raises, or as two numbers: the weighted sums of its values and of its
+gradients (matrix.digest). A third entry stands where PyTorch's first answer was no use:
 
-saved    it refuses because a saved number was overwritten: asked with clones of what is used
-silent   `.data`: its gradient is that of the wrong numbers, without an error: likewise
-sibling  it refuses to read one of several views: asked with the same view made alone
-refused  it fails inside of itself: the numbers are those of matrix.interpret
+saved    it refuses because a saved value was overwritten: recorded with clones of what is used
+silent   `.data`: it uses the overwritten values in the gradient, without an error: likewise
+sibling  it refuses to read one of several views: recorded with the same view made alone
+refused  it raises an internal error: the numbers are those of matrix.interpret
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Runs the bodies of tests that are pieces of PyTorch code with PyTorch; writes what they return.
+"""Run the bodies of tests that are PyTorch code with PyTorch, and record what they return.
 
 python tests/oracle/record_autograd.py     (needs torch 2.13; the tests read autograd.json)
 """

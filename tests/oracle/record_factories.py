@@ -1,10 +1,10 @@
-"""Records what PyTorch's factories make of some 310 calls, and what they refuse, in factories.json.
+"""Record the results and errors of some 310 calls of PyTorch's factories in factories.json.
 
 python tests/oracle/record_factories.py     (needs torch 2.13; the tests read the recording)
 
-A case names a function, or after a dot a method of its first argument. What JSON has no word for
-stands as a list that begins with what it is: ["dtype", "int8"], ["complex", 0.0, 1.0], ["tensor",
-"int8", [1, 2]]. In an error the recorded words are those that must be in jaxgrad's message too.
+A case names a function, or after a dot a method of its first argument. A value that JSON lacks is a
+list that begins with its type: ["dtype", "int8"], ["complex", 0.0, 1.0], ["tensor", "int8", [1, 2]].
+Of an error the words are recorded that jaxgrad's message must contain too.
 """
 
 import json

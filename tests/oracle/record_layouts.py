@@ -2,9 +2,9 @@
 
 python tests/oracle/record_layouts.py     (needs torch 2.13; the tests read the recording)
 
-A layout is [shape, strides], and stands in cases as its place in the list of them. A view is
-[layout, arguments, [strides, offset]], or null in the last place where the operator copies or
-refuses to; a tensor among the arguments stands as its shape.
+A layout is [shape, strides]; cases refer to it by its position in the list of layouts. A view is
+[layout, arguments, [strides, offset]], with null for the last if the operator copies or raises. A
+tensor among the arguments is recorded as its shape.
 """
 
 import itertools

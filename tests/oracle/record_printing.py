@@ -2,8 +2,8 @@
 
 python tests/oracle/record_printing.py     (needs torch 2.13; the tests read the recording)
 
-A case holds `values` (flat, complex numbers as pairs) or `range` and `scale` (0, scale, 2 scale...)
-for the large ones, and beside `dtype` and `shape` what is not PyTorch's default.
+A case has `values` (flat, complex numbers as pairs), or for large tensors `range` and `scale` (0,
+scale, 2 scale ...), then `dtype`, `shape`, and the settings that are not PyTorch's default.
 """
 
 import json

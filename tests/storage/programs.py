@@ -1,14 +1,14 @@
 """Random programs of views, in-place writes and operators, with their expected results.
 
 A program is up to twelve steps over three tensors: `a` and `b` are leaves times one, `c` does not
-require grad. Hypothesis draws numbers; `interpret` makes steps of them that fit the shapes at hand
-while it computes, without in-place, what they come to (functional.py); `run` does the same steps
+require grad. Hypothesis draws numbers; `interpret` turns them into steps that fit the shapes at
+hand, and computes their results without writes in place (functional.py); `run` runs the same steps
 with PyTorch or with jaxgrad.
 
-What a detached handle, `.data` and a write under no_grad do: the numbers change for every handle
-of the memory, and the history of none but the one that is written through, which is no other than
-before under no_grad. So a value read later through another history is the number that was written,
-with the derivative of what stood there before: `stop_gradient(new) + old - stop_gradient(old)`.
+A write through a detached handle, through `.data` or under no_grad changes the numbers of every
+handle of the memory. It changes the history of the handle that is written through, and of no other;
+under no_grad it changes none. So a value read later through another history is the written number
+with the derivative of the old value: `stop_gradient(new) + old - stop_gradient(old)`.
 """
 
 import dataclasses
@@ -40,10 +40,10 @@ class Step:
 class Kind:
     """A kind of step.
 
-    call: of the module, the tensors and the parameters; gives the new tensor, or None.
-    interpret: of the grad mode, the model's handles and the parameters: likewise.
-    choose: of the handles' first and the drawn numbers: the parameters, or None where it has none.
-    partner: of two handles, whether the second goes with the first; None for a step of one.
+    call(module, tensors, parameters): runs the step; returns the new tensor, or None.
+    interpret(grad mode, handles, parameters): the same with the model's handles.
+    choose(first handle, drawn numbers): the parameters, or None if the handle allows none.
+    partner(first, second): whether two handles can be operands; None for a step with one operand.
     """
 
     call: Callable
@@ -186,10 +186,10 @@ def pointwise(function, bound):
 
 
 def layout(shape, places):
-    """The dimensions from the outermost in memory to the innermost, as PyTorch's loops have them.
+    """The dimensions from the outermost to the innermost loop of PyTorch's kernels.
 
-    Of two dimensions the one with the smaller stride is further in, in the first operand that has
-    both; of equal strides the one with fewer elements. Only then their order in the shape counts.
+    The inner one of two dimensions has the smaller stride in the first operand that has both; if
+    the strides are equal, fewer elements; if these are equal too, it comes later in the shape.
     """
     strides = [numpy.broadcast_to(operand, shape).strides for operand in places]
     inwards = list(reversed(range(len(shape))))
@@ -206,7 +206,7 @@ def layout(shape, places):
 
 
 def further_out(strides, shape, one, other):
-    """1 where `one` is further out in memory than `other`, -1 where further in, 0 for no answer."""
+    """1 if `one` is an outer dimension of `other` in memory, -1 if an inner one, 0 if undecided."""
     for steps in strides:
         if 0 in (steps[one], steps[other]):
             continue
@@ -293,7 +293,7 @@ def unaliased(torch, target, source):
 
 
 def write_kind(call, function, bound, choose=lambda handle, b, c: (), partner=None, uniform=False):
-    """A write of `function`, of the target's content and the source's, or of parameters."""
+    """A step that writes `function(target, source)`, or `function` of parameters, to the target."""
     compiled = jax.jit(function)
 
     def interpret(grad_mode, target, *operands):
@@ -341,7 +341,7 @@ def masked_fill(torch, target, number):
 
 
 def distinct(handle, b, c):
-    """A number, unless PyTorch would warn and write in some order."""
+    """A number, except where PyTorch would warn and write in an undefined order."""
     return None if functional.overlaps_itself(handle) else a_number(handle, b, c)
 
 
@@ -407,7 +407,7 @@ WRITES = {
     ),
     "set_row": Kind(set_item, set_row, first_row, fits_a_row),
     "set_row_number": Kind(set_item, set_row, element),
-    # under no_grad PyTorch would move the dimensions and not those of the history
+    # under no_grad PyTorch moves the dimensions of the tensor and not those of its history
     "t_": rearranging(
         lambda x: x.t_(), lambda p: p.T, lambda h, b, c: () if len(h.shape) < 3 else None
     ),
@@ -437,10 +437,10 @@ drawn_steps = st.lists(
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a program came to.
+    """The results of a program.
 
-    values: of every handle that may be read, by its name. errors: of every step the name of the
-    exception, or None. strides: of every handle, those of dimensions of one element left out.
+    values: by name, of every handle that may be read. errors: for each step the name of its
+    exception, or None. strides: of every handle, without those of dimensions of one element.
     """
 
     steps: tuple
@@ -475,7 +475,7 @@ def significant(shape, strides):
 
 
 def chosen(draw, handles):
-    """The step that drawn numbers stand for; None where it has no operands of fitting shapes."""
+    """The step that drawn numbers select; None if no operands have fitting shapes."""
     name, a, b, c, mode = draw
     kind = KINDS[name]
     readable = [i for i, handle in enumerate(handles) if handle.is_readable]
@@ -516,7 +516,7 @@ def _leaves():
 
 
 def _loss(a, b, draws, found):
-    """The sum of all that may be read after the steps, each with weights; and its terms."""
+    """The weighted sum of all values that may be read after the steps; and its terms."""
     c = functional.contiguous(jnp.asarray(numbers("c")), requires_grad=False)
     handles = [model.tracked(h) for h in (functional.contiguous(a), functional.contiguous(b), c)]
     taken = list(filter(None, [taken_step(draw, handles) for draw in draws]))
@@ -538,7 +538,7 @@ def _weighted(value, factors):
 
 
 def taken_step(draw, handles):
-    """Takes a step in the model: the step and its error, or None if it was none."""
+    """Run a step in the model; return it with its error, or None if nothing was run."""
     step = chosen(draw, handles)
     if step is None:
         return None
@@ -555,7 +555,7 @@ def taken_step(draw, handles):
 
 
 def take(torch, step, handles):
-    """Takes a step: the name of its error, or None."""
+    """Run a step; return the name of its error, or None."""
     operands = [handles[i] for i in step.operands]
     with torch.set_grad_enabled(step.grad_mode):
         made = KINDS[step.kind].call(torch, *operands, *step.parameters)
@@ -564,7 +564,7 @@ def take(torch, step, handles):
 
 
 def refuses(torch, step, handles):
-    """Takes a step that raises: the name of the exception."""
+    """Run a step that raises; return the name of the exception."""
     try:
         take(torch, step, handles)
     except RuntimeError as error:
@@ -592,7 +592,7 @@ def taken(torch, program, a, b):
 
 
 def read(torch, program, handles, backwards=False):
-    """The handles that may be read, by name, and the sum of all that they hold, with weights."""
+    """The handles that may be read, by name, and the weighted sum of their values."""
     order = sorted(program.values, key=lambda name: int(name[1:]), reverse=backwards)
     readable = {name: handles[int(name[1:])] for name in order}
     return readable, sum(total(torch, int(name[1:]), tensor) for name, tensor in readable.items())
