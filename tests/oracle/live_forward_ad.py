@@ -25,7 +25,7 @@ PARTS = 5
 PROGRAMS = 500
 
 # PyTorch's own first use of forward mode compiles its decompositions with it
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 
 
 def apart(module, target, source):

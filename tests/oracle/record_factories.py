@@ -2,9 +2,9 @@
 
 python tests/oracle/record_factories.py     (needs torch 2.13; the tests read the recording)
 
-A case names a function, or after a dot a method of its first argument. A value that JSON lacks is a
-list that begins with its type: ["dtype", "int8"], ["complex", 0.0, 1.0], ["tensor", "int8", [1, 2]].
-Of an error the words are recorded that jaxgrad's message must contain too.
+A case names a function, or after a dot a method of its first argument. A value that JSON lacks is
+a list that begins with its type: ["dtype", "int8"], ["complex", 0.0, 1.0] or ["tensor", "int8",
+[1, 2]]. Of an error the words are recorded that jaxgrad's message must contain too.
 """
 
 import json
