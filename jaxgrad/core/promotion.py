@@ -290,7 +290,9 @@ def common(function):
 
 def floating(function):
     """`common`, with the default dtype in place of integers and booleans: `sin`, `true_divide`."""
-    return _promoting(function, floating_type)
+    promoted = _promoting(function, floating_type)
+    promoted.result_dtype = "floating point for integers too"  # as `help` shows it
+    return promoted
 
 
 def comparison(function):
@@ -301,6 +303,7 @@ def comparison(function):
     def compared(*arguments, **keywords):
         return cast(promoted(*arguments, **keywords), dtypes.bool)
 
+    compared.result_dtype = "bool"
     return compared
 
 

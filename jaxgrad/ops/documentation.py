@@ -26,25 +26,27 @@ PYTHON_TYPES = {
 ARGUMENTS = {
     "accumulate": "add to the elements instead of replacing them",
     "alpha": "factor of the term that is added or subtracted",
-    "condition": "bool tensor; True selects from input, False from other",
+    "beta": "factor of input",
+    "condition": "bool, shapes broadcast; True selects from input, False from other",
     "correction": "the divisor is the number of elements minus this; None means 1",
     "decimals": "number of decimal places to round to",
     "diagonal": "which diagonal: 0 the main one, positive above it, negative below it",
-    "dim": "dimension, from -ndim to ndim - 1",
+    **dict.fromkeys(
+        ("axis0", "axis1", "dim", "dim0", "dim1", "dim2", "dimension"),
+        "dimension, from -ndim to ndim - 1",
+    ),
     "dtype": "dtype of the result; the input is cast to it first",
-    "grad_output": "gradient with respect to the output",
+    "grad_output": "gradient of the forward operator's output, of its shape",
     "ignore_index": "target value that contributes neither loss nor gradient",
-    "index": "int64 positions along the dimension",
     "input_dtype": "dtype of the input of the forward operator",
     "input_sizes": "shape of the input of the forward operator",
     "keepdim": "keep each reduced dimension, with extent 1",
-    "mask": "bool tensor that broadcasts to the shape of input",
+    "mask": "bool, shapes broadcast",
     "offset": "which diagonal: 0 the main one, positive above it, negative below it",
     "out": "tensor that receives the result; then no input may require grad",
     "reduction": "0: no reduction, 1: mean, 2: sum",
     "rounding_mode": "None: true division, 'trunc': round towards 0, 'floor': round down",
-    "storage_offset": "position in the storage of the first element",
-    "tensors": "sequence of tensors",
+    "storage_offset": "position of the first element in the storage; None: that of input",
     "unbiased": "divide by the number of elements minus 1 instead of the number of elements",
 }
 
@@ -131,7 +133,7 @@ def returned_type(schema: Schema) -> str:
 
 def public_name(argument: Argument) -> str:
     """The name of an argument in PyTorch's functions: `input` for `self`."""
-    return "input" if argument.name == "self" else argument.name
+    return in_public_names(argument.name)
 
 
 def takes_out(schema: Schema) -> bool:
@@ -204,7 +206,12 @@ def _default(parameter):
 def sentence(library, name: str) -> str:
     """The first sentence of an operator's docstring, from its entry."""
     found = library.table.doc(name) or f"The operator `{name}` of {library.table.path}."
-    return SELF.sub("input", found)
+    return in_public_names(found)
+
+
+def in_public_names(text: str) -> str:
+    """A text of the table with `input` for `self`, as PyTorch's functions name it."""
+    return SELF.sub("input", text)
 
 
 class Docstring:
@@ -215,6 +222,8 @@ class Docstring:
         self.rules, self.signatures = rules, signatures
         self.pointwise = [rule for rule in rules if self.is_pointwise(rule)]
         self.broadcasts = any(len(rule.tensor_arguments) > 1 for rule in self.pointwise)
+        said = library.table.arguments(rules[0].schema.name)
+        self.said = {in_public_names(name): in_public_names(text) for name, text in said.items()}
 
     def text(self) -> str:
         paragraphs = [*self.summary()]
@@ -241,7 +250,8 @@ class Docstring:
             for name, parameter in signature.parameters.items():
                 kinds.setdefault(name, []).append(parameter.annotation)
         for name in sorted(kinds, key="out".__eq__):
-            said = ARGUMENTS.get(name, self.shapes() if "Tensor" in kinds[name] else None)
+            shapes = self.shapes() if "Tensor" in kinds[name] else None
+            said = self.said.get(name) or ARGUMENTS.get(name) or shapes
             yield f"{name} ({union(kinds[name])}){f': {said}' if said else ''}"
 
     def shapes(self) -> str | None:
@@ -252,15 +262,24 @@ class Docstring:
 
     def returns(self):
         kinds = union(signature.return_annotation for signature in self.signatures)
-        yield f"{kinds}{self.returned()}"
+        said = "; ".join(filter(None, self.returned()))
+        yield f"{kinds}{f': {said}' if said else ''}"
 
-    def returned(self) -> str:
+    def returned(self):
         if self.inplace:
-            return ": the first argument"
+            yield "the first argument"
+            return
+        yield self.said.get("returns") or self.pointwise_result()
         if self.rules[0].is_view:
-            return ": a view, which shares the storage of the first argument"
+            yield "a view, which shares the storage of the first argument"
+
+    def pointwise_result(self) -> str | None:
+        """The shape of a pointwise operator's result, and its dtype where the function tells it."""
+        if not self.pointwise:
+            return None
         shape = "to which the tensors broadcast" if self.broadcasts else "of the argument"
-        return f": of the shape {shape}" if self.pointwise else ""
+        dtype = getattr(self.library.value_function(self.rules[0]), "result_dtype", None)
+        return f"of the shape {shape}{f', {dtype}' if dtype else ''}"
 
     def raises(self):
         yield "TypeError: the arguments fit no overload"

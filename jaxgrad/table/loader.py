@@ -84,9 +84,15 @@ class Table:
         text = self._text(name, "example")
         return None if text is None else tuple(text.rsplit(by_operator.ARROW, 1))
 
+    def arguments(self, name):
+        """What the entry of an operator says about its arguments and, as `returns`, its results."""
+        return by_operator.descriptions(self._value(name, "arguments"))
+
     def _text(self, name, key):
-        first = self.entries[self.aliases.get(name, name)][0]
-        return getattr(first.values.get(key), "text", None)
+        return getattr(self._value(name, key), "text", None)
+
+    def _value(self, name, key):
+        return self.entries[self.aliases.get(name, name)][0].values.get(key)
 
     def rules(self, name):
         """The Rule of each overload of an operator or alias.
@@ -133,7 +139,9 @@ class Table:
             if rule:
                 check(rule, builder.mistake)
                 rules.append(rule)
-        by_operator.check_docs(self.entries[name], report)
+        whole = len(rules) == len(self.entries[name])
+        names = [name for rule in rules for name in rule.schema.names]
+        by_operator.check_docs(self.entries[name], names if whole else None, report)
         _check_signatures(rules, report)
         return tuple(rules), mistakes
 

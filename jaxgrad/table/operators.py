@@ -1,4 +1,4 @@
-"""Groups entries by operator, and reads the keys `doc:`, `example:` and `alias:`.
+"""Groups entries by operator, and reads the keys `doc:`, `arguments:`, `example:` and `alias:`.
 
 They hold for all overloads of an operator and stand in its first entry.
 """
@@ -6,10 +6,11 @@ They hold for all overloads of an operator and stand in its first entry.
 import ast
 import re
 
-from .mistakes import shown
-from .reader import Scalar
+from .mistakes import listed, mean, shown
+from .reader import Collection, Scalar
 
 MAX_DOC = 160
+RETURNS = "returns"  # the name of the results in `arguments:`
 ARROW = " -> "  # between the call of an example and its result
 BASE = re.compile(r"\s*([A-Za-z_]\w*)\s*[.(]", re.ASCII)
 BLANKS = re.compile(r"\s+")
@@ -95,45 +96,84 @@ def _misplaced(key, entry, entries):
         yield entry.keys[key].place(), f"`{key}:` in a later entry of its operator", cure
 
 
-# doc and example
+# doc, arguments and example
 
 
-def check_docs(entries, report):
-    """Report each `doc:` and `example:` that is misplaced or wrong."""
-    for key, wrong in (("doc", _wrong_doc), ("example", _wrong_example)):
+def check_docs(entries, names, report):
+    """Report each `doc:`, `arguments:` and `example:` that is misplaced or wrong.
+
+    `names`: the arguments of all overloads, or None if a schema cannot be read.
+    """
+    keys = {"doc": _wrong_doc, "arguments": _wrong_arguments, "example": _wrong_example}
+    for key, wrong in keys.items():
         for entry in entries:
             for place, cause, cure in _misplaced(key, entry, entries):
                 report(place, _title(entry), cause, cure)
         value = entries[0].values.get(key)
-        found = value is not None and wrong(value)
-        if found:
-            report(value.place(), _title(entries[0]), *found)
+        for place, cause, cure in () if value is None else wrong(value, names):
+            report(place, _title(entries[0]), cause, cure)
 
 
-def _wrong_doc(value):
-    """Cause and cure if a value is no sentence, else None."""
-    cure = "write a sentence that says what the operator computes"
+def _wrong_text(value, what, cure):
+    """Place, cause and cure if a value is no short text on one line."""
     if not isinstance(value, Scalar) or not value.one_line:
-        return "`doc:` is no text on one line", cure
-    if not value.text.strip():
-        return "`doc:` is empty", cure
-    if not value.text.endswith("."):
-        return "`doc:` does not end with a full stop", cure
-    if len(value.text) > MAX_DOC:
-        return f"`doc:` has {len(value.text)} characters", f"write at most {MAX_DOC}"
-    return None
+        yield value.place(), f"{what} is no text on one line", cure
+    elif not value.text.strip():
+        yield value.place(), f"{what} is empty", cure
+    elif len(value.text) > MAX_DOC:
+        yield value.place(), f"{what} has {len(value.text)} characters", f"write at most {MAX_DOC}"
 
 
-def _wrong_example(value):
-    """Cause and cure if a value is no call and its result, else None."""
+def _wrong_doc(value, names):
+    """Place, cause and cure of each mistake in a sentence."""
+    cure = "write a sentence that says what the operator computes"
+    found = list(_wrong_text(value, "`doc:`", cure))
+    yield from found
+    if not found and not value.text.endswith("."):
+        yield value.place(), "`doc:` does not end with a full stop", cure
+
+
+def _items(value):
+    """The pairs of keys and values of a map; none for another value."""
+    is_map = isinstance(value, Collection) and value.kind == "map"
+    return list(zip(value.items[::2], value.items[1::2], strict=True)) if is_map else []
+
+
+def descriptions(value):
+    """The texts of a map by name, without those that are none."""
+    texts = ((name, text) for name, text in _items(value) if isinstance(text, Scalar))
+    return {name.text: text.text for name, text in texts if isinstance(name, Scalar)}
+
+
+def _wrong_arguments(value, names):
+    """Place, cause and cure of each mistake in a map of descriptions."""
+    if not _items(value):
+        cure = 'write `arguments: {self: "(n, m)", returns: "(m, n)"}`'
+        yield value.place(), "`arguments:` is no map of descriptions", cure
+    seen = set()
+    for key, text in _items(value):
+        name = getattr(key, "text", "")
+        if name in seen:
+            yield key.place(), f"{shown(name)} is described twice", "remove one of the two"
+        elif names is not None and name not in (*names, RETURNS):
+            otherwise = f"the arguments are {listed(dict.fromkeys(names))}; {RETURNS} is the result"
+            cure = mean(name, (*names, RETURNS), otherwise)
+            yield key.place(), f"`arguments:` describes {shown(name)}, which is no argument", cure
+        seen.add(name)
+        yield from _wrong_text(text, f"the description of {shown(name)}", "say its shape and dtype")
+
+
+def _wrong_example(value, names):
+    """Place, cause and cure if a value is no call and its result."""
     cure = "write `torch.sin(torch.tensor([0.])) -> tensor([0.])`"
     if not isinstance(value, Scalar) or not value.one_line:
-        return "`example:` is no text on one line", cure
+        yield value.place(), "`example:` is no text on one line", cure
+        return
     call, arrow, result = value.text.rpartition(ARROW)
     if not arrow or not result.strip():
-        return "`example:` has no result", cure
+        yield value.place(), "`example:` has no result", cure
+        return
     try:
         ast.parse(call, mode="eval")
     except SyntaxError:
-        return f"`example:` calls {shown(call)}, which is no expression", cure
-    return None
+        yield value.place(), f"`example:` calls {shown(call)}, which is no expression", cure

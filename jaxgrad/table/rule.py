@@ -20,7 +20,7 @@ from .schema import Schema, SchemaError, parse_schema
 
 MAX_OUTPUTS = 64
 FLAGS_KEY = "output_differentiability"
-OWN_KEYS = ("doc", "example", "alias", "forward", "write", "node", FLAGS_KEY)
+OWN_KEYS = ("doc", "arguments", "example", "alias", "forward", "write", "node", FLAGS_KEY)
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )

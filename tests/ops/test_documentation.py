@@ -5,6 +5,7 @@ The results in the examples are PyTorch's: `make oracle` runs the examples with 
 
 import doctest
 import inspect
+import re
 
 import pytest
 from recorded import SAMPLES
@@ -19,6 +20,16 @@ LIBRARY = ops.library
 NAMES = [*LIBRARY.table.names, *(name for name in dir(ops) if LIBRARY.functional(name))]
 NUMPYS_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 SECTIONS = ("Arguments:", "Returns:", "Raises:", "Formulas:", "Example:")
+
+
+DESCRIBED = re.compile(r"(\w+) \([^()]*\): (.+)")  # a line of the arguments
+SIZES = {"b": 2, "n": 3, "m": 4, "p": 5}  # of the dimensions that descriptions name
+
+
+def section(name, title):
+    """The lines of a section of an operator's docstring."""
+    found = getattr(ops, name).__doc__.partition(f"\n\n{title}:\n")[2].partition("\n\n")[0]
+    return [line.strip() for line in found.splitlines()]
 
 
 def required(schema):
@@ -37,6 +48,18 @@ def takes_a_tensor_and_dim(rule):
 def operators(condition):
     """The operators with an overload whose rule meets `condition`."""
     return [n for n in LIBRARY.table.names if any(map(condition, LIBRARY.table.rules(n)))]
+
+
+def takes_one_tensor(rule):
+    """Whether a call needs a tensor only; some refuse their own defaults."""
+    return required(rule.schema) == ["self"] and rule.schema.name not in ("clamp", "one_hot")
+
+
+def one_of_twelve(names):
+    """The names as parameters, all but every twelfth marked as slow."""
+    return [
+        pytest.param(n, marks=[pytest.mark.slow] if i % 12 else []) for i, n in enumerate(names)
+    ]
 
 
 def test_the_names_include_in_place_forms():
@@ -66,10 +89,82 @@ def test_every_docstring_lists_the_arguments_and_formulas_of_every_overload():
             assert f"    {parameter.name} (" in operator.__doc__, name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] if i % 12 else []) for i, n in enumerate(NAMES)],
-)
+def test_every_argument_and_every_result_has_a_description():
+    missing = []
+    for name in NAMES:
+        missing += [(name, x) for x in section(name, "Arguments") if not DESCRIBED.fullmatch(x)]
+        returned = f"{inspect.signature(getattr(ops, name)).return_annotation}: "
+        (line,) = section(name, "Returns")
+        said = line.removeprefix(returned)
+        if said == line or said.startswith("a view"):  # which tells no shape
+            missing.append((name, line))
+    assert missing == []
+
+
+def named_shape(text):
+    """The shape at the start of a description, as names of sizes; None if it names no shape."""
+    if text.startswith("0-D"):
+        return ()
+    found = re.match(r"(?:broadcasts to )?\(([a-z](?:, [a-z])*),?\)(?! or)", text)
+    return found and tuple(found[1].split(", "))
+
+
+def operators_with_named_shapes():
+    """The operators whose tensors all have named shapes, with these."""
+    found = {}
+    for name in LIBRARY.table.names:
+        said = LIBRARY.table.arguments(name)
+        tensors = LIBRARY.table.rules(name)[0].tensor_arguments
+        shapes = [named_shape(said.get(key, "")) for key in (*tensors, "returns")]
+        if all(shape is not None and {*shape} <= {*SIZES} for shape in shapes):
+            found[name] = shapes
+    return found
+
+
+def test_products_name_their_shapes():
+    products = {"mm", "mv", "dot", "outer", "bmm", "addmm", "addmv", "baddbmm", "addr"}
+    assert products <= operators_with_named_shapes().keys()
+
+
+@pytest.mark.parametrize(("name", "shapes"), operators_with_named_shapes().items())
+def test_a_call_has_the_shapes_that_its_docstring_names(name, shapes):
+    *operands, result = [tuple(map(SIZES.get, shape)) for shape in shapes]
+    assert getattr(ops, name)(*map(torch.ones, operands)).shape == result
+
+
+# words for a dtype that a call refuses, and for the change from one dtype to another
+REFUSED = {
+    torch.bool: ("not bool", "floating point", "complex", "float32"),
+    torch.int64: ("floating point", "complex", "float32"),
+    torch.float32: ("integers or bool", "complex"),
+    torch.complex64: ("not complex", "or complex", "floating point", "float32", "integers"),
+}
+CHANGED = {
+    (torch.int64, torch.float32): "floating point for integers too",
+    (torch.complex64, torch.float32): "real",
+    torch.complex64: "complex",
+    torch.int64: "int64",
+    torch.bool: "bool",
+}
+
+
+@pytest.mark.parametrize("name", one_of_twelve(operators(takes_one_tensor)))
+def test_the_docstring_names_the_dtypes_that_a_call_refuses_or_changes(name):
+    taken = " ".join(DESCRIBED.fullmatch(line)[2] for line in section(name, "Arguments"))
+    (given,) = section(name, "Returns")
+    for dtype, words in REFUSED.items():
+        try:
+            found = getattr(ops, name)(torch.ones(2, 2, dtype=dtype))
+        except (NotImplementedError, RuntimeError):
+            assert any(word in taken for word in words), dtype
+        else:
+            made = (found if isinstance(found, torch.Tensor) else found[-1]).dtype
+            known = torch.int64 if dtype is torch.bool else dtype
+            wanted = CHANGED.get((known, made)) or CHANGED.get(made)
+            assert made is dtype or wanted in given, dtype
+
+
+@pytest.mark.parametrize("name", one_of_twelve(NAMES))
 def test_example_runs(name):
     options = doctest.NORMALIZE_WHITESPACE
     (test,) = doctest.DocTestFinder().find(getattr(ops, name), name, module=False, globs={})

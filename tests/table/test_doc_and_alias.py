@@ -94,7 +94,7 @@ def test_a_doc_is_checked_when_its_operator_is_read():
         table(text).rules("a")
 
 
-@pytest.mark.parametrize("name", ["doc", "alias"])
+@pytest.mark.parametrize("name", ["doc", "alias", "arguments"])
 def test_an_argument_may_have_the_name_of_a_key(name):
     text = f"- name: a(Tensor self, int {name}) -> Tensor\n  forward: f(self)\n  self: grad\n"
     table(text).check()
