@@ -33,7 +33,7 @@ record: .venv-torch/oracle  # record PyTorch's answers for OPERATORS="i0 copysig
 	.venv-torch/bin/python tests/stubs.py
 
 oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorded answers
-	.venv-torch/bin/python $(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
+	JAX_DISABLE_MOST_OPTIMIZATIONS=0 .venv-torch/bin/python $(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
 	    tests/oracle/live_matrix.py tests/oracle/live_forward_ad.py \
 	    tests/oracle/live_functions.py tests/oracle/live_transforms.py \
 	    tests/oracle/live_samples.py tests/oracle/live_rules.py \

@@ -2,7 +2,11 @@
 
 import os
 
-os.environ.setdefault("JAX_PLATFORMS", "cpu")  # before anything imports JAX
+# before anything imports JAX
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# most kernels run once, so compiling takes most of the time: XLA's expensive passes would double it;
+# `make oracle`, the wheel's tests in .ci/run and the benchmarks run with them
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 import random
 
