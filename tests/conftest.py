@@ -4,8 +4,8 @@ import os
 
 # before anything imports JAX
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# most kernels run once, so compiling takes most of the time: XLA's expensive passes would double it;
-# `make oracle`, the wheel's tests in .ci/run and the benchmarks run with them
+# most kernels run once, so compiling them takes longest, half of it in XLA's expensive passes;
+# `make oracle`, the wheel's tests in .ci/run and the benchmarks run with these
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 import random
