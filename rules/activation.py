@@ -32,6 +32,9 @@ def threshold(self, threshold, value):
     return jnp.where(self <= threshold, lax.convert_element_type(value, self.dtype), self)
 
 
+threshold.precondition = promotion.refuse_overflow
+
+
 def threshold_backward(grad_output, self, threshold):
     return jnp.where(self <= threshold, 0, grad_output)
 
@@ -61,6 +64,9 @@ leaky_relu_backward.precondition = _refuse_negative_slope
 def hardtanh(self, min_val, max_val):
     low, high = (lax.convert_element_type(bound, self.dtype) for bound in (min_val, max_val))
     return jnp.minimum(jnp.maximum(self, low), high)
+
+
+hardtanh.precondition = promotion.refuse_overflow
 
 
 def hardtanh_backward(grad_output, self, min_val, max_val):

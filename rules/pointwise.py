@@ -151,6 +151,10 @@ def clamp_max(self, max):
     return _bounded(self, None, max)
 
 
+clamp.precondition = promotion.refuse_overflow
+clamp_min.precondition = clamp_max.precondition = promotion.refuse_overflow
+
+
 def clamp_backward(grad, self, lower, upper):
     """`grad` where the input is within the bounds or at one of them, else 0."""
     inside = jnp.ones(grad.shape, bool)
@@ -292,6 +296,14 @@ def where(condition, self, other):
         )
     arrays = promotion.broadcast("where", condition, *promotion.unify(self, other))
     return jnp.where(arrays[0].astype(bool), *arrays[1:])
+
+
+def _refuse_overflow(condition, self, other):
+    promotion.refuse_overflow(self, other)
+
+
+_refuse_overflow.of_integers = True
+where.precondition = _refuse_overflow
 
 
 # ---- complex numbers

@@ -76,6 +76,25 @@ class Aval:
         return f"{self.dtype}{list(self.shape)}"
 
 
+class LargeInteger(int):
+    """The kind of a Python int of 33 to 64 bits among the inputs of a program, which then computes
+    with JAX's 64-bit types on. The number itself stays an `int`.
+    """
+
+
+def struct_of(given):
+    """What abstract evaluation takes for an input of a program: an `Aval`, or a kind of number.
+
+    Any number of the kind will do: shapes and dtypes do not depend on its value.
+    """
+    return given.struct if isinstance(given, Aval) else given(0)
+
+
+def is_wide(given) -> bool:
+    """Whether an input or output of a program has 64 bits per real number."""
+    return given.wide if isinstance(given, Aval) else given is LargeInteger
+
+
 # plans are found by the identity of abstract values, so equal ones must be one object
 _interned: dict[tuple, Aval] = {}
 _concrete: dict[tuple, Aval] = {}  # of concrete arrays, by shape and numpy dtype
