@@ -62,12 +62,18 @@ def _check_alpha(dtype, alpha):
         )
 
 
-def add(self, other, alpha=1):
+def _with_multiple(combine, self, other, alpha):
+    """`combine(self, alpha * other)` in the dtype of both operands."""
+    if _is_one(alpha):
+        return combine(self, other)
     dtype = promotion.result_type(self, other)
-    if not _is_one(alpha):
-        _check_alpha(dtype, alpha)
-        other = _times(promotion.cast(other, dtype), alpha)
-    return _add(self, other)
+    _check_alpha(dtype, alpha)
+    operands = promotion.cast(self, dtype), promotion.cast(other, dtype)
+    return promotion.in_single(lambda self, other: combine(self, _times(other, alpha)))(*operands)
+
+
+def add(self, other, alpha=1):
+    return _with_multiple(_add, self, other, alpha)
 
 
 def _refuse_booleans(*operands):
@@ -86,11 +92,7 @@ def _refuse_booleans(*operands):
 
 def sub(self, other, alpha=1):
     _refuse_booleans(self, other)
-    dtype = promotion.result_type(self, other)
-    if not _is_one(alpha):
-        _check_alpha(dtype, alpha)
-        other = _times(promotion.cast(other, dtype), alpha)
-    return _difference(self, other)
+    return _with_multiple(_difference, self, other, alpha)
 
 
 _difference = promotion.common(lax.sub)
@@ -110,6 +112,7 @@ def maybe_multiply(grad, scalar):
     return grad if _is_one(scalar) else grad * _conjugate(scalar)
 
 
+@promotion.in_single
 @promotion.common
 def addcmul(self, tensor1, tensor2, *, value=1):
     return add(self, _times(mul(tensor1, tensor2), value))
@@ -118,6 +121,7 @@ def addcmul(self, tensor1, tensor2, *, value=1):
 addcmul.precondition = promotion.refuse_overflow
 
 
+@promotion.in_single
 @promotion.common
 def addcdiv(self, tensor1, tensor2, *, value=1):
     if not jnp.issubdtype(self.dtype, jnp.inexact):
@@ -156,6 +160,7 @@ def _divide_trunc(self, other):
     return quotient if _is_integer(self) else jnp.trunc(quotient)
 
 
+@promotion.in_single
 @promotion.common
 @_real_numeric
 def floor_divide(self, other):

@@ -7,6 +7,8 @@ tracer with 64-bit types on, `INLINE32` for a tracer with them off.
 
 from __future__ import annotations
 
+import math
+
 import jax
 
 from . import dtypes
@@ -57,6 +59,7 @@ class Aval:
     )  # fmt: skip
 
     def __init__(self, shape, dtype, mode, strides, dual):
+        check_bytes(shape, dtype)
         self.shape = Size(shape)
         self.dtype = dtype
         self.mode = mode
@@ -74,6 +77,19 @@ class Aval:
 
     def __repr__(self):
         return f"{self.dtype}{list(self.shape)}"
+
+
+def check_bytes(shape, dtype):
+    """Raise RuntimeError for an array of 2**63 bytes or more, at which XLA ends the process.
+
+    shape: extents; symbolic ones, as in `jax.export`, are not checked.
+    """
+    numbers = all(isinstance(extent, int) for extent in shape)
+    if numbers and math.prod(shape) * dtype.itemsize >= 2**63:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)}: "
+            f"an array of {dtype} must have fewer than 2**63 bytes"
+        )
 
 
 class LargeInteger(int):

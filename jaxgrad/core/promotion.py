@@ -313,6 +313,31 @@ def floating(function):
     return promoted
 
 
+def in_single(function):
+    """`function` with arguments of half precision as float32, and its result rounded once.
+
+    This is how PyTorch's kernels compute: a formula that is rounded after each operation loses the
+    digits of small differences. Arrays of other dtypes pass unchanged.
+    """
+
+    @functools.wraps(function)
+    def computed(*arguments, **keywords):
+        if not any(map(_is_half, arguments)):
+            return function(*arguments, **keywords)
+        wide = [each.astype(jnp.float32) if _is_half(each) else each for each in arguments]
+        arrays = [each for each in arguments if hasattr(each, "dtype")]
+        return function(*wide, **keywords).astype(result_type(*arrays).numpy)
+
+    return computed
+
+
+def _is_half(argument):
+    return getattr(argument, "dtype", None) in _HALVES
+
+
+_HALVES = (jnp.float16, jnp.bfloat16)
+
+
 def comparison(function):
     """`common`, with a boolean result: `eq`, `lt`."""
     promoted = common(function)
