@@ -12,6 +12,22 @@ import jaxgrad
 from jaxgrad import ops
 
 REFUSED = [
+    # sizes that overflow
+    (
+        "tensor([1.0, 2.0]).repeat(2**40, 2**40)",
+        RuntimeError,
+        "Storage size calculation overflowed with sizes=[1099511627776, 2199023255552]",
+    ),
+    (
+        "tensor([[1.0]]).expand(2**31, 2**31) + 1",
+        RuntimeError,
+        "Storage size calculation overflowed with sizes=[2147483648, 2147483648]",
+    ),
+    (
+        "torch.where(zeros(2**21, 1, 1) > 0, zeros(2**21, 1), zeros(2**21))",
+        RuntimeError,
+        "Storage size calculation overflowed with sizes=[2097152, 2097152, 2097152]",
+    ),
     ("zeros(6).view(4)", RuntimeError, "shape '[4]' is invalid for input of size 6"),
     ("zeros(6).view(-1, -1)", RuntimeError, "only one dimension can be inferred"),
     (
