@@ -90,7 +90,7 @@ def to(self, *args, **kwargs) -> Tensor:
     target = device_of(device)
     if result._aval.mode != IMMEDIATE:
         return ops.clone(self) if copy and result is self else result
-    source = next(iter(result._raw.devices()))
+    source = next(iter(result._array.devices()))
     if (target is None or target == source) and (not copy or result is not self):
         return result
     return apply(_move(result._aval, source, target or source), [result])

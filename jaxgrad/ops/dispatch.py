@@ -141,7 +141,9 @@ class Operator:
         if kind is float or kind is int:
             if value in CONSTANTS or place not in self.varying:
                 return kind, value
-            return kind if kind is float else (_kind_of_int(value) or (kind, value))
+            if kind is float or -(2**31) <= value < 2**31:
+                return kind
+            return _kind_of_int(value) or (kind, value)
         if isinstance(value, Tensor):
             return current(value)._aval
         if kind is Varying and place in self.varying:
