@@ -6,6 +6,8 @@ XLA lays out arrays in its own way; the numbers here are those that PyTorch woul
 
 from __future__ import annotations
 
+import jax
+
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
@@ -75,6 +77,11 @@ def offset_of(tensor: Tensor) -> int:
     """The number of elements of the storage before the first element of a tensor."""
     step, behind = None if tensor._alias is None else tensor._alias.place, 0
     while step is not None:
+        if any(isinstance(number, jax.Array) for number in step.numbers):
+            raise RuntimeError(
+                f"the offset of a view of shape {list(tensor.shape)} in its storage (storage_offset, "
+                "data_ptr, as_strided) is not known: it was taken at an index that is being traced"
+            )
         _, elements = view_ops.layout(step.call, step.numbers)
         behind += elements * step.call.outputs[0].dtype.itemsize
         step = step.before

@@ -188,7 +188,8 @@ def _outside_of_grad_mode(source, results, usual):
 
 
 def _data(leaves):
-    return [leaf for leaf in leaves[1:] if type(leaf) is not Tensor]
+    # of a symbolic number its array, which tells whether two views have one place
+    return [getattr(leaf, "_array", leaf) for leaf in leaves[1:] if type(leaf) is not Tensor]
 
 
 def begin(tensor: Tensor) -> Alias:
@@ -255,8 +256,11 @@ def _mark(target):
 
 def refuse_leak(target: Tensor, made: Tensor):
     """Raise RuntimeError if a tensor from outside a trace would get a tracer as its value."""
-    leaks = target._aval.mode == IMMEDIATE and isinstance(made._raw, jax.core.Tracer)
-    if leaks and executor.is_traced():
+    if not isinstance(made._raw, jax.core.Tracer):
+        return
+    # the memory, since a view by a traced index is traced even where its base is from outside
+    shown = target._aval if target._alias is None else target._alias.storage.aval
+    if shown.mode == IMMEDIATE and executor.is_traced():
         raise RuntimeError(
             f"a tensor of shape {list(target.shape)} from outside of the function that is being "
             "compiled would be written to: pass it as an argument and return its new value"
