@@ -18,7 +18,7 @@ from ..core.tracebacks import api_boundary
 from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, untracked_reason
-from ..tape.mode import RECORD, current_mode
+from ..tape.mode import RECORD, current_mode, switch
 from ..tape.tensor import Tensor, current, has_tangent
 
 DETACH_VIEW = (
@@ -172,7 +172,14 @@ def _inplace_view(name, arguments, shape, function=None):
     def method(self, *args, **kwargs):
         functional = function or getattr(ops, name[:-1])
         permit(name, self, self.requires_grad, overlapping=True)
-        turn(self, lambda tensor: functional(tensor, *args, **kwargs), current_mode.get() is RECORD)
+        before = current_mode.get()
+        # under no_grad too: the gradient of a computed tensor arrives in the new shape
+        now = before if self.is_leaf else RECORD
+        try:
+            switch(now)
+            turn(self, lambda tensor: functional(tensor, *args, **kwargs), now is RECORD)
+        finally:
+            switch(before)
         return self
 
     method.__name__ = method.__qualname__ = name
