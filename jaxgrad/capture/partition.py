@@ -30,8 +30,8 @@ class Pullback:
     """The pass from the outputs of a function that have a history to its captured tensors.
 
     `avals`: those of these outputs; `freed`: the numbers of those whose graph the function has used
-    up; `saves`: whether it reads more than cotangents; `cotangents`: the inputs that the pass starts
-    from; `reached`: the numbers of the captured tensors that get a gradient; `arrays`: these
+    up; `saves`: whether their nodes have saved anything; `cotangents`: the inputs that the pass
+    starts from; `reached`: the numbers of the captured tensors that get a gradient; `arrays`: these
     gradients.
     """
 

@@ -79,8 +79,9 @@ def offset_of(tensor: Tensor) -> int:
     while step is not None:
         if any(isinstance(number, jax.Array) for number in step.numbers):
             raise RuntimeError(
-                f"the offset of a view of shape {list(tensor.shape)} in its storage (storage_offset, "
-                "data_ptr, as_strided) is not known: it was taken at an index that is being traced"
+                f"the offset of a view of shape {list(tensor.shape)} in its storage is not known: "
+                "it was taken at an index that is being traced. storage_offset, data_ptr and "
+                "as_strided need an int as index"
             )
         _, elements = view_ops.layout(step.call, step.numbers)
         behind += elements * step.call.outputs[0].dtype.itemsize
