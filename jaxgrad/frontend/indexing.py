@@ -1,9 +1,10 @@
 """Indexing of tensors, `x[...]`, and their transposes, `x.T`.
 
 As in PyTorch, each part of an index becomes an operator: integers `select`, slices `slice`, None
-`unsqueeze`. Tensors, arrays, lists and booleans become one `index` together. A boolean mask stands
-for the positions where it is true, so its values must be known: in a trace it raises. An index out
-of range raises IndexError if its values are known; in a trace it reads NaN.
+`unsqueeze`. An integer tensor without dimensions is an integer, also in a trace. Other tensors,
+arrays, lists and booleans become one `index` together. A boolean mask stands for the positions
+where it is true, so its values must be known: in a trace it raises. An index out of range raises
+IndexError if its values are known; in a trace it reads NaN, and writes to it are dropped.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ def getitem(tensor: Tensor, index) -> Tensor:
     index: an int, slice, `...`, None, an integer or bool tensor, an array, a list, or a tuple of
     these.
 
-    Basic indices (int, slice, `...`, None) give a view, others a copy. Raises IndexError for an
-    index out of range, of a wrong type or for too many indices, ValueError for a negative step,
-    RuntimeError for a mask inside a trace.
+    Basic indices (int, integer tensor without dimensions, slice, `...`, None) give a view, others a
+    copy. Raises IndexError for an index out of range, of a wrong type or for too many indices,
+    ValueError for a negative step, RuntimeError for a mask inside a trace.
 
     >>> x = jaxgrad.arange(6.0).reshape(2, 3)
     >>> x[1], x[:, 0], x[x > 2]

@@ -26,6 +26,7 @@ from ..tape import dual, interception, node_annotations, untracked_reason, versi
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch
 from ..tape.node import Node, ProgramNode
 from ..tape.record import apply
+from ..tape.symbolic_number import Varying
 from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, edge_of, known_edge_of, wrap
 from ..tape.version_counter import counter_of
 from .creation_meta import INFERENCE_MODE, NO_GRAD, NO_GRAD_SEVERAL, ONE_OF_SEVERAL, USUAL, Severed
@@ -189,7 +190,8 @@ def _outside_of_grad_mode(source, results, usual):
 
 def _data(leaves):
     # of a symbolic number its array, which tells whether two views have one place
-    return [getattr(leaf, "_array", leaf) for leaf in leaves[1:] if type(leaf) is not Tensor]
+    numbers = [leaf for leaf in leaves[1:] if type(leaf) is not Tensor]
+    return [each._array if type(each) is Varying else each for each in numbers]
 
 
 def begin(tensor: Tensor) -> Alias:
