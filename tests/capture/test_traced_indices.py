@@ -264,7 +264,7 @@ def test_an_index_is_no_saved_tensor():
 
     w, dtypes = leaves()[0], set()
     wanted = torch.autograd.grad(body(w, 1), w)[0].numpy()
-    for run in (body, lambda w, i: checkpoint(body, w, i, use_reentrant=False)):
+    for run in (body, lambda w, i: checkpoint(lambda w: body(w, i), w, use_reentrant=False)):
         step = torch.jit(lambda w, i, run=run: torch.autograd.grad(run(w, i), w)[0])
         with torch.autograd.graph.saved_tensors_hooks(
             lambda tensor: dtypes.add(tensor.dtype) or tensor, lambda tensor: tensor
