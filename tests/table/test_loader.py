@@ -1,5 +1,6 @@
 """Tables: what becomes of entries, and the mistakes that are found in them."""
 
+import re
 import traceback
 from pathlib import Path
 
@@ -21,6 +22,7 @@ HELPERS = words(
 ONE = "op(Tensor self) -> Tensor"
 TWO = "op(Tensor self) -> (Tensor a, Tensor b)"
 OLD = "op(Tensor self)"
+FIRST = "output_differentiability: [True, False]"
 VIEW = "op(Tensor(a) self) -> Tensor(a)"
 INPLACE = "op_(Tensor(a!) self) -> Tensor(a!)"
 LIST = "op(Tensor self) -> Tensor[]"
@@ -196,8 +198,21 @@ def test_an_in_place_entry_without_formulas_is_a_mistake():
     assert "the Tensor 'self' has no gradient" in only(entry(schema=INPLACE)).cause
 
 
-def test_only_the_first_output_is_differentiable_where_a_formula_says_grad():
-    text = entry("self: f(grad)", schema="op(Tensor self) -> (Tensor a, Tensor b)")
+def test_a_formula_says_grad_where_flags_leave_one_output():
+    text = entry("self: f(grad)", FIRST, schema=TWO)
+    assert loads(text, functions=["f"]).rules("op")[0].output_differentiability == (True, False)
+
+
+@pytest.mark.parametrize("schema", [TWO, "op(Tensor self) -> (Tensor, Tensor, Tensor)"])
+def test_no_output_loses_its_derivative_because_a_formula_says_grad(schema):
+    mistake = only(entry("self: f(grad)", schema=schema))
+    assert (mistake.line, mistake.column) == (3, 11)
+    assert re.fullmatch(r"'grad' where [23] outputs are differentiable", mistake.cause)
+    assert "output_differentiability" in mistake.cure
+
+
+def test_an_output_of_integers_needs_no_flag():
+    text = entry("self: f(grad)", schema="op(Tensor self) -> (Tensor values, Tensor indices)")
     assert loads(text, functions=["f"]).rules("op")[0].output_differentiability == (True, False)
 
 
@@ -410,10 +425,22 @@ def test_known_operators_may_be_called():
         (INPLACE, ["self: grad * self"], "'self' is overwritten"),
         (INPLACE, ["self: grad", "result: self_t * self_p"], "'self_p' is overwritten"),
         ("op_(Tensor self)", ["self: grad * self"], "'self' is overwritten"),
-        (TWO, ["self: f(grad, b)"], "'b' is read, an output without a derivative"),
-        (TWO, ["self: f(grad, result1)"], "'result1' is read, an output without a derivative"),
-        (TWO, ["self: f(grad)", "a: self_t * b"], "'b' is read, an output without a derivative"),
-        (OLD, ["self: f(grad, result1)"], "'result1' is read, an output without a derivative"),
+        (TWO, ["self: f(grad, b)", FIRST], "'b' is read, an output without a derivative"),
+        (
+            TWO,
+            ["self: f(grad, result1)", FIRST],
+            "'result1' is read, an output without a derivative",
+        ),
+        (
+            TWO,
+            ["self: f(grad)", "a: self_t * b", FIRST],
+            "'b' is read, an output without a derivative",
+        ),
+        (
+            OLD,
+            ["self: f(grad, result1)", FIRST],
+            "'result1' is read, an output without a derivative",
+        ),
         # output_differentiability
         (ONE, ["self: grad", "output_differentiability: [True, False]"], "length 2 for 1 outputs"),
         (TWO, ["self: f(grads)", "output_differentiability: [True]"], "length 1 for 2 outputs"),
