@@ -1,9 +1,9 @@
 """Checks the shapes and dtypes of a table's gradients by abstract evaluation.
 
 Each entry is called on abstract arguments of several shapes, made from its schema. If the value
-function accepts them, every gradient must have the shape of its input, or a larger one to which the
-input broadcasts, every tangent the shape of its output, and each a floating-point dtype. The outputs
-of an entry without formulas must be integers or booleans, and no value function may call itself.
+function accepts them, every gradient must have the shape of its input, or one to which the input
+broadcasts, every tangent the shape of its output, and each a floating-point dtype. The outputs of
+an entry without formulas must be integers or booleans, and no value function may call itself.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _failure(call: Call, derive) -> str | None:
         return None
     except GradientError as error:
         why = error.why
-    except (TypeError, ValueError, IndexError) as error:  # raised by JAX for a wrong shape
+    except (TypeError, ValueError, IndexError, RuntimeError) as error:  # for a wrong shape
         why = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     else:
         return None

@@ -127,10 +127,13 @@ class Table:
             raise TableError(sorted(set(mistakes)))
 
     def _circular(self):
-        """The mistakes of operators whose values call one another in a circle, in every overload."""
+        """The mistakes of operators whose values, in every overload, call one another in a circle."""
         try:
             TopologicalSorter(
-                {name: frozenset.intersection(*map(self._calls, self.found[name])) for name in self.names}
+                {
+                    name: frozenset.intersection(*map(self._calls, self.found[name]))
+                    for name in self.names
+                }
             ).prepare()
         except CycleError as error:
             return [circular(self.found[name][0]) for name in error.args[1]]

@@ -216,6 +216,43 @@ def test_an_output_of_integers_needs_no_flag():
     assert loads(text, functions=["f"]).rules("op")[0].output_differentiability == (True, False)
 
 
+CALLING = "- name: {}\n  forward: {}\n  self: grad\n"
+
+
+@pytest.mark.parametrize(
+    ("entries", "circle"),
+    [
+        ([("a(Tensor self) -> Tensor", "f(a(self))")], ["a"]),
+        ([("a(Tensor self) -> Tensor", "b(self)"), ("b(Tensor self) -> Tensor", "self.a()")], "ab"),
+        (
+            [("a(Tensor self, int n) -> Tensor", "self if n == 0 else a(self, n - 1)")],
+            ["a"],
+        ),
+        (
+            [
+                ("a.x(Tensor self) -> Tensor", "a(self, 1)"),
+                ("a.y(Tensor self, int n) -> Tensor", "a(self)"),
+            ],
+            ["a.x"],
+        ),
+        ([("a(Tensor self) -> Tensor\n  alias: c", "f(self).c()")], ["a"]),
+    ],
+)
+def test_a_value_that_calls_itself_is_a_mistake(entries, circle):
+    found = mistakes("".join(CALLING.format(*each) for each in entries))
+    assert [mistake.entry for mistake in found] == list(circle)
+    assert all("calls itself" in mistake.cause for mistake in found)
+
+
+def test_an_overload_may_call_another():
+    entries = (
+        ("a.x(Tensor self) -> Tensor", "f(self)"),
+        ("a.y(Tensor self, int n) -> Tensor", "a(self)"),
+    )
+    text = "".join(CALLING.format(*each) for each in entries)
+    loads(text, functions=["f"]).check()
+
+
 def test_broken_entries_do_not_pass_when_read_late():
     text = entry("self: f(grad)\n  other: f(grat)") + entry(
         "self: f(grad)", schema="g(Tensor self)"
@@ -299,6 +336,7 @@ def test_known_operators_may_be_called():
 
 # mistakes of one entry
 
+
 @pytest.mark.parametrize(
     ("schema", "lines", "said"),
     [
@@ -378,7 +416,7 @@ def test_known_operators_may_be_called():
         (TWO, ["self: f(grads)", "a: f(self_t)"], "the output 'b' has no forward-mode formula"),
         (
             TWO,
-            ["self: f(grad)", "b: f(self_t)", "a: f(self_t)"],
+            ["self: f(grad)", FIRST, "b: f(self_t)", "a: f(self_t)"],
             "'b', which is not differentiable",
         ),
         (TWO, ["self: f(grads)", "result: auto"], "'result' is neither an argument nor an output"),
