@@ -23,6 +23,7 @@ def conj(self):
     return lax.conj(self) if jnp.iscomplexobj(self) else self
 
 
+conj.returns_self = True
 conj_physical = conj
 
 
@@ -299,6 +300,9 @@ def where(condition, self, other):
 
 def real(self):
     return lax.real(self) if jnp.iscomplexobj(self) else self
+
+
+real.returns_self = True
 
 
 def imag(self):

@@ -143,6 +143,7 @@ class Program:
     mode: int
     kernel = None  # the compiled form, set by `executor.prepare`
     attach = None  # called with inputs and results if these share memory
+    is_identity = False  # whether its result on tensors is its first argument itself
     is_linear = False  # whether the program itself maps the tangent of its one input
     extends = False  # whether it is the extension of another program
     extension = None  # the program that computes tangents too (tape/dual.py)

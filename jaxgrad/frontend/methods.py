@@ -66,7 +66,7 @@ def install():
 PROTOCOL = {
     "add": "add", "radd": "add", "sub": "sub", "rsub": "rsub", "mul": "mul", "rmul": "mul",
     "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
-    "matmul": "matmul", "neg": "neg", "abs": "abs",
+    "matmul": "matmul", "neg": "neg", "pos": "positive", "abs": "abs",
     "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
     "and": "bitwise_and", "rand": "bitwise_and", "or": "bitwise_or", "ror": "bitwise_or",
     "xor": "bitwise_xor", "rxor": "bitwise_xor", "invert": "bitwise_not",
@@ -260,7 +260,7 @@ class TensorMethods:
         >>> jaxgrad.tensor([1 + 2j]).real
         tensor([1.])
         """
-        return ops.real(self) if self.dtype.is_complex else self
+        return ops.real(self)
 
     @property
     def imag(self) -> Tensor:
