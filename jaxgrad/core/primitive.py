@@ -200,7 +200,7 @@ class Call(Program):
 
     @functools.cached_property
     def is_identity(self) -> bool:
-        """Whether the result is the argument itself: the value function returns it and may do so."""
+        """Whether the result is the argument itself, which the value function returns."""
         return self.primitive.returns_self and bool(self.outputs) and self.compact.self_seen
 
     @functools.cached_property

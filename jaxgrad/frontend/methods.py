@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import numbers
 import warnings
 
@@ -14,13 +13,12 @@ from ..autograd import forward_ad, variable
 from ..core import dtypes
 from ..core.device import default_device
 from ..core.tracebacks import api_boundary, users_stacklevel
-from ..core.view_ops import plain
 from ..ops import inplace
 from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import Tensor, check_no_tangent, concrete, is_concrete, leaf_state, wrap
-from . import factories, indexing, memory_methods, printing, random, tensor_data, to
+from ..tape.tensor import Tensor, check_no_tangent, concrete, is_concrete, wrap
+from . import copying, factories, indexing, memory_methods, printing, random, tensor_data, to
 
 CONVERTING = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
@@ -327,35 +325,6 @@ class TensorMethods:
             return format(self.item(), specification)  # item() raises in a trace
         return object.__format__(self, specification)
 
-    def __copy__(self):
-        made = self.detach()
-        made._tracked = self._requires_grad
-        if getattr(self._leaf, "kind", None) is not None:
-            leaf_state(made).kind = self._leaf.kind
-        return made
-
-    def __deepcopy__(self, memo):
-        if self.grad_fn is not None:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment. "
-                "Use tensor.detach().clone(), or clone() to stay in the graph."
-            )
-        made = memo[id(self)] = wrap(self._array, plain(self._aval), self._requires_grad)
-        if self._leaf is not None:
-            state = leaf_state(made)
-            state.grad_dtype = self._leaf.grad_dtype
-            state.kind = getattr(self._leaf, "kind", None)
-            if state.kind is None or state.kind.copies_gradient:
-                state.grad = copy.deepcopy(self._leaf.grad, memo)
-        return made
-
-    def __getstate__(self):
-        raise TypeError(
-            f"a tensor of shape {list(self.shape)} cannot be pickled: loading such a file can run "
-            "any code. Save its numbers with numpy.savez or as safetensors, with jaxgrad.save"
-        )
-
 
 def _conversion(name, dtype):
     def method(self) -> Tensor:
@@ -382,7 +351,7 @@ for _name, _dtype in {
 METHOD_CLASSES = (
     factories.FactoryMethods, tensor_data.DataMethods, to.ConversionMethods,
     indexing.IndexingMethods, memory_methods.MemoryMethods, random.RandomMethods,
-    variable.VariableMethods, TensorMethods,
+    copying.CopyMethods, variable.VariableMethods, TensorMethods,
 )  # fmt: skip
 
 

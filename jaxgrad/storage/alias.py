@@ -14,6 +14,7 @@ with the root of its chain. A detached tensor is a root with its own history and
 
 from __future__ import annotations
 
+import copy
 import threading
 
 import jax
@@ -38,14 +39,20 @@ class Storage:
     """The memory that aliases share.
 
     array, aval: the value of the owner, the first tensor; pending: a write that the array does not
-    include yet, as (place, new array, its abstract value); epoch: the number of the last write.
+    include yet, as (place, new array, its abstract value); epoch: the number of the last write;
+    counter: in a copy the version of the tensors that share it.
     """
 
-    __slots__ = ("_address", "array", "aval", "epoch", "pending")
+    __slots__ = ("_address", "array", "aval", "counter", "epoch", "pending")
 
-    def __init__(self, array, aval):
-        self.array, self.aval = array, aval
+    def __init__(self, array, aval, counter=None):
+        self.array, self.aval, self.counter = array, aval, counter
         self.epoch, self.pending, self._address = 0, None, None
+
+    def __deepcopy__(self, memo):
+        with lock:
+            settle(self)
+            return Storage(self.array, self.aval, version_counter.Counter())
 
     @property
     def address(self) -> int:
@@ -189,6 +196,12 @@ def _outside_of_grad_mode(source, results, usual):
 
 def _data(leaves):
     return [leaf for leaf in leaves[1:] if type(leaf) is not Tensor]
+
+
+def copy_place(source: Tensor, made: Tensor, memo: dict):
+    """Give the copy of a tensor its place in the copy of the memory that `memo` has or gets."""
+    storage = copy.deepcopy(source._alias.storage, memo)
+    made._alias, made._counter = Alias(storage, source._alias.place), storage.counter
 
 
 def begin(tensor: Tensor) -> Alias:

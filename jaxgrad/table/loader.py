@@ -127,7 +127,7 @@ class Table:
             raise TableError(sorted(set(mistakes)))
 
     def _circular(self):
-        """The mistakes of operators whose values, in every overload, call one another in a circle."""
+        """The mistakes of operators whose values call one another in a circle, in all overloads."""
         try:
             TopologicalSorter(
                 {
