@@ -151,8 +151,8 @@ def _follow_observers():
 
 def _refuse_forked(*_):
     raise RuntimeError(
-        "jaxgrad computed before this process was forked, and the threads of XLA do not exist in the "
-        'copy, where it would wait for them forever: use the start method "spawn", as by '
+        "jaxgrad had tensors before this process was forked, and the threads of XLA are not in the "
+        'copy, which would wait for them forever: use the start method "spawn", as by '
         'multiprocessing.set_start_method("spawn"), or fork before the first tensor is made'
     )
 

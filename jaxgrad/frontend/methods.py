@@ -12,6 +12,7 @@ from .. import ops
 from ..autograd import forward_ad, variable
 from ..core import dtypes
 from ..core.device import default_device
+from ..core.program import broadcasts
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..ops import inplace
 from ..ops.documentation import as_method
@@ -268,6 +269,28 @@ class TensorMethods:
         tensor([2.])
         """
         return ops.imag(self)
+
+    @api_boundary
+    def sum_to_size(self, *size) -> Tensor:
+        """Return the sum over the dimensions that broadcasting from `size` adds or stretches.
+
+        size: ints or a list of them, a shape that broadcasts to that of this tensor; the tensor
+        itself is returned for its own. Raises RuntimeError for another.
+
+        >>> jaxgrad.ones(2, 3).sum_to_size(1, 3)
+        tensor([[2., 2., 2.]])
+        """
+        size = tuple(size[0] if len(size) == 1 and isinstance(size[0], list | tuple) else size)
+        if not broadcasts(size, self.shape):
+            raise RuntimeError(
+                f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}. "
+                "sum_to_size takes a shape that broadcasts to that of the tensor"
+            )
+        extra = self.ndim - len(size)
+        stretched = (extra + i for i, each in enumerate(size) if each == 1 != self.shape[extra + i])
+        dims = (*range(extra), *stretched)
+        summed = self.sum(dims, keepdim=True) if dims else self
+        return summed.view(size) if extra else summed
 
     def where(self, condition, other):
         """Return this tensor where `condition` is true, `other` elsewhere; see `jaxgrad.where`.
