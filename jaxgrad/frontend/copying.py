@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import numpy as np
 
 from ..core import dtypes
 from ..core.aval import aval_of, with_strides
+from ..core.tracebacks import users_stacklevel
 from ..core.view_ops import plain
 from ..storage.alias import copy_place
 from ..tape import interception, mode
@@ -20,6 +22,12 @@ from .array_creation import from_host
 NON_LEAF = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
     "the moment. Use tensor.detach().clone(), or clone() to stay in the graph."
+)
+
+
+UNSERIALIZED = (
+    "backward hook {!r} on tensor will not be serialized.  If this is expected, you can decorate "
+    "the function with @torch.utils.hooks.unserializable_hook to suppress this warning"
 )
 
 
@@ -54,6 +62,9 @@ class CopyMethods:
         Raises RuntimeError under a trace.
         """
         values, shown = np.asarray(concrete(self, "pickling")), self._aval
+        for hook in (self._backward_hooks or {}).values():
+            if not hasattr(hook, "__torch_unserializable__"):
+                warnings.warn(UNSERIALIZED.format(hook), UserWarning, users_stacklevel())
         place = shown.dtype.name, tuple(shown.shape), shown.strides
         return values.tobytes(), *place, self._requires_grad, getattr(self._leaf, "kind", None)
 

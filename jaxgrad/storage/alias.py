@@ -39,20 +39,19 @@ class Storage:
     """The memory that aliases share.
 
     array, aval: the value of the owner, the first tensor; pending: a write that the array does not
-    include yet, as (place, new array, its abstract value); epoch: the number of the last write;
-    counter: in a copy the version of the tensors that share it.
+    include yet, as (place, new array, its abstract value); epoch: the number of the last write.
     """
 
-    __slots__ = ("_address", "array", "aval", "counter", "epoch", "pending")
+    __slots__ = ("_address", "array", "aval", "epoch", "pending")
 
-    def __init__(self, array, aval, counter=None):
-        self.array, self.aval, self.counter = array, aval, counter
+    def __init__(self, array, aval):
+        self.array, self.aval = array, aval
         self.epoch, self.pending, self._address = 0, None, None
 
     def __deepcopy__(self, memo):
         with lock:
             settle(self)
-            return Storage(self.array, self.aval, version_counter.Counter())
+            return Storage(self.array, self.aval)
 
     @property
     def address(self) -> int:
@@ -200,8 +199,8 @@ def _data(leaves):
 
 def copy_place(source: Tensor, made: Tensor, memo: dict):
     """Give the copy of a tensor its place in the copy of the memory that `memo` has or gets."""
-    storage = copy.deepcopy(source._alias.storage, memo)
-    made._alias, made._counter = Alias(storage, source._alias.place), storage.counter
+    counter_of(made)  # for its views; as in PyTorch, copies that share memory count by themselves
+    made._alias = Alias(copy.deepcopy(source._alias.storage, memo), source._alias.place)
 
 
 def begin(tensor: Tensor) -> Alias:
