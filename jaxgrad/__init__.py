@@ -89,6 +89,7 @@ from .frontend.indexing import nonzero as nonzero
 from .frontend.jax_interop import from_jax as from_jax
 from .frontend.jax_interop import to_jax as to_jax
 from .frontend.memory_methods import as_strided as as_strided
+from .frontend.memory_methods import clone as clone
 from .frontend.memory_methods import is_conj as is_conj
 from .frontend.memory_methods import resolve_conj as resolve_conj
 from .frontend.memory_methods import resolve_neg as resolve_neg

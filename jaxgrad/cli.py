@@ -4,7 +4,6 @@ import argparse
 import ast
 import json
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from . import ops
@@ -69,39 +68,32 @@ def complain(error):
 
 
 def known_names(paths):
-    """The functions that formulas may call: those in rules/ and `paths`, and the operators."""
-    rules = find_spec("jaxgrad.rules")
-    folders = [Path(folder) for folder in rules.submodule_search_locations] if rules else []
-    files = [Path(path) for path in paths]
-    files += [file for folder in folders for file in sorted(folder.glob("*.py"))]
-    functions = frozenset(name for file in files for name in names_in(file))
-    tables = [folder.parent / "derivatives.yaml" for folder in folders]
-    return functions, frozenset(name for table in tables for name in operators_in(table))
+    """The functions that formulas may call, those of jaxgrad and of `paths`, and the operators."""
+    known = ops.library
+    functions = {name for path in paths for name in names_in(Path(path))}
+    return frozenset(functions | known.functions.keys()), known.names
 
 
 def names_in(path):
-    """The names that a module defines at its top level."""
+    """The public names of functions that a module defines at its top level, or imports from outside
+    of the standard library.
+    """
     tree = ast.parse(path.read_bytes(), str(path))
     found = {name for statement in tree.body for name in bound_by(statement)}
-    return {name for name in found if not name.startswith("__")}
+    return {name for name in found if not name.startswith("_")}
 
 
 def bound_by(statement):
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+    if isinstance(statement, ast.FunctionDef):
         return [statement.name]
     if isinstance(statement, ast.ImportFrom):
+        if (statement.module or "").partition(".")[0] in sys.stdlib_module_names:
+            return []
         return [alias.asname or alias.name for alias in statement.names]
     targets = getattr(statement, "targets", [])
     return [
         node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)
     ]
-
-
-def operators_in(path):
-    try:
-        return load(path).operators
-    except (OSError, TableError):
-        return ()
 
 
 if __name__ == "__main__":

@@ -248,6 +248,9 @@ def positive(self):
     return self
 
 
+positive.returns_self = True
+
+
 abs = promotion.common(_numeric(lax.abs))
 reciprocal = promotion.floating(lax.reciprocal)
 

@@ -3,7 +3,7 @@
 `reduction` is 0 for no reduction, 1 for the mean, 2 for the sum.
 """
 
-from typing import NamedTuple
+import typing
 
 import jax
 import jax.numpy as jnp
@@ -88,6 +88,13 @@ def kl_div(self, target, reduction, *, log_target):
     if log_target:
         return apply_loss_reduction(jnp.exp(target) * (target - self), reduction)
     return apply_loss_reduction(special.xlogy(target, target) - target * self, reduction)
+
+
+def kl_div_self_backward(grad, shape, target, reduction, log_target):
+    """The gradient of `self`, whose shape is given; the mean divides by the size of both."""
+    slope = -grad * (jnp.exp(target) if log_target else target)
+    whole = jnp.broadcast_to(slope, jnp.broadcast_shapes(slope.shape, shape))
+    return loss_reduction_backward(whole, reduction)
 
 
 def kl_div_target_backward(grad, self, target, reduction, log_target):
@@ -243,7 +250,7 @@ def cross_entropy_loss_backward(
     return weights.keep(of_rows * (probabilities * weights.of_rows - weights.of_classes))
 
 
-class _Weights(NamedTuple):
+class _Weights(typing.NamedTuple):
     """The weights of `-log(probability)` in the cross entropy.
 
     `of_classes`: the weight of each class in each row, with class weights, target and label

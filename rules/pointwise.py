@@ -27,6 +27,7 @@ def conj(self):
     return lax.conj(self) if jnp.iscomplexobj(self) else self
 
 
+conj.returns_self = True
 conj_physical = conj
 
 
@@ -328,6 +329,9 @@ where.precondition = _refuse_overflow
 
 def real(self):
     return lax.real(self) if jnp.iscomplexobj(self) else self
+
+
+real.returns_self = True
 
 
 def imag(self):

@@ -66,7 +66,12 @@ def flatten(self, start_dim=0, end_dim=-1):
             f"{start_dim} and {end_dim}"
         )
     shape = self.shape
+    if start == end and shape:
+        return self
     return jnp.reshape(self, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+
+
+flatten.returns_self = True
 
 
 def unflatten(self, dim, sizes):

@@ -174,6 +174,11 @@ def aval_of(array) -> Aval:
     return found
 
 
+def has_seen_arrays() -> bool:
+    """Whether there has been a concrete array, so that XLA runs."""
+    return bool(_concrete)
+
+
 def scalar_type(value) -> type | None:
     """The Python number type of a weakly typed 0-d JAX value, else None."""
     if getattr(value, "weak_type", False) and value.ndim == 0:

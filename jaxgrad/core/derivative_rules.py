@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from ..table import Formula, Word
-from .program import Reverse, conform, conjugate, pullback
+from .program import Reverse, conform, conform_gradient, conjugate, pullback
 from .tangent_map import alike
 
 
@@ -115,7 +115,8 @@ class CallReverse(Reverse):
         supply = {name: iter(_as_list(call, name, found[name])) for name in found}
         results = {i: next(supply[owner]) for i, owner in enumerate(call.owners) if owner in supply}
         return tuple(
-            conform(results[i], call.inputs[i], where(call, call.owners[i])) for i in self.wanted
+            conform_gradient(results[i], call.inputs[i], where(call, call.owners[i]))
+            for i in self.wanted
         )
 
     def gradient_names(self, gradients) -> dict:
@@ -253,17 +254,14 @@ class TangentMap:
         return [tangents.get(names[i]) for i in self.call.differentiable_outputs]
 
     def forward(self, saved, tangents):
-        call = self.call
-        with jax.named_scope(call.primitive.name):
-            results = [
-                self.evaluate(position, formula, saved, tangents)
-                for position, formula in enumerate(self.formulas)
-            ]
-        outputs = [call.outputs[i] for i in call.differentiable_outputs]
-        return tuple(
-            conform(result, output, where(call, output_names(call)[i]))
-            for i, (result, output) in enumerate(zip(results, outputs, strict=True))
-        )
+        with jax.named_scope(self.call.primitive.name):
+            return tuple(self.tangent(i, saved, tangents) for i in range(len(self.formulas)))
+
+    def tangent(self, position, saved, tangents):
+        """The tangent of the differentiable output at `position`, in its shape and dtype."""
+        call, number = self.call, self.call.differentiable_outputs[position]
+        result = self.evaluate(position, self.formulas[position], saved, tangents)
+        return conform(result, call.outputs[number], where(call, output_names(call)[number]))
 
     def evaluate(self, position, formula, saved, tangents):
         """The tangent of the differentiable output at `position`."""

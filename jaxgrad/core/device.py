@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
+import operator
 import re
 
 import jax
@@ -78,6 +80,12 @@ class device:
 
     def __deepcopy__(self, memo):
         return self
+
+    def __getstate__(self):
+        return str(self)
+
+    def __setstate__(self, state):
+        self.__init__(state)
 
 
 def _parsed(text):
@@ -163,6 +171,9 @@ class layout:
 class memory_format(layout):
     """The order of dimensions in memory. All are accepted and mean the same: XLA chooses it."""
 
+
+# compared by identity, as dtypes are
+copyreg.dispatch_table |= dict.fromkeys((layout, memory_format), operator.attrgetter("name"))
 
 strided = layout("strided")
 contiguous_format = memory_format("contiguous_format")

@@ -9,6 +9,8 @@ In this module `bool`, `int` and `float` are dtypes, as in torch; Python's types
 """
 
 import builtins
+import copyreg
+import operator
 
 import ml_dtypes
 import numpy
@@ -76,13 +78,9 @@ class dtype:
     def __repr__(self):
         return f"torch.{self.name}"
 
-    # dtypes are compared by identity, so a copy must be the same object
-    def __copy__(self):
-        return self
 
-    def __deepcopy__(self, _memo):
-        return self
-
+# dtypes are compared by identity: a copy is the same object, and pickling stores the global's name
+copyreg.dispatch_table[dtype] = operator.attrgetter("name")
 
 _FROM_NUMPY: dict = {}
 

@@ -7,6 +7,7 @@ operations to the current trace. `prepare` chooses by the program's mode and set
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import weakref
 
@@ -14,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import get_opaque_trace_state
 
+from . import aval as avals
 from .aval import IMMEDIATE, Aval
 from .program import Program, is_bare
 
@@ -68,12 +70,15 @@ def inline(program: Program):
     return value
 
 
+_wide_types = jax.enable_x64  # in a forked process it raises
+
+
 def with_wide_types(function):
     """`function`, compiled and called with JAX's 64-bit types on."""
 
     @functools.wraps(function)
     def call(*arrays):
-        with jax.enable_x64(True):
+        with _wide_types(True):
             # compilation included: argmax and random bits do not lower with 64-bit types on in
             # tracing alone
             return function(*arrays)
@@ -142,6 +147,27 @@ def unobserve(observer):
 def _follow_observers():
     for program in list(_prepared):
         program.kernel = observed(program, program.unobserved)
+
+
+def _refuse_forked(*_):
+    raise RuntimeError(
+        "jaxgrad had tensors before this process was forked, and the threads of XLA are not in the "
+        'copy, which would wait for them forever: use the start method "spawn", as by '
+        'multiprocessing.set_start_method("spawn"), or fork before the first tensor is made'
+    )
+
+
+def _after_fork():
+    """Make every kernel of a forked process raise, if XLA had threads before the fork."""
+    global _lock, _wide_types
+    if avals.has_seen_arrays():
+        _lock = threading.RLock()  # a thread that is not in the copy may hold the other one
+        _wide_types = _refuse_forked
+        observe(_refuse_forked)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def run(name: str, function, *args, inputs=None):

@@ -89,6 +89,7 @@ class Primitive:
         self.positional = sum(not argument.keyword_only for argument in schema.arguments)
         self.keywords = self.argument_names[self.positional :]
         self.precondition = getattr(compute, "precondition", None)
+        self.returns_self = getattr(compute, "returns_self", False)
         element_wise = Word("auto_element_wise") in rule.tangents.values()
         self.pointwise = element_wise or self.name in getattr(scope, "pointwise", ())
         names = [each.name for each in schema.returns]
@@ -170,7 +171,7 @@ class Call(Program):
 
     def __init__(self, primitive: Primitive, structure, inputs):
         self.primitive, self.structure, self.inputs = primitive, structure, inputs
-        self.several_seen = False  # set when the value function has run
+        self.several_seen = self.self_seen = False  # set when the value function has run
         self.mode = max(
             (i.mode for i in inputs if isinstance(i, aval.Aval)), default=aval.IMMEDIATE
         )
@@ -196,6 +197,11 @@ class Call(Program):
     def several(self) -> bool:
         """Whether the value function returns a list or a tuple."""
         return self.compact.several_seen if self.outputs else True
+
+    @functools.cached_property
+    def is_identity(self) -> bool:
+        """Whether the result is the argument itself, which the value function returns."""
+        return self.primitive.returns_self and bool(self.outputs) and self.compact.self_seen
 
     @functools.cached_property
     def owners(self) -> tuple[str, ...]:
@@ -257,6 +263,7 @@ class Call(Program):
         # the value function's lists and tuples become the operator's several results
         results = self.primitive.evaluate(self.arguments(arrays))
         self.several_seen = isinstance(results, list | tuple)
+        self.self_seen = bool(arrays) and results is arrays[0]
         results = results if self.several_seen else (results,)
         return tuple(jax.lax.convert_element_type(r, r.dtype) for r in map(jnp.asarray, results))
 

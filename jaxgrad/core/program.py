@@ -64,19 +64,22 @@ def conjugate(array):
     return jnp.conj(array) if jnp.iscomplexobj(array) else array
 
 
+def broadcasts(shape, to) -> bool:
+    """Whether an array of `shape` broadcasts to the shape `to`."""
+    pairs = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(extent in (1, wanted) for extent, wanted in pairs)
+
+
 def sum_to_shape(gradient, shape):
     """`gradient` summed over the dimensions that broadcasting from `shape` added or stretched."""
     if gradient.shape == shape:
         return gradient
     extra = gradient.ndim - len(shape)
-    # a formula may give fewer dimensions, such as a number
-    if extra < 0:
-        return jnp.broadcast_to(gradient, shape)
     stretched = [
         extra + i for i, extent in enumerate(shape) if extent == 1 != gradient.shape[extra + i]
     ]
     summed = jnp.sum(gradient, axis=(*range(extra), *stretched), keepdims=True)
-    return jnp.broadcast_to(summed.reshape(summed.shape[extra:]), shape)
+    return summed.reshape(shape)
 
 
 class GradientError(RuntimeError):
@@ -87,25 +90,31 @@ class GradientError(RuntimeError):
         self.why = why
 
 
-def conform(gradient, like: aval.Aval, where: str):
-    """The gradient with the shape and dtype of `like`, the input's `Aval`; real for a real input.
+def conform(result, like: aval.Aval, where: str):
+    """A formula's result in the dtype of `like`, the `Aval` of its input or output; real where that
+    is real.
 
-    `where`: the formula, for the error message. Raises GradientError if it does not fit.
+    `where`: the formula, for the error message. Raises GradientError if the shape is another, or
+    the result no floating-point array.
     """
     # a formula may give a Python number
-    gradient = jnp.asarray(gradient)
-    if not jnp.issubdtype(gradient.dtype, jnp.inexact):
-        raise GradientError(
-            where, f"the formula gives {gradient.dtype}, which is not floating point"
-        )
-    try:
-        summed = sum_to_shape(gradient, tuple(like.shape))
-    except (ValueError, TypeError, IndexError) as error:
-        why = f"the formula gives shape {list(gradient.shape)} where {list(like.shape)} is wanted"
-        raise GradientError(where, why) from error
-    if jnp.iscomplexobj(summed) and not like.dtype.is_complex:
-        summed = summed.real
-    return jax.lax.convert_element_type(summed, like.dtype.numpy)
+    result = jnp.asarray(result)
+    if not jnp.issubdtype(result.dtype, jnp.inexact):
+        raise GradientError(where, f"the formula gives {result.dtype}, which is not floating point")
+    if result.shape != tuple(like.shape):
+        why = f"the formula gives shape {list(result.shape)} where {list(like.shape)} is wanted"
+        raise GradientError(where, why)
+    if jnp.iscomplexobj(result) and not like.dtype.is_complex:
+        result = result.real
+    return jax.lax.convert_element_type(result, like.dtype.numpy)
+
+
+def conform_gradient(gradient, like: aval.Aval, where: str):
+    """`conform` for a gradient, which may have the larger shape that its input broadcasts to."""
+    gradient, shape = jnp.asarray(gradient), tuple(like.shape)
+    if broadcasts(shape, gradient.shape):
+        gradient = sum_to_shape(gradient, shape)
+    return conform(gradient, like, where)
 
 
 def pullback(function, primals):
@@ -134,6 +143,7 @@ class Program:
     mode: int
     kernel = None  # the compiled form, set by `executor.prepare`
     attach = None  # called with inputs and results if these share memory
+    is_identity = False  # whether its result on tensors is its first argument itself
     is_linear = False  # whether the program itself maps the tangent of its one input
     extends = False  # whether it is the extension of another program
     extension = None  # the program that computes tangents too (tape/dual.py)

@@ -36,6 +36,15 @@ class Generator:
         self._lock = threading.Lock()
         self._seed, self._draws = 67280421310721, 0  # PyTorch's default seed
 
+    def __getstate__(self):
+        self._refuse_traced("__getstate__")
+        with self._lock:
+            return {"device": str(self.device), "state": (self._seed, self._draws)}
+
+    def __setstate__(self, state):
+        self.__init__(state["device"])
+        self._seed, self._draws = state["state"]
+
     def manual_seed(self, seed: int) -> Generator:
         """Set the seed, reset the count of draws and return the generator.
 

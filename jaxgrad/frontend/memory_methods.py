@@ -124,6 +124,30 @@ def _whole(tensor):
     return tensor if alias.steps is alias.tangents.steps else cut(alias, alias.tangents.steps)
 
 
+@api_boundary
+def clone(input: Tensor, *, memory_format=preserve_format) -> Tensor:
+    """Return a copy, through which gradients flow.
+
+    input: a tensor of any shape and dtype. memory_format: that of the copy; the tensor's own by
+    default. Raises RuntimeError for `channels_last` unless there are 4 dimensions.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> jaxgrad.clone(x).grad_fn.name()
+    'CloneBackward0'
+    >>> jaxgrad.clone(x.expand(3, 2), memory_format=jaxgrad.contiguous_format).stride()
+    (2, 1)
+    """
+    last = memory_format is channels_last
+    if last and input.ndim != 4:
+        raise RuntimeError(
+            f"clone: required rank 4 tensor to use channels_last format, not {list(input.shape)}"
+        )
+    made = ops.clone(input)
+    if memory_format not in (None, preserve_format):
+        dual.show(made, layouts.channels_last(input.shape) if last else None)
+    return made
+
+
 def is_conj(input: Tensor) -> bool:
     """Return whether the tensor shows the conjugate of its memory.
 
@@ -274,22 +298,6 @@ class MemoryMethods:
             return self
         return self.clone(memory_format=memory_format)
 
-    def clone(self, *, memory_format=preserve_format) -> Tensor:
-        """Return a copy, through which gradients flow.
-
-        memory_format: that of the copy; the tensor's own by default.
-
-        >>> x = jaxgrad.ones(2, requires_grad=True)
-        >>> x.clone().grad_fn.name()
-        'CloneBackward0'
-        """
-        made = ops.clone(self)
-        if memory_format is not preserve_format:
-            last = memory_format is channels_last
-            strides = layouts.channels_last(self.shape) if last else None
-            dual.show(made, strides)
-        return made
-
     def untyped_storage(self) -> UntypedStorage:
         """Return the memory of the tensor, which it shares with its aliases.
 
@@ -425,7 +433,7 @@ class MemoryMethods:
         """
         return self.resize_(tuple(other.shape))
 
-    as_strided, is_conj = as_strided, is_conj
+    as_strided, clone, is_conj = as_strided, clone, is_conj
     resolve_conj, resolve_neg = resolve_conj, resolve_neg
     t_ = _inplace_view("t_", "", [1, 2])
     transpose_ = _inplace_view("transpose_", "0, 1", [1, 2])

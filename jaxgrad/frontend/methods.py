@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import numbers
 import warnings
 
@@ -13,14 +12,14 @@ from .. import ops
 from ..autograd import forward_ad, variable
 from ..core import dtypes
 from ..core.device import default_device
+from ..core.program import broadcasts
 from ..core.tracebacks import api_boundary, users_stacklevel
-from ..core.view_ops import plain
 from ..ops import inplace
 from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import Tensor, check_no_tangent, concrete, is_concrete, leaf_state, wrap
-from . import factories, indexing, memory_methods, printing, random, tensor_data, to
+from ..tape.tensor import Tensor, check_no_tangent, concrete, is_concrete, wrap
+from . import copying, factories, indexing, memory_methods, printing, random, tensor_data, to
 
 CONVERTING = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
@@ -66,7 +65,7 @@ def install():
 PROTOCOL = {
     "add": "add", "radd": "add", "sub": "sub", "rsub": "rsub", "mul": "mul", "rmul": "mul",
     "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
-    "matmul": "matmul", "neg": "neg", "abs": "abs",
+    "matmul": "matmul", "neg": "neg", "pos": "positive", "abs": "abs",
     "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
     "and": "bitwise_and", "rand": "bitwise_and", "or": "bitwise_or", "ror": "bitwise_or",
     "xor": "bitwise_xor", "rxor": "bitwise_xor", "invert": "bitwise_not",
@@ -260,7 +259,7 @@ class TensorMethods:
         >>> jaxgrad.tensor([1 + 2j]).real
         tensor([1.])
         """
-        return ops.real(self) if self.dtype.is_complex else self
+        return ops.real(self)
 
     @property
     def imag(self) -> Tensor:
@@ -270,6 +269,28 @@ class TensorMethods:
         tensor([2.])
         """
         return ops.imag(self)
+
+    @api_boundary
+    def sum_to_size(self, *size) -> Tensor:
+        """Return the sum over the dimensions that broadcasting from `size` adds or stretches.
+
+        size: ints or a list of them, a shape that broadcasts to that of this tensor; the tensor
+        itself is returned for its own. Raises RuntimeError for another.
+
+        >>> jaxgrad.ones(2, 3).sum_to_size(1, 3)
+        tensor([[2., 2., 2.]])
+        """
+        size = tuple(size[0] if len(size) == 1 and isinstance(size[0], list | tuple) else size)
+        if not broadcasts(size, self.shape):
+            raise RuntimeError(
+                f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}. "
+                "sum_to_size takes a shape that broadcasts to that of the tensor"
+            )
+        extra = self.ndim - len(size)
+        stretched = (extra + i for i, each in enumerate(size) if each == 1 != self.shape[extra + i])
+        dims = (*range(extra), *stretched)
+        summed = self.sum(dims, keepdim=True) if dims else self
+        return summed.view(size) if extra else summed
 
     def where(self, condition, other):
         """Return this tensor where `condition` is true, `other` elsewhere; see `jaxgrad.where`.
@@ -327,35 +348,6 @@ class TensorMethods:
             return format(self.item(), specification)  # item() raises in a trace
         return object.__format__(self, specification)
 
-    def __copy__(self):
-        made = self.detach()
-        made._tracked = self._requires_grad
-        if getattr(self._leaf, "kind", None) is not None:
-            leaf_state(made).kind = self._leaf.kind
-        return made
-
-    def __deepcopy__(self, memo):
-        if self.grad_fn is not None:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment. "
-                "Use tensor.detach().clone(), or clone() to stay in the graph."
-            )
-        made = memo[id(self)] = wrap(self._array, plain(self._aval), self._requires_grad)
-        if self._leaf is not None:
-            state = leaf_state(made)
-            state.grad_dtype = self._leaf.grad_dtype
-            state.kind = getattr(self._leaf, "kind", None)
-            if state.kind is None or state.kind.copies_gradient:
-                state.grad = copy.deepcopy(self._leaf.grad, memo)
-        return made
-
-    def __getstate__(self):
-        raise TypeError(
-            f"a tensor of shape {list(self.shape)} cannot be pickled: loading such a file can run "
-            "any code. Save its numbers with numpy.savez or as safetensors, with jaxgrad.save"
-        )
-
 
 def _conversion(name, dtype):
     def method(self) -> Tensor:
@@ -382,7 +374,7 @@ for _name, _dtype in {
 METHOD_CLASSES = (
     factories.FactoryMethods, tensor_data.DataMethods, to.ConversionMethods,
     indexing.IndexingMethods, memory_methods.MemoryMethods, random.RandomMethods,
-    variable.VariableMethods, TensorMethods,
+    copying.CopyMethods, variable.VariableMethods, TensorMethods,
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 
 import numpy as np
 import safetensors
@@ -145,10 +146,12 @@ def _encode_key(key):
 
 
 def _replace(path, data):
-    """Replace a file as a whole; if writing fails, the old file stays."""
+    """Replace a file as a whole and keep its mode; if writing fails, the old file stays."""
     begun = f"{path}.{secrets.token_hex(4)}.tmp"
     try:
         with open(begun, "xb") as file:
+            if os.path.exists(path):
+                shutil.copymode(path, begun)  # before there is anything to read
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -16,7 +16,7 @@ _MODES = ("constant", *_NUMPY)
 
 @api_boundary
 def pad(input, pad, mode: str = "constant", value: float | None = None):
-    """Return `input` with its last dimensions extended, or for negative sizes cropped.
+    """Return `input` with its last dimensions extended, or for negative sizes cropped, as a copy.
 
     input: any shape and dtype. pad: the sizes before and after the last dimension, then before and
     after the one before it, and so on. mode: "constant" fills with `value`, 0 by default; "reflect"
@@ -28,7 +28,7 @@ def pad(input, pad, mode: str = "constant", value: float | None = None):
     >>> F.pad(jaxgrad.tensor([[1.0, 2.0, 3.0]]), (1, 2), "reflect")
     tensor([[2., 1., 2., 3., 2., 1.]])
     """
-    pad = tuple(pad)
+    given, pad = input, tuple(pad)
     if len(pad) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2, but got {list(pad)}")
     if len(pad) > 2 * input.ndim:
@@ -44,7 +44,7 @@ def pad(input, pad, mode: str = "constant", value: float | None = None):
         before, after = pad[2 * number : 2 * number + 2]
         if before or after:
             input = _pad_axis(input, -1 - number, before, after, mode, value)
-    return input
+    return input.clone() if input is given else input
 
 
 def _pad_axis(input, dim, before, after, mode, value):
@@ -58,10 +58,17 @@ def _pad_axis(input, dim, before, after, mode, value):
         _check_reach(length, max(before, after), mode)
         indices = _source_indices(np.arange(length), before, after, mode)
         return input.index_select(dim, tensor(indices))
-    kept = input.narrow(dim, max(-before, 0), length + min(before, 0) + min(after, 0))
+    left = length + min(before, 0) + min(after, 0)
+    if left < 0:
+        raise RuntimeError(
+            f"pad: cannot crop {max(-before, 0)} and {max(-after, 0)} of {length} elements: the "
+            "length must be non-negative"
+        )
+    kept = input.narrow(dim, max(-before, 0), left)
     start, end = (_constant_block(input, dim, size, value) for size in (before, after))
+    # `kept` also where it is empty: the result depends on the input
     parts = start, kept, end
-    return ops.cat([part for part in parts if part.shape[dim]] or [kept], dim)
+    return ops.cat([part for part in parts if part is kept or part.shape[dim]], dim)
 
 
 def _source_indices(indices, before, after, mode):

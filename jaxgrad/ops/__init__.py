@@ -175,13 +175,25 @@ class Namespace(types.ModuleType):
 
 
 def public_functions(source) -> dict[str, Callable]:
-    """The functions of a module or a dict by name, without those that begin with an underscore."""
-    members = source if isinstance(source, Mapping) else vars(source)
+    """The functions of a module or a dict by name, without those that begin with an underscore.
+
+    A module has also what it imports: functions of the standard library are none of arrays.
+    """
+    is_module = not isinstance(source, Mapping)
+    members = vars(source) if is_module else source
     return {
         name: member
         for name, member in members.items()
-        if callable(member) and not name.startswith("_") and not inspect.isclass(member)
+        if callable(member)
+        and not (name.startswith("_") or inspect.isclass(member))
+        and not (is_module and _is_of_the_standard_library(member))
     }
+
+
+def _is_of_the_standard_library(member):
+    # an object, such as a `functools.partial`, has the module of its class
+    module = getattr(member, "__module__", None) if inspect.isroutine(member) else None
+    return (module or "").partition(".")[0] in sys.stdlib_module_names
 
 
 def _shipped() -> Library:

@@ -276,9 +276,9 @@ def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None 
 def conj(input: Tensor) -> Tensor:
     """Complex conjugate; a real tensor is returned itself."""
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex conjugate as a new tensor."""
+    """Complex conjugate as a new tensor; a real tensor is returned itself."""
 def conj_physical_(input: Tensor) -> Tensor:
-    """Complex conjugate as a new tensor."""
+    """Complex conjugate as a new tensor; a real tensor is returned itself."""
 def copy(input: Tensor, src: Tensor, non_blocking: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Elements of `src`, broadcast to the shape and converted to the dtype of `input`."""
 def copy_(input: Tensor, src: Tensor, non_blocking: _bool = False) -> Tensor:
@@ -413,7 +413,7 @@ def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def fix_(input: Tensor) -> Tensor:
     """Integer part, rounded toward 0; the gradient is 0."""
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-    """The dimensions from `start_dim` to `end_dim` merged into one."""
+    """The dimensions from `start_dim` to `end_dim` merged into one; the tensor itself if there is one."""
 def flip(input: Tensor, dims: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
     """Elements in reverse order along the dimensions `dims`."""
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -84,6 +84,7 @@ class Operator:
         self.name = name
         self._find = find
         self.plans: dict[tuple, Plan] = {}
+        self.identities: dict[tuple, Plan] = {}  # whose result is the first argument itself
 
     @functools.cached_property
     def overloads(self) -> Overloads:
@@ -109,7 +110,9 @@ class Operator:
         if interception.arguments is not None:
             args, kwargs = interception.arguments(self, args, kwargs)
         call, leaves = self.bind(args, kwargs)
-        return self.overloads(*args, **kwargs) if call is None else apply(call, leaves)
+        if call is None:
+            return self.overloads(*args, **kwargs)
+        return leaves[0] if call.is_identity else apply(call, leaves)
 
     def write_into(self, args, kwargs):
         kwargs = dict(kwargs)
@@ -127,7 +130,7 @@ class Operator:
         for name, value in kwargs.items():
             key.append((name, self.key_of(name, value)))
         key, values = tuple(key), (*args, *kwargs.values())
-        plan = self.plans.get(key)
+        plan = self.plans.get(key) or self.identities.get(key)
         if plan is None:
             return self.first_call(key, args, kwargs)
         return plan.call, [_pick(values, place) for place in plan.places]
@@ -185,7 +188,8 @@ class Operator:
         pairs = zip(places, leaves, strict=True)
         # a leaf that is no argument itself, as a converted numpy array, has no place in later calls
         if not reads_value and all(_pick(values, place) is leaf for place, leaf in pairs):
-            self.plans[key] = Plan(call, places)
+            plans = self.identities if call.is_identity else self.plans
+            plans[key] = Plan(call, places)
         return call, leaves
 
 

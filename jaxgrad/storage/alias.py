@@ -14,6 +14,7 @@ with the root of its chain. A detached tensor is a root with its own history and
 
 from __future__ import annotations
 
+import copy
 import threading
 
 import jax
@@ -47,6 +48,11 @@ class Storage:
     def __init__(self, array, aval):
         self.array, self.aval = array, aval
         self.epoch, self.pending, self._address = 0, None, None
+
+    def __deepcopy__(self, memo):
+        with lock:
+            settle(self)
+            return Storage(self.array, self.aval)
 
     @property
     def address(self) -> int:
@@ -192,6 +198,12 @@ def _data(leaves):
     # of a symbolic number its array, which tells whether two views have one place
     numbers = [leaf for leaf in leaves[1:] if type(leaf) is not Tensor]
     return [each._array if type(each) is Varying else each for each in numbers]
+
+
+def copy_place(source: Tensor, made: Tensor, memo: dict):
+    """Give the copy of a tensor its place in the copy of the memory that `memo` has or gets."""
+    counter_of(made)  # for its views; as in PyTorch, copies that share memory count by themselves
+    made._alias = Alias(copy.deepcopy(source._alias.storage, memo), source._alias.place)
 
 
 def begin(tensor: Tensor) -> Alias:

@@ -8,6 +8,7 @@ from .formula import Word as Word
 from .formula import parse_formula as parse_formula
 from .grammar import Scope as Scope
 from .loader import Table as Table
+from .loader import circular as circular
 from .loader import load as load
 from .loader import loads as loads
 from .mistakes import Mistake as Mistake

@@ -118,7 +118,10 @@ def check_single(rule, formula, mistake):
         mistake(formula.place("grad"), cause, cure)
     elif len(rule.differentiable_outputs) > 1:
         cause = f"'grad' where {len(rule.differentiable_outputs)} outputs are differentiable"
-        mistake(formula.place("grad"), cause, "write grads[0], grads[1], ...")
+        mistake(formula.place("grad"), cause, SEVERAL)
+
+
+SEVERAL = "write grads[0], grads[1], ..., or output_differentiability with one True: [True, False]"
 
 
 def check_bounds(rule, names, formula, mistake):

@@ -1,7 +1,7 @@
 """The functions of `jax.lax` and `jax.numpy` that a `forward:` formula may call.
 
 They compute on arrays. Functions that take functions, do input or output, or run on the host are
-not listed.
+not listed, nor those of COUNTED.
 """
 
 
@@ -30,17 +30,17 @@ LAX = words(
 JNP = words(
     """
     abs absolute acos acosh add all allclose amax amin angle any append arange arccos arccosh arcsin
-    arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere around array_equal array_split
+    arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere around array_equal
     asarray asin asinh astype atan atan2 atanh atleast_1d atleast_2d atleast_3d average bincount
     bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or
     bitwise_right_shift bitwise_xor block broadcast_arrays broadcast_shapes broadcast_to cbrt ceil
     clip column_stack concat concatenate conj conjugate convolve copy copysign corrcoef correlate
     cos cosh count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum deg2rad degrees
-    delete diag diag_indices diagflat diagonal diff digitize divide divmod dot dsplit dstack
+    delete diag diagflat diagonal digitize divide divmod dot dstack
     ediff1d empty empty_like equal exp exp2 expand_dims expm1 extract eye fabs fill_diagonal
     flatnonzero flip fliplr flipud float_power floor floor_divide fmax fmin fmod frexp full
     full_like gcd geomspace gradient greater greater_equal heaviside histogram histogram_bin_edges
-    hsplit hstack hypot i0 identity imag indices inner insert interp intersect1d invert isclose
+    hstack hypot i0 identity imag indices inner insert interp intersect1d invert isclose
     iscomplex isfinite isin isinf isnan isneginf isposinf isreal kron lcm ldexp left_shift less
     less_equal lexsort linspace log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not
     logical_or logical_xor logspace matmul matrix_transpose matvec max maximum mean median meshgrid
@@ -49,9 +49,9 @@ JNP = words(
     nonzero not_equal ones ones_like outer packbits pad partition permute_dims polyval positive pow
     power prod ptp quantile rad2deg radians ravel real reciprocal remainder repeat reshape resize
     right_shift rint roll rollaxis rot90 round searchsorted select setdiff1d sign signbit sin sinc
-    sinh size sort split sqrt square squeeze stack std subtract sum swapaxes take take_along_axis
+    sinh size sort sqrt square squeeze stack std subtract sum swapaxes take take_along_axis
     tan tanh tensordot tile trace transpose trapezoid tri tril tril_indices triu triu_indices
-    true_divide trunc unique unravel_index unwrap vander var vdot vecdot vecmat vsplit vstack where
+    true_divide trunc unique unravel_index unwrap vander var vdot vecdot vecmat vstack where
     zeros zeros_like
     linalg.cholesky linalg.cond linalg.cross linalg.det linalg.diagonal linalg.eig linalg.eigh
     linalg.eigvals linalg.eigvalsh linalg.inv linalg.lstsq linalg.matmul linalg.matrix_norm
@@ -66,3 +66,6 @@ JNP = words(
 )
 
 NAMESPACES = {"lax": LAX, "jnp": JNP}
+
+# an argument is the number of their steps or results: 1,000,000,000 would never end
+COUNTED = words("array_split diag_indices diff dsplit hsplit split vsplit")

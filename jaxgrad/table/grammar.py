@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from .functions import NAMESPACES
+from .functions import COUNTED, NAMESPACES
 from .mistakes import Problem, bare, listed, mean, shown
 
 MAX_CHARACTERS = 1000
@@ -326,6 +326,10 @@ class Reading:
         if not self.scope.namespaces:
             cure = "call an operator or a helper"
             self.problem(function, f"{library}. belongs in `forward:` only", cure)
+        elif library == "jnp" and name in COUNTED:
+            cure = "write a function in rules/"
+            cause = f"'jnp.{name}' takes as many steps as an argument says"
+            self.problem(function, cause, cure)
         elif name not in NAMESPACES[library]:
             cure = mean(name, NAMESPACES[library], "write a function in rules/")
             self.problem(function, f"{shown(f'{library}.{name}')} is not on the list", cure)
@@ -342,7 +346,7 @@ class Reading:
     def check_keyword(self, keyword, names):
         if keyword.arg is None:
             self.problem(keyword, "** is not part of the formula language", "name each argument")
-        elif keyword.arg == "out" or keyword.arg.startswith("_"):
+        elif keyword.arg in ("out", "unroll") or keyword.arg.startswith("_"):
             self.problem(keyword, f"{shown(keyword.arg)} cannot be passed", "leave it out")
         elif names.count(keyword.arg) > 1:
             self.problem(keyword, f"{shown(keyword.arg)} is passed twice", "leave one out")

@@ -2,6 +2,7 @@
 
 import linecache
 import os
+from graphlib import CycleError, TopologicalSorter
 
 from . import operators as by_operator
 from . import reader
@@ -121,8 +122,27 @@ class Table:
             mistakes += more
             if rules and not more:
                 self.found[name] = rules
+        mistakes = mistakes or self._circular()
         if mistakes:
             raise TableError(sorted(set(mistakes)))
+
+    def _circular(self):
+        """The mistakes of operators whose values call one another in a circle, in all overloads."""
+        try:
+            TopologicalSorter(
+                {
+                    name: frozenset.intersection(*map(self._calls, self.found[name]))
+                    for name in self.names
+                }
+            ).prepare()
+        except CycleError as error:
+            return [circular(self.found[name][0]) for name in error.args[1]]
+        return []
+
+    def _calls(self, rule):
+        """The operators of this table that the value of a rule calls."""
+        called = self.operators & (rule.forward.calls if rule.forward else frozenset())
+        return frozenset(self.aliases.get(name, name) for name in called)
 
     def _read(self, name):
         """The rules of an operator and all mistakes in its entries."""
@@ -144,6 +164,14 @@ class Table:
         by_operator.check_docs(self.entries[name], names if whole else None, report)
         _check_signatures(rules, report)
         return tuple(rules), mistakes
+
+
+def circular(rule):
+    """The Mistake of a rule whose value is computed by itself."""
+    place = rule.places["name"] if rule.forward is None else rule.forward.place("")
+    name = rule.schema.full_name
+    cause = f"the value of {name} calls itself"
+    return Mistake(rule.path, *place, bare(name), cause, "compute it by other functions")
 
 
 def _check_signatures(rules, report):

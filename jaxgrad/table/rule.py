@@ -29,7 +29,6 @@ INTEGRAL = re.compile(
 )  # names of outputs that hold integers or booleans: a schema has no dtypes
 NODE = re.compile(r"[A-Z]\w*", re.ASCII)
 NUMBERED = re.compile(r"\bresult(\d{1,2})\b|\bgrads\[(\d{1,2})\]")
-GRAD = re.compile(r"\bgrad\b")
 BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
 NON_DIFFERENTIABLE = Word("non_differentiable")
 BROKEN = Word("broken")  # in place of a formula whose mistakes have been reported
@@ -157,7 +156,7 @@ class RuleBuilder:
         tangents = self.read_tangents(outputs, gradients)
         write = self.read_write()
         has_no_formulas = not (inputs or outputs or FLAGS_KEY in self.keys or self.schema.inplace)
-        flags = (False,) * len(self.outputs) if has_no_formulas else self.read_flags(inputs)
+        flags = (False,) * len(self.outputs) if has_no_formulas else self.read_flags()
         if len(flags) != len(self.outputs):
             return None
         if not any(flags):
@@ -379,21 +378,14 @@ class RuleBuilder:
 
     # output_differentiability
 
-    def read_flags(self, inputs):
-        """Whether each output is differentiable; as in PyTorch only the first if formulas read
-        `grad`.
-        """
+    def read_flags(self):
+        """Whether each output is differentiable: by its flag, else if it is a float tensor."""
         if FLAGS_KEY in self.values:
             return self.explicit_flags(self.values[FLAGS_KEY])
         kinds = [r.type.tensor for r in self.schema.returns]
         kinds += [True] * (len(self.outputs) - len(kinds))
-        floats = [
-            tensor and not is_integral(name)
-            for name, tensor in zip(self.outputs, kinds, strict=True)
-        ]
-        single = any(GRAD.search(getattr(self.values[key], "text", "")) for key in inputs)
-        first = floats.index(True) if True in floats else None
-        return tuple(flag and (not single or i == first) for i, flag in enumerate(floats))
+        named = zip(self.outputs, kinds, strict=True)
+        return tuple(tensor and not is_integral(name) for name, tensor in named)
 
     def explicit_flags(self, value):
         if not isinstance(value, Collection) or value.kind != "list":

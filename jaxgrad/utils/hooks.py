@@ -8,8 +8,7 @@ from ..tape.hooks import RemovableHandle as RemovableHandle
 def unserializable_hook(f):
     """Mark a hook as not serializable, and return it.
 
-    f: a function. The mark has no effect here, since tensors are not pickled; in PyTorch it
-    silences a warning.
+    f: a function. Pickling a tensor warns of hooks without this mark; the copy has none.
 
     >>> @jaxgrad.utils.hooks.unserializable_hook
     ... def double(grad):

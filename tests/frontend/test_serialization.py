@@ -6,6 +6,7 @@
 import io
 import json
 import os
+import stat
 import struct
 import zipfile
 from pathlib import Path
@@ -241,6 +242,15 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert path.read_bytes() == before and os.listdir(tmp_path) == [path.name]
     jaxgrad.save({"x": jaxgrad.zeros(1)}, path)
     assert jaxgrad.load(path)["x"].tolist() == [0]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "model"
+    path.write_bytes(b"")
+    path.chmod(mode)
+    jaxgrad.save({"x": jaxgrad.ones(3)}, path)
+    assert stat.S_IMODE(path.stat().st_mode) == mode and jaxgrad.load(path)["x"].tolist() == [1] * 3
 
 
 def test_a_link_is_followed(tmp_path):

@@ -3,6 +3,7 @@ operator. The operators' own errors are in tests/rules."""
 
 import numpy
 import pytest
+from as_torch import as_torch, error
 
 import jaxgrad
 import jaxgrad.nn.functional as F
@@ -52,6 +53,23 @@ def test_losses_warn_of_shapes_that_differ():
 
 def ones(*shape, dtype="float32"):
     return jaxgrad.ones(shape, dtype=getattr(jaxgrad, dtype))
+
+
+@as_torch
+def test_pad_that_crops_or_changes_nothing(torch):
+    pads = (-3, 0), (-1, -2), (-3, 2), (0, 0), (), (-1, 1), (2, -3)
+    found = []
+    for pad in pads:
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        y = torch.nn.functional.pad(x, pad, value=7.0)
+        (y * y).sum().backward()
+        found.append((y, y is x, x.grad))
+    empty = torch.zeros(0, requires_grad=True)
+    words = "must be non-negative"
+    refused = error(torch.nn.functional.pad, torch.ones(3), (-4, 2), words=words)
+    kept = torch.ones(1, 2, 3, requires_grad=True)
+    modes = [torch.nn.functional.pad(kept, (0, 0), mode) for mode in ("reflect", "circular")]
+    return found, torch.nn.functional.pad(empty, (1, 1)), refused, [each is kept for each in modes]
 
 
 LONG = ones(3, dtype="int64")

@@ -1,5 +1,6 @@
 """Tables: what becomes of entries, and the mistakes that are found in them."""
 
+import re
 import traceback
 from pathlib import Path
 
@@ -21,6 +22,7 @@ HELPERS = words(
 ONE = "op(Tensor self) -> Tensor"
 TWO = "op(Tensor self) -> (Tensor a, Tensor b)"
 OLD = "op(Tensor self)"
+FIRST = "output_differentiability: [True, False]"
 VIEW = "op(Tensor(a) self) -> Tensor(a)"
 INPLACE = "op_(Tensor(a!) self) -> Tensor(a!)"
 LIST = "op(Tensor self) -> Tensor[]"
@@ -196,9 +198,59 @@ def test_an_in_place_entry_without_formulas_is_a_mistake():
     assert "the Tensor 'self' has no gradient" in only(entry(schema=INPLACE)).cause
 
 
-def test_only_the_first_output_is_differentiable_where_a_formula_says_grad():
-    text = entry("self: f(grad)", schema="op(Tensor self) -> (Tensor a, Tensor b)")
+def test_a_formula_says_grad_where_flags_leave_one_output():
+    text = entry("self: f(grad)", FIRST, schema=TWO)
     assert loads(text, functions=["f"]).rules("op")[0].output_differentiability == (True, False)
+
+
+@pytest.mark.parametrize("schema", [TWO, "op(Tensor self) -> (Tensor, Tensor, Tensor)"])
+def test_no_output_loses_its_derivative_because_a_formula_says_grad(schema):
+    mistake = only(entry("self: f(grad)", schema=schema))
+    assert (mistake.line, mistake.column) == (3, 11)
+    assert re.fullmatch(r"'grad' where [23] outputs are differentiable", mistake.cause)
+    assert "output_differentiability" in mistake.cure
+
+
+def test_an_output_of_integers_needs_no_flag():
+    text = entry("self: f(grad)", schema="op(Tensor self) -> (Tensor values, Tensor indices)")
+    assert loads(text, functions=["f"]).rules("op")[0].output_differentiability == (True, False)
+
+
+CALLING = "- name: {}\n  forward: {}\n  self: grad\n"
+
+
+@pytest.mark.parametrize(
+    ("entries", "circle"),
+    [
+        ([("a(Tensor self) -> Tensor", "f(a(self))")], ["a"]),
+        ([("a(Tensor self) -> Tensor", "b(self)"), ("b(Tensor self) -> Tensor", "self.a()")], "ab"),
+        (
+            [("a(Tensor self, int n) -> Tensor", "self if n == 0 else a(self, n - 1)")],
+            ["a"],
+        ),
+        (
+            [
+                ("a.x(Tensor self) -> Tensor", "a(self, 1)"),
+                ("a.y(Tensor self, int n) -> Tensor", "a(self)"),
+            ],
+            ["a.x"],
+        ),
+        ([("a(Tensor self) -> Tensor\n  alias: c", "f(self).c()")], ["a"]),
+    ],
+)
+def test_a_value_that_calls_itself_is_a_mistake(entries, circle):
+    found = mistakes("".join(CALLING.format(*each) for each in entries))
+    assert [mistake.entry for mistake in found] == list(circle)
+    assert all("calls itself" in mistake.cause for mistake in found)
+
+
+def test_an_overload_may_call_another():
+    entries = (
+        ("a.x(Tensor self) -> Tensor", "f(self)"),
+        ("a.y(Tensor self, int n) -> Tensor", "a(self)"),
+    )
+    text = "".join(CALLING.format(*each) for each in entries)
+    loads(text, functions=["f"]).check()
 
 
 def test_broken_entries_do_not_pass_when_read_late():
@@ -284,6 +336,7 @@ def test_known_operators_may_be_called():
 
 # mistakes of one entry
 
+
 @pytest.mark.parametrize(
     ("schema", "lines", "said"),
     [
@@ -363,7 +416,7 @@ def test_known_operators_may_be_called():
         (TWO, ["self: f(grads)", "a: f(self_t)"], "the output 'b' has no forward-mode formula"),
         (
             TWO,
-            ["self: f(grad)", "b: f(self_t)", "a: f(self_t)"],
+            ["self: f(grad)", FIRST, "b: f(self_t)", "a: f(self_t)"],
             "'b', which is not differentiable",
         ),
         (TWO, ["self: f(grads)", "result: auto"], "'result' is neither an argument nor an output"),
@@ -410,10 +463,22 @@ def test_known_operators_may_be_called():
         (INPLACE, ["self: grad * self"], "'self' is overwritten"),
         (INPLACE, ["self: grad", "result: self_t * self_p"], "'self_p' is overwritten"),
         ("op_(Tensor self)", ["self: grad * self"], "'self' is overwritten"),
-        (TWO, ["self: f(grad, b)"], "'b' is read, an output without a derivative"),
-        (TWO, ["self: f(grad, result1)"], "'result1' is read, an output without a derivative"),
-        (TWO, ["self: f(grad)", "a: self_t * b"], "'b' is read, an output without a derivative"),
-        (OLD, ["self: f(grad, result1)"], "'result1' is read, an output without a derivative"),
+        (TWO, ["self: f(grad, b)", FIRST], "'b' is read, an output without a derivative"),
+        (
+            TWO,
+            ["self: f(grad, result1)", FIRST],
+            "'result1' is read, an output without a derivative",
+        ),
+        (
+            TWO,
+            ["self: f(grad)", "a: self_t * b", FIRST],
+            "'b' is read, an output without a derivative",
+        ),
+        (
+            OLD,
+            ["self: f(grad, result1)", FIRST],
+            "'result1' is read, an output without a derivative",
+        ),
         # output_differentiability
         (ONE, ["self: grad", "output_differentiability: [True, False]"], "length 2 for 1 outputs"),
         (TWO, ["self: f(grads)", "output_differentiability: [True]"], "length 1 for 2 outputs"),

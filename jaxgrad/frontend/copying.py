@@ -1,0 +1,81 @@
+"""Copies of tensors: for `copy`, and as states from which the user's own pickling restores them.
+
+`jaxgrad.load` reads no such state: its files hold no code.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.aval import aval_of, with_strides
+from ..core.tracebacks import users_stacklevel
+from ..core.view_ops import plain
+from ..storage.alias import copy_place
+from ..tape import interception, mode
+from ..tape.tensor import concrete, is_concrete, leaf_state, restore_state, state_of, wrap
+from .array_creation import from_host
+
+NON_LEAF = (
+    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+    "the moment. Use tensor.detach().clone(), or clone() to stay in the graph."
+)
+
+
+UNSERIALIZED = (
+    "backward hook {!r} on tensor will not be serialized.  If this is expected, you can decorate "
+    "the function with @torch.utils.hooks.unserializable_hook to suppress this warning"
+)
+
+
+class CopyMethods:
+    """The methods that Python's `copy` and pickling call."""
+
+    def __copy__(self):
+        made = self.detach()
+        made._tracked = self._requires_grad
+        if getattr(self._leaf, "kind", None) is not None:
+            leaf_state(made).kind = self._leaf.kind
+        return made
+
+    def __deepcopy__(self, memo):
+        if self.grad_fn is not None:
+            raise RuntimeError(NON_LEAF)
+        made = memo[id(self)] = wrap(self._array, plain(self._aval), self._requires_grad)
+        # under a trace the memory may hold more than the trace has captured
+        if self._alias is not None and mode.scope.get() is None and is_concrete(self):
+            copy_place(self, made, memo)
+        if self._leaf is not None:
+            state = leaf_state(made)
+            state.grad_dtype = self._leaf.grad_dtype
+            state.kind = getattr(self._leaf, "kind", None)
+            if state.kind is None or state.kind.copies_gradient:
+                state.grad = copy.deepcopy(self._leaf.grad, memo)
+        return made
+
+    def __getstate__(self):
+        """The values, dtype and strides; as in PyTorch without history, gradient and hooks.
+
+        Raises RuntimeError under a trace.
+        """
+        values, shown = np.asarray(concrete(self, "pickling")), self._aval
+        for hook in (self._backward_hooks or {}).values():
+            if not hasattr(hook, "__torch_unserializable__"):
+                warnings.warn(UNSERIALIZED.format(hook), UserWarning, users_stacklevel())
+        place = shown.dtype.name, tuple(shown.shape), shown.strides
+        return values.tobytes(), *place, self._requires_grad, getattr(self._leaf, "kind", None)
+
+    def __setstate__(self, state):
+        data, dtype, shape, strides, requires_grad, kind = state
+        values = np.frombuffer(data, getattr(dtypes, dtype).numpy).reshape(shape)
+        array = from_host(values.copy())
+        made = wrap(array, with_strides(aval_of(array), strides), requires_grad)
+        self._leaf = self._counter = None
+        restore_state(self, state_of(made))
+        if kind is not None:
+            leaf_state(self).kind = kind
+        if interception.created is not None:
+            interception.created(self)

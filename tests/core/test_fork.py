@@ -1,0 +1,58 @@
+"""A process that is forked after jaxgrad was used raises; the alternative is to wait forever."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+import os
+import jaxgrad as torch
+
+torch.random.default_generator  # an import alone is no use
+if {used}:
+    x = torch.ones(3, requires_grad=True)
+    (x * 2).sum().backward()
+    double = torch.jit(lambda x: x * 2)
+    double(x.detach())
+calls = {calls}
+for call in calls:
+    child = os.fork()
+    if child == 0:
+        try:
+            print("gave", call(), flush=True)
+        except RuntimeError as raised:
+            print("raised", raised, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+print("parent", (torch.ones(2) * 3).tolist())
+"""
+CALLS = """(
+    lambda: x * 2, lambda: x.sin(), lambda: x.double(), lambda: (x * x).sum().backward(),
+    lambda: double(x.detach()),
+    lambda: torch.zeros(5000, 5000), lambda: torch.rand(3), lambda: torch.jit(lambda x: x + 1)(x),
+    lambda: torch.func.grad(lambda x: (x * x).sum())(x), lambda: x[0].item(),
+)"""
+
+
+def lines_of(used, calls):
+    script = SCRIPT.format(used=used, calls=calls)
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_every_computation_of_a_forked_process_raises():
+    *children, parent = lines_of(True, CALLS)
+    assert len(children) == 10 and parent == "parent [3.0, 3.0]"
+    assert all(line.startswith("raised jaxgrad had tensors before") for line in children)
+    assert all('start method "spawn"' in line for line in children)
+
+
+def test_a_forked_process_reads_values():
+    child, _ = lines_of(True, "(lambda: (x.tolist(), x.detach().numpy().sum().item()),)")
+    assert child == "gave ([1.0, 1.0, 1.0], 3.0)"
+
+
+def test_a_process_forked_before_the_first_tensor_computes():
+    child, parent = lines_of(False, "(lambda: (torch.ones(3) * 2).tolist(),)")
+    assert child == "gave [2.0, 2.0, 2.0]" and parent == "parent [3.0, 3.0]"

@@ -1,0 +1,100 @@
+"""Where a call changes nothing, the result is the tensor itself exactly where it is in PyTorch."""
+
+import pytest
+from as_torch import as_torch, error
+
+import jaxgrad
+
+CALLS = [
+    "flatten()", "flatten(0, 0)", "flatten(-1)", "flatten(1, 1)", "ravel()", "conj()", "real",
+    "conj_physical()", "resolve_conj()", "resolve_neg()", "positive()", "contiguous()", "clone()",
+    "to(x.dtype)", "to(x)", "to('cpu')", "type(x.dtype)", "type_as(x)", "cpu()", "detach()",
+    "expand(x.shape)", "expand_as(x)", "view(x.shape)", "view_as(x)", "reshape(x.shape)", "t()",
+    "squeeze()", "permute(*range(x.ndim))", "transpose(0, 0)", "sum_to_size(x.shape)",
+    "requires_grad_(False)", "broadcast_to(x.shape)", "unflatten(0, (-1,))", "narrow(0, 0, 2)",
+]  # fmt: skip
+
+
+def sources(torch):
+    row, matrix = torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    return row, matrix, matrix.t(), torch.tensor([1, 2]), torch.tensor([1 + 2j, 3j]), matrix[0]
+
+
+def called(call, x):
+    return eval(f"x.{call}", {"x": x, "range": range})
+
+
+@as_torch
+def test_the_tensor_itself(torch):
+    found = {}
+    for call in CALLS:
+        for number, x in enumerate(sources(torch)):
+            try:
+                made = called(call, x)
+            except (RuntimeError, IndexError) as raised:
+                found[f"{number} {call}"] = type(raised).__name__
+            else:
+                found[f"{number} {call}"] = made is x, made._is_view() and not x._is_view()
+    return found
+
+
+@as_torch
+def test_the_functions_and_operators_of_these_methods(torch):
+    found = []
+    for x in sources(torch):
+        made = torch.flatten(x, 0, 0), torch.conj(x), torch.real(x), torch.positive(x), +x
+        found.append([each is x for each in (*made, torch.conj_physical(x))])
+    return found, error(lambda: +torch.tensor([True]))
+
+
+@as_torch
+def test_the_tensor_itself_stays_a_leaf_and_is_written_to(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (x.flatten() * x.real * +x).sum().backward()
+    y = torch.tensor([1.0, 2.0])
+    y.conj().mul_(3)
+    return x.grad, x.flatten().grad_fn, y, y._version, x.flatten().is_leaf
+
+
+@pytest.mark.parametrize("call", ["flatten()", "conj()", "conj_physical()", "real", "positive()"])
+def test_the_tensor_itself_in_compiled_functions_and_transformations(call):
+    seen = []
+
+    def function(x):
+        y = x * 2
+        seen.append((called(call, x) is x, called(call, y) is y))
+        return (called(call, y) * x).sum()
+
+    x = jaxgrad.tensor([1.0, 2.0])
+    assert jaxgrad.jit(function)(x).item() == 10
+    assert jaxgrad.func.grad(function)(x).tolist() == [4.0, 8.0]
+    assert jaxgrad.func.vmap(function)(x[None]).tolist() == [10.0]
+    assert jaxgrad.func.jvp(function, (x,), (x,))[1].item() == 20
+    assert set(seen) == {(True, True)}
+
+
+@as_torch
+def test_sum_to_size(torch):
+    x = torch.arange(24.0, dtype=torch.float64).reshape(2, 3, 4).requires_grad_()
+    found = []
+    for size in ((2, 3, 4), (3, 4), (4,), (1, 4), (1, 1, 1), (2, 1, 4), ((1, 3, 1),), ([3, 1],)):
+        x.grad = None
+        made = x.sum_to_size(*size)
+        (made * made).sum().backward()
+        found.append((made, made is x, x.grad))
+    words = "is not expandable to size"
+    found += [error(x.sum_to_size, *size, words=words) for size in ((2, 3), (5,), (1, 2, 3, 4))]
+    narrow = torch.ones(2, 3, dtype=torch.int32).sum_to_size(3), torch.zeros(0, 3).sum_to_size(1, 3)
+    return found, narrow
+
+
+@as_torch
+def test_clone_takes_a_memory_format(torch):
+    x = torch.arange(120.0).reshape(2, 3, 4, 5).permute(0, 2, 3, 1)
+    formats = torch.contiguous_format, torch.preserve_format, torch.channels_last, None
+    made = [torch.clone(x, memory_format=each) for each in formats]
+    refused = error(
+        lambda: torch.clone(x[0], memory_format=torch.channels_last),
+        words="required rank 4 tensor to use channels_last format",
+    )
+    return [each.stride() for each in made], [each.sum() for each in made], refused
