@@ -13,7 +13,7 @@ import numbers
 import jax
 import numpy as np
 
-from ..core import executor
+from ..core import bounded_cache, executor
 from ..core.overloads import resolve
 from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.tracebacks import hide_frames
@@ -82,7 +82,7 @@ class Operator:
     def __init__(self, name: str, find):
         self.name = name
         self._find = find
-        self.plans: dict[tuple, Plan] = {}
+        self.plans = bounded_cache.BoundedCache(bounded_cache.kernels, Plan.weight)
 
     @functools.cached_property
     def overloads(self) -> Overloads:
@@ -126,7 +126,7 @@ class Operator:
         for name, value in kwargs.items():
             key.append((name, self.key_of(name, value)))
         key, values = tuple(key), (*args, *kwargs.values())
-        plan = self.plans.get(key)
+        plan = self.plans.get(key) or self.plans.find(key)
         if plan is None:
             return self.first_call(key, args, kwargs)
         return plan.call, [_pick(values, place) for place in plan.places]
@@ -180,7 +180,7 @@ class Operator:
         pairs = zip(places, leaves, strict=True)
         # a leaf that is no argument itself, as a converted numpy array, has no place in later calls
         if not reads_value and all(_pick(values, place) is leaf for place, leaf in pairs):
-            self.plans[key] = Plan(call, places)
+            self.plans.keep(key, Plan(call, places))
         return call, leaves
 
 
@@ -202,6 +202,9 @@ class Plan:
 
     def __init__(self, call, places):
         self.call, self.places = call, places
+
+    def weight(self) -> float:
+        return self.call.weight()
 
 
 def _pick(values, place):
