@@ -58,7 +58,8 @@ class ProgramCache:
     def __init__(self, name: str, static: tuple = ()):
         self.name, self.static = name, static
         self.clock = Clock("programs")
-        self.programs = BoundedCache(self.clock, len)  # lists of programs
+        # lists of programs, from which expired ones go
+        self.programs = BoundedCache(self.clock, lambda programs: len(programs) + ENTRY)
         self.numbers = BoundedCache(self.clock, lambda numbers: ENTRY)
         self.last = None  # the structure, the keys of the arguments and the program traced last
 

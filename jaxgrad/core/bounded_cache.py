@@ -36,7 +36,8 @@ class Clock:
     def __init__(self, limit: str):
         self.limit, self.made = limit, 0
         self.caches: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
-        clocks[id(self)] = self
+        with _lock:
+            _clocks[id(self)] = self
 
     def count(self, made=ENTRY):
         """Count what was made, and turn where a share of the limit is reached."""
@@ -70,7 +71,28 @@ class Clock:
         return sum(cache.weigh(value) for cache in caches for value in cache.everything())
 
 
-clocks: weakref.WeakValueDictionary[int, Clock] = weakref.WeakValueDictionary()
+_clocks: weakref.WeakValueDictionary[int, Clock] = weakref.WeakValueDictionary()
+
+
+def set_limits(**limits):
+    """Set limits in LIMITS by name, and drop what is beyond them."""
+    LIMITS.update(limits)
+    for clock in _every_clock():
+        clock.turn()
+
+
+def forget_all():
+    """Empty all caches."""
+    for clock in _every_clock():
+        with _lock:
+            for cache in clock.caches.values():
+                cache.clear()
+    gc.collect()
+
+
+def _every_clock() -> list[Clock]:
+    with _lock:
+        return list(_clocks.values())
 
 
 class BoundedCache(dict):
@@ -84,7 +106,8 @@ class BoundedCache(dict):
 
     def __init__(self, clock: Clock, weigh):
         self.clock, self.weigh, self.older = clock, weigh, []
-        clock.caches[id(self)] = self
+        with _lock:
+            clock.caches[id(self)] = self
 
     def find(self, key):
         """The value of a key in any generation, then in the youngest; None without one."""
