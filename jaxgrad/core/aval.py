@@ -81,7 +81,8 @@ class Aval:
 
 # plans are found by the identity of abstract values, so equal ones must be one object
 _interned: weakref.WeakValueDictionary[tuple, Aval] = weakref.WeakValueDictionary()
-_interning = threading.Lock()
+# reentrant, as a collection may run finalizers anywhere
+_interning = threading.RLock()
 # of concrete arrays, by shape and numpy dtype
 _concrete = bounded_cache.BoundedCache(bounded_cache.kernels, lambda found: bounded_cache.ENTRY)
 

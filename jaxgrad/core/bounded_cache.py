@@ -35,9 +35,8 @@ class Clock:
 
     def __init__(self, limit: str):
         self.limit, self.made = limit, 0
-        self.caches: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
-        with _lock:
-            _clocks[id(self)] = self
+        self.caches: weakref.WeakValueDictionary[int, BoundedCache] = weakref.WeakValueDictionary()
+        _clocks[id(self)] = self
 
     def count(self, made=ENTRY):
         """Count what was made, and turn where a share of the limit is reached."""
@@ -52,51 +51,47 @@ class Clock:
     def turn(self):
         """Begin a new generation, and drop the oldest ones, as many as the limit demands."""
         with _lock:
-            for cache in self.caches.values():
+            caches, dropped = living(self.caches), False
+            for cache in caches:
                 cache.age()
             # room for what is made until the next turn
-            most, dropped = LIMITS[self.limit] * (1 - SHARE), False
-            while self.size() > most:
-                oldest = max(len(cache.older) for cache in self.caches.values())
-                for cache in self.caches.values():
-                    dropped |= any(cache.older[oldest - 1 :])
-                    del cache.older[oldest - 1 :]
+            most = LIMITS[self.limit] * (1 - SHARE)
+            while sum(cache.size() for cache in caches) > most:
+                oldest = max(len(cache.older) for cache in caches) - 1
+                for cache in caches:
+                    dropped |= any(cache.older[oldest:])
+                    del cache.older[oldest:]
         if dropped:
             # programs and their kernels refer to each other; without the lock, since finalizers run
             gc.collect()
-
-    def size(self) -> float:
-        """What all entries count."""
-        caches = self.caches.values()
-        return sum(cache.weigh(value) for cache in caches for value in cache.everything())
 
 
 _clocks: weakref.WeakValueDictionary[int, Clock] = weakref.WeakValueDictionary()
 
 
+def living(weak: weakref.WeakValueDictionary) -> list:
+    """The values of a weak dict, copied: threads and finalizers may add others meanwhile."""
+    return [value for reference in weak.valuerefs() if (value := reference()) is not None]
+
+
 def set_limits(**limits):
     """Set limits in LIMITS by name, and drop what is beyond them."""
     LIMITS.update(limits)
-    for clock in _every_clock():
+    for clock in living(_clocks):
         clock.turn()
 
 
 def forget_all():
     """Empty all caches."""
-    for clock in _every_clock():
-        with _lock:
-            for cache in clock.caches.values():
+    with _lock:
+        for clock in living(_clocks):
+            for cache in living(clock.caches):
                 cache.clear()
     gc.collect()
 
 
-def _every_clock() -> list[Clock]:
-    with _lock:
-        return list(_clocks.values())
-
-
 class BoundedCache(dict):
-    """The youngest generation of a cache, and in `older` the others, the youngest first.
+    """The youngest generation of a cache; in `older` the others, the younger ones first.
 
     `get` finds what was used since the last turn; after a miss `find` looks for the rest. weigh:
     what a value counts towards the limit of the clock.
@@ -106,8 +101,7 @@ class BoundedCache(dict):
 
     def __init__(self, clock: Clock, weigh):
         self.clock, self.weigh, self.older = clock, weigh, []
-        with _lock:
-            clock.caches[id(self)] = self
+        clock.caches[id(self)] = self
 
     def find(self, key):
         """The value of a key in any generation, then in the youngest; None without one."""
@@ -131,7 +125,11 @@ class BoundedCache(dict):
     def everything(self) -> list:
         """The values of all generations."""
         with _lock:
-            return [value for each in (self, *self.older) for value in each.values()]
+            return [value for each in (self, *self.older) for value in list(each.values())]
+
+    def size(self) -> float:
+        """What its values count."""
+        return sum(map(self.weigh, self.everything()))
 
     def age(self):
         """Make the youngest generation an older one."""
