@@ -32,6 +32,9 @@ def threshold(self, threshold, value):
     return jnp.where(self <= threshold, lax.convert_element_type(value, self.dtype), self)
 
 
+threshold.precondition = promotion.refuse_overflow
+
+
 def threshold_backward(grad_output, self, threshold):
     return jnp.where(self <= threshold, 0, grad_output)
 
@@ -63,6 +66,9 @@ def hardtanh(self, min_val, max_val):
     return jnp.minimum(jnp.maximum(self, low), high)
 
 
+hardtanh.precondition = promotion.refuse_overflow
+
+
 def hardtanh_backward(grad_output, self, min_val, max_val):
     return jnp.where((self <= min_val) | (self >= max_val), 0, grad_output)
 
@@ -71,10 +77,12 @@ def hardtanh_backward(grad_output, self, min_val, max_val):
 
 
 @_inexact
+@promotion.in_single
 def silu(self):
     return self * _sigmoid(self)
 
 
+@promotion.in_single
 def silu_backward(grad_output, self):
     """`grad_output * s * (1 + self * (1 - s))` with `s = sigmoid(self)`."""
     sigmoid = _sigmoid(self)
@@ -87,18 +95,21 @@ def _sigmoid(self):
 
 
 @_floating
+@promotion.in_single
 def softplus(self, beta, threshold):
     """`log(1 + exp(beta * self)) / beta`; `self` where `beta * self > threshold`."""
     scaled = self * beta
     return jnp.where(scaled > threshold, self, jnp.logaddexp(scaled, 0) / beta)
 
 
+@promotion.in_single
 def softplus_backward(grad_output, self, beta, threshold):
     """`grad_output * sigmoid(beta * self)`; `grad_output` beyond the threshold."""
     scaled = self * beta
     return jnp.where(scaled > threshold, grad_output, grad_output * lax.logistic(scaled))
 
 
+@promotion.in_single
 def softplus_double_backward(grad, self, beta, threshold):
     """`grad * beta * s * (1 - s)` with `s = sigmoid(beta * self)`; 0 beyond the threshold."""
     scaled = self * beta
@@ -107,6 +118,7 @@ def softplus_double_backward(grad, self, beta, threshold):
 
 
 @_floating
+@promotion.in_single
 def log_sigmoid(self):
     return -jnp.logaddexp(-self, 0)
 
@@ -117,11 +129,13 @@ def log_sigmoid_forward(self):
     return log_sigmoid(self), jnp.exp(-jnp.abs(self))
 
 
+@promotion.in_single
 def log_sigmoid_backward(grad_output, self, buffer):
     return grad_output * lax.logistic(-self)
 
 
 @_floating
+@promotion.in_single
 def gelu(self, *, approximate):
     """`self * Phi(self)`, with the normal distribution function or its approximation by tanh.
 
@@ -132,6 +146,7 @@ def gelu(self, *, approximate):
     return self * _normal_cdf(self)
 
 
+@promotion.in_single
 def gelu_backward(grad_output, self, *, approximate):
     return grad_output * _gelu_slope(self, approximate)
 
@@ -143,6 +158,7 @@ def _gelu_slope(self, approximate):
     return 0.5 * (1 + tanh) + 0.5 * self * (1 - tanh * tanh) * _tanh_argument_slope(self)
 
 
+@promotion.in_single
 def gelu_double_backward(grad, self, *, approximate):
     """The gradient of `self` in `gelu_backward`; `grad` is multiplied by `grad_output`."""
     return grad * _gelu_curvature(self, approximate)
@@ -184,12 +200,14 @@ def _normal_density(x):
 
 
 @_floating
+@promotion.in_single
 def elu(self, alpha, scale, input_scale):
     return jnp.where(
         self < 0, alpha * scale * jnp.expm1(_negative(self) * input_scale), self * scale
     )
 
 
+@promotion.in_single
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
     """The gradient of `elu` from its input, or from its result if `is_result`."""
     if is_result:
@@ -199,6 +217,7 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
     return jnp.where(self_or_result <= 0, grad_output * slope, grad_output * scale)
 
 
+@promotion.in_single
 def elu_double_backward(grad, scale, input_scale, is_result, self_or_result):
     """The gradient of `self_or_result` in `elu_backward`; `grad` is multiplied by `grad_output`,
     and `scale` by `alpha`.

@@ -62,12 +62,18 @@ def _check_alpha(dtype, alpha):
         )
 
 
-def add(self, other, alpha=1):
+def _with_multiple(combine, self, other, alpha):
+    """`combine(self, alpha * other)` in the dtype of both operands."""
+    if _is_one(alpha):
+        return combine(self, other)
     dtype = promotion.result_type(self, other)
-    if not _is_one(alpha):
-        _check_alpha(dtype, alpha)
-        other = _times(promotion.cast(other, dtype), alpha)
-    return _add(self, other)
+    _check_alpha(dtype, alpha)
+    operands = promotion.cast(self, dtype), promotion.cast(other, dtype)
+    return promotion.in_single(lambda self, other: combine(self, _times(other, alpha)))(*operands)
+
+
+def add(self, other, alpha=1):
+    return _with_multiple(_add, self, other, alpha)
 
 
 def _refuse_booleans(*operands):
@@ -86,11 +92,7 @@ def _refuse_booleans(*operands):
 
 def sub(self, other, alpha=1):
     _refuse_booleans(self, other)
-    dtype = promotion.result_type(self, other)
-    if not _is_one(alpha):
-        _check_alpha(dtype, alpha)
-        other = _times(promotion.cast(other, dtype), alpha)
-    return _difference(self, other)
+    return _with_multiple(_difference, self, other, alpha)
 
 
 _difference = promotion.common(lax.sub)
@@ -110,11 +112,16 @@ def maybe_multiply(grad, scalar):
     return grad if _is_one(scalar) else grad * _conjugate(scalar)
 
 
+@promotion.in_single
 @promotion.common
 def addcmul(self, tensor1, tensor2, *, value=1):
     return add(self, _times(mul(tensor1, tensor2), value))
 
 
+addcmul.precondition = promotion.refuse_overflow
+
+
+@promotion.in_single
 @promotion.common
 def addcdiv(self, tensor1, tensor2, *, value=1):
     if not jnp.issubdtype(self.dtype, jnp.inexact):
@@ -153,6 +160,7 @@ def _divide_trunc(self, other):
     return quotient if _is_integer(self) else jnp.trunc(quotient)
 
 
+@promotion.in_single
 @promotion.common
 @_real_numeric
 def floor_divide(self, other):
@@ -181,7 +189,9 @@ def _floor_quotient(self, other):
 
 def _refuse_zero(self, other, *_):
     """Refuse a zero divisor of integers, which have no infinity."""
-    if not np.all(other):
+    # in the dtype of the quotient, where a large number may wrap around to zero
+    dtype = promotion.result_type(self, other).numpy
+    if not np.all(np.asarray(other).astype(dtype)):
         raise RuntimeError(
             "ZeroDivisionError: integers are divided by zero; convert them to floating point, or "
             "replace the zeros with where"
@@ -290,8 +300,15 @@ def _refuse_negative(self, exponent):
         )
 
 
-_refuse_negative.of_integers = True
-pow.precondition = _refuse_negative
+def _check_exponent(self, exponent):
+    """Refuse a number that cannot be the exponent of an integer."""
+    _refuse_negative(self, exponent)
+    if _is_number(exponent):
+        promotion.checked_number(exponent, promotion.result_type(self, exponent))
+
+
+_check_exponent.of_integers = True
+pow.precondition = _check_exponent
 
 
 _SMALL_INTEGERS = frozenset(range(-32, 33))
@@ -316,9 +333,30 @@ def _pow(self, exponent):
         return self | ~exponent
     if not _is_integer(self):
         return lax.pow(self, exponent)
-    power = jnp.power(self, jnp.maximum(exponent, 0))
+    power = _integer_power(self, exponent)
+    if jnp.issubdtype(self.dtype, jnp.unsignedinteger):
+        return power
     unit = jnp.where(lax.abs(self) == 1, jnp.where(exponent % 2 == 0, 1, self), 0)
     return jnp.where(exponent < 0, unit, power).astype(self.dtype)
+
+
+def _integer_power(base, exponent):
+    """The power by repeated squaring, which wraps around as each product does; 1 for exponents
+    below 0.
+    """
+
+    def is_unfinished(state):
+        return jnp.any(state[2] > 0)
+
+    def square_and_multiply(state):
+        power, base, exponent = state
+        return jnp.where(exponent % 2 == 1, power * base, power), base * base, exponent // 2
+
+    # an exponent of -1 would stay at -1
+    exponent = lax.max(exponent, _zero(exponent))
+    shape = jnp.broadcast_shapes(base.shape, exponent.shape)
+    start = jnp.ones(shape, base.dtype), base, exponent
+    return lax.while_loop(is_unfinished, square_and_multiply, start)[0]
 
 
 def square(self):

@@ -313,7 +313,13 @@ def scatter(self, dim, index, src):
     )
 
 
-scatter.precondition = _check_gathered_range
+def _check_scattered(self, dim, index, src):
+    _check_gathered_range(self, dim, index)
+    if not hasattr(src, "shape"):
+        promotion.checked_number(src, _dtype(self))
+
+
+scatter.precondition = _check_scattered
 
 
 def _scattered(name, self, dim, index, src):

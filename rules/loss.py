@@ -60,6 +60,7 @@ def l1_loss(self, target, reduction):
     return apply_loss_reduction(losses, reduction)
 
 
+@promotion.in_single
 def smooth_l1_loss(self, target, reduction, beta):
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
@@ -71,6 +72,7 @@ def smooth_l1_loss(self, target, reduction, beta):
     return apply_loss_reduction(jnp.where(distance < beta, near, distance - 0.5 * beta), reduction)
 
 
+@promotion.in_single
 def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
     difference = self - target
     near = grad_output * difference / beta if beta else 0
@@ -80,6 +82,7 @@ def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
     return loss_reduction_backward(jnp.where(is_near, near, far), reduction)
 
 
+@promotion.in_single
 def kl_div(self, target, reduction, *, log_target):
     self, target = _operands("kl_div", self, target)
     if log_target:
@@ -316,6 +319,7 @@ def _check_cross_entropy(self, target, weight, ignore_index, label_smoothing):
 # binary
 
 
+@promotion.in_single
 def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction):
     name = "binary_cross_entropy_with_logits"
     self, target, weight, pos_weight = _operands(name, self, target, weight, pos_weight)
@@ -324,6 +328,7 @@ def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction
     return apply_loss_reduction(_weighted(losses, weight), reduction)
 
 
+@promotion.in_single
 def binary_cross_entropy_with_logits_backward(grad, self, target, weight, pos_weight, reduction):
     """`grad * weight * (1 - target - positive_weight * sigmoid(-self))`: the gradient of `self`."""
     slope = 1 - target - _positive_weight(target, pos_weight) * lax.logistic(-self)

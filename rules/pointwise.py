@@ -19,6 +19,10 @@ _inexact = promotion.without(dtypes.BOOLEAN, dtypes.INTEGRAL)
 _real_inexact = promotion.without(dtypes.BOOLEAN, dtypes.INTEGRAL, dtypes.COMPLEX)
 
 
+def _in_single(function):
+    return promotion.floating(promotion.in_single(function))
+
+
 def conj(self):
     return lax.conj(self) if jnp.iscomplexobj(self) else self
 
@@ -39,16 +43,17 @@ def with_imag(self, value):
 # ---- exponentials and logarithms
 
 exp = promotion.floating(lax.exp)
-exp2 = promotion.floating(lax.exp2)
-expm1 = promotion.floating(lax.expm1)
+exp2 = _in_single(lax.exp2)
+expm1 = _in_single(lax.expm1)
 log = promotion.floating(lax.log)
 log1p = promotion.floating(lax.log1p)
-log2 = promotion.floating(jnp.log2)
-log10 = promotion.floating(jnp.log10)
-sigmoid = promotion.floating(lax.logistic)
+log2 = _in_single(jnp.log2)
+log10 = _in_single(jnp.log10)
+sigmoid = _in_single(lax.logistic)
 
 
 @promotion.common
+@promotion.in_single
 def sigmoid_backward(grad_output, output):
     return grad_output * conj((1 - output) * output)
 
@@ -70,6 +75,7 @@ def xlogy_backward(grad, self, other):
 
 
 @promotion.common
+@promotion.in_single
 @_inexact
 def logaddexp(self, other):
     return jnp.logaddexp(self, other)
@@ -87,14 +93,22 @@ sinh = promotion.floating(lax.sinh)
 cosh = promotion.floating(lax.cosh)
 tanh = promotion.floating(lax.tanh)
 asinh = promotion.floating(lax.asinh)
-acosh = promotion.floating(lax.acosh)
+acosh = _in_single(lax.acosh)
 atanh = promotion.floating(lax.atanh)
 atan2 = promotion.floating(_real(lax.atan2))
 
 
 @promotion.common
+@promotion.in_single
 def tanh_backward(grad_output, output):
     return grad_output * conj(1 - output * output)
+
+
+@promotion.in_single
+def acosh_backward(grad, self):
+    """`grad / sqrt(self ** 2 - 1)`, in factors that do not overflow."""
+    size = self if jnp.iscomplexobj(self) else lax.abs(self)
+    return grad * conj(lax.rsqrt(size - 1) * lax.rsqrt(size + 1))
 
 
 def atan2_backward(grad, self, other):
@@ -110,6 +124,7 @@ def atan2_backward(grad, self, other):
 
 
 @promotion.common
+@promotion.in_single
 @_real_inexact
 def hypot(self, other):
     return jnp.hypot(self, other)
@@ -149,6 +164,10 @@ def clamp_min(self, min):
 
 def clamp_max(self, max):
     return _bounded(self, None, max)
+
+
+clamp.precondition = promotion.refuse_overflow
+clamp_min.precondition = clamp_max.precondition = promotion.refuse_overflow
 
 
 def clamp_backward(grad, self, lower, upper):
@@ -223,6 +242,7 @@ trunc = _rounding("trunc", jnp.trunc)
 round = _rounding("round", lambda self: lax.round(self, lax.RoundingMethod.TO_NEAREST_EVEN))
 
 
+@promotion.in_single
 @_real_inexact
 def round_decimals(self, *, decimals):
     if decimals == 0:
@@ -275,6 +295,7 @@ def _check_same_dtype(self, name, operand):
         )
 
 
+@promotion.in_single
 @promotion.common
 def _lerp(self, end, weight):
     """Computed from the nearer end, so that both ends are exact."""
@@ -292,6 +313,14 @@ def where(condition, self, other):
         )
     arrays = promotion.broadcast("where", condition, *promotion.unify(self, other))
     return jnp.where(arrays[0].astype(bool), *arrays[1:])
+
+
+def _refuse_overflow(condition, self, other):
+    promotion.refuse_overflow(self, other)
+
+
+_refuse_overflow.of_integers = True
+where.precondition = _refuse_overflow
 
 
 # ---- complex numbers

@@ -139,16 +139,27 @@ def narrow_backward(grad, sizes, dim, start):
     return op.slice_backward(grad, sizes, dim, start, start + grad.shape[dim], 1)
 
 
-# the same with an index that is data, or an int known to a trace; callers check its range
+# the same with an index that is data, or an int known to a trace; callers check its range, unless a
+# trace computes it (`in_range` False)
 
 
-def dynamic_select(self, dim, index):
+def dynamic_select(self, dim, index, in_range):
+    if not in_range:
+        return self.at[_at(dim, index)].get(mode="fill")
     if isinstance(index, int):
         return lax.index_in_dim(self, index, dim, keepdims=False)
     return lax.dynamic_index_in_dim(self, index, dim, keepdims=False)
 
 
-def dynamic_select_backward(grad_output, input_sizes, dim, index):
+def _at(dim, index):
+    # wide enough to count a negative index from the end
+    return (*[_python_slice(None)] * dim, jnp.asarray(index).astype(int))
+
+
+def dynamic_select_backward(grad_output, input_sizes, dim, index, in_range):
+    if not in_range:
+        zeros = jnp.zeros(input_sizes, grad_output.dtype)
+        return dynamic_select_scatter(zeros, grad_output, dim, index, in_range)
     piece = lax.expand_dims(grad_output, [dim])
     return dynamic_slice_backward(piece, input_sizes, dim, index, 1)
 
@@ -179,7 +190,9 @@ def narrow_scatter(self, value, dim, start):
     return lax.dynamic_update_slice_in_dim(self, value, start, dim)
 
 
-def dynamic_select_scatter(self, value, dim, index):
+def dynamic_select_scatter(self, value, dim, index, in_range):
+    if not in_range:
+        return self.at[_at(dim, index)].set(value, mode="drop")
     return lax.dynamic_update_index_in_dim(self, value, index, dim)
 
 
@@ -187,4 +200,4 @@ def dynamic_slice_scatter(self, value, dim, start, step):
     if step == 1:
         return lax.dynamic_update_slice_in_dim(self, value, start, dim)
     places = start + step * jnp.arange(value.shape[dim])
-    return self.at[(*[_python_slice(None)] * dim, places)].set(value, unique_indices=True)
+    return self.at[_at(dim, places)].set(value, unique_indices=True)

@@ -269,7 +269,8 @@ class CompiledProgram:
             self.make_call_program(inputs, arrays)
         freed, made = self.pullback.freed, {}
         for is_freed, (reverse, numbers) in self.reverses.items():
-            saved = FREED if is_freed else [*inputs, *[arrays[n] for n in self.partition.numbers]]
+            saved = [*inputs, *[arrays[n] for n in self.partition.numbers]] if reverse.saves else []
+            saved = FREED if is_freed else saved
             edges = [edge_of(tensors[number]) for number in numbers]
             made[is_freed] = CompiledNode(reverse, saved, edges, self.output.roots)
         return [made[number in freed] for number in range(self.output.roots)]

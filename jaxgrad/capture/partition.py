@@ -30,8 +30,9 @@ class Pullback:
     """The pass from the outputs of a function that have a history to its captured tensors.
 
     `avals`: those of these outputs; `freed`: the numbers of those whose graph the function has used
-    up; `cotangents`: the inputs that the pass starts from; `reached`: the numbers of the captured
-    tensors that get a gradient; `arrays`: these gradients.
+    up; `saves`: whether their nodes have saved anything; `cotangents`: the inputs that the pass
+    starts from; `reached`: the numbers of the captured tensors that get a gradient; `arrays`: these
+    gradients.
     """
 
     def __init__(self, scope, roots):
@@ -40,7 +41,8 @@ class Pullback:
         self.cotangents = [Cotangent(number) for number in range(len(roots))]
         self.reached, self.arrays = [], []
         ends = [captured for captured in scope.captured.values() if captured.edge is not None]
-        refuse_outer_graphs(scope, roots, [captured.edge[0] for captured in ends])
+        nodes = nodes_between(scope, roots, [captured.edge[0] for captured in ends])
+        self.saves = not all(map(reads_gradients_alone, nodes))
         if len(self.freed) == len(roots) or not ends:
             return
         cotangents = [
@@ -73,18 +75,27 @@ def pull(roots, cotangents, ends):
     return [None if gradient is None else gradient._array for gradient in found]
 
 
-def refuse_outer_graphs(scope, roots, ends):
-    """Raises RuntimeError where the history of an output goes on in a graph from outside, beyond
-    the captured tensors: it would be lost.
+def nodes_between(scope, roots, ends) -> list:
+    """The nodes that lead from the outputs to those of the captured tensors, `ends`.
+
+    Raises RuntimeError where the history of an output goes on in a graph from outside, beyond the
+    captured tensors: it would be lost.
     """
     ends = set(ends)
-    for node in nodes_from([edge[0] for edge, _, _ in roots], lambda node: node not in ends):
+    nodes = [*nodes_from([edge[0] for edge, _, _ in roots], lambda node: node not in ends)]
+    for node in nodes:
         if scope.is_outer_node(node):
             raise RuntimeError(
                 f"{scope.name}: a result has a history in a graph that was recorded outside: a "
                 f"pass with create_graph ran on to {node.name()}. Compute what is differentiated "
                 "inside of the function, or omit create_graph"
             )
+    return nodes
+
+
+def reads_gradients_alone(node) -> bool:
+    """Whether a node has saved nothing and has no hooks: a pass does not free it."""
+    return isinstance(node, ProgramNode) and not node.saved and node.extras is None
 
 
 def is_freed(node) -> bool:
@@ -217,19 +228,28 @@ class CompiledNode(ProgramNode):
 class CompiledReverse(Reverse):
     """The backward program of a compiled function, which reads the inputs and the residuals.
 
-    Where JAX differentiates it, the function and its pass are replayed instead.
+    Where JAX differentiates it, the function and its pass are replayed instead. The program of a
+    graph that has saved nothing is linear and reads the cotangents alone: a pass does not free it.
     """
 
     tells_apart = True
 
     def __init__(self, program: CompiledCall, mask):
         super().__init__(program, mask)
-        # all inputs, since a replay reads them; the backward program needs only residuals
-        self.saved_inputs = tuple(range(len(program.inputs)))
-        self.saved_outputs = tuple(range(program.root_count, len(program.outputs)))
         self.outputs = tuple(program.inputs[i] for i in self.wanted)
+        self.saved_inputs = self.saved_outputs = ()
+        partition, count = program.compiled.partition, len(program.inputs)
+        # numbers from `count` on are constants
+        reads = any(is_output or number < count for is_output, number in partition.residuals)
+        self.saves = program.compiled.pullback.saves or reads
+        if self.saves:
+            # all inputs, since a replay reads them; the backward program needs only residuals
+            self.saved_inputs = tuple(range(len(program.inputs)))
+            self.saved_outputs = tuple(range(program.root_count, len(program.outputs)))
 
     def function(self, *arrays):
+        if not self.saves:
+            return self.value(*arrays)
         count = self.program.root_count
         cotangents, inputs = arrays[:count], arrays[count : count + len(self.program.inputs)]
         return self.program.compiled.replayed(inputs, cotangents, self.wanted)
@@ -237,9 +257,9 @@ class CompiledReverse(Reverse):
     def value(self, *arrays):
         compiled, count = self.program.compiled, self.program.root_count
         cotangents = [arrays[i] for i in range(count) if i not in compiled.pullback.freed]
-        rest = arrays[count:]
-        saved = iter(rest[len(self.program.inputs) :])
-        inputs = (*rest[: len(self.program.inputs)], *compiled.constants)
+        rest, count = arrays[count:], len(self.program.inputs)
+        saved = iter(rest[count:])
+        inputs = (*(rest[:count] if self.saves else [None] * count), *compiled.constants)
         residuals = [
             next(saved) if is_output else inputs[number]
             for is_output, number in compiled.partition.residuals

@@ -7,6 +7,7 @@ tracer with 64-bit types on, `INLINE32` for a tracer with them off.
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 
@@ -60,6 +61,7 @@ class Aval:
     )  # fmt: skip
 
     def __init__(self, shape, dtype, mode, strides, dual):
+        check_bytes(shape, dtype)
         self.shape = Size(shape)
         self.dtype = dtype
         self.mode = mode
@@ -77,6 +79,38 @@ class Aval:
 
     def __repr__(self):
         return f"{self.dtype}{list(self.shape)}"
+
+
+def check_bytes(shape, dtype):
+    """Raise RuntimeError for an array of 2**63 bytes or more, at which XLA ends the process.
+
+    shape: extents; symbolic ones, as in `jax.export`, are not checked.
+    """
+    numbers = all(isinstance(extent, int) for extent in shape)
+    if numbers and math.prod(shape) * dtype.itemsize >= 2**63:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)}: "
+            f"an array of {dtype} must have fewer than 2**63 bytes"
+        )
+
+
+class LargeInteger(int):
+    """The kind of a Python int of 33 to 64 bits among the inputs of a program, which then computes
+    with JAX's 64-bit types on. The number itself stays an `int`.
+    """
+
+
+def struct_of(given):
+    """What abstract evaluation takes for an input of a program: an `Aval`, or a kind of number.
+
+    Any number of the kind will do: shapes and dtypes do not depend on its value.
+    """
+    return given.struct if isinstance(given, Aval) else given(0)
+
+
+def is_wide(given) -> bool:
+    """Whether an input or output of a program has 64 bits per real number."""
+    return given.wide if isinstance(given, Aval) else given is LargeInteger
 
 
 # plans are found by the identity of abstract values, so equal ones must be one object

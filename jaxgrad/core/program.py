@@ -158,8 +158,7 @@ class Program:
         return self.abstract_outputs()
 
     def abstract_outputs(self) -> tuple[aval.Aval, ...]:
-        # any number of the type will do: shapes and dtypes do not depend on its value
-        structs = [i.struct if isinstance(i, aval.Aval) else i(0) for i in self.inputs]
+        structs = list(map(aval.struct_of, self.inputs))
         # as where the program will run: a trace of the user's own may have 64-bit types off
         with jax.enable_x64(self.mode != aval.INLINE32):
             results = jax.eval_shape(self.value, *structs)
@@ -193,8 +192,8 @@ class Program:
 
     @functools.cached_property
     def wide(self) -> bool:
-        """Whether an input or output has a 64-bit dtype."""
-        return any(i.wide for i in (*self.inputs, *self.outputs) if isinstance(i, aval.Aval))
+        """Whether an input or output has a 64-bit dtype, or an input is a large integer."""
+        return any(map(aval.is_wide, (*self.inputs, *self.outputs)))
 
     @functools.cached_property
     def reverses(self) -> dict[tuple[bool, ...], Reverse]:

@@ -147,6 +147,10 @@ def cast(value, dtype) -> jax.Array:
             f"result type {given.scalar_type} can't be cast to the desired output type "
             f"{dtype.scalar_type}: take .real first"
         )
+    if given.category == BOOLEAN and dtype.category >= FLOATING:
+        # XLA would make `where(value, x, 0)` of a product with a converted boolean: 0 for 0 * nan
+        one, zero = (lax.full_like(value, each, available(dtype)) for each in (1, 0))
+        return lax.select(value, one, zero)
     return lax.convert_element_type(value, available(dtype))
 
 
@@ -198,6 +202,20 @@ def checked_number(number, dtype) -> bool | int | float | complex:
             f"value cannot be converted to type {_c_type(dtype)} without overflow: {plain!r}"
         )
     return int(plain) if dtype.category == INTEGRAL else plain
+
+
+def refuse_overflow(*operands):
+    """Raise RuntimeError for a number that does not fit the common dtype of the operands, None
+    among them left out: the precondition of operators that convert numbers with a check.
+    """
+    present = [operand for operand in operands if operand is not None]
+    dtype = result_type(*present)
+    for operand in present:
+        if isinstance(operand, _NUMBERS):
+            checked_number(operand, dtype)
+
+
+refuse_overflow.of_integers = True  # floats overflow to infinity
 
 
 def _fits(plain, dtype):
@@ -293,6 +311,31 @@ def floating(function):
     promoted = _promoting(function, floating_type)
     promoted.result_dtype = "floating point for integers too"  # as `help` shows it
     return promoted
+
+
+def in_single(function):
+    """`function` with arguments of half precision as float32, and its result rounded once.
+
+    This is how PyTorch's kernels compute: a formula that is rounded after each operation loses the
+    digits of small differences. Arrays of other dtypes pass unchanged.
+    """
+
+    @functools.wraps(function)
+    def computed(*arguments, **keywords):
+        if not any(map(_is_half, arguments)):
+            return function(*arguments, **keywords)
+        wide = [each.astype(jnp.float32) if _is_half(each) else each for each in arguments]
+        arrays = [each for each in arguments if hasattr(each, "dtype")]
+        return function(*wide, **keywords).astype(result_type(*arrays).numpy)
+
+    return computed
+
+
+def _is_half(argument):
+    return getattr(argument, "dtype", None) in _HALVES
+
+
+_HALVES = (jnp.float16, jnp.bfloat16)
 
 
 def comparison(function):

@@ -306,7 +306,7 @@ VIEWS = {
     **dict.fromkeys(("broadcast_to", "expand", "expand_as"), _expand),
     **dict.fromkeys(("swapaxes", "transpose"), _transpose),
     "movedim": _movedim,
-    "_select": _select,
+    "_select": lambda *known: _select(*known[:4]),
     "_slice": _every,
     "as_strided": lambda _shape, _strides, _size, stride, offset=None: (stride, offset or 0),
     "diagonal": _diagonal,

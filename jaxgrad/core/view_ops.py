@@ -117,7 +117,7 @@ def piece(call, outputs, position: int):
     slot, scope = call.structure[0], call.primitive.scope
     dim = call.structure[call.primitive.argument_names.index("dim")] % call.inputs[0].ndim
     if outputs[position].ndim < call.inputs[0].ndim:
-        return _call(scope["_select"], (slot, dim, slot), call.inputs[0]), (position,)
+        return _call(scope["_select"], (slot, dim, slot, True), call.inputs[0]), (position,)
     start = sum(output.shape[dim] for output in outputs[:position])
     structure = (slot, dim, slot, outputs[position].shape[dim], 1)
     return _call(scope["_slice"], structure, call.inputs[0]), (start,)

@@ -58,7 +58,11 @@ def _narrowed(values):
 
 
 def build(function, numbers, shape, dtype, device=None) -> jax.Array:
-    """The array `function(shape, dtype, module, *numbers)`; `module` is numpy or jax.numpy."""
+    """The array `function(shape, dtype, module, *numbers)`; `module` is numpy or jax.numpy.
+
+    Raises RuntimeError for a shape of 2**63 bytes or more.
+    """
+    avals.check_bytes(shape, dtype)
     if is_traced():
         return function(shape, promotion.available(dtype), jnp, *numbers)
     large = math.prod(shape) * dtype.itemsize >= LARGE

@@ -1,9 +1,10 @@
 """Indexing of tensors, `x[...]`, and their transposes, `x.T`.
 
 As in PyTorch, each part of an index becomes an operator: integers `select`, slices `slice`, None
-`unsqueeze`. Tensors, arrays, lists and booleans become one `index` together. A boolean mask stands
-for the positions where it is true, so its values must be known: in a trace it raises. An index out
-of range raises IndexError if its values are known; in a trace it reads NaN.
+`unsqueeze`. An integer tensor without dimensions is an integer, also in a trace. Other tensors,
+arrays, lists and booleans become one `index` together. A boolean mask stands for the positions
+where it is true, so its values must be known: in a trace it raises. An index out of range raises
+IndexError if its values are known; in a trace it reads NaN, and writes to it are dropped.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from .. import ops
 from ..core import dtypes, promotion
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
+from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, concrete, is_concrete, wrap
 from .array_creation import from_host
 
@@ -47,9 +49,9 @@ def getitem(tensor: Tensor, index) -> Tensor:
     index: an int, slice, `...`, None, an integer or bool tensor, an array, a list, or a tuple of
     these.
 
-    Basic indices (int, slice, `...`, None) give a view, others a copy. Raises IndexError for an
-    index out of range, of a wrong type or for too many indices, ValueError for a negative step,
-    RuntimeError for a mask inside a trace.
+    Basic indices (int, integer tensor without dimensions, slice, `...`, None) give a view, others a
+    copy. Raises IndexError for an index out of range, of a wrong type or for too many indices,
+    ValueError for a negative step, RuntimeError for a mask inside a trace.
 
     >>> x = jaxgrad.arange(6.0).reshape(2, 3)
     >>> x[1], x[:, 0], x[x > 2]
@@ -126,11 +128,11 @@ class _Walk:
     """One walk over the parts of an index.
 
     tensor: the result of the parts so far. dim: its next dimension. indices: index tensors by
-    dimension. writes: whether the caller writes to the result.
+    dimension.
     """
 
-    def __init__(self, tensor, parts, writes=False):
-        self.tensor, self.dim, self.indices, self.writes = tensor, 0, {}, writes
+    def __init__(self, tensor, parts):
+        self.tensor, self.dim, self.indices = tensor, 0, {}
         self.parts = [_known(part) for part in parts]
         self.hidden = tensor.ndim - sum(map(_consumed, self.parts))
         if self.hidden < 0:
@@ -178,11 +180,9 @@ class _Walk:
             self.add(part, dtype)
         elif isinstance(part, np.ndarray) or is_concrete(part):
             self.tensor = _at(self.tensor, self.dim, int(part.item()))
-        elif self.writes:
-            self.add(part, dtype)
         else:
-            # a traced integer; it selects, so it must not join the index tensors
-            self.tensor = ops.index(self.tensor, [*[None] * self.dim, part])
+            # an integer that is being traced; its range cannot be checked
+            self.tensor = ops._select(self.tensor, self.dim, Varying(part._array), False)
 
     def take_mask(self, mask, dtype):
         """Turn a mask into one index tensor for each dimension; a 0-d mask adds a dimension."""
@@ -287,7 +287,7 @@ def setitem(tensor: Tensor, index, value):
     if isinstance(index, Tensor) and index.dtype == dtypes.bool and _is_one(value):
         _fill_mask(tensor, index, value)
         return
-    walk = _Walk(tensor, _parts(index), writes=True)
+    walk = _Walk(tensor, _parts(index))
     target = walk.walked()
     if walk.indices:
         if isinstance(value, Tensor):

@@ -6,6 +6,8 @@ XLA lays out arrays in its own way; the numbers here are those that PyTorch woul
 
 from __future__ import annotations
 
+import jax
+
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
@@ -16,7 +18,7 @@ from ..core.tracebacks import api_boundary
 from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, untracked_reason
-from ..tape.mode import RECORD, current_mode
+from ..tape.mode import RECORD, current_mode, switch
 from ..tape.tensor import Tensor, current, has_tangent
 
 DETACH_VIEW = (
@@ -75,6 +77,12 @@ def offset_of(tensor: Tensor) -> int:
     """The number of elements of the storage before the first element of a tensor."""
     step, behind = None if tensor._alias is None else tensor._alias.place, 0
     while step is not None:
+        if any(isinstance(number, jax.Array) for number in step.numbers):
+            raise RuntimeError(
+                f"the offset of a view of shape {list(tensor.shape)} in its storage is not known: "
+                "it was taken at an index that is being traced. storage_offset, data_ptr and "
+                "as_strided need an int as index"
+            )
         _, elements = view_ops.layout(step.call, step.numbers)
         behind += elements * step.call.outputs[0].dtype.itemsize
         step = step.before
@@ -165,7 +173,14 @@ def _inplace_view(name, arguments, shape, function=None):
     def method(self, *args, **kwargs):
         functional = function or getattr(ops, name[:-1])
         permit(name, self, self.requires_grad, overlapping=True)
-        turn(self, lambda tensor: functional(tensor, *args, **kwargs), current_mode.get() is RECORD)
+        before = current_mode.get()
+        # under no_grad too: the gradient of a computed tensor arrives in the new shape
+        now = before if self.is_leaf else RECORD
+        try:
+            switch(now)
+            turn(self, lambda tensor: functional(tensor, *args, **kwargs), now is RECORD)
+        finally:
+            switch(before)
         return self
 
     method.__name__ = method.__qualname__ = name

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+from operator import attrgetter
 from typing import Unpack
 
 import jax
@@ -21,6 +22,7 @@ import numpy as np
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.aval import check_bytes
 from ..core.executor import run
 from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import permit
@@ -67,8 +69,10 @@ def _shaped(distribution, shape, dtype, key, *numbers):
 def _draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
     """Draw an array from `distribution(key, shape, dtype, *numbers)`; `dtype` is numpy's.
 
-    The distribution must draw its numbers one by one.
+    The distribution must draw its numbers one by one. Raises RuntimeError for 2**63 bytes or more.
     """
+    # a number of a narrow dtype comes from one of up to 64 bits
+    check_bytes(shape, max(dtype, np.dtype(np.int64), key=attrgetter("itemsize")))
     words, shape = generator.next_key(), tuple(shape)
     if isinstance(words, jax.core.Tracer):
         return _shaped(distribution, shape, dtype, _fold(words), *numbers)

@@ -15,7 +15,7 @@ from ..core.device import as_device
 from ..core.program import Program, Reverse
 from ..core.tracebacks import api_boundary
 from ..tape.record import apply
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, current
 from .array_creation import device_of
 
 
@@ -83,12 +83,13 @@ def to(self, *args, **kwargs) -> Tensor:
     tensor([1, 2])
     """
     device, dtype, copy = _target(args, kwargs)
-    result = self
+    # read before its mode is asked: reading a tensor in a trace may capture it
+    result = current(self)
     if dtype is not None and dtype is not self.dtype:
         result = ops.to(self, dtype)
     target = device_of(device)
-    if result._aval.mode != IMMEDIATE:  # reading it in a trace may have captured it
-        return result
+    if result._aval.mode != IMMEDIATE:
+        return ops.clone(self) if copy and result is self else result
     source = next(iter(result._array.devices()))
     if (target is None or target == source) and (not copy or result is not self):
         return result

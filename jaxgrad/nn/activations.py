@@ -2,10 +2,53 @@
 
 from __future__ import annotations
 
+import functools
+
 from .. import ops
+from ..core import dtypes, promotion
 from ..core.tracebacks import api_boundary
 from ..ops.autocast import lowered
 from .functional import hardtanh
+
+
+def in_single(function):
+    """`function`, which maps tensors to one tensor, computed in float32 where PyTorch would promote
+    them to half precision, and rounded once: the tensor form of `promotion.in_single`.
+    """
+
+    @functools.wraps(function)
+    def computed(*tensors):
+        dtype = promotion.result_type(*tensors)
+        if dtype not in (dtypes.float16, dtypes.bfloat16):
+            return function(*tensors)
+        return function(*(tensor.float() for tensor in tensors)).to(dtype)
+
+    return computed
+
+
+@in_single
+def _hardsigmoid(input):
+    return hardtanh(input + 3, 0, 6) / 6
+
+
+@in_single
+def _hardswish(input):
+    return input * hardtanh(input + 3, 0, 6) / 6
+
+
+@in_single
+def _mish(input):
+    return input * ops.softplus(input).tanh()
+
+
+@in_single
+def _softsign(input):
+    return input / (input.abs() + 1)
+
+
+@in_single
+def _gated(values, gates):
+    return values * gates.sigmoid()
 
 
 @api_boundary
@@ -18,7 +61,7 @@ def hardsigmoid(input, inplace: bool = False):
     >>> F.hardsigmoid(jaxgrad.tensor([-4.0, 0.0, 4.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    result = hardtanh(input + 3, 0, 6) / 6
+    result = _hardsigmoid(input)
     return input.copy_(result) if inplace else result
 
 
@@ -32,7 +75,7 @@ def hardswish(input, inplace: bool = False):
     >>> F.hardswish(jaxgrad.tensor([-4.0, 1.5, 4.0]))
     tensor([-0.0000,  1.1250,  4.0000])
     """
-    result = input * hardtanh(input + 3, 0, 6) / 6
+    result = _hardswish(input)
     return input.copy_(result) if inplace else result
 
 
@@ -46,7 +89,7 @@ def mish(input, inplace: bool = False):
     >>> F.mish(jaxgrad.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
-    result = input * ops.softplus(input).tanh()
+    result = _mish(input)
     return input.copy_(result) if inplace else result
 
 
@@ -60,7 +103,7 @@ def softsign(input):
     >>> F.softsign(jaxgrad.tensor([-1.0, 3.0]))
     tensor([-0.5000,  0.7500])
     """
-    return input / (input.abs() + 1)
+    return _softsign(input)
 
 
 @api_boundary
@@ -121,8 +164,7 @@ def glu(input, dim: int = -1):
             f"Halving dimension must be even, but dimension {dim % input.ndim} is size "
             f"{input.shape[dim]}"
         )
-    first, second = input.chunk(2, dim)
-    return first * second.sigmoid()
+    return _gated(*input.chunk(2, dim))
 
 
 @api_boundary

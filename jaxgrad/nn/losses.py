@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 from .. import ops
 from ..autograd import Function
 from ..core.tracebacks import api_boundary
 from ..ops.autocast import widened
+from .activations import in_single
 from .functional import _reduction, _warn_if_broadcast
 from .normalization import vector_norm
 
@@ -63,8 +66,14 @@ def binary_cross_entropy(
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
     input, target, weight = widened(input, target, weight)
-    losses = _BinaryCrossEntropy.apply(input, target)
+    losses = in_single(_BinaryCrossEntropy.apply)(input, target)
     return _reduce(losses if weight is None else losses * weight, reduction)
+
+
+def _huber(delta, input, target):
+    error = input - target
+    distance = error.abs()
+    return ops.where(distance <= delta, error * error * 0.5, (distance - 0.5 * delta) * delta)
 
 
 @api_boundary
@@ -84,9 +93,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta: {delta}")
     input, target, weight = widened(input, target, weight)
-    error = input - target
-    distance = error.abs()
-    losses = ops.where(distance <= delta, error * error * 0.5, (distance - 0.5 * delta) * delta)
+    losses = in_single(functools.partial(_huber, delta))(input, target)
     return _reduce(losses if weight is None else losses * weight, number)
 
 

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from ..core import bounded_cache, executor
+from ..core.aval import LargeInteger
 from ..core.overloads import resolve
 from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.tracebacks import hide_frames
@@ -138,7 +139,11 @@ class Operator:
             return current(value)._aval
         # the type alone, so that x * i in a loop finds one plan
         if kind is float or kind is int:
-            return kind if value not in CONSTANTS and place in self.varying else (kind, value)
+            if value in CONSTANTS or place not in self.varying:
+                return kind, value
+            if kind is float or -(2**31) <= value < 2**31:
+                return kind
+            return _kind_of_int(value) or (kind, value)
         if isinstance(value, Tensor):
             return current(value)._aval
         if kind is Varying and place in self.varying:
@@ -182,6 +187,13 @@ class Operator:
         if not reads_value and all(_pick(values, place) is leaf for place, leaf in pairs):
             self.plans.keep(key, Plan(call, places))
         return call, leaves
+
+
+def _kind_of_int(number):
+    """The kind of a varying int; None if it has more than 64 bits, which no kernel takes."""
+    if -(2**31) <= number < 2**31:
+        return int
+    return LargeInteger if -(2**63) <= number < 2**63 else None
 
 
 class _Unhashable:
@@ -261,7 +273,10 @@ def _prepare(value, kind):
         value = value._array.item()
     if type(value) is Varying:
         return _Number(value)
-    return _Number(value) if isinstance(value, numbers.Number) and value not in CONSTANTS else value
+    is_input = isinstance(value, numbers.Number) and value not in CONSTANTS
+    if type(value) is int:
+        is_input = is_input and _kind_of_int(value) is not None
+    return _Number(value) if is_input else value
 
 
 def _as_tensor(value):
@@ -279,4 +294,6 @@ def _as_tensor(value):
 def _input(leaf):
     if isinstance(leaf, Tensor):
         return leaf._aval
+    if type(leaf) is int:
+        return _kind_of_int(leaf)
     return leaf.kind if type(leaf) is Varying else type(leaf)

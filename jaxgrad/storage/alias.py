@@ -26,6 +26,7 @@ from ..tape import dual, interception, node_annotations, untracked_reason, versi
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch
 from ..tape.node import Node, ProgramNode
 from ..tape.record import apply
+from ..tape.symbolic_number import Varying
 from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, edge_of, known_edge_of, wrap
 from ..tape.version_counter import counter_of
 from .creation_meta import INFERENCE_MODE, NO_GRAD, NO_GRAD_SEVERAL, ONE_OF_SEVERAL, USUAL, Severed
@@ -188,7 +189,9 @@ def _outside_of_grad_mode(source, results, usual):
 
 
 def _data(leaves):
-    return [leaf for leaf in leaves[1:] if type(leaf) is not Tensor]
+    # of a symbolic number its array, which tells whether two views have one place
+    numbers = [leaf for leaf in leaves[1:] if type(leaf) is not Tensor]
+    return [each._array if type(each) is Varying else each for each in numbers]
 
 
 def begin(tensor: Tensor) -> Alias:
@@ -255,8 +258,11 @@ def _mark(target):
 
 def refuse_leak(target: Tensor, made: Tensor):
     """Raise RuntimeError if a tensor from outside a trace would get a tracer as its value."""
-    leaks = target._aval.mode == IMMEDIATE and isinstance(made._raw, jax.core.Tracer)
-    if leaks and executor.is_traced():
+    if not isinstance(made._raw, jax.core.Tracer):
+        return
+    # the memory, since a view by a traced index is traced even where its base is from outside
+    shown = target._aval if target._alias is None else target._alias.storage.aval
+    if shown.mode == IMMEDIATE and executor.is_traced():
         raise RuntimeError(
             f"a tensor of shape {list(target.shape)} from outside of the function that is being "
             "compiled would be written to: pass it as an argument and return its new value"

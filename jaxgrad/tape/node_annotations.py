@@ -11,6 +11,7 @@ import functools
 import threading
 from typing import Any, NamedTuple
 
+from ..core.aval import Aval
 from . import interception, version_counter
 from .mode import switch, with_grad
 from .node import FREED, SECOND_TIME, Node, ProgramNode
@@ -116,7 +117,8 @@ def new_node(reverse, saved, edges, output_count, leaves) -> Node:
     pair = packing.get()
     if pair is not None:
         for position in range(len(saved)):
-            if hasattr(saved[position], "shape"):
+            # a number is no saved tensor, also where a trace has an array in its place
+            if isinstance(_abstract(reverse, position), Aval):
                 pack_at(node, position, pair)
     return note(node)
 
@@ -132,13 +134,17 @@ def note(node: Node) -> Node:
 
 def pack_at(node: ProgramNode, position: int, pair: Pair):
     """Pack one of a node's residuals."""
-    reverse, saved = node.reverse, node.saved
-    shown = reverse.inputs[len(reverse.program.differentiable_outputs) + position]
+    saved, shown = node.saved, _abstract(node.reverse, position)
     packed = pack(pair, wrap(saved[position], _shown(saved[position], shown)))
     extras = node.more()
     extras.packed = {**(extras.packed or {}), position: packed}
     # the hook may have moved the tensor to the host or a file, so the node lets go of it
     saved[position] = None
+
+
+def _abstract(reverse, position: int):
+    """The abstract value of a residual; for a number its type."""
+    return reverse.inputs[len(reverse.program.differentiable_outputs) + position]
 
 
 def _shown(array, aval):

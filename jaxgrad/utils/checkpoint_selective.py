@@ -20,7 +20,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from .. import ops
 from ..autograd._engine.saved_tensor_hooks import save_on_cpu
 from ..core import executor
-from ..core.aval import INLINE32, Aval
+from ..core.aval import INLINE32, struct_of
 from ..core.primitive import Call
 from ..tape import mode
 from ..tape.node import ProgramNode
@@ -245,7 +245,7 @@ class JaxPolicy:
         return self.known[program]
 
     def choose(self, program):
-        structs = [i.struct if isinstance(i, Aval) else i(0) for i in program.inputs]
+        structs = list(map(struct_of, program.inputs))
         with jax.enable_x64(program.mode != INLINE32):
             jaxpr = jax.make_jaxpr(program.value)(*structs)
         for equation in _equations(jaxpr):

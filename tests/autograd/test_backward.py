@@ -567,3 +567,24 @@ def test_layout_of_a_gradient_that_is_set_is_kept_A34(torch):
     x.grad = torch.zeros(3, 2)
     (x * 2).sum().backward()
     return list(x.grad.stride()), x.grad
+
+
+@as_torch
+def test_a_leaf_that_requires_no_grad_any_more_gets_none(torch):
+    def gradient_after(change, before=None):
+        x, called = leaf(torch, 1.0, 2.0), []
+        x.register_hook(lambda gradient: called.append("hook"))
+        x.register_post_accumulate_grad_hook(lambda _: called.append("accumulated"))
+        y = (x * x).sum()
+        x.grad = before
+        change(x)
+        y.backward()
+        return x.grad, x.requires_grad, called
+
+    return [
+        gradient_after(lambda x: x.requires_grad_(False)),
+        gradient_after(lambda x: x.detach_()),
+        gradient_after(lambda x: setattr(x, "requires_grad", False)),
+        gradient_after(lambda x: x.requires_grad_(False), torch.ones(2)),
+        gradient_after(lambda x: x.requires_grad_(False).requires_grad_()),
+    ]

@@ -450,3 +450,59 @@ def test_resizing_what_requires_grad_D28(torch):
     y = x * 1
     words = "cannot resize variables that require grad"
     return error(x.resize_, 2, words=words), error(y.resize_, 2, words=words), x
+
+
+@as_torch
+def test_views_in_place_outside_of_grad_mode(torch):
+    """A computed tensor gets another shape under no_grad: its gradient arrives in that shape."""
+    found = []
+    for change in (
+        lambda v: v.squeeze_(),
+        lambda v: v.unsqueeze_(0),
+        lambda v: v.t_(),
+        lambda v: v.unsqueeze_(0).transpose_(0, 2),
+        lambda v: v.squeeze_().add_(1),
+        lambda v: v.as_strided_((2,), (1,), 1),
+    ):
+        for of_leaf in (True, False):
+            a = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+            base = a if of_leaf else a * 2
+            v = base[0:1]
+            with torch.no_grad():
+                change(v)
+            (v * torch.arange(1.0, v.numel() + 1).reshape(v.shape)).sum().backward()
+            found += [v, a.grad]
+    return found
+
+
+@as_torch
+def test_a_view_in_place_outside_of_grad_mode_and_writes_after_it(torch):
+    a = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    base = a * 2
+    v = base[0:1]
+    v.retain_grad()
+    with torch.no_grad():
+        v.squeeze_()
+    kept = v * 1
+    v.mul_(3)
+    base.add_(1)
+    (v * kept + base.sum()).sum().backward()
+    y = a + 1  # no view
+    with torch.no_grad():
+        y.unsqueeze_(0)
+    (y * a).sum().backward()
+    return v, base, y, a.grad
+
+
+def test_tensors_that_are_no_views_of_another_layout_have_gradients_too():
+    """PyTorch raises in the backward pass, or the gradient has the wrong elements."""
+    for change, wanted in (
+        (lambda y: y.t_(), [[2.0, 8.0], [4.0, 10.0], [6.0, 12.0]]),
+        (lambda y: y.as_strided_((2,), (1,), 1), [[0.0, 2.0], [4.0, 0.0], [0.0, 0.0]]),
+    ):
+        a = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+        y = a * 2
+        with jaxgrad.no_grad():
+            change(y)
+        (y * jaxgrad.arange(1.0, y.numel() + 1).reshape(y.shape)).sum().backward()
+        assert a.grad.tolist() == wanted

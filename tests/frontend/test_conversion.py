@@ -256,6 +256,40 @@ def test_to_inside_a_trace():
     assert jaxgrad.jit(lambda x: x.to(jaxgrad.float64, copy=True))(jaxgrad.ones(1)).tolist() == [1]
 
 
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda x: x.float(),
+        lambda x: x.cpu(),
+        lambda x: x.to("cpu"),
+        lambda x: x.to(jaxgrad.float32),
+        lambda x: x.type_as(jaxgrad.ones(1)),
+        lambda x: x.to("cpu", copy=True),
+        lambda x: x.double().float(),
+    ],
+)
+def test_to_as_the_first_use_of_a_captured_tensor(convert):
+    w = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    compiled = jaxgrad.jit(lambda: (convert(w) * 3).sum())
+    for times in (1, 2):
+        compiled().backward()
+        assert w.grad.tolist() == [3 * times, 3 * times]
+    with jaxgrad.no_grad():
+        w.mul_(10)
+    assert compiled().item() == 90
+
+
+def test_a_copy_in_a_trace_is_one():
+    def program(x):
+        copied = x.to(jaxgrad.float32, copy=True)
+        copied.add_(1)
+        return copied
+
+    x = jaxgrad.ones(2)
+    assert jaxgrad.jit(program)(x).tolist() == [2, 2] and x.tolist() == [1, 1]
+    assert jax.jit(lambda x: program(jaxgrad.tensor(x))._array.sum())(1.0) == 2
+
+
 # ---- devices
 
 

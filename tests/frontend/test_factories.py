@@ -210,3 +210,22 @@ def test_arrays_of_jax():
     assert jaxgrad.as_tensor(x, dtype=jaxgrad.float64).dtype is jaxgrad.float64
     assert not jaxgrad.tensor(jnp.asarray(2.0) * 1)._array.weak_type
     assert jax.jit(lambda x: jaxgrad.tensor(x).sum()._array)(x) == 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda size: jaxgrad.zeros(size),
+        lambda size: jaxgrad.full(size, 2.0),
+        lambda size: jaxgrad.empty(size, dtype=jaxgrad.int64),
+        lambda size: jaxgrad.rand(size),
+        lambda size: jaxgrad.randint(3, size, dtype=jaxgrad.int8),
+        lambda size: jaxgrad.ones(1).new_zeros(size),
+        lambda size: jaxgrad.jit(lambda: jaxgrad.ones(size))(),
+    ],
+)
+def test_a_size_that_overflows_is_refused_before_anything_is_drawn(make):
+    state = jaxgrad.get_rng_state().tolist()
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed with sizes="):
+        make((2**31, 2**30, 4))
+    assert jaxgrad.get_rng_state().tolist() == state

@@ -104,6 +104,18 @@ REFUSED = [
         NotImplementedError,
         "torch.sign is not intended to support complex numbers",
     ),
+    # numbers that integers cannot hold
+    ("tensor([3], dtype=torch.int8) ** 200", RuntimeError, "type int8_t without overflow"),
+    ("tensor([3], dtype=torch.uint8) ** 2**40", RuntimeError, "type uint8_t without overflow"),
+    ("tensor([3]) ** 2**63", RuntimeError, "type int64_t without overflow"),
+    (
+        "torch.addcmul(*[tensor([3], dtype=torch.int8)] * 3, value=300)",
+        RuntimeError,
+        "value cannot be converted to type int8_t without overflow",
+    ),
+    ("tensor([3], dtype=torch.int32) // 2**40", RuntimeError, "ZeroDivisionError"),
+    ("tensor([3.0]) * 2**64", OverflowError, "int too big to convert"),
+    ("tensor([3.0]) * (-(2**63) - 1)", OverflowError, "can't convert negative int to unsigned"),
 ]
 
 ANSWERS = [
@@ -113,6 +125,38 @@ ANSWERS = [
     ("abs(tensor([-128], dtype=torch.int8))", "int8", [-128]),
     ("tensor([2**62]) * 4", "int64", [0]),
     ("tensor([3]) ** 40", "int64", [-6289078614652622815]),
+    ("tensor([3]) ** 65", "int64", [7752514261426648835]),
+    (
+        "tensor([3, -3, 2]) ** tensor([64, 65, 64])",
+        "int64",
+        [8733086111712066817, -7752514261426648835, 0],
+    ),
+    ("3 ** tensor([65])", "int64", [7752514261426648835]),
+    ("tensor([3, 5, 7, 2], dtype=torch.uint8) ** 65", "uint8", [3, 5, 7, 0]),
+    ("tensor([3]) ** 2**40", "int64", [-7860764868738023423]),
+    ("300 ** tensor([1, 65], dtype=torch.int8)", "int8", [44, 0]),
+    # integers of more than 32 bits
+    ("tensor([1.0, -2.0]) * 3_000_000_000", "float32", [3e9, -6e9]),
+    ("2**40 / tensor([2.0])", "float32", [2.0**39]),
+    ("tensor([1.5], dtype=torch.bfloat16) + 2**40", "bfloat16", [2.0**40]),
+    ("tensor([2.0]) * (2**63 + 2**62)", "float32", [3 * 2.0**63]),
+    ("tensor([1], dtype=torch.int32) + 2**40", "int32", [1]),
+    ("tensor([1]) + 2**40", "int64", [2**40 + 1]),
+    ("tensor([True]) * 2**40", "int64", [2**40]),
+    ("tensor([2.0]) < -(2**31) - 1", "bool", [False]),
+    # a boolean is a number, also beside what is not finite
+    ("tensor([False, True]) * nan", "float32", [numpy.nan, numpy.nan]),
+    ("tensor([inf, -2.0]) * tensor([False, False])", "float32", [numpy.nan, -0.0]),
+    ("tensor([False, True]) / 0", "float32", [numpy.nan, numpy.inf]),
+    ("tensor([False]) / -5", "float32", [-0.0]),
+    ("tensor([False]).to(torch.float64) * -inf", "float64", [numpy.nan]),
+    # half precision is rounded once
+    (
+        "torch.addcmul(*tensor([[1.0], [1.0078125], [-0.99609375]], dtype=torch.bfloat16))",
+        "bfloat16",
+        [1 - 1.0078125 * 0.99609375],
+    ),
+    ("tensor([1.099609375], dtype=torch.float16) // 1.1", "float16", [0.0]),
     # quotients and remainders: signs, infinities, and the floor of the exact quotient
     ("tensor([-7, 7, -7]) // tensor([2, -2, -2])", "int64", [-4, -4, 3]),
     ("tensor([-7, 7, -7]) % tensor([2, -2, -2])", "int64", [1, -1, -1]),

@@ -14,6 +14,15 @@ from jaxgrad import ops
 NAN, INFINITE = numpy.nan, numpy.inf
 
 REFUSED = [
+    # numbers that integers cannot hold
+    ("tensor([3], dtype=torch.int8).clamp(300)", RuntimeError, "type int8_t without overflow"),
+    ("tensor([3], dtype=torch.int32).clamp(max=2**40)", RuntimeError, "type int without overflow"),
+    ("tensor([3]).clamp_min(2**63)", RuntimeError, "type int64_t without overflow"),
+    (
+        "torch.where(tensor([True]), tensor([3], dtype=torch.int8), 300)",
+        RuntimeError,
+        "value cannot be converted to type int8_t without overflow",
+    ),
     (
         "torch.where(tensor([True, False]), tensor([1.0]), zeros(3))",
         RuntimeError,
@@ -97,6 +106,12 @@ REFUSED = [
 ]
 
 ANSWERS = [
+    # integers of more than 32 bits
+    ("tensor([1.0]).clamp(3_000_000_000, 2**40)", "float32", [3e9]),
+    ("torch.where(tensor([True]), 2**40, tensor([3.0]))", "float32", [2.0**40]),
+    ("tensor([1.0]).fill_(2**40)", "float32", [2.0**40]),
+    ("tensor([1.0]).masked_fill(tensor([True]), -(2**40))", "float32", [-(2.0**40)]),
+    ("torch.nn.functional.threshold(tensor([1.0]), 2**40, 2**41)", "float32", [2.0**41]),
     # edges of domains
     ("torch.log(tensor([0.0, -1.0]))", "float32", [-INFINITE, NAN]),
     ("torch.log(tensor([-1 + 0j]))", "complex64", [3.1415927410125732j]),

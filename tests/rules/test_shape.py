@@ -12,6 +12,17 @@ import jaxgrad
 from jaxgrad import ops
 
 REFUSED = [
+    # sizes that overflow
+    (
+        "tensor([1.0, 2.0]).repeat(2**40, 2**40)",
+        RuntimeError,
+        "Storage size calculation overflowed with sizes=[1099511627776, 2199023255552]",
+    ),
+    (
+        "tensor([[1.0]]).expand(2**31, 2**31) + 1",
+        RuntimeError,
+        "Storage size calculation overflowed with sizes=[2147483648, 2147483648]",
+    ),
     ("zeros(6).view(4)", RuntimeError, "shape '[4]' is invalid for input of size 6"),
     ("zeros(6).view(-1, -1)", RuntimeError, "only one dimension can be inferred"),
     (
@@ -250,6 +261,12 @@ def test_refuses_as_pytorch(call, error, words):
 @answers(ANSWERS)
 def test_answers_as_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
+
+
+def test_broadcasting_to_a_size_that_overflows_is_refused():
+    operands = [jaxgrad.zeros(2**21, *[1] * extra) for extra in range(3)]
+    with pytest.raises(RuntimeError, match=r"overflowed with sizes=\[2097152, 2097152, 2097152\]"):
+        jaxgrad.addcmul(*operands)
 
 
 def test_diag_embed_needs_a_dimension():

@@ -241,7 +241,12 @@ class Pass:
         return gradient if gradient is None or self.tensors else gradient._array
 
     def accumulate(self, leaf: Tensor, gradient):
-        """Add to the `.grad` of a leaf: in place, or as a new tensor under `create_graph`."""
+        """Add to the `.grad` of a leaf: in place, or as a new tensor under `create_graph`.
+
+        A leaf that was told after the forward pass that it requires no grad gets none.
+        """
+        if not leaf._tracked:
+            return
         if interception.grad is not None:
             interception.grad(leaf)
         _refuse_leak(leaf, gradient)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import jax
 from jax.interpreters import partial_eval
 
-from ...core.aval import INLINE32, Aval
+from ...core.aval import INLINE32, struct_of
 from ...tape.node import AccumulateGrad
 from ...tape.tensor import edge_of
 from ...tape.traversal import search
@@ -37,7 +37,7 @@ def _sources(edge):
 
 def _used(program, output_nr):
     """For each input of a program, whether an output is computed from it."""
-    structs = [i.struct if isinstance(i, Aval) else i(0) for i in program.inputs]
+    structs = list(map(struct_of, program.inputs))
     with jax.enable_x64(program.mode != INLINE32):
         traced = jax.make_jaxpr(program.value)(*structs).jaxpr
     chosen = [position == output_nr for position in range(len(traced.outvars))]

@@ -6,7 +6,7 @@ import weakref
 
 import jax
 
-from ...core.aval import Aval
+from ...core.aval import struct_of
 from ...core.program import Program
 from .events import BACKWARD, MEMORY, USER, FunctionEvent
 
@@ -141,7 +141,7 @@ def flops_of(program) -> int:
     if not isinstance(program, Program):
         return 0
     if program not in _flops:
-        structs = [i.struct if isinstance(i, Aval) else i(0) for i in program.inputs]
+        structs = list(map(struct_of, program.inputs))
         with jax.enable_x64(program.wide):
             cost = jax.jit(program.value).lower(*structs).cost_analysis()
         _flops[program] = int((cost or {}).get("flops", 0))

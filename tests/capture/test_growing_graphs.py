@@ -1,0 +1,91 @@
+"""A tensor from outside whose graph grows at each call of a compiled function, against the function
+uncompiled.
+"""
+
+import pytest
+
+import jaxgrad as torch
+
+START = {
+    "product": lambda w: w * 2,
+    "sum": lambda w: w + 1,
+    "exponential": lambda w: w.exp(),
+    "view": lambda w: (w * 2)[:],
+}
+
+
+def backward_inside(w, y, x):
+    y.mul_(2)
+    (y * y).sum().backward()
+
+
+def changed_by_a_hook(w, y, x):
+    z = y * 2
+    z.register_hook(lambda gradient: gradient * x)
+    y.add_(z)
+
+
+STEPS = {
+    "add": lambda w, y, x: y.add_(x),
+    "double": lambda w, y, x: y.mul_(2),
+    "scale": lambda w, y, x: y.mul_(x),
+    "reuse": lambda w, y, x: y.mul_(w),
+    "part": lambda w, y, x: y[:1].mul_(3),
+    "backward": backward_inside,
+    "hook": changed_by_a_hook,
+}
+PASSES = {
+    "at the end": lambda y, number: y.sum().backward() if number == 3 else None,
+    "each time": lambda y, number: y.sum().backward(),
+    "retained": lambda y, number: (y**2).sum().backward(retain_graph=True),
+}
+
+
+def run(start, step, ends, compiled):
+    """The gradients after each call, and how the run ends: with the tensor, or with an error."""
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    y, gradients = start(w), []
+
+    def call(x):
+        step(w, y, x)
+
+    grow = torch.jit(call) if compiled else call
+    try:
+        for number in range(4):
+            grow(torch.tensor([3.0, 4.0]) + number)
+            ends(y, number)
+            gradients.append(None if w.grad is None else w.grad.tolist())
+    except RuntimeError as error:
+        return gradients, str(error).partition(" (")[0]
+    return gradients, y.tolist()
+
+
+@pytest.mark.parametrize("start", START.values(), ids=START)
+@pytest.mark.parametrize("step", [name for name in STEPS if name != "hook"])
+def test_passes_are_those_of_the_function_uncompiled(start, step):
+    for ends in PASSES.values():
+        assert run(start, STEPS[step], ends, True) == run(start, STEPS[step], ends, False)
+
+
+@pytest.mark.parametrize("ends", [PASSES["at the end"], PASSES["retained"]])
+def test_hooks_of_the_graph_that_grows_run(ends):
+    assert run(START["product"], STEPS["hook"], ends, True) == run(
+        START["product"], STEPS["hook"], ends, False
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in STEPS if name != "backward"])
+def test_derivatives_of_three_orders(name):
+    step = STEPS[name]
+
+    def derivatives(compiled):
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = w * w
+        call = torch.jit(lambda x: step(w, y, x)) if compiled else lambda x: step(w, y, x)
+        for number in range(3):
+            call(torch.tensor([3.0, 4.0]) + number)
+        (first,) = torch.autograd.grad((y**2).sum(), w, create_graph=True)
+        (second,) = torch.autograd.grad((first**2).sum(), w, create_graph=True)
+        return first.tolist(), second.tolist(), torch.autograd.grad(second.sum(), w)[0].tolist()
+
+    assert derivatives(True) == derivatives(False)
