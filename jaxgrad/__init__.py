@@ -15,6 +15,7 @@ if importlib.util.find_spec("jaxgrad.rules") is None:
 __version__ = "0.1.0"
 
 from . import autograd as autograd
+from . import compiler as compiler
 from . import func as func
 from . import nn as nn
 from . import ops as ops
@@ -136,7 +137,8 @@ _LATER |= dict.fromkeys(
     "amp.autocast_mode",
 )
 
-_MODULES = ("amp", "autograd", "func", "nn", "ops", "optim", "random", "tracing", "utils")
+_MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
+_MODULES += ("tracing", "utils")
 
 
 def __getattr__(name):

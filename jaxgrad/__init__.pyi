@@ -13,6 +13,7 @@ _Number: TypeAlias = _bool | _int | _float | _complex
 from jaxgrad import (
     amp as amp,
     autograd as autograd,
+    compiler as compiler,
     func as func,
     nn as nn,
     ops as ops,

@@ -30,6 +30,7 @@ from jaxgrad.table import REQUIRED
 MODULES = (
     "jaxgrad.ops",
     "jaxgrad",
+    "jaxgrad.compiler",
     "jaxgrad.random",
     "jaxgrad.tracing",
     "jaxgrad.nn",

@@ -25,7 +25,7 @@ LAYERS = (
     ("frontend",),
     ("capture",),
     ("func", "optim", "amp", "nn", "utils"),
-    ("", "cli", "__main__", "random", "serialization", "tracing"),
+    ("", "cli", "__main__", "compiler", "random", "serialization", "tracing"),
 )
 
 MOST_LINES = {"jaxgrad": 600, "rules": 600, "tests": 900}

@@ -16,6 +16,7 @@ import jax
 
 from ..core import dtypes
 from ..core.aval import Aval, aval_of
+from ..core.bounded_cache import ENTRY, BoundedCache, Clock
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
 from ..tape.node import Node
@@ -56,8 +57,10 @@ class ProgramCache:
 
     def __init__(self, name: str, static: tuple = ()):
         self.name, self.static = name, static
-        self.programs: dict[tuple, list] = {}
-        self.numbers: dict[object, VaryingNumbers] = {}
+        self.clock = Clock("programs")
+        # lists of programs, from which expired ones go
+        self.programs = BoundedCache(self.clock, lambda programs: len(programs) + ENTRY)
+        self.numbers = BoundedCache(self.clock, lambda numbers: ENTRY)
         self.last = None  # the structure, the keys of the arguments and the program traced last
 
     def find(self, leaves, structure):
@@ -67,7 +70,7 @@ class ProgramCache:
         """
         key = self.key(leaves, structure)
         try:
-            programs = self.programs.get(key, ())
+            programs = self.programs.get(key) or self.programs.find(key) or ()
         except TypeError as error:
             raise TypeError(
                 f"{self.name}: an argument is neither a tensor nor hashable: {error}. Pass its "
@@ -87,7 +90,7 @@ class ProgramCache:
         modes, and each argument's abstract value or value.
         """
         keys = list(map(_key_of, leaves))
-        numbers = self.numbers.get(structure)
+        numbers = self.numbers.get(structure) or self.numbers.find(structure)
         for position in () if numbers is None else numbers.varying:
             keys[position] = type(leaves[position])
         # what the tape reads while it traces: each of these is a constant of the program
@@ -122,20 +125,21 @@ class ProgramCache:
         self.last = structure, _compared(leaves), program
         key = self.key(leaves, structure)
         if program.escaped is None:
-            self.programs[key] = [program, *self.programs.get(key, ())[: MOST_KEPT - 1]]
+            programs = self.programs.keep(key, [])
+            programs[:] = [program, *programs[: MOST_KEPT - 1]]
+            self.clock.count(1)
 
     def drop_expired(self):
         """Drop the programs that can never serve again."""
-        for key, programs in list(self.programs.items()):
+        for programs in self.programs.everything():
             programs[:] = [each for each in programs if not each.has_expired()]
-            if not programs:
-                self.programs.pop(key, None)
 
     def numbers_in(self, leaves, structure) -> VaryingNumbers:
         """The Python numbers among the arguments, those that differ from earlier calls noted."""
-        numbers = self.numbers.get(structure)
+        numbers = self.numbers.get(structure) or self.numbers.find(structure)
         if numbers is None:
-            numbers = self.numbers[structure] = VaryingNumbers(self.static, leaves, structure)
+            made = VaryingNumbers(self.static, leaves, structure)
+            numbers = self.numbers.keep(structure, made)
         numbers.update(leaves)
         return numbers
 

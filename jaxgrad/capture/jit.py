@@ -105,7 +105,7 @@ class CompiledFunction:
     @property
     def traces(self) -> list[CompiledProgram]:
         """All programs."""
-        return [program for programs in self.cache.programs.values() for program in programs]
+        return [program for programs in self.cache.programs.everything() for program in programs]
 
     def __call__(self, *args, **kwargs):
         try:

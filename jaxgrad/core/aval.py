@@ -8,10 +8,12 @@ tracer with 64-bit types on, `INLINE32` for a tracer with them off.
 from __future__ import annotations
 
 import math
+import threading
+import weakref
 
 import jax
 
-from . import dtypes
+from . import bounded_cache, dtypes
 from .strides import contiguous
 
 IMMEDIATE, INLINE, INLINE32 = 0, 1, 2
@@ -54,8 +56,8 @@ class Aval:
     """
 
     __slots__ = (
-        "differentiable", "dtype", "dual", "is_real_scalar", "mode", "shape", "strides", "struct",
-        "wide",
+        "__weakref__", "differentiable", "dtype", "dual", "is_real_scalar", "mode", "shape",
+        "strides", "struct", "wide",
     )  # fmt: skip
 
     def __init__(self, shape, dtype, mode, strides, dual):
@@ -112,8 +114,11 @@ def is_wide(given) -> bool:
 
 
 # plans are found by the identity of abstract values, so equal ones must be one object
-_interned: dict[tuple, Aval] = {}
-_concrete: dict[tuple, Aval] = {}  # of concrete arrays, by shape and numpy dtype
+_interned: weakref.WeakValueDictionary[tuple, Aval] = weakref.WeakValueDictionary()
+# reentrant, as a collection may run finalizers anywhere
+_interning = threading.RLock()
+# of concrete arrays, by shape and numpy dtype
+_concrete = bounded_cache.BoundedCache(bounded_cache.kernels, lambda found: bounded_cache.ENTRY)
 
 
 def make_aval(shape, dtype, mode=IMMEDIATE, strides=None, dual=False) -> Aval:
@@ -124,7 +129,9 @@ def make_aval(shape, dtype, mode=IMMEDIATE, strides=None, dual=False) -> Aval:
         # one object for each layout: the usual strides are None
         if strides is not None and strides == contiguous(shape):
             return make_aval(shape, dtype, mode, None, dual)
-        found = _interned.setdefault(key, Aval(shape, dtype, mode, strides, dual))
+        made = Aval(shape, dtype, mode, strides, dual)
+        with _interning:
+            found = _interned.setdefault(key, made)
     return found
 
 
@@ -170,7 +177,8 @@ def aval_of(array) -> Aval:
     key = array.shape, array.dtype
     found = _concrete.get(key)
     if found is None:
-        found = _concrete[key] = make_aval(array.shape, dtypes.from_numpy(array.dtype))
+        made = make_aval(array.shape, dtypes.from_numpy(array.dtype))
+        found = _concrete.keep(key, made)
     return found
 
 

@@ -8,11 +8,10 @@ for its backward pass.
 
 from __future__ import annotations
 
-import functools
-
 import jax.numpy as jnp
 
 from . import view_ops
+from .bounded_cache import bounded
 from .program import Program, Reverse, is_bare
 
 
@@ -70,7 +69,7 @@ class CopySlices(Program):
 
     @staticmethod
     # cached with its kernel, so that a loop which writes to one place compiles once
-    @functools.lru_cache(maxsize=4096)
+    @bounded(Program.weight)
     def of(base, value, calls) -> CopySlices:
         """The cached `CopySlices` of these abstract values and calls."""
         # one program for all strides, and for duals too: their tangents are written apart

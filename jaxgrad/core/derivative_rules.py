@@ -208,7 +208,7 @@ class TangentMap:
     `core/tangent_map.py` describes the interface. `moving`: the positions of these inputs.
     """
 
-    # its call keeps it (`Call.tangent_maps`), so JAX finds the compiled map again
+    # its call keeps it (`Call.tangent_maps`)
     is_reused, takes_none = True, False
 
     def __init__(self, call, mask):

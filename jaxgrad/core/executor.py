@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax.extend.core import get_opaque_trace_state
 
 from . import aval as avals
+from . import bounded_cache
 from .aval import IMMEDIATE, Aval
 from .program import Program, is_bare
 
@@ -45,8 +46,14 @@ def immediate(program: Program):
 
     # the name that HLO and profiles show
     value.__name__ = value.__qualname__ = program.name
-    kernel = with_wide_types(jax.jit(value)) if program.wide else jax.jit(value)
+    kernel = compiled(value, program.wide)
     return kernel if program.precondition is None else checked(kernel, program.precondition)
+
+
+def compiled(function, wide: bool):
+    """The kernel of a function of arrays: one more that counts towards the limit of kernels."""
+    bounded_cache.kernels.count(1)
+    return with_wide_types(jax.jit(function)) if wide else jax.jit(function)
 
 
 def checked(kernel, precondition):
@@ -177,20 +184,22 @@ def run(name: str, function, *args, inputs=None):
     return observed(NamedKernel(name, inputs), function)(*args)
 
 
-_add = adopt(NamedKernel("add"), jax.jit(jnp.add))
-_wide_add = adopt(NamedKernel("add"), with_wide_types(_add.kernel))
+@bounded_cache.bounded()
+def _adder(aval: Aval) -> NamedKernel:
+    # a function of its own, since JAX keeps the kernels of one function for all shapes together
+    return adopt(NamedKernel("add"), compiled(lambda first, second: first + second, aval.wide))
 
 
-def add(first, second, wide: bool):
-    """The sum of two arrays of the same shape and dtype; `wide`: it is a 64-bit dtype."""
+def add(first, second, aval: Aval):
+    """The sum of two arrays of this abstract value."""
     if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
         return first + second
-    return _wide_add.kernel(first, second) if wide else _add.kernel(first, second)
+    return _adder(aval).kernel(first, second)
 
 
-@functools.lru_cache(maxsize=1024)
+@bounded_cache.bounded()
 def _filler(aval: Aval, value) -> NamedKernel:
-    kernel = with_wide_types(jax.jit(lambda: jnp.full(aval.shape, value, aval.dtype.numpy)))
+    kernel = compiled(lambda: jnp.full(aval.shape, value, aval.dtype.numpy), wide=True)
     return adopt(NamedKernel({0: "zeros_like", 1: "ones_like"}.get(value, "full")), kernel)
 
 

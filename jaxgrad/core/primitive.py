@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import numbers
+import weakref
 from collections import namedtuple
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from ..table import Formula, Rule, Word, camel_case
 from . import aval, view_ops
+from .bounded_cache import ENTRY, BoundedCache, kernels
 from .derivative_rules import CallReverse, TangentMap
 from .overloads import Signature, resolve
 from .program import Program, bare, is_bare, renamed
@@ -95,7 +97,9 @@ class Primitive:
         names = [each.name for each in schema.returns]
         # as in PyTorch, a named tuple where the schema names all results
         self.pack = namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
-        self.calls: dict[tuple, Call] = {}
+        # those that are in use, and those that were used last
+        self.alive: weakref.WeakValueDictionary[tuple, Call] = weakref.WeakValueDictionary()
+        self.calls = BoundedCache(kernels, lambda call: ENTRY)
         self.compiled: dict[Formula, Any] = {}
 
     def evaluate(self, arguments):
@@ -133,7 +137,9 @@ class Primitive:
         key = (*map(_typed, structure), *inputs)
         found = self.calls.get(key)
         if found is None:
-            found = self.calls.setdefault(key, Call(self, structure, inputs))
+            # a view or a node may hold it still, and there is never a second one
+            found = self.alive.get(key) or Call(self, structure, inputs)
+            found = self.alive[key] = self.calls.keep(key, found)
         return found
 
     def __repr__(self):

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import get_opaque_trace_state
 
-from . import aval
+from . import aval, bounded_cache
 
 _local = threading.local()
 
@@ -224,6 +224,13 @@ class Program:
 
     def make_reverse(self, mask) -> Reverse:
         return DerivedReverse(self, mask)
+
+    def weight(self) -> float:
+        """How many kernels it keeps, those of its derivatives included; see `bounded_cache`."""
+        made = vars(self)
+        derived = {*made.get("reverses", {}).values(), *made.get("tangents", {}).values()}
+        own = 1 if self.mode == aval.IMMEDIATE else bounded_cache.ENTRY
+        return own + sum(program.weight() for program in derived)
 
 
 class Reverse(Program):

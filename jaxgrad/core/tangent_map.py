@@ -22,6 +22,9 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
+from . import executor
+from .bounded_cache import bounded
+
 tangent_map_p = Primitive("jaxgrad_tangent_map")
 tangent_map_p.multiple_results = True
 
@@ -57,10 +60,14 @@ def _forward(*arrays, map, saved):
 
 @tangent_map_p.def_impl
 def _impl(*arrays, map, saved):
-    # JAX keeps the compiled map by identity, so a map of one call would compile at each call
-    if not map.is_reused:
-        return _forward(*arrays, map=map, saved=saved)
-    return jax.jit(_forward, static_argnames=("map", "saved"))(*arrays, map=map, saved=saved)
+    # a map of one call would be compiled at each call
+    run = _compiled(map) if map.is_reused else map.forward
+    return tuple(run(arrays[:saved], arrays[saved:]))
+
+
+@bounded()
+def _compiled(map):
+    return executor.compiled(map.forward, wide=False)
 
 
 @tangent_map_p.def_abstract_eval
@@ -126,7 +133,7 @@ def _transpose(cotangents, *arrays, map, saved):
 ad.primitive_transposes[tangent_map_p] = _transpose
 
 
-# compared by content, so that JAX finds the compiled map of an equal batch
+# compared by content, so that the compiled map of an equal batch is found
 @dataclasses.dataclass(frozen=True)
 class _Batched:
     """A map over a leading batch dimension of every tangent, and of the residuals whose

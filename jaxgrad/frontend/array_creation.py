@@ -16,9 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import aval as avals
-from ..core import promotion
+from ..core import executor, promotion
+from ..core.bounded_cache import bounded
 from ..core.device import as_device, default_device, jax_device
-from ..core.executor import is_traced, with_wide_types
+from ..core.executor import is_traced
 from ..tape.mode import is_inference_mode_enabled
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, wrap
 
@@ -79,10 +80,10 @@ def is_frequent(*request) -> bool:
     return _requests[request] > FREQUENT
 
 
-@functools.lru_cache(maxsize=1024)
+@bounded()
 def compiled(function, *fixed):
     """`function`, compiled with its first arguments fixed."""
-    return with_wide_types(jax.jit(functools.partial(function, *fixed)))
+    return executor.compiled(functools.partial(function, *fixed), wide=True)
 
 
 def device_of(device) -> jax.Device | None:

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ..core import executor
+from ..core.bounded_cache import bounded
 from ..core.program import Program
 from ..tape.record import apply
 from ..tape.tensor import Tensor, check_no_tangent, current, wrap
@@ -87,7 +88,7 @@ class FromJax(Program):
         return jax.tree.unflatten(self.tree, outputs)
 
 
-@functools.lru_cache(maxsize=4096)
+@bounded(Program.weight)
 def _program(function, wide, structure, constants, inputs) -> FromJax:
     return FromJax(function, wide, structure, constants, inputs)
 

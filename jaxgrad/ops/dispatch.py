@@ -13,7 +13,7 @@ import numbers
 import jax
 import numpy as np
 
-from ..core import executor
+from ..core import bounded_cache, executor
 from ..core.aval import LargeInteger
 from ..core.overloads import resolve
 from ..core.primitive import ARRAY, Overloads, flatten
@@ -83,8 +83,9 @@ class Operator:
     def __init__(self, name: str, find):
         self.name = name
         self._find = find
-        self.plans: dict[tuple, Plan] = {}
-        self.identities: dict[tuple, Plan] = {}  # whose result is the first argument itself
+        self.plans = bounded_cache.BoundedCache(bounded_cache.kernels, Plan.weight)
+        # those whose result is the first argument itself
+        self.identities = bounded_cache.BoundedCache(bounded_cache.kernels, Plan.weight)
 
     @functools.cached_property
     def overloads(self) -> Overloads:
@@ -131,6 +132,8 @@ class Operator:
             key.append((name, self.key_of(name, value)))
         key, values = tuple(key), (*args, *kwargs.values())
         plan = self.plans.get(key) or self.identities.get(key)
+        if plan is None:
+            plan = self.plans.find(key) or self.identities.find(key)
         if plan is None:
             return self.first_call(key, args, kwargs)
         return plan.call, [_pick(values, place) for place in plan.places]
@@ -189,7 +192,7 @@ class Operator:
         # a leaf that is no argument itself, as a converted numpy array, has no place in later calls
         if not reads_value and all(_pick(values, place) is leaf for place, leaf in pairs):
             plans = self.identities if call.is_identity else self.plans
-            plans[key] = Plan(call, places)
+            plans.keep(key, Plan(call, places))
         return call, leaves
 
 
@@ -218,6 +221,9 @@ class Plan:
 
     def __init__(self, call, places):
         self.call, self.places = call, places
+
+    def weight(self) -> float:
+        return self.call.weight()
 
 
 def _pick(values, place):

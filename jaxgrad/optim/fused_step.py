@@ -21,6 +21,7 @@ from ..autograd.grad_mode import enable_grad
 from ..capture import scope
 from ..core import dtypes, executor
 from ..core.aval import Aval, make_aval, with_strides
+from ..core.bounded_cache import bounded
 from ..core.program import Program
 from ..frontend import factories
 from ..storage.alias import assign
@@ -92,7 +93,7 @@ class UpdateProgram(Program):
         return self.rule.update(params, grads, state, count, numbers)
 
 
-@functools.lru_cache(maxsize=1024)
+@bounded(Program.weight)
 def prepared(kind, rule, count_of, fresh, inputs, counts) -> UpdateProgram:
     """Return the interned program, ready to run; `kind` is the rule's type, because rules are
     tuples.

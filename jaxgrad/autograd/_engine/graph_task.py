@@ -110,7 +110,7 @@ class Pass:
     def sum(self, first, second, aval):
         if second is None:
             return first
-        return first + second if self.tensors else executor.add(first, second, aval.wide)
+        return first + second if self.tensors else executor.add(first, second, aval)
 
     def visit(self, node, gradients):
         """Run a node and its hooks, after all its gradients have arrived."""
@@ -267,7 +267,7 @@ class Pass:
         if before is not None:
             if self.tensors:
                 return before + gradient
-            return wrap(executor.add(before._array, gradient, tensor._aval.wide))
+            return wrap(executor.add(before._array, gradient, tensor._aval))
         made, strides = gradient.clone() if self.tensors else wrap(gradient), tensor._aval.strides
         if strides is not None and is_dense(tensor.shape, strides):
             dual.show(made, strides)

@@ -111,7 +111,7 @@ class _GradientWalk:
         if before is None or gradient is None:
             waiting[number] = gradient if before is None else before
             return
-        total = executor.add(before, gradient, node.outputs()[number].wide)
+        total = executor.add(before, gradient, node.outputs()[number])
         if is_alive(before) and is_alive(gradient) and not is_alive(total):
             self.lost.append(Finding(CANCELLED, node))
         waiting[number] = total

@@ -1,0 +1,52 @@
+"""The caches of compiled code: what they may hold, and how to empty them.
+
+jaxgrad compiles a kernel for each operator, dtype and shape, and a program for each kind of
+arguments of a compiled function. It keeps them until others have been used more recently.
+"""
+
+from __future__ import annotations
+
+import numbers
+
+from .core import bounded_cache
+from .core.tracebacks import api_boundary
+
+
+@api_boundary
+def set_cache_limits(*, kernels: float | None = None, programs: float | None = None) -> None:
+    """Set how much compiled code is kept; what has not been used for the longest time goes.
+
+    kernels: the number of kernels of operators and of their derivatives, in all threads; 2048 until
+    it is set. On a CPU a kernel takes about 1.5 MB.
+    programs: the number of programs of each function that `jaxgrad.jit` compiled; 128 until it is
+    set.
+
+    None leaves a limit as it is, and `math.inf` takes it away. A lower limit holds at once. What a
+    graph needs for its backward pass stays with the graph. What went and is used again is compiled
+    again, so a limit below what a training step uses makes each step compile.
+
+    Raises TypeError for a limit that is no number, ValueError for one below 1; then neither is set.
+
+    >>> jaxgrad.compiler.set_cache_limits(kernels=4096, programs=128)
+    """
+    limits = {"kernels": kernels, "programs": programs}
+    limits = {name: limit for name, limit in limits.items() if limit is not None}
+    for name, limit in limits.items():
+        if not isinstance(limit, numbers.Real) or isinstance(limit, bool):
+            raise TypeError(f"set_cache_limits(): {name} must be a number, got {limit!r}")
+        if not limit >= 1:
+            raise ValueError(f"set_cache_limits(): {name} must be at least 1, got {limit!r}")
+    bounded_cache.set_limits(**limits)
+
+
+@api_boundary
+def reset() -> None:
+    """Forget all compiled code, and give its memory back. Later calls compile again.
+
+    >>> double = jaxgrad.jit(lambda x: x * 2)
+    >>> _ = double(jaxgrad.ones(2))
+    >>> jaxgrad.compiler.reset()
+    >>> double.traces
+    []
+    """
+    bounded_cache.forget_all()

@@ -1,0 +1,82 @@
+"""Prints the memory of the process while shapes, numbers and arguments never repeat.
+
+    python tests/benchmarks/growth.py shapes 2000
+    python tests/benchmarks/growth.py compiled 5000
+    python tests/benchmarks/growth.py numbers 20000
+
+Each line: iterations, resident memory in MB after a collection, executables that JAX keeps. It is
+flat once the caches are full; `--kernels` and `--programs` set their limits.
+"""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import argparse
+import ctypes
+import gc
+import random
+from pathlib import Path
+
+from jax.extend.backend import get_backend
+
+import jaxgrad as torch
+
+
+def resident() -> float:
+    """The resident memory of this process in MB, without what is free."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def shapes():
+    """Eager operators with backward, each time of another shape."""
+    for number in range(10**9):
+        w = torch.zeros(2 + number // 50, 3 + number % 50, requires_grad=True)
+        y = torch.softmax((w * 2.5).sin(), 1)
+        (y * w).sum().backward()
+        yield
+
+
+def numbers():
+    """Eager operators with backward, each time with other numbers."""
+    w, draw = torch.zeros(4, 5, requires_grad=True), random.Random(0)
+    while True:
+        w.grad = None
+        y = (w * draw.random() + draw.randrange(10**6)).clamp(-draw.random(), draw.random())
+        (y ** draw.uniform(2, 3)).sum().backward()
+        yield
+
+
+def compiled():
+    """A compiled function, in turns with another string, another shape and another rate."""
+    w, draw = torch.zeros(4, 5, requires_grad=True), random.Random(0)
+
+    @torch.jit
+    def step(x, mode, rate):
+        return (x * rate).sin() if mode > "m" else x.cos() * rate
+
+    for number in range(10**9):
+        step(w, f"s{number}", draw.random())
+        yield
+        step(torch.zeros(2 + number % 2, 3 + number // 2), "fixed", draw.random())
+        yield
+        step(w, "fixed", draw.random())
+        yield
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=["shapes", "numbers", "compiled"])
+    parser.add_argument("iterations", type=int)
+    parser.add_argument("--kernels", type=int)
+    parser.add_argument("--programs", type=int)
+    given = parser.parse_args()
+    torch.compiler.set_cache_limits(kernels=given.kernels, programs=given.programs)
+    steps = {"shapes": shapes, "numbers": numbers, "compiled": compiled}[given.what]()
+    for iteration in range(given.iterations + 1):
+        if iteration % max(1, given.iterations // 20) == 0:
+            print(f"{iteration:8} {resident():8.0f} MB {len(get_backend().live_executables()):6}")
+        next(steps)
