@@ -61,7 +61,7 @@ MODULES = (
 
 # Names such as `float` and `dtype` are dtypes, methods and properties in some stubs. So types go by
 # names that begin with an underscore; the tables below have them without it.
-HEADER = '''\
+HEADER = """\
 # Made by `make stubs`; do not edit.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -73,7 +73,7 @@ from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Number: TypeAlias = _bool | _int | _float | _complex
-'''
+"""
 ALIASED = ("dtype", "device", "layout", "memory_format")
 TYPES = ("bool", "complex", "float", "int", "str", "Number", "NDArray", "F", *ALIASED)
 PLAIN = re.compile(rf"\b({'|'.join(TYPES)})\b(?!: [^.])")  # and no name of a parameter
@@ -170,14 +170,12 @@ BASES = {
 
 # what no signature expresses
 OPTIONS_OF_JIT = (
-    'donate: int | str | Sequence[int | str] = "auto", '
-    "static_argnames: str | Sequence[str] = ()"
+    'donate: int | str | Sequence[int | str] = "auto", static_argnames: str | Sequence[str] = ()'
 )
 DECLARATIONS = {
     "jaxgrad.jit": [
         f"@overload\ndef jit(function: F, *, {OPTIONS_OF_JIT}) -> F: ...",
-        f"@overload\ndef jit(function: None = None, *, {OPTIONS_OF_JIT}) "
-        "-> Callable[[F], F]: ...",
+        f"@overload\ndef jit(function: None = None, *, {OPTIONS_OF_JIT}) -> Callable[[F], F]: ...",
     ],
 }
 

@@ -147,7 +147,7 @@ class CompiledProgram:
     def state_guards(self, unseen) -> list[Guard]:
         """Guards on the Python objects that the function read."""
         inputs = self.observation.inputs
-        numbers = [NumberGuard(holder, name, value.kind) for (holder, name), value in inputs.items()]
+        numbers = [NumberGuard(*place, value.kind) for place, value in inputs.items()]
         ignored = [*inputs, *[c.source.place for c in self.captured if c.is_of_place]]
         return numbers + self.observation.guards(unseen, ignored)
 
@@ -227,8 +227,8 @@ class CompiledProgram:
         same = len(leaves) == len(given) and all(map(operator.is_, leaves, given))
         if not same or structure != self.structure:
             raise RuntimeError(
-                f"{self.name}, compiled by jaxgrad.jit, changes a list or dict among its arguments, "
-                "and the caller would not see it: return the new one"
+                f"{self.name}, compiled by jaxgrad.jit, changes a list or dict among its "
+                "arguments, and the caller would not see it: return the new one"
             )
 
     def output_of(self, scope, held) -> OutputSpec:

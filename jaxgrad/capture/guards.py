@@ -10,6 +10,8 @@ recorded while tracing (capture/scope.py, capture/object_state.py) and right aft
 
 from __future__ import annotations
 
+import enum
+import functools
 import weakref
 
 import jax
@@ -19,12 +21,15 @@ from ..core.aval import Aval, aval_of
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
 from ..tape.node import Node
-from ..tape.object_walk import UNSET
+from ..tape.object_walk import UNSET, is_of_library
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held
 
 # how many programs are kept for one kind of arguments
 MOST_KEPT = 32
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None))
+HEAP_TYPE = 1 << 9  # of the flags of a class: defined by code in Python, or as if it were
 
 
 class Guard:
@@ -174,8 +179,55 @@ def _key_of(leaf):
     if isinstance(leaf, jax.Array):
         # a weak type promotes as a number does, so it is part of the kind
         return aval_of(leaf), leaf.weak_type
-    # the type too: 1, 1.0 and True are equal, and give results of different dtypes
-    return type(leaf), leaf
+    kind = type(leaf)
+    if kind in PLAIN or is_compared(kind):
+        # the type too: 1, 1.0 and True are equal, and give results of different dtypes
+        return kind, leaf
+    return kind, Identity(leaf)
+
+
+class Identity:
+    """An argument that is the same as no other object, as its attributes may change."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __hash__(self):
+        return id(self.value)
+
+    def __eq__(self, other):
+        return isinstance(other, Identity) and self.value is other.value
+
+    def __repr__(self):
+        return f"the object {self.value!r}"
+
+
+@functools.lru_cache(maxsize=4096)
+def is_compared(kind: type) -> bool:
+    """Whether equal arguments of a class are the same to a function. A class of the user may
+    compare less than all that the function reads.
+    """
+    if kind.__hash__ is None:
+        # a container is refused; an object with attributes is guarded by these
+        return not (kind.__flags__ & HEAP_TYPE or kind.__dictoffset__)
+    by_value = is_value_class(kind) or issubclass(kind, enum.Enum | tuple)
+    return by_value or kind.__hash__ is object.__hash__ or is_of_library(kind.__module__)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_value_class(kind: type) -> bool:
+    """Whether instances are equal only if all of their attributes are, which never change: frozen
+    dataclasses.
+    """
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return (
+        parameters is not None
+        and parameters.frozen
+        and parameters.eq
+        and all(each.compare for each in kind.__dataclass_fields__.values())
+    )
 
 
 def _compared(leaves) -> list:
@@ -503,9 +555,6 @@ class NumberGuard(Guard):
 
     def reason(self, leaves, tensors):
         return f"{self.name} is no {self.kind.__name__} any more"
-
-
-PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
 def is_same_plain_value(value, known) -> bool:

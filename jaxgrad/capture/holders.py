@@ -102,7 +102,7 @@ class InstanceHolder(Holder):
 
     @staticmethod
     def mapping(target):
-        return target.__dict__
+        return own_dict(target)
 
     def contents(self, target):
         # the snapshot must not count as a read
@@ -308,6 +308,7 @@ def slots_of(kind: type) -> dict:
     return {
         name: member
         for base in reversed(kind.__mro__)
+        if "__slots__" in vars(base)  # classes in C make some members anew at each read
         for name, member in vars(base).items()
         if type(member) is types.MemberDescriptorType
     }
@@ -327,8 +328,9 @@ def reference_to(target):
 class StateGuard(Guard):
     """What names of a holder are bound to: the same objects, or equal plain values.
 
-    It keeps no tensor and no instance alive. `labels`: by name how it is shown. names: those that are compared; None: all, in their
-    order. Where the holder gives a name another tensor at each call, `ignores` has that name.
+    It keeps no tensor and no instance alive. `labels`: by name how it is shown. names: those that
+    are compared; None: all, in their order. Where the holder gives a name another tensor at each
+    call, `ignores` has that name.
     """
 
     labels = None
@@ -403,7 +405,6 @@ class StateGuard(Guard):
         for name, value in known.items():
             if found.get(name, UNSET) is not value:
                 yield name, value, found.get(name, UNSET)
-
 
     def reinstate(self):
         """Bind the names to what they were bound to when the guard was made."""

@@ -13,11 +13,11 @@ import types
 
 import jax
 
-from ..tape.object_walk import ObjectWalk
+from ..tape.object_walk import ObjectWalk, is_of_library
 from ..tape.tensor import Tensor
-from .reachable import VALUES, is_of_library, python_function, variables
 from .graph_input import ArgumentInput
 from .guards import grad_of
+from .reachable import VALUES, python_function, variables
 
 # attributes of a module whose members are named as its attributes
 _MEMBERS = ("_parameters", "_buffers", "_modules")

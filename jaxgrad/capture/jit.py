@@ -168,8 +168,8 @@ class CompiledFunction:
             )
 
     def traced_program(self, leaves, structure) -> CompiledProgram:
-        """The program of a call. Where the function looks at a number that varies, it is traced once
-        more with that number as a constant.
+        """The program of a call. Where the function looks at a number that varies, it is traced
+        once more with that number as a constant.
         """
         cache = self.cache
         numbers = cache.numbers_in(leaves, structure)

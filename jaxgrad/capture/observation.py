@@ -19,7 +19,7 @@ from ..tape import mode
 from ..tape.object_walk import UNSET
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
-from .guards import Guard
+from .guards import Guard, is_value_class
 from .holders import CellHolder, Holder, InstanceHolder, StateGuard
 from .state_walk import ALL, Snapshots, StateWalk, is_closed, is_observable
 
@@ -68,7 +68,7 @@ class Observation:
     def record_read(self, instance, name):
         """Record that an attribute of an instance was read, or found to be missing."""
         kind = type(instance)
-        if name in reported(kind):
+        if name in reported(kind) or is_value_class(kind):
             return
         holder = self.snapshots.get(instance, InstanceHolder)
         if holder is None:
@@ -76,8 +76,9 @@ class Observation:
             holder = self.snapshots.take(instance, kind.__name__, InstanceHolder)
         if name == "__dict__":
             holder.read.update(holder.before)
+            return
         # what the function itself has set is not read from outside
-        elif holder.before.get(name, UNSET) is holder.value(name):
+        if holder.before.get(name, UNSET) is holder.value(name):
             holder.read.add(name)
         if name not in holder.before:
             self.record_class_read(kind, name)
@@ -128,7 +129,8 @@ class Observation:
             # an object that is gone was created by the function
             if holder.read and holder.reference() is not None:
                 walk.want(holder, holder.read)
-                roots += [(each, holder.before[each]) for each in holder.read & holder.before.keys()]
+                read = holder.read & holder.before.keys()
+                roots += [(name, holder.before[name]) for name in read]
         walk.walk(*roots)
         warn_of_skipped(walk.skipped)
         guards, cells = [], []
@@ -195,7 +197,7 @@ def read_number(reference, mapping, name):
 
 
 def reported(kind: type):
-    """The attributes whose reads and changes a class reports by itself (capture/object_state.py)."""
+    """The attributes that a class reports by itself (capture/object_state.py)."""
     return getattr(kind, "_reported", ())
 
 

@@ -6,18 +6,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
-import sysconfig
 import types
 
 import jax
 import numpy as np
 
-from ..tape.object_walk import ObjectWalk, cell_value, global_names
+from ..tape.object_walk import CLOSED, ObjectWalk, cell_value, global_names
 from ..tape.tensor import Tensor
 from .guards import grad_of
 
-CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins")
 VALUES = (
     int, float, complex, str, bytes, jax.Array, np.ndarray, types.BuiltinFunctionType,
 )  # fmt: skip
@@ -76,16 +73,6 @@ class _StateWalk(ObjectWalk):
 
 def _is_closed(value) -> bool:
     return (getattr(value, "__module__", None) or "").partition(".")[0] in CLOSED
-
-
-@functools.lru_cache(maxsize=4096)
-def is_of_library(module: str | None) -> bool:
-    """Whether a Python module belongs to Python, or was installed."""
-    root = (module or "builtins").partition(".")[0]
-    if root in CLOSED or root in sys.stdlib_module_names:
-        return root != "__main__"
-    path = getattr(sys.modules.get(module), "__file__", None) or ""
-    return path.startswith(tuple(sysconfig.get_paths()[name] for name in ("purelib", "platlib")))
 
 
 def python_function(function):

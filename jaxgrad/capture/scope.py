@@ -40,11 +40,11 @@ class CaptureScope:
     """What a function reads and creates while it is traced.
 
     `captured`: the captured tensors, by id; `inputs`: the inputs of the trace; `created`: weak
-    references to the tensors created inside, by id; `objects`: what it reads and sets in Python
-    objects; `observation`: what it reads and changes of others (capture/observation.py);
-    `inspected`: the inputs whose numbers it looked at; `outer`: nodes from outside that its passes reach; `undo`: functions that take back
-    state created inside, called if tracing fails; `lines`: with `records_lines`, the source lines
-    that created tensors, by id.
+    references to the tensors created inside, by id; `objects`: what modules and optimizers report;
+    `observation`: what it reads and changes of other Python objects; `inspected`: the inputs whose
+    numbers it looked at; `outer`: nodes from outside that its passes reach; `undo`: functions that
+    take back state created inside, called if tracing fails; `lines`: with `records_lines`, the
+    source lines that created tensors, by id.
     """
 
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
@@ -219,8 +219,10 @@ class CaptureScope:
         return random_words(source.words, number)
 
     def number(self, read, key=None):
-        """A symbolic number, which each call reads anew by `read()`. key: identifies it when the
-        function is replayed; by default its place in the order of the reads, which a replay repeats.
+        """A symbolic number, which each call reads anew by `read()`.
+
+        key: identifies it when the function is replayed; by default its place in the order of the
+        reads, which a replay repeats.
         """
         if self.is_inner and self.parent is not None:
             return self.parent.number(read, key)

@@ -260,8 +260,8 @@ class OutputSpec:
         return "created", self.add_created(value)
 
     def tree(self, value) -> tuple:
-        """Where a run finds a value that may hold tensors: as `result`, or ("tree", a structure with
-        the results of its leaves). A value without any is that very object at each run.
+        """Where a run finds a value that may hold tensors: as `result`, or ("tree", a structure
+        with the results of its leaves). A value without any is that very object at each run.
         """
         leaves, structure = pytree.flatten(value)
         results = list(map(self.result, leaves))

@@ -15,8 +15,9 @@ import types
 import jax
 import numpy as np
 
-from ..tape.object_walk import codes, names_in
+from ..tape.object_walk import CLOSED, codes, is_of_library, names_in
 from ..tape.tensor import Tensor
+from .guards import HEAP_TYPE, is_value_class
 from .holders import (
     MOST_BYTES_COMPARED,
     MOST_COMPARED,
@@ -29,7 +30,6 @@ from .holders import (
     holder_of,
     own_dict,
 )
-from .reachable import CLOSED, is_of_library
 
 OPAQUE = (
     int, float, complex, str, bytes, type(None), range, slice, Tensor, jax.Array, np.generic,
@@ -181,6 +181,9 @@ class StateWalk:
 
     def of_instance(self, name, value):
         kind = type(value)
+        if is_value_class(kind):
+            # its attributes never change, but they may hold what does
+            return [(kind.__name__, kind), *own_dict(value).items()]
         holder, own = self.snapshots.take(value, name, InstanceHolder), own_dict(value)
         found = members(own) if "_modules" in own else []
         if "_buffers" in own:
@@ -189,19 +192,12 @@ class StateWalk:
             found.append((name, own["__wrapped__"]))
         if not is_observable(kind):
             self.named.append((holder, holder.before))
-        # special methods are looked up past `__getattribute__`
-        functions = [
-            (special, function)
-            for base in kind.__mro__
-            if not is_of_library(base.__module__)
-            for special, member in vars(base).items()
-            if special.startswith("__") and special not in _NO_CALLS
-            for function in wrapped_functions(member)
-        ]
+        # its special methods are looked up past `__getattribute__`
+        found.append((kind.__name__, kind))
         if not self.is_final:
             hidden = getattr(kind, "_reported", ())
             found += [each for each in holder.before.items() if each[0] not in hidden]
-        return found + functions
+        return found
 
     def of_class(self, name, value):
         if is_closed(value) or is_of_library(value.__module__):
@@ -270,7 +266,9 @@ class StateWalk:
         for holder, before in self.named:
             names = self.names & before.keys()
             absent = self.names - before.keys() if isinstance(holder, InstanceHolder) else ()
-            if names or absent:
+            if isinstance(holder, InstanceHolder) and self.names & _DYNAMIC:
+                self.want(holder, ALL)
+            elif names or absent:
                 self.want(holder, [*names, *absent])
             for name in names:
                 value = before[name]
@@ -294,8 +292,10 @@ _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backw
 
 def elements(name, pairs) -> list:
     """The elements of a container, named after it: no variable in the code has such a name."""
-    return [(f"{name}[{key!r}]" if isinstance(key, str | int) else f"{name}[]", each)
-            for key, each in pairs]
+    return [
+        (f"{name}[{key!r}]" if isinstance(key, str | int) else f"{name}[]", each)
+        for key, each in pairs
+    ]
 
 
 def members(own: dict) -> list:
@@ -324,7 +324,7 @@ def is_closed(kind: type, but=()) -> bool:
 
 def is_observable(kind: type) -> bool:
     """Whether reads of the attributes of instances can be observed: not of classes in C."""
-    return bool(kind.__flags__ & _HEAP_TYPE) and not kind.__flags__ & _IMMUTABLE_TYPE
+    return bool(kind.__flags__ & HEAP_TYPE) and not kind.__flags__ & _IMMUTABLE_TYPE
 
 
-_HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
+_IMMUTABLE_TYPE = 1 << 8

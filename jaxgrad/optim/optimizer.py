@@ -88,7 +88,8 @@ class Optimizer:
 
     # reported to a trace by the optimizer, not observed
     _reported = frozenset((
-        "param_groups", "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced", "_due",
+        "param_groups", "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced",
+        "_due",
     ))  # fmt: skip
 
     def __init__(self, params, defaults: dict):

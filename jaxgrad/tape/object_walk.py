@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
+import sysconfig
 import types
 from typing import NamedTuple
 
@@ -152,3 +154,20 @@ def cell_value(cell):
         return cell.cell_contents
     except ValueError:
         return UNSET
+
+
+# ---- whose code it is
+
+CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_of_library(module: str | None) -> bool:
+    """Whether a Python module belongs to Python, or was installed."""
+    root = (module or "builtins").partition(".")[0]
+    if root == "__main__":  # among the names of Python's own modules
+        return False
+    if root in CLOSED or root in sys.stdlib_module_names:
+        return True
+    path = getattr(sys.modules.get(module), "__file__", None) or ""
+    return path.startswith(tuple(sysconfig.get_paths()[name] for name in ("purelib", "platlib")))

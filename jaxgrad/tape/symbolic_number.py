@@ -59,9 +59,7 @@ def _arithmetic(function):
         symbolic = [each for each in operands if isinstance(each, Varying)]
 
         def compute(values):
-            return function(
-                *[each.compute(values) if varies else each for each, varies in known]
-            )
+            return function(*[each.compute(values) if varies else each for each, varies in known])
 
         known = [(each, isinstance(each, Varying)) for each in operands]
         origins = frozenset().union(*[each.origins for each in symbolic])

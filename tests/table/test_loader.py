@@ -284,6 +284,7 @@ def test_known_operators_may_be_called():
 
 # mistakes of one entry
 
+
 @pytest.mark.parametrize(
     ("schema", "lines", "said"),
     [
