@@ -35,6 +35,7 @@ from .guards import (
     argument_at,
 )
 from .input_names import NamedInputs, input_names
+from .merged_guards import merged_checks
 from .observation import Observation, is_rebound, note_rebound
 from .partition import CompiledCall, CompiledNode, PartitionedJaxpr, Pullback, function_of
 from .reachable import reachable_tensors
@@ -142,7 +143,7 @@ class CompiledProgram:
         ]
         self.observation.release()
         self.observation = None
-        self.checks = [guard.check for guard in self.guards]  # looked up once, for `find`
+        self.checks = merged_checks(self.guards)
 
     def state_guards(self, unseen) -> list[Guard]:
         """Guards on the Python objects that the function read."""

@@ -9,6 +9,7 @@ guards, what was changed becomes side effects, and everything is put back.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import warnings
 import weakref
@@ -20,7 +21,8 @@ from ..tape.object_walk import UNSET
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .guards import Guard, is_value_class
-from .holders import CellHolder, Holder, InstanceHolder, StateGuard
+from .holders import CellHolder, Holder, InstanceHolder, StateGuard, own_dict
+from .reachable import python_function
 from .state_walk import ALL, Snapshots, StateWalk, is_closed, is_observable
 
 
@@ -37,6 +39,7 @@ class Observation:
         """
         self.rebound, self.number = rebound, number
         self.roots = [("an argument", each) for each in arguments] + [("function", function)]
+        self.root = python_function(function)
         self.holders: list[Holder] = []
         self.places: dict[int, tuple[Holder, object]] = {}
         self.inputs: dict[tuple, Varying] = {}
@@ -48,7 +51,7 @@ class Observation:
     # ---- while the function runs
 
     def open(self):
-        StateWalk(self.snapshots).walk(*self.roots)
+        StateWalk(self.snapshots, self.root).walk(*self.roots)
         self.is_open = True
 
     def add(self, holder: Holder, target):
@@ -77,11 +80,15 @@ class Observation:
         if name == "__dict__":
             holder.read.update(holder.before)
             return
+        is_missing = name not in holder.before
+        if is_missing and reported(kind) and name not in own_dict(instance):
+            return self.record_class_read(kind, name)  # a module reports what is set on it
         # what the function itself has set is not read from outside
         if holder.before.get(name, UNSET) is holder.value(name):
             holder.read.add(name)
-        if name not in holder.before:
+        if is_missing:
             self.record_class_read(kind, name)
+        return None
 
     def record_class_read(self, kind, name):
         """Record the class that gives an attribute to its instances."""
@@ -123,7 +130,7 @@ class Observation:
         """Guards on what was read. unseen: code objects whose reads do not count; ignored: pairs of
         a holder and a name that may have another tensor or number at each call.
         """
-        walk = StateWalk(self.snapshots, is_final=True, unseen=unseen)
+        walk = StateWalk(self.snapshots, self.root, is_final=True, unseen=unseen)
         roots = list(self.roots)
         for holder in self.holders:
             # an object that is gone was created by the function
@@ -145,10 +152,10 @@ class Observation:
         return [*([CellGuard(cells)] if cells else []), *guards]
 
     def release(self):
-        """Drop what only tracing needs: snapshots hold tensors."""
+        """Drop what only tracing needs: snapshots hold tensors, and functions do."""
         for holder in self.holders:
             holder.before = None
-        self.places = self.roots = None
+        self.places = self.roots = self.root = self.snapshots = None
 
 
 class Change(NamedTuple):
@@ -279,10 +286,15 @@ def _install(kind):
         if observation is None or not observation.is_open or name == "__class__":
             return read(self, name)
         key = id(self), kind, name
-        if key not in observation.reads:
+        if key not in observation.reads and not (name == "__dict__" and _is_called_by_library()):
             observation.reads.add(key)
             observation.record_read(self, name)
         return read(self, name)
 
     __getattribute__.own = vars(kind).get("__getattribute__")
     type.__setattr__(kind, "__getattribute__", __getattribute__)
+
+
+def _is_called_by_library() -> bool:
+    """Whether the function that reads an attribute is jaxgrad's."""
+    return sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] == "jaxgrad"

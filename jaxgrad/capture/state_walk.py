@@ -75,11 +75,13 @@ class StateWalk:
     that are too large to compare, with their names.
     """
 
-    def __init__(self, snapshots: Snapshots, is_final=False, unseen=()):
-        """is_final: the walk after the trace, which enters only what was read; unseen: code objects
-        whose reads do not count.
+    def __init__(self, snapshots: Snapshots, root, is_final=False, unseen=()):
+        """root: the compiled function, or None where it is no Python function; is_final: the walk
+        after the trace, which enters only what was read; unseen: code objects whose reads do not
+        count.
         """
-        self.snapshots, self.is_final, self.unseen = snapshots, is_final, frozenset(unseen)
+        self.snapshots, self.root, self.is_final = snapshots, root, is_final
+        self.unseen = frozenset(unseen)
         self.seen: set[tuple] = set()
         self.kept: list = []
         self.names: set[str] = set()
@@ -150,8 +152,6 @@ class StateWalk:
         own = own_dict(value)
         if "__wrapped__" in own:
             return [(name, own["__wrapped__"])]
-        if "_modules" not in own:
-            return ()
         return members(own)
 
     def of_container(self, name, value):
@@ -185,8 +185,8 @@ class StateWalk:
             # its attributes never change, but they may hold what does
             return [(kind.__name__, kind), *own_dict(value).items()]
         holder, own = self.snapshots.take(value, name, InstanceHolder), own_dict(value)
-        found = members(own) if "_modules" in own else []
-        if "_buffers" in own:
+        found = members(own)
+        if isinstance(own.get("_buffers"), dict):
             self.snapshots.take(value, name, MemberHolder)
         if "__wrapped__" in own:
             found.append((name, own["__wrapped__"]))
@@ -223,7 +223,7 @@ class StateWalk:
 
     def of_function(self, function):
         # the compiled function itself is entered even where it is part of an installed library
-        if self.names and is_of_library(function.__module__):
+        if function is not self.root and is_of_library(function.__module__):
             return ()
         variables = self.learn(function.__code__)
         module = self.snapshots.take(function.__globals__, function.__module__, DictHolder)
@@ -299,7 +299,9 @@ def elements(name, pairs) -> list:
 
 
 def members(own: dict) -> list:
-    """The submodules, hooks and plain attributes of a module, from its attributes."""
+    """The submodules and hooks of a module, from its attributes; nothing of other objects."""
+    if not isinstance(own.get("_modules"), dict):
+        return []
     found = [*own["_modules"].items()]
     found += [(name, hook) for name in _HOOKS for hook in own.get(name, {}).values()]
     return found
