@@ -155,7 +155,7 @@ class Observation:
         """Drop what only tracing needs: snapshots hold tensors, and functions do."""
         for holder in self.holders:
             holder.before = None
-        self.places = self.roots = self.root = self.snapshots = None
+        self.places = self.roots = self.root = self.snapshots = self.number = None
 
 
 class Change(NamedTuple):
