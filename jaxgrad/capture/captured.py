@@ -11,7 +11,7 @@ import weakref
 from ..tape import traced_hooks
 from ..tape.node import Node
 from ..tape.tensor import Tensor, has_tangent, known_edge_of, restore_state, state_of
-from .guards import GradSource, HandleSource, TensorGuard, TensorSource
+from .guards import GradSource, HandleSource, PlaceSource, TensorGuard, TensorSource
 
 
 class Snapshot:
@@ -76,10 +76,18 @@ class CapturedTensor(TensorGuard):
         self.tensor = self.snapshot = self.edge = self.tracer = None
         return self
 
+    def find_at(self, place: PlaceSource):
+        """Find the tensor at a place from now on, where each call may find another one."""
+        self.source, self.reference = place, None
+
+    @property
+    def is_of_place(self) -> bool:
+        return isinstance(self.source, PlaceSource)
+
     @property
     def is_outside(self) -> bool:
         """Whether the function reaches the tensor by itself, not as an argument or a `.grad`."""
-        return isinstance(self.source, HandleSource)
+        return isinstance(self.source, HandleSource | PlaceSource)
 
     @property
     def position(self) -> int | None:

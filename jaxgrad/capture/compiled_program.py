@@ -6,7 +6,9 @@ A `CompiledProgram` traces the function once, records the guards under which it 
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import operator
 import sys
 import weakref
 
@@ -15,25 +17,31 @@ import jax
 from ..core import executor
 from ..core.aval import IMMEDIATE, aval_of
 from ..core.program import bare
+from ..tape import pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold
-from .code_guards import code_guards, reachable_tensors
 from .graph_input import ArgumentInput, GraphInput, NumberInput
 from .guards import (
     ArgumentSource,
     DistinctTensors,
+    Guard,
     NodeHooks,
+    NumberGuard,
+    PlaceSource,
     ReachedArgument,
     RepeatedArgument,
     argument_at,
 )
 from .input_names import NamedInputs, input_names
+from .merged_guards import merged_checks
+from .observation import Observation, is_rebound, note_rebound
 from .partition import CompiledCall, CompiledNode, PartitionedJaxpr, Pullback, function_of
+from .reachable import reachable_tensors
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
-from .side_effects import AttributeEffect, OutputSpec
+from .side_effects import AttributeEffect, OutputSpec, StateEffect
 
 
 class CompiledProgram:
@@ -47,6 +55,7 @@ class CompiledProgram:
 
     mode = IMMEDIATE
     is_inner = False  # whether it is a part of another program
+    is_inline = False  # whether that program is being traced, which observes all state
     output_class = OutputSpec
 
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
@@ -56,7 +65,9 @@ class CompiledProgram:
         self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
         self.grad_mode, self.casting = current_mode.get(), casting.get()
         self.call_program, self.reached_arguments = None, {}
+        self.observation, self.changed_numbers = None, set()
         scope = self.scope()
+        scope.inspected = jitted.cache.inspected
         with self.wide():
             # without arguments: each input is found while tracing, as an equation of `input_p`
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
@@ -73,6 +84,11 @@ class CompiledProgram:
     def take_captured(self, scope):
         """Take over the captured tensors of the scope, without the tensors themselves."""
         self.captured = list(scope.captured.values())
+        places = {} if self.is_inline else self.observation.places
+        for captured in self.captured:
+            place = places.get(id(captured.tensor))
+            if captured.is_outside and place is not None and is_rebound(*place):
+                captured.find_at(PlaceSource(*place))
         if scope.outer.is_run:
             for captured in self.captured:
                 captured.require_history()
@@ -123,9 +139,18 @@ class CompiledProgram:
             *[ReachedArgument(number, tensors[number]) for number in self.reached_arguments],
             *[NodeHooks(reference, ids) for reference, ids in self.node_hooks],
             *self.objects.guards(),
-            *code_guards(function, self.leaves, unseen),
+            *self.state_guards(unseen),
         ]
-        self.checks = [guard.check for guard in self.guards]  # looked up once, for `find`
+        self.observation.release()
+        self.observation = None
+        self.checks = merged_checks(self.guards)
+
+    def state_guards(self, unseen) -> list[Guard]:
+        """Guards on the Python objects that the function read."""
+        inputs = self.observation.inputs
+        numbers = [NumberGuard(*place, value.kind) for place, value in inputs.items()]
+        ignored = [*inputs, *[c.source.place for c in self.captured if c.is_of_place]]
+        return numbers + self.observation.guards(unseen, ignored)
 
     def number_readers(self) -> list:
         """The code of the functions that each call runs for a number (`tracing.number`)."""
@@ -150,18 +175,62 @@ class CompiledProgram:
 
     def run(self, scope: CaptureScope, leaves):
         """What JAX traces: the function on tensors of tracers."""
-        with self.rules(), scope.open():
+        with self.rules(), scope.open(), self.observed(scope):
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
-            self.output = self.output_of(scope, [self.jitted.function(*args, **kwargs)])
+            result = [self.jitted.function(*args, **kwargs)]
+            self.refuse_new_arguments(given, args, kwargs)
             # or what the function put into lists among its arguments would count as escaped
             del given, args, kwargs
+            changes = [] if self.is_inline else self.observation.changes()
+            self.output = self.output_of(scope, result)
+            self.add_effects(scope, changes)
             gradients, self.pullback = [], None
             if self.output.roots:
                 self.pullback = Pullback(scope, self.output.roots)
                 gradients = self.pullback.take_arrays()
+            # before the search for tensors that escape: what was stored in objects comes out
+            del changes
+            if not self.is_inline:
+                self.observation.restore()
             arrays, self.escaped_tensors = self.output.finish()
             return arrays + gradients
+
+    @contextlib.contextmanager
+    def observed(self, scope):
+        """Observe the state that the function reads and changes; put it back at the end."""
+        if self.is_inline:
+            yield  # the program around observes
+            return
+        rebound = self.jitted.cache.rebound
+        self.observation = Observation(self.jitted.function, self.leaves, rebound, scope.number)
+        scope.observation = self.observation
+        try:
+            self.observation.open()
+            yield
+        except BaseException:
+            self.observation.restore()
+            self.observation.release()
+            raise
+        finally:
+            self.observation.close()
+
+    def add_effects(self, scope, changes):
+        """Add what the function changes of Python objects to its side effects."""
+        for change in changes:
+            self.output.effects.append(StateEffect(self.output, change))
+            self.changed_numbers |= change.numbers()
+            note_rebound(change)
+
+    def refuse_new_arguments(self, given, args, kwargs):
+        """Raises RuntimeError where the function has changed a list or dict among its arguments."""
+        leaves, structure = pytree.flatten((args, kwargs))
+        same = len(leaves) == len(given) and all(map(operator.is_, leaves, given))
+        if not same or structure != self.structure:
+            raise RuntimeError(
+                f"{self.name}, compiled by jaxgrad.jit, changes a list or dict among its "
+                "arguments, and the caller would not see it: return the new one"
+            )
 
     def output_of(self, scope, held) -> OutputSpec:
         return self.output_class(scope, held)
@@ -178,7 +247,8 @@ class CompiledProgram:
             elif isinstance(leaf, jax.Array):
                 leaf = scope.add_input(leaf, ArgumentInput(position))
             elif position in self.varying:
-                leaf = Varying(scope.add_input(leaf, ArgumentInput(position)))
+                source = ArgumentInput(position)
+                leaf = Varying.of_input(scope.add_input(leaf, source), source)
             given.append(leaf)
         return given
 
@@ -256,7 +326,12 @@ class CompiledProgram:
         # `ProgramCache.last` keeps the program, which must not keep these tensors
         escaped, self.escaped_tensors = self.escaped_tensors, ()
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
-        return self.output.apply(arrays, tensors, nodes, escaped)
+        numbers = self.numbers(inputs) if self.output.has_numbers else None
+        return self.output.apply(arrays, tensors, nodes, escaped, numbers)
+
+    def numbers(self, inputs) -> dict:
+        """The values of the inputs that are no tensors, by input."""
+        return dict(zip(self.other_inputs, inputs[len(self.captured) :], strict=True))
 
     # ---- differentiating from outside
 

@@ -10,6 +10,8 @@ recorded while tracing (capture/scope.py, capture/object_state.py) and right aft
 
 from __future__ import annotations
 
+import enum
+import functools
 import weakref
 
 import jax
@@ -20,12 +22,15 @@ from ..core.bounded_cache import ENTRY, BoundedCache, Clock
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
 from ..tape.node import Node
-from ..tape.object_walk import UNSET
+from ..tape.object_walk import UNSET, is_of_library
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held
 
 # how many programs are kept for one kind of arguments
 MOST_KEPT = 32
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None))
+HEAP_TYPE = 1 << 9  # of the flags of a class: defined by code in Python, or as if it were
 
 
 class Guard:
@@ -61,6 +66,11 @@ class ProgramCache:
         # lists of programs, from which expired ones go
         self.programs = BoundedCache(self.clock, lambda programs: len(programs) + ENTRY)
         self.numbers = BoundedCache(self.clock, lambda numbers: ENTRY)
+        # the numbers in Python objects that the function changes, by the id of what holds them and
+        # their name: those that are inputs, and those that it looks at
+        self.rebound, self.looked_at = set(), set()
+        # the inputs whose numbers the function looked at while it was traced
+        self.inspected: set = set()
         self.last = None  # the structure, the keys of the arguments and the program traced last
 
     def find(self, leaves, structure):
@@ -113,10 +123,13 @@ class ProgramCache:
             if old != new:
                 return f"argument {position} was {old[0]}, and is {new[0]}"
         tensors = []
+        reasons = []
         for guard in program.guards:
             if not guard.check(leaves, tensors):
-                return guard.reason(leaves, tensors)
-        return "grad mode or another setting was changed"
+                reasons.append(guard.reason(leaves, tensors))
+                if isinstance(guard, TensorGuard):
+                    break  # the guards that follow read the tensors that those before have found
+        return "; ".join(reasons) or "grad mode or another setting was changed"
 
     def add(self, program, leaves, structure):
         """File a program under its key. A program that leaves tensors behind is not filed: it runs
@@ -133,6 +146,17 @@ class ProgramCache:
         """Drop the programs that can never serve again."""
         for programs in self.programs.everything():
             programs[:] = [each for each in programs if not each.has_expired()]
+
+    def give_up(self, numbers: VaryingNumbers) -> bool:
+        """Make numbers that vary constants again, for good: those that the function looked at, or
+        all where that is not known. Whether there were any.
+        """
+        positions = {getattr(each, "position", None) for each in self.inspected}
+        places = {each.key[1] for each in self.inspected if hasattr(each, "key")}
+        given_up = self.rebound & places if self.inspected else set(self.rebound)
+        self.rebound -= given_up
+        self.looked_at |= given_up
+        return numbers.give_up(positions if self.inspected else numbers.varying) or bool(given_up)
 
     def numbers_in(self, leaves, structure) -> VaryingNumbers:
         """The Python numbers among the arguments, those that differ from earlier calls noted."""
@@ -159,8 +183,55 @@ def _key_of(leaf):
     if isinstance(leaf, jax.Array):
         # a weak type promotes as a number does, so it is part of the kind
         return aval_of(leaf), leaf.weak_type
-    # the type too: 1, 1.0 and True are equal, and give results of different dtypes
-    return type(leaf), leaf
+    kind = type(leaf)
+    if kind in PLAIN or is_compared(kind):
+        # the type too: 1, 1.0 and True are equal, and give results of different dtypes
+        return kind, leaf
+    return kind, Identity(leaf)
+
+
+class Identity:
+    """An argument that is the same as no other object, as its attributes may change."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __hash__(self):
+        return id(self.value)
+
+    def __eq__(self, other):
+        return isinstance(other, Identity) and self.value is other.value
+
+    def __repr__(self):
+        return f"the object {self.value!r}"
+
+
+@functools.lru_cache(maxsize=4096)
+def is_compared(kind: type) -> bool:
+    """Whether equal arguments of a class are the same to a function. A class of the user may
+    compare less than all that the function reads.
+    """
+    if kind.__hash__ is None:
+        # a container is refused; an object with attributes is guarded by these
+        return not (kind.__flags__ & HEAP_TYPE or kind.__dictoffset__)
+    by_value = is_value_class(kind) or issubclass(kind, enum.Enum | tuple)
+    return by_value or kind.__hash__ is object.__hash__ or is_of_library(kind.__module__)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_value_class(kind: type) -> bool:
+    """Whether instances are equal only if all of their attributes are, which never change: frozen
+    dataclasses.
+    """
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return (
+        parameters is not None
+        and parameters.frozen
+        and parameters.eq
+        and all(each.compare for each in kind.__dataclass_fields__.values())
+    )
 
 
 def _compared(leaves) -> list:
@@ -188,9 +259,10 @@ class VaryingNumbers:
     def update(self, leaves):
         self.varying |= {i for i, first in self.first.items() if leaves[i] != first}
 
-    def give_up(self) -> bool:
-        """Make the varying numbers part of the program again; whether there were any."""
-        given_up, self.varying = self.varying, frozenset()
+    def give_up(self, positions) -> bool:
+        """Make the numbers at these positions constants again; whether there were any."""
+        given_up = self.varying.intersection(positions)
+        self.varying -= given_up
         for position in given_up:
             # for good: the function needed the value, and would again
             del self.first[position]
@@ -235,6 +307,33 @@ class HandleSource(TensorSource):
 
     def find(self, leaves, tensors):
         return self.reference()
+
+
+class PlaceSource(TensorSource):
+    """What a name of a holder is bound to, which the function or another one binds anew."""
+
+    def __init__(self, holder, name):
+        self.place, self.name = (holder, name), name
+        self.holder, self.mapping, self.bind = holder.reference, holder.mapping, holder.bind
+
+    def find(self, leaves, tensors):
+        found = place_value(self.holder, self.mapping, self.name)
+        return found if isinstance(found, Tensor) else None
+
+    def put(self, tensor):
+        """Bind the name to a tensor, for a replay."""
+        target = self.holder()
+        if target is not None:
+            self.bind(target, self.name, tensor)
+
+
+def place_value(reference, mapping, name):
+    """What a name of a holder is bound to; UNSET where it is not."""
+    target = reference()
+    try:
+        return UNSET if target is None else mapping(target)[name]
+    except (KeyError, IndexError, AttributeError):
+        return UNSET
 
 
 class GradSource(TensorSource):
@@ -445,85 +544,36 @@ class AttributeValue(Guard):
         return f"{self.name} of a {type(owner).__name__} was {self.value}, and is {found}"
 
 
-def in_cell(cell, name):
-    """What a closure variable is bound to; UNSET before its first assignment."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return UNSET
+class NumberGuard(Guard):
+    """A name of a holder is bound to a number of one type, whose value is an input."""
 
+    __slots__ = ("holder", "key", "kind", "mapping", "name")
 
-def item_of(mapping: dict, name):
-    """An item of a dict; UNSET where there is none."""
-    return mapping.get(name, UNSET)
-
-
-def attribute_of(holder, name):
-    """An object's own attribute; UNSET where it has none."""
-    return vars(holder).get(name, UNSET)
-
-
-class NameBinding(Guard):
-    """What a variable, attribute or item is bound to: the same object, or an equal plain value.
-
-    look: `in_cell`, `item_of` or `attribute_of`. Holder and value are referenced weakly where that
-    is possible.
-    """
-
-    __slots__ = ("holder", "look", "name", "reference", "value")
-
-    def __init__(self, holder, look, name):
-        self.look, self.name, value = look, name, look(holder, name)
-        # cells, dicts, lists and numbers take no weak references
-        try:
-            self.holder = weakref.ref(holder)
-        except TypeError:
-            self.holder = lambda: holder
-        try:
-            self.reference, self.value = weakref.ref(value), None
-        except TypeError:
-            self.reference, self.value = None, value
+    def __init__(self, holder, name, kind):
+        self.holder, self.mapping = holder.reference, holder.mapping
+        self.key = id(holder.reference()), name
+        self.name, self.kind = name, kind
 
     def check(self, leaves, tensors):
-        holder = self.holder()
-        value = UNSET if holder is None else self.look(holder, self.name)
-        if self.reference is not None:
-            return self.reference() is value
-        # other objects by identity: `==` may compute, as on tensors, or give no bool
-        return value is self.value or is_same_plain_value(value, self.value)
+        return type(place_value(self.holder, self.mapping, self.name)) is self.kind
 
     def reason(self, leaves, tensors):
-        holder = self.holder()
-        value = UNSET if holder is None else self.look(holder, self.name)
-        if isinstance(self.value, PLAIN) and isinstance(value, PLAIN):
-            return f"{self.name} was {self.value!r}, and is {value!r}"
-        return f"{self.name} is bound to something else"
-
-
-PLAIN = (int, float, complex, str, bytes, bool, type(None))
+        return f"{self.name} is no {self.kind.__name__} any more"
 
 
 def is_same_plain_value(value, known) -> bool:
-    return isinstance(known, PLAIN) and type(value) is type(known) and value == known
+    """Whether a value is the known object, or an equal number, text or tuple of them."""
+    if value is known:
+        return True
+    if type(value) is not type(known):
+        return False
+    if type(known) is tuple:
+        return len(value) == len(known) and all(map(is_same_plain_value, value, known))
+    return isinstance(known, PLAIN) and value == known
 
 
-class ListElements(Guard):
-    """The elements of a list: the same objects. Tensors among them are not kept alive.
-
-    `may_grow`: whether elements may follow them, as where the function's code appends.
-    """
-
-    __slots__ = ("elements", "holder", "ids", "may_grow", "name")
-
-    def __init__(self, holder: list, name: str):
-        self.holder, self.name, self.may_grow = holder, name, False
-        self.ids = list(map(id, holder))
-        # referenced, since the id of a freed object is used again
-        self.elements = [each for each in holder if not isinstance(each, Tensor)]
-
-    def check(self, leaves, tensors):
-        now = self.holder[: len(self.ids)] if self.may_grow else self.holder
-        return list(map(id, now)) == self.ids
-
-    def reason(self, leaves, tensors):
-        return f"{self.name} has other elements"
+def show_change(name, known, value) -> str:
+    """How a binding differs from the known one."""
+    if isinstance(known, PLAIN) and isinstance(value, PLAIN):
+        return f"{name} was {known!r}, and is {value!r}"
+    return f"{name} is bound to something else"

@@ -13,11 +13,11 @@ import types
 
 import jax
 
-from ..tape.object_walk import ObjectWalk
+from ..tape.object_walk import ObjectWalk, is_of_library
 from ..tape.tensor import Tensor
-from .code_guards import VALUES, is_of_library, python_function, variables
 from .graph_input import ArgumentInput
 from .guards import grad_of
+from .reachable import VALUES, python_function, variables
 
 # attributes of a module whose members are named as its attributes
 _MEMBERS = ("_parameters", "_buffers", "_modules")
@@ -161,8 +161,7 @@ class PathWalk(ObjectWalk):
         elif isinstance(value, types.FunctionType):
             function = python_function(value)
             closed = function is None or is_of_library(function.__module__)
-            for holder, look, variable in () if closed else variables(function):
-                yield variable, look(holder, variable)
+            yield from () if closed else variables(function)
         else:
             yield from _attributes(name, getattr(value, "__dict__", {}))
 

@@ -145,17 +145,10 @@ class CompiledFunction:
         self.count += 1
         # here, where time is lost anyway: it looks at all programs
         self.cache.drop_expired()
-        numbers = self.cache.numbers_in(leaves, structure)
         try:
-            program = self.new_program(leaves, structure, numbers.varying)
+            program = self.traced_program(leaves, structure)
         except ReadsTangent:
             return self.uncompiled(leaves, structure)
-        except Exception:
-            # whatever was raised, since libraries refuse symbolic numbers with errors of their own:
-            # once more, with the numbers as constants
-            if not numbers.give_up():
-                raise
-            program = self.new_program(leaves, structure, frozenset())
         tensors = program.take_tensors(leaves)
         program.record_guards(tensors)
         self.cache.add(program, leaves, structure)
@@ -173,6 +166,28 @@ class CompiledFunction:
                 "jaxgrad.tracing.number",
                 stacklevel=users_stacklevel(),
             )
+
+    def traced_program(self, leaves, structure) -> CompiledProgram:
+        """The program of a call. Where the function looks at a number that varies, it is traced
+        once more with that number as a constant.
+        """
+        cache = self.cache
+        numbers = cache.numbers_in(leaves, structure)
+        while True:
+            cache.inspected.clear()
+            try:
+                program = self.new_program(leaves, structure, numbers.varying)
+            except ReadsTangent:
+                raise
+            except Exception:
+                # whatever was raised: libraries refuse symbolic numbers with errors of their own
+                if not cache.give_up(numbers):
+                    raise
+                continue
+            # code may also go another way where a number is refused
+            if not (cache.inspected and cache.give_up(numbers)):
+                cache.rebound |= program.changed_numbers - cache.looked_at
+                return program
 
     def new_program(self, leaves, structure, varying) -> CompiledProgram:
         return CompiledProgram(self, leaves, structure, varying)

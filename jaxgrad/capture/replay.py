@@ -18,6 +18,9 @@ from ..tape.mode import switch
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, leaf_state, wrap
 from .graph_input import ArgumentInput
+from .guards import NumberGuard
+from .holders import StateGuard
+from .observation import Observation
 from .partition import pull
 from .scope import CaptureScope
 from .side_effects import OutputSpec
@@ -75,13 +78,22 @@ class Replay(CaptureScope):
             return self.given[source.key]
         return self.given["tensor", self.known[id(source.captured.tensor)]]
 
+    def number(self, read, key=None):
+        given = self.given.get(("number", key))
+        if given is None:
+            return super().number(read, key)
+        return Varying.of_input(given, key)
+
     def prepare(self, program):
         """Give the captured tensors the given arrays; gives the function's arguments."""
         leaves = list(program.leaves)
         for captured in program.captured:
             # an argument that the function also reaches by itself must be that very handle
             reference = program.reached_arguments.get(captured.number, captured.reference)
-            if reference is None:
+            if captured.is_of_place:
+                tensor = self.stand_in(captured)
+                captured.source.put(tensor)
+            elif reference is None:
                 tensor = self.stand_in(captured)
             else:
                 tensor = self.recapture(captured, reference())
@@ -93,7 +105,8 @@ class Replay(CaptureScope):
             if isinstance(other, ArgumentInput):
                 array = self.given[other.key]
                 is_number = other.position in program.varying
-                leaves[other.position] = Varying(array) if is_number else array
+                number = Varying.of_input(array, other) if is_number else None
+                leaves[other.position] = array if number is None else number
         return leaves
 
     def recapture(self, captured, tensor):
@@ -162,5 +175,27 @@ def created_arrays(program, inputs):
 
 
 def output_of(program, scope) -> OutputSpec:
-    args, kwargs = jax.tree.unflatten(program.structure, scope.prepare(program))
-    return program.output_class(scope, [program.jitted.function(*args, **kwargs)])
+    with reinstated(program, scope):
+        args, kwargs = jax.tree.unflatten(program.structure, scope.prepare(program))
+        return program.output_class(scope, [program.jitted.function(*args, **kwargs)])
+
+
+@contextlib.contextmanager
+def reinstated(program, scope):
+    """Give Python objects the state in which the function was traced; afterwards that of before."""
+    if program.is_inline:
+        yield  # the state of the trace around, which is still in progress
+        return
+    numbers = {guard.key for guard in program.guards if isinstance(guard, NumberGuard)}
+    observation = Observation(program.jitted.function, program.leaves, numbers, scope.number)
+    scope.observation = observation
+    try:
+        observation.open()
+        for guard in program.guards:
+            if isinstance(guard, StateGuard):
+                guard.reinstate()
+        yield
+    finally:
+        observation.restore()
+        observation.close()
+        observation.release()

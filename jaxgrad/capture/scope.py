@@ -40,10 +40,11 @@ class CaptureScope:
     """What a function reads and creates while it is traced.
 
     `captured`: the captured tensors, by id; `inputs`: the inputs of the trace; `created`: weak
-    references to the tensors created inside, by id; `objects`: what it reads and sets in Python
-    objects; `outer`: nodes from outside that its passes reach; `undo`: functions that take back
-    state created inside, called if tracing fails; `lines`: with `records_lines`, the source lines
-    that created tensors, by id.
+    references to the tensors created inside, by id; `objects`: what modules and optimizers report;
+    `observation`: what it reads and changes of other Python objects; `inspected`: the inputs whose
+    numbers it looked at; `outer`: nodes from outside that its passes reach; `undo`: functions that
+    take back state created inside, called if tracing fails; `lines`: with `records_lines`, the
+    source lines that created tensors, by id.
     """
 
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
@@ -65,6 +66,8 @@ class CaptureScope:
         self.generators: dict[int, GeneratorInput] = {}
         self.undo: list = []
         self.objects = ObjectState(self.parent and self.parent.objects)
+        self.observation = self.parent and self.parent.observation
+        self.inspected: set[GraphInput] = set()
         self.outer = traced_hooks.OuterNodes()
 
     # ---- opening
@@ -215,13 +218,39 @@ class CaptureScope:
         number, source.count = source.count, source.count + 1
         return random_words(source.words, number)
 
-    def number(self, read):
-        """A symbolic number, which each call reads anew by `read()`."""
+    def number(self, read, key=None):
+        """A symbolic number, which each call reads anew by `read()`.
+
+        key: identifies it when the function is replayed; by default its place in the order of the
+        reads, which a replay repeats.
+        """
         if self.is_inner and self.parent is not None:
-            return self.parent.number(read)
-        # numbered in the order of the reads, which a replay repeats
-        source = NumberInput(read, sum(isinstance(each, NumberInput) for each in self.inputs))
-        return Varying(self.add_input(read(), source))
+            return self.parent.number(read, key)
+        if key is None:
+            key = sum(isinstance(each, NumberInput) for each in self.inputs)
+        source = NumberInput(read, key)
+        with self.unobserved():
+            value = read()
+        return Varying.of_input(self.add_input(value, source), source)
+
+    @contextlib.contextmanager
+    def unobserved(self):
+        """What runs inside reads state at each call, so its reads need no guard."""
+        observation = self.observation
+        is_open = observation is not None and observation.is_open
+        if is_open:
+            observation.is_open = False
+        try:
+            yield
+        finally:
+            if is_open:
+                observation.is_open = True
+
+    def record_inspected(self, origins):
+        """Record that the function looked at numbers that vary."""
+        self.inspected |= origins
+        if self.parent is not None:
+            self.parent.record_inspected(origins)
 
     def record_grad_access(self, tensor: Tensor, written: bool):
         """Record that the `.grad` of a tensor is read, or written; captures the gradient."""

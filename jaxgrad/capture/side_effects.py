@@ -10,6 +10,7 @@ from ..core.aval import make_aval
 from ..storage.alias import assign
 from ..tape import pytree, version_counter
 from ..tape.node import Node
+from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, held, hold, leaf_state, wrap
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor
@@ -56,13 +57,14 @@ class OutputTensor:
 
 class ProgramRun:
     """One call of a program: its output arrays, the captured tensors, the nodes of the outputs with
-    a history, and the tensors that the call creates.
+    a history, the tensors that the call creates, and the numbers that it takes in, by input.
     """
 
-    __slots__ = ("arrays", "created", "nodes", "tensors")
+    __slots__ = ("arrays", "created", "nodes", "numbers", "tensors")
 
-    def __init__(self, arrays, tensors, nodes, created):
+    def __init__(self, arrays, tensors, nodes, created, numbers):
         self.arrays, self.tensors, self.nodes, self.created = arrays, tensors, nodes, created
+        self.numbers = numbers
 
     def value(self, result):
         """The value of a result of the function, or of a `.grad`: see `OutputSpec.result`."""
@@ -71,6 +73,11 @@ class ProgramRun:
             return self.created[value]
         if kind == "captured":
             return self.tensors[value]
+        if kind == "number":
+            return value(self.numbers)
+        if kind == "tree":
+            structure, results = value
+            return jax.tree.unflatten(structure, list(map(self.value, results)))
         return self.arrays[value] if kind == "array" else value
 
 
@@ -172,6 +179,22 @@ class AttributeEffect(SideEffect):
             setattr(owner, self.name, self.value)
 
 
+class StateEffect(SideEffect):
+    """What a function binds and removes in a Python object."""
+
+    __slots__ = ("bound", "holder", "removed")
+
+    def __init__(self, outputs: OutputSpec, change):
+        self.holder, self.removed = change.holder, change.removed
+        self.bound = {name: outputs.tree(value) for name, value in change.bound.items()}
+
+    def apply(self, run):
+        target = self.holder.reference()
+        if target is not None:
+            bound = {name: run.value(result) for name, result in self.bound.items()}
+            self.holder.put(target, bound, self.removed)
+
+
 class OutputSpec:
     """The outputs and side effects of a traced function, read at the end of its scope.
 
@@ -185,6 +208,7 @@ class OutputSpec:
         self.scope, self.arrays, self.roots = scope, [], []
         self.created: list[OutputTensor] = []
         self.grads: dict[int, int] = {}
+        self.has_numbers = False
         self.kept, self.numbers = [], {}
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
         # of its shape and dtype, and XLA copies where that was another tensor's.
@@ -221,16 +245,29 @@ class OutputSpec:
         return len(self.roots) - 1
 
     def result(self, value) -> tuple:
-        """Where a run finds a result: ("array" | "captured" | "created", number), or ("constant",
-        value).
+        """Where a run finds a result: ("array" | "captured" | "created", number), ("number", what
+        computes it), or ("constant", value).
         """
         if isinstance(value, jax.Array):
             return "array", self.add_array(value)
+        if isinstance(value, Varying):
+            self.has_numbers = True
+            return "number", value.compute
         if not isinstance(value, Tensor):
             return "constant", value
         if self.scope.is_outside(value):
             return "captured", self.scope.capture(value).number
         return "created", self.add_created(value)
+
+    def tree(self, value) -> tuple:
+        """Where a run finds a value that may hold tensors: as `result`, or ("tree", a structure
+        with the results of its leaves). A value without any is that very object at each run.
+        """
+        leaves, structure = pytree.flatten(value)
+        results = list(map(self.result, leaves))
+        if all(kind == "constant" for kind, _ in results):
+            return "constant", value
+        return results[0] if leaves[0] is value else ("tree", (structure, results))
 
     def add_created(self, tensor: Tensor) -> int:
         """The number of a tensor among those created inside."""
@@ -286,11 +323,12 @@ class OutputSpec:
         self.numbers = self.scope = self.arrays = None
         return arrays, escaped
 
-    def apply(self, arrays, tensors, nodes, escaped=()):
+    def apply(self, arrays, tensors, nodes, escaped=(), numbers=None):
         """Apply the side effects of a call; gives the function's result.
 
         tensors: the captured tensors; nodes: one for each output with a history; escaped: by number
-        the tensors that tracing created, at the call that traced.
+        the tensors that tracing created, at the call that traced; numbers: the numbers that the
+        call takes in, by input.
         """
         # first, since results, gradients and effects refer to them
         created = [value.new_tensor(arrays, nodes) for value in self.created]
@@ -299,7 +337,7 @@ class OutputSpec:
             created[number] = tensor
         for number, grad in self.grads.items():
             leaf_state(created[number]).grad = created[grad]
-        run = ProgramRun(arrays, tensors, nodes, created)
+        run = ProgramRun(arrays, tensors, nodes, created, numbers)
         for effect in self.effects:
             effect.apply(run)
         return jax.tree.unflatten(self.structure, list(map(run.value, self.results)))

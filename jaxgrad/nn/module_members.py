@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Iterator
 
@@ -39,39 +38,17 @@ def note(module):
     if scope is not None:
         scope.objects.guard(module, VALUE)
         scope.objects.guard_attribute(module, "training")
-        if contents(module):
-            scope.objects.guard(module, contents)
-
-
-def contents(module) -> tuple:
-    """Return the contents of the lists and dicts that `forward` reads from attributes of `module`.
-
-    Numbers and strings stand for themselves, other objects for their identity.
-    """
-    code = getattr(type(module).forward, "__code__", None)
-    if code is None:
-        return ()
-    own = module.__dict__
-    found = ((name, own.get(name)) for name in _names(code))
-    return tuple((name, _comparable(value)) for name, value in found if type(value) in (list, dict))
-
-
-@functools.lru_cache(maxsize=1024)
-def _names(code) -> tuple[str, ...]:
-    return tuple(name for name in code.co_names if not name.startswith("_"))
-
-
-def _comparable(value) -> list:
-    if type(value) is dict:
-        value = [each for pair in value.items() for each in pair]
-    return [each if type(each) in _BY_VALUE else id(each) for each in value]
-
-
-_BY_VALUE = (bool, int, float, str, type(None))
 
 
 class Members:
     """The attributes of a module, sorted into parameters, buffers, submodules and others."""
+
+    # reported to a trace by `note`, not observed
+    _reported = frozenset((
+        "training", "_changes", "_parameters", "_buffers", "_modules",
+        "_non_persistent_buffers_set", "_forward_pre_hooks", "_forward_hooks",
+        "_backward_pre_hooks", "_backward_hooks",
+    ))  # fmt: skip
 
     def __init__(self):
         own = self.__dict__

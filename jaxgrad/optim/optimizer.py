@@ -86,6 +86,12 @@ class Optimizer:
     tensor([ 0.5000, -0.5000], requires_grad=True)
     """
 
+    # reported to a trace by the optimizer, not observed
+    _reported = frozenset((
+        "param_groups", "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced",
+        "_due",
+    ))  # fmt: skip
+
     def __init__(self, params, defaults: dict):
         if isinstance(params, Tensor):
             raise TypeError(

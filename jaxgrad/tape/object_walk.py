@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
+import sysconfig
 import types
 from typing import NamedTuple
 
@@ -69,30 +71,61 @@ class ObjectWalk:
 
 
 class CodeNames(NamedTuple):
-    """The names in a code object: the attributes that it reads, its constant strings, the
-    attributes that it sets, and the closure variables that it reads.
+    """The names in a code object.
+
+    `attributes`, `strings`: the attributes that it reads, and its constant strings; `variables`:
+    the globals and closure variables that it reads; `keys`: by variable or attribute, the constant
+    keys by which the code reads and writes items of it, None where it does anything else with it.
     """
 
     attributes: frozenset
     strings: frozenset
-    stored: frozenset
-    cells: frozenset
+    variables: frozenset
+    keys: dict[str, frozenset | None]
 
 
 @functools.lru_cache(maxsize=4096)
 def names_in(code) -> CodeNames:
-    instructions = list(dis.get_instructions(code))
+    lines = [each for each in dis.get_instructions(code) if each.opname not in _SILENT]
+    keys: dict[str, frozenset | None] = {}
+    for number, each in enumerate(lines):
+        if each.opname in _LOADS_VARIABLE or each.opname in _LOADS_ATTRIBUTE:
+            found, known = _keys_of(lines, number), keys.get(each.argval, frozenset())
+            keys[each.argval] = None if found is None or known is None else known | found
 
-    def named(*kinds):
-        return frozenset(each.argval for each in instructions if each.opname in kinds)
+    def named(kinds):
+        return frozenset(each.argval for each in lines if each.opname in kinds)
 
-    return CodeNames(
-        # the words of Python 3.11 and of later versions
-        named("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"),
-        frozenset(each for each in code.co_consts if isinstance(each, str)),
-        named("STORE_ATTR"),
-        named("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"),
-    )
+    strings = frozenset(each for each in code.co_consts if isinstance(each, str))
+    return CodeNames(named(_LOADS_ATTRIBUTE), strings, named(_LOADS_VARIABLE), keys)
+
+
+# the words of Python 3.11 and of later versions
+_SILENT = ("CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL", "RESUME")
+_LOADS_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM")
+_LOADS_VARIABLE = (
+    "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF",
+    "LOAD_FROM_DICT_OR_GLOBALS",
+)  # fmt: skip
+
+
+def _keys_of(lines, number) -> frozenset | None:
+    """The key by which the code uses what instruction `number` loads; an empty set where it only
+    appends to it; None where the code does anything else.
+    """
+    following = [each.opname for each in lines[number + 1 : number + 4]]
+    first, second, third = [*following, "", "", ""][:3]
+    if first == "LOAD_CONST" and second in ("BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR"):
+        return frozenset([lines[number + 1].argval])
+    if first == "LOAD_CONST" and second == third == "COPY":  # an augmented assignment
+        return frozenset([lines[number + 1].argval])
+    if first == "CONTAINS_OP" and number and lines[number - 1].opname == "LOAD_CONST":
+        return frozenset([lines[number - 1].argval])
+    if first in ("LOAD_METHOD", "LOAD_ATTR") and lines[number + 1].argval in ("append", "extend"):
+        return frozenset()
+    if first in ("LOAD_METHOD", "LOAD_ATTR") and lines[number + 1].argval == "get":
+        return frozenset([lines[number + 2].argval]) if second == "LOAD_CONST" else None
+    return None
 
 
 def codes(code, unseen=frozenset()):
@@ -104,9 +137,9 @@ def codes(code, unseen=frozenset()):
                 yield from codes(each, unseen)
 
 
-def global_names(function, unseen=frozenset()) -> list[str]:
+def global_names(function) -> list[str]:
     """The globals that a function's code names."""
-    names = set().union(*[code.co_names for code in codes(function.__code__, unseen)])
+    names = set().union(*[code.co_names for code in codes(function.__code__)])
     return sorted(names & function.__globals__.keys())
 
 
@@ -121,3 +154,20 @@ def cell_value(cell):
         return cell.cell_contents
     except ValueError:
         return UNSET
+
+
+# ---- whose code it is
+
+CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_of_library(module: str | None) -> bool:
+    """Whether a Python module belongs to Python, or was installed."""
+    root = (module or "builtins").partition(".")[0]
+    if root == "__main__":  # among the names of Python's own modules
+        return False
+    if root in CLOSED or root in sys.stdlib_module_names:
+        return True
+    path = getattr(sys.modules.get(module), "__file__", None) or ""
+    return path.startswith(tuple(sysconfig.get_paths()[name] for name in ("purelib", "platlib")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import operator
 
+from . import mode
 from .source_location import place_of_caller
 
 
@@ -12,19 +13,28 @@ class Varying(numbers.Number):
     """Stands for a Python number while a function is traced. Operators take it as a number, and
     arithmetic with numbers gives another symbolic number.
 
-    kind: float or int; _array: JAX's weakly typed value. Raises RuntimeError where code needs the
-    value of the number.
+    kind: float or int; _array: JAX's weakly typed value; `compute`: a function that gives the value
+    of a call from the values of its inputs; `origins`: the inputs that it depends on. Raises
+    RuntimeError where code needs the value of the number.
     """
 
-    __slots__ = ("_array", "kind")
+    __slots__ = ("_array", "compute", "kind", "origins")
     # no key of a cache: the cache would compare it, and so need its value
     __hash__ = None
 
-    def __init__(self, array):
-        self._array = array
+    def __init__(self, array, compute, origins):
+        self._array, self.compute, self.origins = array, compute, origins
         self.kind = type(array.dtype.type(0).item())
 
+    @classmethod
+    def of_input(cls, array, source):
+        """The number that the input `source` supplies."""
+        return cls(array, operator.itemgetter(source), frozenset([source]))
+
     def _refuse(self, *_):
+        scope = mode.scope.get()
+        if scope is not None:
+            scope.record_inspected(self.origins)
         raise RuntimeError(
             f"the value of a Python {self.kind.__name__} that varies from call to call is being "
             "traced: inside jaxgrad.jit it can be calculated with, but not be looked at (an if, "
@@ -41,25 +51,30 @@ class Varying(numbers.Number):
         return f"<{self.kind.__name__} that varies>"
 
 
-def _arithmetic(function, swapped):
-    def calculate(self, other):
-        if not isinstance(other, numbers.Number):
+def _arithmetic(function):
+    def calculate(*operands):
+        if not all(isinstance(each, numbers.Number) for each in operands):
             return NotImplemented
-        value = getattr(other, "_array", other)
-        return Varying(function(value, self._array) if swapped else function(self._array, value))
+        arrays = [getattr(each, "_array", each) for each in operands]
+        symbolic = [each for each in operands if isinstance(each, Varying)]
+
+        def compute(values):
+            return function(*[each.compute(values) if varies else each for each, varies in known])
+
+        known = [(each, isinstance(each, Varying)) for each in operands]
+        origins = frozenset().union(*[each.origins for each in symbolic])
+        return Varying(function(*arrays), compute, origins)
 
     return calculate
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    for _swapped in (False, True):
-        _method = _arithmetic(getattr(operator, _name), _swapped)
-        setattr(Varying, f"__{'r' if _swapped else ''}{_name}__", _method)
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(Varying, f"__{_name}__", _arithmetic(getattr(operator, _name), False))
-for _name in ("neg", "pos", "abs"):
-    # bound here, since the loop goes on to change the name
-    def _unary(self, function=getattr(operator, _name)):  # noqa: B008
-        return Varying(function(self._array))
+def _swapped(function):
+    return lambda second, first: function(first, second)
 
-    setattr(Varying, f"__{_name}__", _unary)
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    _function = _arithmetic(getattr(operator, _name))
+    setattr(Varying, f"__{_name}__", _function)
+    setattr(Varying, f"__r{_name}__", _swapped(_function))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs"):
+    setattr(Varying, f"__{_name}__", _arithmetic(getattr(operator, _name)))

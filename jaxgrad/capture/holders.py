@@ -1,0 +1,457 @@
+"""Holders: the Python objects whose contents a traced function may read and change.
+
+A holder is an instance, a class, a dict, a list, a set, a NumPy array, a closure variable, or the
+globals of a function. Capture takes a snapshot of each that the function reaches, guards on what it
+reads (capture/observation.py), and replays what it changes after each call.
+"""
+
+from __future__ import annotations
+
+import collections
+import operator
+import types
+import weakref
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..tape.object_walk import UNSET
+from ..tape.tensor import Tensor
+from .guards import Guard, is_same_plain_value, show_change
+
+# a larger container or array is not compared at each call: the user is warned
+MOST_COMPARED, MOST_BYTES_COMPARED = 10_000, 2**22
+
+
+class Holder:
+    """An object with state, and its contents before the function ran.
+
+    `name`: the variable, attribute or item by which the function reached it first; `before`: what
+    its names were bound to; `read`: the names whose values the function has read; `rebound`: those
+    that it binds anew.
+    """
+
+    is_sequence = False
+
+    def __init__(self, target, name: str):
+        self.name, self.reference = name, reference_to(target)
+        self.before, self.read, self.rebound = self.contents(target), set(), set()
+
+    # ---- what each kind of holder defines
+
+    @staticmethod
+    def mapping(target):
+        """The contents in a form that `[name]` reads."""
+        return target
+
+    def contents(self, target) -> dict:
+        """By name what is held."""
+        return dict(self.mapping(target))
+
+    def bind(self, target, name, value):
+        self.mapping(target)[name] = value
+
+    def unbind(self, target, name):
+        del self.mapping(target)[name]
+
+    # ---- what is common to them
+
+    def value(self, name):
+        """What a name is bound to now; UNSET where it is not."""
+        target = self.reference()
+        return UNSET if target is None else self.contents(target).get(name, UNSET)
+
+    def changes(self) -> tuple[dict, list]:
+        """The names that were bound since, with their values, and those that were removed."""
+        target = self.reference()
+        if target is None:
+            return {}, []
+        after, before = self.contents(target), self.before
+        bound = {n: value for n, value in after.items() if before.get(n, UNSET) is not value}
+        return bound, [name for name in before if name not in after]
+
+    def put(self, target, bound: dict, removed):
+        """Bind names, and remove others."""
+        for name in removed:
+            if name in self.contents(target):
+                self.unbind(target, name)
+        for name, value in bound.items():
+            self.bind(target, name, value)
+
+    def restore(self, besides=()):
+        """Bind all names but `besides` to what they were bound to before."""
+        bound, removed = self.changes()
+        changed = [name for name in (*bound, *removed) if name not in besides]
+        if changed:
+            old = {name: self.before[name] for name in changed if name in self.before}
+            self.put(self.reference(), old, [name for name in changed if name not in self.before])
+
+    def guard(self, names=None) -> Guard:
+        """A guard on what `names` are bound to; None: on all contents."""
+        return StateGuard(self, names)
+
+
+class InstanceHolder(Holder):
+    """The attributes of an instance, slots included."""
+
+    def __init__(self, target, name):
+        self.slots = slots_of(type(target))
+        if self.slots:
+            self.mapping = self.contents
+        super().__init__(target, name)
+
+    @staticmethod
+    def mapping(target):
+        return own_dict(target)
+
+    def contents(self, target):
+        # the snapshot must not count as a read
+        found = {}
+        for name, slot in self.slots.items():
+            try:
+                found[name] = slot.__get__(target)
+            except AttributeError:
+                continue
+        return {**found, **own_dict(target)}
+
+    def bind(self, target, name, value):
+        # past `__setattr__`, which may compute, refuse or count
+        if name in self.slots:
+            self.slots[name].__set__(target, value)
+        else:
+            own_dict(target)[name] = value
+
+    def unbind(self, target, name):
+        if name in self.slots:
+            self.slots[name].__delete__(target)
+        else:
+            del own_dict(target)[name]
+
+
+class MemberHolder(Holder):
+    """The buffers of a module."""
+
+    @staticmethod
+    def mapping(target):
+        return own_dict(target)["_buffers"]
+
+
+class ClassHolder(Holder):
+    """The attributes of a class."""
+
+    @staticmethod
+    def mapping(target):
+        return vars(target)
+
+    def contents(self, target):
+        # without the hook of an observation, and what Python adds by itself
+        return {n: value for n, value in vars(target).items() if n not in _ADDED}
+
+    def bind(self, target, name, value):
+        type.__setattr__(target, name, value)
+
+    def unbind(self, target, name):
+        type.__delattr__(target, name)
+
+
+_ADDED = ("__getattribute__", "__dict__", "__weakref__", "__doc__", "__annotations__")
+
+
+class DictHolder(Holder):
+    """The items of a dict, or the globals of a module."""
+
+    @staticmethod
+    def mapping(target):
+        return target
+
+    def bind(self, target, name, value):
+        dict.__setitem__(target, name, value)
+
+    def unbind(self, target, name):
+        dict.__delitem__(target, name)
+
+
+class SequenceHolder(Holder):
+    """The elements of a list or a deque."""
+
+    is_sequence = True
+
+    def contents(self, target):
+        return dict(enumerate(target))
+
+    def changes(self):
+        target = self.reference()
+        before, after = list(self.before.values()), list(target or ())
+        kept = after[: len(before)]
+        # elements that were only added are added again to whatever a later call finds
+        if len(kept) == len(before) and all(map(operator.is_, kept, before)):
+            return dict(enumerate(after[len(before) :], len(before))), []
+        return dict(enumerate(after)), [WHOLE]
+
+    def bind(self, target, name, value):
+        target[name:] = [value, *target[name + 1 :]]
+
+    def put(self, target, bound, removed):
+        if removed:
+            target.clear()
+        target.extend(bound.values())
+
+    def restore(self, besides=()):
+        bound, removed = self.changes()
+        if bound or removed:
+            self.put(self.reference(), self.before, [WHOLE])
+
+
+WHOLE = object()
+
+
+class SetHolder(Holder):
+    """The elements of a set."""
+
+    def contents(self, target):
+        return dict.fromkeys(target)
+
+    def bind(self, target, name, value):
+        target.add(name)
+
+    def unbind(self, target, name):
+        target.discard(name)
+
+    def guard(self, names=None):
+        return ContentGuard(self, set(self.before), operator.eq)
+
+
+class ArrayHolder(Holder):
+    """The elements of a NumPy array, or the bytes of a bytearray."""
+
+    def contents(self, target):
+        return {None: target.tobytes() if isinstance(target, np.ndarray) else bytes(target)}
+
+    def changes(self):
+        bound, _ = super().changes()
+        return ({}, []) if bound.get(None) == self.before[None] else (bound, [])
+
+    def bind(self, target, name, value):
+        if isinstance(target, np.ndarray):
+            target[...] = np.frombuffer(value, target.dtype).reshape(target.shape)
+        else:
+            target[:] = value
+
+    def guard(self, names=None):
+        return ContentGuard(self, self.before[None], lambda target, known: _bytes(target) == known)
+
+
+def _bytes(target):
+    return target.tobytes() if isinstance(target, np.ndarray) else bytes(target)
+
+
+class CellHolder(Holder):
+    """A closure variable, by its name."""
+
+    def contents(self, target):
+        try:
+            return {self.name: target.cell_contents}
+        except ValueError:
+            return {}
+
+    mapping = contents
+
+    def bind(self, target, name, value):
+        target.cell_contents = value
+
+    def unbind(self, target, name):
+        del target.cell_contents
+
+
+class FunctionHolder(Holder):
+    """The defaults of a function."""
+
+    def contents(self, target):
+        return {"__defaults__": target.__defaults__, "__kwdefaults__": target.__kwdefaults__}
+
+    mapping = contents
+
+    def bind(self, target, name, value):
+        setattr(target, name, value)
+
+
+KINDS = (
+    (dict, DictHolder),
+    (list, SequenceHolder),
+    (collections.deque, SequenceHolder),
+    (set, SetHolder),
+    (np.ndarray, ArrayHolder),
+    (bytearray, ArrayHolder),
+    (types.CellType, CellHolder),
+    (types.FunctionType, FunctionHolder),
+    (type, ClassHolder),
+)
+
+
+def holder_of(target, name) -> Holder:
+    """A snapshot of an object with state."""
+    for kind, holder in KINDS:
+        if isinstance(target, kind):
+            return holder(target, name)
+    return InstanceHolder(target, name)
+
+
+def own_dict(target) -> dict:
+    try:
+        return object.__getattribute__(target, "__dict__")
+    except AttributeError:
+        return {}
+
+
+def slots_of(kind: type) -> dict:
+    """The slots of a class and its bases, by name."""
+    return {
+        name: member
+        for base in reversed(kind.__mro__)
+        if "__slots__" in vars(base)  # classes in C make some members anew at each read
+        for name, member in vars(base).items()
+        if type(member) is types.MemberDescriptorType
+    }
+
+
+def reference_to(target):
+    """A weak reference; a strong one to what takes none."""
+    try:
+        return weakref.ref(target)
+    except TypeError:
+        return lambda: target
+
+
+# ---- guards
+
+
+class StateGuard(Guard):
+    """What names of a holder are bound to: the same objects, or equal plain values.
+
+    It keeps no tensor and no instance alive. `labels`: by name how it is shown. names: those that
+    are compared; None: all, in their order. Where the holder gives a name another tensor at each
+    call, `ignores` has that name.
+    """
+
+    labels = None
+
+    def __init__(self, holder: Holder, names=None, ignores=()):
+        before = holder.before
+        self.name, self.holder, self.mapping = holder.name, holder.reference, holder.mapping
+        self.is_sequence, self.bind = holder.is_sequence, holder.bind
+        # in the order of the contents, which a loop over them may depend on
+        self.keys = list(before) if names is None else None
+        wanted = before if names is None else names
+        bound = [name for name in wanted if name in before and name not in ignores]
+        self.absent = frozenset(wanted) - before.keys()
+        self.weak = {name: weakref.ref(before[name]) for name in bound if _is_weak(before[name])}
+        self.strong = {name: before[name] for name in bound if name not in self.weak}
+        self.read_weak, self.read_strong = _getter(self.weak), _getter(self.strong)
+        self.references, self.values = tuple(self.weak.values()), tuple(self.strong.values())
+
+    def check(self, leaves, tensors):
+        target = self.holder()
+        if target is None:
+            return False
+        try:
+            found = self.mapping(target)
+            if self.keys is not None and not self.has_keys(found):
+                return False
+            if self.absent and any(name in found for name in self.absent):
+                return False
+            same = all(map(operator.is_, self.read_weak(found), map(_call, self.references)))
+            values = self.read_strong(found)
+        except (KeyError, IndexError, AttributeError):
+            return False
+        return same and (
+            all(map(operator.is_, values, self.values))
+            or all(map(is_same_plain_value, values, self.values))
+        )
+
+    def has_keys(self, found) -> bool:
+        if len(found) != len(self.keys):
+            return False
+        # by identity first: keys may be tensors, whose `==` computes
+        return (
+            self.is_sequence
+            or all(map(operator.is_, found, self.keys))
+            or (all(map(is_same_plain_value, found, self.keys)))
+        )
+
+    def reason(self, leaves, tensors):
+        target = self.holder()
+        found = {} if target is None else self.mapping(target)
+        if self.keys is not None and not self.has_keys(found):
+            return f"{self.name} has other elements"
+        changed = [
+            show_change(self.label(name), known, value)
+            for name, known, value in self.differences(target)
+            if not is_same_plain_value(value, known)
+        ]
+        return "; ".join(changed) or f"{self.name} is gone"
+
+    def label(self, name) -> str:
+        """How a name is shown."""
+        if self.labels is not None:
+            return self.labels[name]
+        return name if isinstance(name, str) else f"{self.name}[{name!r}]"
+
+    def differences(self, target):
+        """Yield the names whose values differ, with what they were and what they are."""
+        known = self.strong | {name: each() for name, each in self.weak.items()}
+        known |= dict.fromkeys(self.absent, UNSET)
+        found = {} if target is None else self.mapping(target)
+        found = dict(enumerate(found)) if isinstance(found, Sequence) else found
+        for name, value in known.items():
+            if found.get(name, UNSET) is not value:
+                yield name, value, found.get(name, UNSET)
+
+    def reinstate(self):
+        """Bind the names to what they were bound to when the guard was made."""
+        target = self.holder()
+        for name, known, _ in () if target is None else list(self.differences(target)):
+            if known is None and name in self.weak:
+                continue  # an instance or a tensor that is gone
+            if known is not UNSET:
+                self.bind(target, name, known)
+
+
+_call = operator.call
+
+
+def _getter(names):
+    """A function that reads several names of a mapping as a tuple."""
+    names = tuple(names)
+    if not names:
+        return lambda found: ()
+    if len(names) == 1:
+        (name,) = names
+        return lambda found: (found[name],)
+    return operator.itemgetter(*names)
+
+
+def _is_weak(value) -> bool:
+    """Whether a guard refers weakly to a value: tensors and instances may hold much memory."""
+    if isinstance(value, Tensor):
+        return True
+    if isinstance(value, type | types.FunctionType | types.ModuleType):
+        return False
+    return type(value).__weakrefoffset__ != 0  # negative from Python 3.12 on
+
+
+class ContentGuard(Guard):
+    """The contents of a set or an array, by equality."""
+
+    __slots__ = ("holder", "is_same", "known", "name")
+
+    def __init__(self, holder: Holder, known, is_same):
+        self.holder, self.name, self.known, self.is_same = (
+            holder.reference, holder.name, known, is_same,
+        )  # fmt: skip
+
+    def check(self, leaves, tensors):
+        target = self.holder()
+        return target is not None and self.is_same(target, self.known)
+
+    def reason(self, leaves, tensors):
+        return f"{self.name} has other elements"

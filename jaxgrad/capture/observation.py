@@ -1,0 +1,300 @@
+"""Observation: which state a function reads and changes while it is traced.
+
+Before the function runs, a walk takes a snapshot of all state that its code can reach
+(capture/state_walk.py). While it runs, the reads of attributes are observed: the classes of the
+instances that it meets have a `__getattribute__` that notes them. Afterwards what was read becomes
+guards, what was changed becomes side effects, and everything is put back.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import warnings
+import weakref
+from typing import NamedTuple
+
+from ..core.tracebacks import users_stacklevel
+from ..tape import mode
+from ..tape.object_walk import UNSET
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import Tensor
+from .guards import Guard, is_value_class
+from .holders import CellHolder, Holder, InstanceHolder, StateGuard, own_dict
+from .reachable import python_function
+from .state_walk import ALL, Snapshots, StateWalk, is_closed, is_observable
+
+
+class Observation:
+    """What a traced function reads and changes of Python objects.
+
+    `holders`: the snapshots; `places`: by the id of a tensor the holder and name where it was found
+    first; `inputs`: by holder and name the symbolic numbers that stand there while it runs.
+    """
+
+    def __init__(self, function, arguments, rebound=(), number=None):
+        """arguments: those that are no tensors; rebound: ids of holders with names; the number that
+        one has there becomes an input, made by `number(read, key)`.
+        """
+        self.rebound, self.number = rebound, number
+        self.roots = [("an argument", each) for each in arguments] + [("function", function)]
+        self.root = python_function(function)
+        self.holders: list[Holder] = []
+        self.places: dict[int, tuple[Holder, object]] = {}
+        self.inputs: dict[tuple, Varying] = {}
+        self.classes: list[type] = []
+        self.reads: set[tuple] = set()
+        self.is_open = False
+        self.snapshots = Snapshots(self.add)
+
+    # ---- while the function runs
+
+    def open(self):
+        StateWalk(self.snapshots, self.root).walk(*self.roots)
+        self.is_open = True
+
+    def add(self, holder: Holder, target):
+        """Take in a new holder: observe its class, and make numbers that vary inputs."""
+        self.holders.append(holder)
+        if type(holder) is InstanceHolder and is_observable(type(target)):
+            self.classes.append(type(target))
+            observe(type(target))
+        for name, value in holder.before.items():
+            if isinstance(value, Tensor):
+                self.places.setdefault(id(value), (holder, name))
+            elif type(value) in (int, float) and (id(target), name) in self.rebound:
+                read = functools.partial(read_number, holder.reference, holder.mapping, name)
+                made = self.inputs[holder, name] = self.number(read, (id(target), name))
+                holder.bind(target, name, made)
+
+    def record_read(self, instance, name):
+        """Record that an attribute of an instance was read, or found to be missing."""
+        kind = type(instance)
+        if name in reported(kind) or is_value_class(kind):
+            return
+        holder = self.snapshots.get(instance, InstanceHolder)
+        if holder is None:
+            # created by the function, or reached in a way that the walk does not see
+            holder = self.snapshots.take(instance, kind.__name__, InstanceHolder)
+        if name == "__dict__":
+            holder.read.update(holder.before)
+            return
+        is_missing = name not in holder.before
+        if is_missing and reported(kind) and name not in own_dict(instance):
+            return self.record_class_read(kind, name)  # a module reports what is set on it
+        # what the function itself has set is not read from outside
+        if holder.before.get(name, UNSET) is holder.value(name):
+            holder.read.add(name)
+        if is_missing:
+            self.record_class_read(kind, name)
+        return None
+
+    def record_class_read(self, kind, name):
+        """Record the class that gives an attribute to its instances."""
+        base = next((base for base in kind.__mro__ if name in vars(base)), None)
+        if base is not None and not is_closed(base):
+            self.snapshots.take(base, base.__name__).read.add(name)
+
+    # ---- afterwards
+
+    def close(self):
+        """End the observation of classes."""
+        self.is_open = False
+        while self.classes:
+            release(self.classes.pop())
+
+    def changes(self) -> list[Change]:
+        """What the function has changed."""
+        return [each for each in map(self.change_of, self.holders) if each is not None]
+
+    def change_of(self, holder) -> Change | None:
+        bound, removed = holder.changes()
+        if not (bound or removed):
+            return None
+        hidden = reported(type(holder.reference())) if type(holder) is InstanceHolder else ()
+        bound = {
+            name: value
+            for name, value in bound.items()
+            if name not in hidden and self.inputs.get((holder, name), UNSET) is not value
+        }
+        removed = [name for name in removed if name not in hidden]
+        return Change(holder, bound, removed) if bound or removed else None
+
+    def restore(self):
+        """Put all state back to what it was before the function ran."""
+        for holder in self.holders:
+            holder.restore(reported(type(holder.reference())))
+
+    def guards(self, unseen, ignored) -> list[Guard]:
+        """Guards on what was read. unseen: code objects whose reads do not count; ignored: pairs of
+        a holder and a name that may have another tensor or number at each call.
+        """
+        walk = StateWalk(self.snapshots, self.root, is_final=True, unseen=unseen)
+        roots = list(self.roots)
+        for holder in self.holders:
+            # an object that is gone was created by the function
+            if holder.read and holder.reference() is not None:
+                walk.want(holder, holder.read)
+                read = holder.read & holder.before.keys()
+                roots += [(name, holder.before[name]) for name in read]
+        walk.walk(*roots)
+        warn_of_skipped(walk.skipped)
+        guards, cells = [], []
+        for holder, names in walk.wanted.values():
+            skipped = {name for known, name in ignored if known is holder}
+            if isinstance(holder, CellHolder):
+                cells += [] if skipped else [holder]
+            elif ALL in names:
+                guards.append(StateGuard(holder, None, skipped) if skipped else holder.guard())
+            elif names - skipped:
+                guards.append(StateGuard(holder, names - skipped))
+        return [*([CellGuard(cells)] if cells else []), *guards]
+
+    def release(self):
+        """Drop what only tracing needs: snapshots hold tensors, and functions do."""
+        for holder in self.holders:
+            holder.before = None
+        self.places = self.roots = self.root = self.snapshots = self.number = None
+
+
+class Change(NamedTuple):
+    """What a function changes of a holder: the names that it binds, with their values, and those
+    that it removes.
+    """
+
+    holder: Holder
+    bound: dict
+    removed: list
+
+    def numbers(self) -> set[tuple]:
+        """The names that were and are bound to numbers, each with the id of the holder."""
+        before, key = self.holder.before, id(self.holder.reference())
+        return {
+            (key, name)
+            for name, value in self.bound.items()
+            if type(before.get(name)) in (int, float) and type(value) in (int, float, Varying)
+        }
+
+
+# the names of instances that compiled functions bind to another tensor at each call
+_rebound: dict[tuple, weakref.ref] = {}
+
+
+def note_rebound(change: Change):
+    """Note that a compiled function binds names anew, for the programs of other functions: what
+    they find there must not be the tensor that they were traced with.
+    """
+    target, kind = change.holder.reference(), type(change.holder)
+    for name, value in change.bound.items():
+        change.holder.rebound.add(name)
+        if isinstance(value, Tensor) and isinstance(change.holder.reference, weakref.ref):
+            key = id(target), kind, name
+            _rebound[key] = weakref.ref(target, lambda _, key=key: _rebound.pop(key, None))
+
+
+def is_rebound(holder: Holder, name) -> bool:
+    """Whether a compiled function binds this name to another tensor at each call."""
+    return name in holder.rebound or (id(holder.reference()), type(holder), name) in _rebound
+
+
+def read_number(reference, mapping, name):
+    """What a place is bound to, for the input that reads it at each call."""
+    return mapping(reference())[name]
+
+
+def reported(kind: type):
+    """The attributes that a class reports by itself (capture/object_state.py)."""
+    return getattr(kind, "_reported", ())
+
+
+def warn_of_skipped(skipped: dict):
+    for name, size in skipped.items():
+        warnings.warn(
+            f"{name}, which a function compiled by jaxgrad.jit can reach, has {size}: too many to "
+            "compare at each call, so the function is not traced again when they change. Pass what "
+            "it needs as an argument",
+            stacklevel=users_stacklevel(),
+        )
+
+
+class CellGuard(StateGuard):
+    """What closure variables are bound to."""
+
+    def __init__(self, cells: list[CellHolder]):
+        super().__init__(_Cells(cells), range(len(cells)))
+        self.labels = [cell.name for cell in cells]
+
+
+class _Cells(Holder):
+    """Several closure variables as one holder."""
+
+    def __init__(self, cells):
+        self.name, targets = "a variable", [cell.reference() for cell in cells]
+        self.reference = lambda: targets
+        self.before = {k: cell.before.get(cell.name, UNSET) for k, cell in enumerate(cells)}
+
+    @staticmethod
+    def mapping(target):
+        return [_cell_value(cell) for cell in target]
+
+    def bind(self, target, name, value):
+        target[name].cell_contents = value
+
+
+def _cell_value(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNSET
+
+
+# ---- the classes that are observed
+
+_observed: dict[type, int] = {}
+_lock = threading.Lock()
+
+
+def observe(kind: type):
+    """Let the instances of a class report reads of their attributes, for one more observation."""
+    with _lock:
+        count = _observed.get(kind, 0)
+        _observed[kind] = count + 1
+        if not count:
+            _install(kind)
+
+
+def release(kind: type):
+    """Note that a class has one observation less; one without any is as it was."""
+    with _lock:
+        _observed[kind] -= 1
+        if not _observed[kind]:
+            del _observed[kind]
+            original = vars(kind)["__getattribute__"].own
+            if original is None:
+                type.__delattr__(kind, "__getattribute__")
+            else:
+                type.__setattr__(kind, "__getattribute__", original)
+
+
+def _install(kind):
+    read = kind.__getattribute__
+
+    def __getattribute__(self, name):
+        scope = mode.scope.get()
+        observation = None if scope is None else scope.observation
+        if observation is None or not observation.is_open or name == "__class__":
+            return read(self, name)
+        key = id(self), kind, name
+        if key not in observation.reads and not (name == "__dict__" and _is_called_by_library()):
+            observation.reads.add(key)
+            observation.record_read(self, name)
+        return read(self, name)
+
+    __getattribute__.own = vars(kind).get("__getattribute__")
+    type.__setattr__(kind, "__getattribute__", __getattribute__)
+
+
+def _is_called_by_library() -> bool:
+    """Whether the function that reads an attribute is jaxgrad's."""
+    return sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] == "jaxgrad"

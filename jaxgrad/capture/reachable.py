@@ -1,0 +1,85 @@
+"""What a function can reach: the tensors in its variables, arguments and what these hold, and the
+variables that its code names. Libraries are not entered.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+
+import jax
+import numpy as np
+
+from ..tape.object_walk import CLOSED, ObjectWalk, cell_value, global_names
+from ..tape.tensor import Tensor
+from .guards import grad_of
+
+VALUES = (
+    int, float, complex, str, bytes, jax.Array, np.ndarray, types.BuiltinFunctionType,
+)  # fmt: skip
+
+
+def reachable_tensors(function, arguments, tensors) -> set[int]:
+    """The ids of those tensors that a function can reach through its variables or through
+    `arguments`: containers, attributes and functions that its code names are entered.
+    """
+    sought = set(map(id, tensors))
+    found = set()
+    for value in _StateWalk().walk(*arguments, python_function(function)) if sought else ():
+        if id(value) in sought:
+            found.add(id(value))
+            if found == sought:
+                break
+    return found
+
+
+# ---- variables
+
+
+def variables(function):
+    """Yield the names and values of the variables that a function's code names."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    yield from ((name, cell_value(cell)) for name, cell in cells)
+    for name in global_names(function):
+        yield name, function.__globals__[name]
+
+
+# ---- the walks
+
+
+class _StateWalk(ObjectWalk):
+    """All state that a function can reach, as far as tensors may be there."""
+
+    opaque = (*VALUES, types.ModuleType)
+    most = 20_000
+
+    def contents(self, value):
+        return (grad_of(value),) if isinstance(value, Tensor) else super().contents(value)
+
+    def of_function(self, function):
+        if _is_closed(function):
+            return ()
+        named = [value for _, value in variables(function)]
+        defaults = (function.__kwdefaults__ or {}).values()
+        return *named, *(function.__defaults__ or ()), *defaults
+
+    def of_object(self, value):
+        if _is_closed(value):
+            return ()
+        held = super().of_object(value)
+        return held if isinstance(value, type) else (*held, type(value))
+
+
+def _is_closed(value) -> bool:
+    return (getattr(value, "__module__", None) or "").partition(".")[0] in CLOSED
+
+
+def python_function(function):
+    """The function whose code runs; None where that cannot be seen."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if isinstance(function, types.MethodType):
+        function = function.__func__
+    return function if isinstance(function, types.FunctionType) else None

@@ -1,0 +1,332 @@
+"""The walk over the state that a function's code can reach: its variables, the containers and
+instances that they hold, and the functions and classes that it calls.
+
+A walk serves twice. Before the function runs, it takes a snapshot of each holder of state, since
+the function may change it. Afterwards a second walk, which enters only what was read, chooses the
+names to guard.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import types
+
+import jax
+import numpy as np
+
+from ..tape.object_walk import CLOSED, codes, is_of_library, names_in
+from ..tape.tensor import Tensor
+from .guards import HEAP_TYPE, is_value_class
+from .holders import (
+    MOST_BYTES_COMPARED,
+    MOST_COMPARED,
+    CellHolder,
+    DictHolder,
+    FunctionHolder,
+    Holder,
+    InstanceHolder,
+    MemberHolder,
+    holder_of,
+    own_dict,
+)
+
+OPAQUE = (
+    int, float, complex, str, bytes, type(None), range, slice, Tensor, jax.Array, np.generic,
+    types.BuiltinFunctionType, types.CodeType, types.MemberDescriptorType,
+    types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
+)  # fmt: skip
+MUTABLE = (dict, list, set, collections.deque, np.ndarray, bytearray)
+# what a class may wrap a function in
+WRAPPERS = (staticmethod, classmethod, property, functools.cached_property)
+
+# a walk ends after so many objects
+MOST_MET = 20_000
+
+ALL = object()  # in the place of names: all contents of a holder, in their order
+
+
+class Snapshots:
+    """The holders of state that a trace has met, with their contents before."""
+
+    def __init__(self, on_new):
+        """on_new: called with each new holder."""
+        self.holders: dict[tuple, Holder] = {}
+        self.on_new = on_new
+
+    def get(self, target, kind=None) -> Holder | None:
+        found = self.holders.get((id(target), kind))
+        # the id of an instance that is gone is used again
+        return found if found is not None and found.reference() is target else None
+
+    def take(self, target, name, kind=None) -> Holder:
+        found = self.get(target, kind)
+        if found is None:
+            found = (kind or holder_of)(target, name)
+            self.holders[id(target), kind] = found
+            self.on_new(found, target)
+        return found
+
+
+class StateWalk:
+    """A walk from values, each with the name by which it was reached, to all state behind them.
+
+    `wanted`: by the key of a holder the names of it that code reads, or ALL; `skipped`: containers
+    that are too large to compare, with their names.
+    """
+
+    def __init__(self, snapshots: Snapshots, root, is_final=False, unseen=()):
+        """root: the compiled function, or None where it is no Python function; is_final: the walk
+        after the trace, which enters only what was read; unseen: code objects whose reads do not
+        count.
+        """
+        self.snapshots, self.root, self.is_final = snapshots, root, is_final
+        self.unseen = frozenset(unseen)
+        self.seen: set[tuple] = set()
+        self.kept: list = []
+        self.names: set[str] = set()
+        self.keys: dict[str, frozenset | None] = {}
+        # holders of which the code names what it reads: classes, modules, functions
+        self.named: list[tuple[Holder, dict]] = []
+        self.wanted: dict[int, tuple[Holder, set]] = {}
+        self.skipped: dict[str, str] = {}
+
+    def walk(self, *roots):
+        stack = list(roots)
+        while stack and len(self.seen) < MOST_MET:
+            name, value = stack.pop()
+            if not isinstance(value, OPAQUE) and self.is_new(name, value):
+                stack.extend(self.contents(name, value))
+            # names that were found late may be those of objects that were found early
+            stack = stack or self.named_values()
+
+    def is_new(self, name, value) -> bool:
+        # what the code reads of a container depends on the name by which it reaches it
+        key = id(value), type(value), name if isinstance(value, MUTABLE) else None
+        if key in self.seen:
+            return False
+        self.seen.add(key)
+        # while it is kept its id is not used again; instances that the function creates must be
+        # free to go
+        if isinstance(value, (*MUTABLE, tuple, frozenset, type, types.FunctionType)):
+            self.kept.append(value)
+        return True
+
+    def want(self, holder, names):
+        _, known = self.wanted.setdefault(id(holder), (holder, set()))
+        known.update((ALL,) if names is ALL else names)
+
+    # ---- what is behind a value
+
+    def contents(self, name, value):
+        if isinstance(value, types.FunctionType):
+            return self.of_function(value)
+        if isinstance(value, types.MethodType):
+            return (name, value.__self__), (name, value.__func__)
+        if isinstance(value, functools.partial):
+            return [(name, value.func), (f"{name}.args", (*value.args, value.keywords))]
+        if isinstance(value, WRAPPERS):
+            return [(name, function) for function in wrapped_functions(value)]
+        if isinstance(value, types.ModuleType):
+            return () if is_of_library(value.__name__) else self.of_module(value)
+        if isinstance(value, type):
+            return self.of_class(name, value)
+        if isinstance(value, tuple | frozenset) and type(value).__module__ == "builtins":
+            return elements(name, enumerate(value))
+        return self.of_object(name, value)
+
+    def of_object(self, name, value):
+        found = []
+        if is_closed(type(value)):
+            found += self.of_closed(name, value)
+        if isinstance(value, MUTABLE) and not is_closed(type(value), but=("builtins", "numpy")):
+            found += self.of_container(name, value)
+        if isinstance(value, tuple):
+            found += elements(name, enumerate(value))
+        if not is_closed(type(value)):
+            found += self.of_instance(name, value)
+        return found
+
+    def of_closed(self, name, value):
+        """The functions of a compiled one, and the submodules and hooks of a module."""
+        own = own_dict(value)
+        if "__wrapped__" in own:
+            return [(name, own["__wrapped__"])]
+        return members(own)
+
+    def of_container(self, name, value):
+        if len(value) > MOST_COMPARED or getattr(value, "nbytes", 0) > MOST_BYTES_COMPARED:
+            self.skipped[name] = f"{len(value)} elements"
+            return ()
+        holder = self.snapshots.take(value, name)
+        before = holder.before
+        keys = self.keys_of(name, value)
+        if keys is None:
+            self.want(holder, ALL)
+        elif keys:
+            self.want(holder, keys)
+            before = {key: before[key] for key in keys if key in before}
+        if isinstance(value, np.ndarray | bytearray):
+            return ()
+        return elements(name, before.items())
+
+    def keys_of(self, name, value) -> frozenset | None:
+        """The constant keys by which alone the code uses a dict; none where it appends to a list
+        alone; None where it may read anything.
+        """
+        keys = self.keys.get(name) if self.is_final and not self.names & _DYNAMIC else None
+        if isinstance(value, dict):
+            return keys or None
+        return keys if keys == frozenset() and not isinstance(value, set) else None
+
+    def of_instance(self, name, value):
+        kind = type(value)
+        if is_value_class(kind):
+            # its attributes never change, but they may hold what does
+            return [(kind.__name__, kind), *own_dict(value).items()]
+        holder, own = self.snapshots.take(value, name, InstanceHolder), own_dict(value)
+        found = members(own)
+        if isinstance(own.get("_buffers"), dict):
+            self.snapshots.take(value, name, MemberHolder)
+        if "__wrapped__" in own:
+            found.append((name, own["__wrapped__"]))
+        if not is_observable(kind):
+            self.named.append((holder, holder.before))
+        # its special methods are looked up past `__getattribute__`
+        found.append((kind.__name__, kind))
+        if not self.is_final:
+            hidden = getattr(kind, "_reported", ())
+            found += [each for each in holder.before.items() if each[0] not in hidden]
+        return found
+
+    def of_class(self, name, value):
+        if is_closed(value) or is_of_library(value.__module__):
+            return ()
+        holder = self.snapshots.take(value, name)
+        self.named.append((holder, holder.before))
+        # the methods of a Function or a module are called by the library
+        derives = any(is_closed(base, but=("builtins",)) for base in value.__mro__)
+        members = [
+            (each, function)
+            for each, member in holder.before.items()
+            if derives or (each[:2] == "__" and each not in _NO_CALLS)
+            for function in wrapped_functions(member)
+        ]
+        return [*members, *[(base.__name__, base) for base in value.__bases__]]
+
+    def of_module(self, value):
+        holder = self.snapshots.take(vars(value), value.__name__, DictHolder)
+        self.named.append((holder, holder.before))
+        return ()
+
+    # ---- functions
+
+    def of_function(self, function):
+        # the compiled function itself is entered even where it is part of an installed library
+        if function is not self.root and is_of_library(function.__module__):
+            return ()
+        variables = self.learn(function.__code__)
+        module = self.snapshots.take(function.__globals__, function.__module__, DictHolder)
+        wanted = variables.difference(function.__code__.co_freevars)
+        self.want(module, wanted)
+        found = [(each, module.before[each]) for each in wanted if each in module.before]
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        for name, cell in cells:
+            holder = self.snapshots.take(cell, name, CellHolder)
+            if name in variables:
+                self.want(holder, [name])
+                found += holder.before.items()
+        defaults = self.snapshots.take(function, function.__name__, FunctionHolder)
+        if function.__defaults__ or function.__kwdefaults__:
+            self.want(defaults, ["__defaults__", "__kwdefaults__"])
+            found += defaults.before.items()
+        if vars(function):
+            attributes = self.snapshots.take(vars(function), function.__name__)
+            self.named.append((attributes, attributes.before))
+            if "__wrapped__" in attributes.before:
+                found.append((function.__name__, attributes.before["__wrapped__"]))
+        return found
+
+    def learn(self, code) -> set[str]:
+        """Collect the names in the code of a function; gives the variables that it reads."""
+        variables = set()
+        for each in codes(code, self.unseen):
+            found = names_in(each)
+            self.names |= found.attributes | found.strings | found.variables
+            self.keys.update(dict.fromkeys(found.strings))
+            variables |= found.variables
+            for name, keys in found.keys.items():
+                known = self.keys.get(name, frozenset())
+                self.keys[name] = None if keys is None or known is None else known | keys
+        return variables
+
+    def named_values(self) -> list:
+        """The values of what classes and modules hold under names in the code."""
+        found = []
+        for holder, before in self.named:
+            names = self.names & before.keys()
+            absent = self.names - before.keys() if isinstance(holder, InstanceHolder) else ()
+            if isinstance(holder, InstanceHolder) and self.names & _DYNAMIC:
+                self.want(holder, ALL)
+            elif names or absent:
+                self.want(holder, [*names, *absent])
+            for name in names:
+                value = before[name]
+                found += [(name, each) for each in wrapped_functions(value) or (value,)]
+        return [
+            (name, value)
+            for name, value in found
+            if not isinstance(value, OPAQUE)
+            and (id(value), type(value), name if isinstance(value, MUTABLE) else None)
+            not in self.seen
+        ]
+
+
+# code that names one of these may read any attribute or variable
+_DYNAMIC = frozenset(["getattr", "attrgetter", "vars", "__dict__", "globals", "locals"])
+# called when an object is created, shown or compared as a key, not by what reads its state
+_NO_CALLS = ("__repr__", "__str__", "__hash__", "__del__", "__init_subclass__", "__reduce_ex__")
+# the attributes of a module with submodules and hooks
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+
+
+def elements(name, pairs) -> list:
+    """The elements of a container, named after it: no variable in the code has such a name."""
+    return [
+        (f"{name}[{key!r}]" if isinstance(key, str | int) else f"{name}[]", each)
+        for key, each in pairs
+    ]
+
+
+def members(own: dict) -> list:
+    """The submodules and hooks of a module, from its attributes; nothing of other objects."""
+    if not isinstance(own.get("_modules"), dict):
+        return []
+    found = [*own["_modules"].items()]
+    found += [(name, hook) for name in _HOOKS for hook in own.get(name, {}).values()]
+    return found
+
+
+def wrapped_functions(member) -> list:
+    """The Python functions in a member of a class: a method, or the parts of a property."""
+    if isinstance(member, property):
+        found = member.fget, member.fset, member.fdel
+    elif isinstance(member, functools.cached_property):
+        found = (member.func,)
+    else:
+        found = getattr(member, "__func__", member), getattr(member, "__wrapped__", None)
+    return [each for each in found if isinstance(each, types.FunctionType)]
+
+
+def is_closed(kind: type, but=()) -> bool:
+    """Whether a class belongs to Python, NumPy, JAX or jaxgrad: its instances are not observed."""
+    root = kind.__module__.partition(".")[0]
+    return root in CLOSED and root not in but
+
+
+def is_observable(kind: type) -> bool:
+    """Whether reads of the attributes of instances can be observed: not of classes in C."""
+    return bool(kind.__flags__ & HEAP_TYPE) and not kind.__flags__ & _IMMUTABLE_TYPE
+
+
+_IMMUTABLE_TYPE = 1 << 8
