@@ -11,7 +11,8 @@ import weakref
 from ..tape import traced_hooks
 from ..tape.node import Node
 from ..tape.tensor import Tensor, has_tangent, known_edge_of, restore_state, state_of
-from .guards import GradSource, HandleSource, PlaceSource, TensorGuard, TensorSource
+from .guards import GradSource, HandleSource, TensorGuard, TensorSource
+from .places import PlaceSource
 
 
 class Snapshot:

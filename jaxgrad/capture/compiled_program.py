@@ -26,18 +26,16 @@ from .graph_input import ArgumentInput, GraphInput, NumberInput
 from .guards import (
     ArgumentSource,
     DistinctTensors,
-    Guard,
     NodeHooks,
-    NumberGuard,
-    PlaceSource,
     ReachedArgument,
     RepeatedArgument,
     argument_at,
 )
 from .input_names import NamedInputs, input_names
 from .merged_guards import merged_checks
-from .observation import Observation, is_rebound, note_rebound
+from .observation import Observation
 from .partition import CompiledCall, CompiledNode, PartitionedJaxpr, Pullback, function_of
+from .places import note_rebound
 from .reachable import reachable_tensors
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
@@ -84,11 +82,10 @@ class CompiledProgram:
     def take_captured(self, scope):
         """Take over the captured tensors of the scope, without the tensors themselves."""
         self.captured = list(scope.captured.values())
-        places = {} if self.is_inline else self.observation.places
+        places = {} if self.is_inline else self.observation.rebound_tensors()
         for captured in self.captured:
-            place = places.get(id(captured.tensor))
-            if captured.is_outside and place is not None and is_rebound(*place):
-                captured.find_at(PlaceSource(*place))
+            if captured.is_outside and id(captured.tensor) in places:
+                captured.find_at(places[id(captured.tensor)])
         if scope.outer.is_run:
             for captured in self.captured:
                 captured.require_history()
@@ -139,18 +136,11 @@ class CompiledProgram:
             *[ReachedArgument(number, tensors[number]) for number in self.reached_arguments],
             *[NodeHooks(reference, ids) for reference, ids in self.node_hooks],
             *self.objects.guards(),
-            *self.state_guards(unseen),
+            *self.observation.guards(unseen),
         ]
         self.observation.release()
         self.observation = None
         self.checks = merged_checks(self.guards)
-
-    def state_guards(self, unseen) -> list[Guard]:
-        """Guards on the Python objects that the function read."""
-        inputs = self.observation.inputs
-        numbers = [NumberGuard(*place, value.kind) for place, value in inputs.items()]
-        ignored = [*inputs, *[c.source.place for c in self.captured if c.is_of_place]]
-        return numbers + self.observation.guards(unseen, ignored)
 
     def number_readers(self) -> list:
         """The code of the functions that each call runs for a number (`tracing.number`)."""
@@ -220,7 +210,7 @@ class CompiledProgram:
         for change in changes:
             self.output.effects.append(StateEffect(self.output, change))
             self.changed_numbers |= change.numbers()
-            note_rebound(change)
+            note_rebound(change.holder, change.bound)
 
     def refuse_new_arguments(self, given, args, kwargs):
         """Raises RuntimeError where the function has changed a list or dict among its arguments."""

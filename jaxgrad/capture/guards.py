@@ -309,33 +309,6 @@ class HandleSource(TensorSource):
         return self.reference()
 
 
-class PlaceSource(TensorSource):
-    """What a name of a holder is bound to, which the function or another one binds anew."""
-
-    def __init__(self, holder, name):
-        self.place, self.name = (holder, name), name
-        self.holder, self.mapping, self.bind = holder.reference, holder.mapping, holder.bind
-
-    def find(self, leaves, tensors):
-        found = place_value(self.holder, self.mapping, self.name)
-        return found if isinstance(found, Tensor) else None
-
-    def put(self, tensor):
-        """Bind the name to a tensor, for a replay."""
-        target = self.holder()
-        if target is not None:
-            self.bind(target, self.name, tensor)
-
-
-def place_value(reference, mapping, name):
-    """What a name of a holder is bound to; UNSET where it is not."""
-    target = reference()
-    try:
-        return UNSET if target is None else mapping(target)[name]
-    except (KeyError, IndexError, AttributeError):
-        return UNSET
-
-
 class GradSource(TensorSource):
     """The `.grad` of another captured tensor. owner: its number."""
 
@@ -542,23 +515,6 @@ class AttributeValue(Guard):
         owner = self.owner()
         found = getattr(owner, self.name, UNSET)
         return f"{self.name} of a {type(owner).__name__} was {self.value}, and is {found}"
-
-
-class NumberGuard(Guard):
-    """A name of a holder is bound to a number of one type, whose value is an input."""
-
-    __slots__ = ("holder", "key", "kind", "mapping", "name")
-
-    def __init__(self, holder, name, kind):
-        self.holder, self.mapping = holder.reference, holder.mapping
-        self.key = id(holder.reference()), name
-        self.name, self.kind = name, kind
-
-    def check(self, leaves, tensors):
-        return type(place_value(self.holder, self.mapping, self.name)) is self.kind
-
-    def reason(self, leaves, tensors):
-        return f"{self.name} is no {self.kind.__name__} any more"
 
 
 def is_same_plain_value(value, known) -> bool:

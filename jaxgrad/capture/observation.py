@@ -8,20 +8,19 @@ guards, what was changed becomes side effects, and everything is put back.
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 import warnings
-import weakref
 from typing import NamedTuple
 
 from ..core.tracebacks import users_stacklevel
-from ..tape import mode
+from ..tape import mode, pytree
 from ..tape.object_walk import UNSET
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .guards import Guard, is_value_class
 from .holders import CellHolder, Holder, InstanceHolder, StateGuard, own_dict
+from .places import NumberGuard, Place, PlaceSource, TensorsGuard, has_tensors, is_rebound
 from .reachable import python_function
 from .state_walk import ALL, Snapshots, StateWalk, is_closed, is_observable
 
@@ -29,8 +28,8 @@ from .state_walk import ALL, Snapshots, StateWalk, is_closed, is_observable
 class Observation:
     """What a traced function reads and changes of Python objects.
 
-    `holders`: the snapshots; `places`: by the id of a tensor the holder and name where it was found
-    first; `inputs`: by holder and name the symbolic numbers that stand there while it runs.
+    `holders`: the snapshots; `inputs`: by holder and name the symbolic numbers that stand there
+    while it runs.
     """
 
     def __init__(self, function, arguments, rebound=(), number=None):
@@ -41,7 +40,6 @@ class Observation:
         self.roots = [("an argument", each) for each in arguments] + [("function", function)]
         self.root = python_function(function)
         self.holders: list[Holder] = []
-        self.places: dict[int, tuple[Holder, object]] = {}
         self.inputs: dict[tuple, Varying] = {}
         self.classes: list[type] = []
         self.reads: set[tuple] = set()
@@ -61,12 +59,10 @@ class Observation:
             self.classes.append(type(target))
             observe(type(target))
         for name, value in holder.before.items():
-            if isinstance(value, Tensor):
-                self.places.setdefault(id(value), (holder, name))
-            elif type(value) in (int, float) and (id(target), name) in self.rebound:
-                read = functools.partial(read_number, holder.reference, holder.mapping, name)
-                made = self.inputs[holder, name] = self.number(read, (id(target), name))
-                holder.bind(target, name, made)
+            if type(value) in (int, float) and (id(target), name) in self.rebound:
+                place = Place(holder, name)
+                made = self.inputs[holder, name] = self.number(place.value, place.key)
+                place.put(made)
 
     def record_read(self, instance, name):
         """Record that an attribute of an instance was read, or found to be missing."""
@@ -104,6 +100,28 @@ class Observation:
         while self.classes:
             release(self.classes.pop())
 
+    def rebound_tensors(self) -> dict[int, PlaceSource]:
+        """By the id of a tensor where each call finds one, of those that are at a rebound place."""
+        found = {}
+        for holder, name in self.rebound_places():
+            value = holder.before[name]
+            inner = [value] if isinstance(value, Tensor) else pytree.flatten(value)[0]
+            for number, each in enumerate(inner):
+                if isinstance(each, Tensor):
+                    leaf = None if each is value else number
+                    found.setdefault(id(each), PlaceSource(Place(holder, name), leaf))
+        return found
+
+    def rebound_places(self) -> list[tuple]:
+        """The holders and names that some compiled function binds to other tensors."""
+        return [
+            (holder, name)
+            for holder in self.holders
+            if holder.reference() is not None
+            for name, value in holder.before.items()
+            if is_rebound(holder, name) and has_tensors(value)
+        ]
+
     def changes(self) -> list[Change]:
         """What the function has changed."""
         return [each for each in map(self.change_of, self.holders) if each is not None]
@@ -126,21 +144,28 @@ class Observation:
         for holder in self.holders:
             holder.restore(reported(type(holder.reference())))
 
-    def guards(self, unseen, ignored) -> list[Guard]:
-        """Guards on what was read. unseen: code objects whose reads do not count; ignored: pairs of
-        a holder and a name that may have another tensor or number at each call.
-        """
-        walk = StateWalk(self.snapshots, self.root, is_final=True, unseen=unseen)
-        roots = list(self.roots)
-        for holder in self.holders:
-            # an object that is gone was created by the function
-            if holder.read and holder.reference() is not None:
-                walk.want(holder, holder.read)
-                read = holder.read & holder.before.keys()
-                roots += [(name, holder.before[name]) for name in read]
+    def guards(self, unseen) -> list[Guard]:
+        """Guards on what was read. unseen: code objects whose reads do not count."""
+        rebound = self.rebound_places()
+        ignored = [*self.inputs, *rebound]
+        # objects that are gone were created by the function
+        read = [each for each in self.holders if each.read and each.reference() is not None]
+        roots = self.roots + [
+            (name, each.before[name]) for each in read for name in each.read & each.before.keys()
+        ]
+        learned = StateWalk(self.snapshots, self.root, is_after=True, unseen=unseen)
+        learned.walk(*roots)
+        walk = StateWalk(self.snapshots, self.root, True, unseen, learned)
+        for holder in read:
+            walk.want(holder, holder.read)
         walk.walk(*roots)
         warn_of_skipped(walk.skipped)
-        guards, cells = [], []
+        guards: list[Guard] = [
+            NumberGuard(Place(holder, name), value.kind)
+            for (holder, name), value in self.inputs.items()
+        ]
+        guards += [TensorsGuard(Place(*each), each[0].before[each[1]]) for each in rebound]
+        cells = []
         for holder, names in walk.wanted.values():
             skipped = {name for known, name in ignored if known is holder}
             if isinstance(holder, CellHolder):
@@ -155,7 +180,7 @@ class Observation:
         """Drop what only tracing needs: snapshots hold tensors, and functions do."""
         for holder in self.holders:
             holder.before = None
-        self.places = self.roots = self.root = self.snapshots = self.number = None
+        self.roots = self.root = self.snapshots = self.number = None
 
 
 class Change(NamedTuple):
@@ -175,32 +200,6 @@ class Change(NamedTuple):
             for name, value in self.bound.items()
             if type(before.get(name)) in (int, float) and type(value) in (int, float, Varying)
         }
-
-
-# the names of instances that compiled functions bind to another tensor at each call
-_rebound: dict[tuple, weakref.ref] = {}
-
-
-def note_rebound(change: Change):
-    """Note that a compiled function binds names anew, for the programs of other functions: what
-    they find there must not be the tensor that they were traced with.
-    """
-    target, kind = change.holder.reference(), type(change.holder)
-    for name, value in change.bound.items():
-        change.holder.rebound.add(name)
-        if isinstance(value, Tensor) and isinstance(change.holder.reference, weakref.ref):
-            key = id(target), kind, name
-            _rebound[key] = weakref.ref(target, lambda _, key=key: _rebound.pop(key, None))
-
-
-def is_rebound(holder: Holder, name) -> bool:
-    """Whether a compiled function binds this name to another tensor at each call."""
-    return name in holder.rebound or (id(holder.reference()), type(holder), name) in _rebound
-
-
-def read_number(reference, mapping, name):
-    """What a place is bound to, for the input that reads it at each call."""
-    return mapping(reference())[name]
 
 
 def reported(kind: type):

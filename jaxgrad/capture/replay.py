@@ -18,10 +18,10 @@ from ..tape.mode import switch
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, leaf_state, wrap
 from .graph_input import ArgumentInput
-from .guards import NumberGuard
 from .holders import StateGuard
 from .observation import Observation
 from .partition import pull
+from .places import NumberGuard
 from .scope import CaptureScope
 from .side_effects import OutputSpec
 
@@ -186,7 +186,7 @@ def reinstated(program, scope):
     if program.is_inline:
         yield  # the state of the trace around, which is still in progress
         return
-    numbers = {guard.key for guard in program.guards if isinstance(guard, NumberGuard)}
+    numbers = {guard.place.key for guard in program.guards if isinstance(guard, NumberGuard)}
     observation = Observation(program.jitted.function, program.leaves, numbers, scope.number)
     scope.observation = observation
     try:

@@ -250,7 +250,7 @@ class OutputSpec:
         """
         if isinstance(value, jax.Array):
             return "array", self.add_array(value)
-        if isinstance(value, Varying):
+        if isinstance(value, Varying) and value.compute is not None:
             self.has_numbers = True
             return "number", value.compute
         if not isinstance(value, Tensor):

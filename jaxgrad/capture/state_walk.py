@@ -75,17 +75,18 @@ class StateWalk:
     that are too large to compare, with their names.
     """
 
-    def __init__(self, snapshots: Snapshots, root, is_final=False, unseen=()):
-        """root: the compiled function, or None where it is no Python function; is_final: the walk
-        after the trace, which enters only what was read; unseen: code objects whose reads do not
-        count.
+    def __init__(self, snapshots: Snapshots, root, is_after=False, unseen=(), learned=None):
+        """root: the compiled function, or None where it is no Python function; is_after: whether
+        only attributes that were read are entered; unseen: code objects whose reads do not count;
+        learned: an earlier walk that knows all the code, by which only items that are read count.
         """
-        self.snapshots, self.root, self.is_final = snapshots, root, is_final
+        self.snapshots, self.root, self.is_after = snapshots, root, is_after
+        self.learned = learned
         self.unseen = frozenset(unseen)
         self.seen: set[tuple] = set()
         self.kept: list = []
-        self.names: set[str] = set()
-        self.keys: dict[str, frozenset | None] = {}
+        self.names: set[str] = set() if learned is None else learned.names
+        self.keys: dict[str, frozenset | None] = {} if learned is None else learned.keys
         # holders of which the code names what it reads: classes, modules, functions
         self.named: list[tuple[Holder, dict]] = []
         self.wanted: dict[int, tuple[Holder, set]] = {}
@@ -159,25 +160,27 @@ class StateWalk:
             self.skipped[name] = f"{len(value)} elements"
             return ()
         holder = self.snapshots.take(value, name)
-        before = holder.before
-        keys = self.keys_of(name, value)
-        if keys is None:
-            self.want(holder, ALL)
-        elif keys:
-            self.want(holder, keys)
+        before, keys = holder.before, self.keys_of(name, value)
+        if keys is not None:
             before = {key: before[key] for key in keys if key in before}
+        if keys is None or keys:
+            self.want(holder, ALL if keys is None else keys)
         if isinstance(value, np.ndarray | bytearray):
             return ()
         return elements(name, before.items())
 
     def keys_of(self, name, value) -> frozenset | None:
-        """The constant keys by which alone the code uses a dict; none where it appends to a list
-        alone; None where it may read anything.
+        """The constant keys by which alone the code reads a dict; none where it only assigns items
+        or appends to a list; None where it may read anything.
         """
-        keys = self.keys.get(name) if self.is_final and not self.names & _DYNAMIC else None
-        if isinstance(value, dict):
-            return keys or None
-        return keys if keys == frozenset() and not isinstance(value, set) else None
+        if self.learned is None or self.names & _DYNAMIC or isinstance(value, set):
+            return None
+        # an item is read by these keys alone if the code gets at it by its own key alone
+        around = [name[:end] for end, letter in enumerate(name) if letter == "["]
+        if any(self.keys.get(each) is None for each in around):
+            return None
+        keys = self.keys.get(name)
+        return keys if isinstance(value, dict) or not keys else None
 
     def of_instance(self, name, value):
         kind = type(value)
@@ -194,7 +197,7 @@ class StateWalk:
             self.named.append((holder, holder.before))
         # its special methods are looked up past `__getattribute__`
         found.append((kind.__name__, kind))
-        if not self.is_final:
+        if not self.is_after:
             hidden = getattr(kind, "_reported", ())
             found += [each for each in holder.before.items() if each[0] not in hidden]
         return found

@@ -6,6 +6,8 @@ and the gradient of a shared tensor is summed over them.
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 
@@ -21,6 +23,7 @@ from ..capture.side_effects import UNCHANGED, OutputSpec, TensorEffect
 from ..core import executor
 from ..core.aval import INLINE32, mode_of, traced_aval, with_dual, with_shape
 from ..core.program import Program, bare, is_bare
+from ..tape import pytree
 from ..tape.record import apply
 from ..tape.tensor import Tensor, current, has_tangent, held, hold, wrap
 
@@ -31,6 +34,9 @@ HINTS = {
     "bool()": "vmap: It looks like you're attempting to use a Tensor in some "
     "data-dependent control flow. ",
 } | dict.fromkeys(("nonzero()", "masked_select()", "indexing with a boolean mask"), _SHAPES)
+
+
+LEFT_BEHIND = "vmap: {} leaves behind a tensor of one example: return it instead"
 
 
 class ExampleScope(CaptureScope):
@@ -189,6 +195,12 @@ class BatchedProgram(CompiledProgram):
         # the enclosing program has these side effects itself
         return [] if self.is_inline else super().attribute_effects()
 
+    def add_effects(self, scope, changes):
+        super().add_effects(scope, changes)
+        stored = [pytree.flatten(each)[0] for change in changes for each in change.bound.values()]
+        if any(isinstance(e, Tensor) and not scope.is_outside(e) for e in itertools.chain(*stored)):
+            raise RuntimeError(LEFT_BEHIND.format(self.name))
+
     def batch_effect(self, scope, captured, effect: TensorEffect):
         """Turn a side effect on one example into one on the batched argument."""
         dim = self.dim_of(captured)
@@ -275,9 +287,7 @@ class BatchedProgram(CompiledProgram):
 
     def refuse_escaped(self):
         if self.escaped_tensors:
-            raise RuntimeError(
-                f"vmap: {self.name} leaves behind a tensor of one example: return it instead"
-            )
+            raise RuntimeError(LEFT_BEHIND.format(self.name))
 
     def backward(self, cotangents, residuals):
         axes = [0] * len(cotangents)

@@ -74,8 +74,9 @@ class CodeNames(NamedTuple):
     """The names in a code object.
 
     `attributes`, `strings`: the attributes that it reads, and its constant strings; `variables`:
-    the globals and closure variables that it reads; `keys`: by variable or attribute, the constant
-    keys by which the code reads and writes items of it, None where it does anything else with it.
+    the globals and closure variables that it reads; `keys`: by variable or attribute, and by item
+    of one as in `name['key']`, the constant keys by which the code reads items of it, None where it
+    does anything else with it than that, assigning items and appending.
     """
 
     attributes: frozenset
@@ -90,8 +91,7 @@ def names_in(code) -> CodeNames:
     keys: dict[str, frozenset | None] = {}
     for number, each in enumerate(lines):
         if each.opname in _LOADS_VARIABLE or each.opname in _LOADS_ATTRIBUTE:
-            found, known = _keys_of(lines, number), keys.get(each.argval, frozenset())
-            keys[each.argval] = None if found is None or known is None else known | found
+            _record_keys(keys, each.argval, lines, number)
 
     def named(kinds):
         return frozenset(each.argval for each in lines if each.opname in kinds)
@@ -109,14 +109,29 @@ _LOADS_VARIABLE = (
 )  # fmt: skip
 
 
+def _record_keys(keys, name, lines, number):
+    """Record the key by which the code reads an item of what instruction `number` gives, and those
+    by which it reads items of that item.
+    """
+    found, known = _keys_of(lines, number), keys.get(name, frozenset())
+    keys[name] = None if found is None or known is None else known | found
+    for key in found or ():
+        if lines[number + 2].opname == "BINARY_SUBSCR":
+            _record_keys(keys, f"{name}[{key!r}]", lines, number + 2)
+        else:
+            keys[f"{name}[{key!r}]"] = None
+
+
 def _keys_of(lines, number) -> frozenset | None:
-    """The key by which the code uses what instruction `number` loads; an empty set where it only
-    appends to it; None where the code does anything else.
+    """The key by which the code reads an item of what instruction `number` gives; an empty set
+    where it only assigns one or appends; None where the code does anything else with it.
     """
     following = [each.opname for each in lines[number + 1 : number + 4]]
     first, second, third = [*following, "", "", ""][:3]
-    if first == "LOAD_CONST" and second in ("BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR"):
+    if first == "LOAD_CONST" and second in ("BINARY_SUBSCR", "DELETE_SUBSCR"):
         return frozenset([lines[number + 1].argval])
+    if first == "LOAD_CONST" and second == "STORE_SUBSCR":
+        return frozenset()
     if first == "LOAD_CONST" and second == third == "COPY":  # an augmented assignment
         return frozenset([lines[number + 1].argval])
     if first == "CONTAINS_OP" and number and lines[number - 1].opname == "LOAD_CONST":

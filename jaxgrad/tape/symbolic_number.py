@@ -14,15 +14,15 @@ class Varying(numbers.Number):
     arithmetic with numbers gives another symbolic number.
 
     kind: float or int; _array: JAX's weakly typed value; `compute`: a function that gives the value
-    of a call from the values of its inputs; `origins`: the inputs that it depends on. Raises
-    RuntimeError where code needs the value of the number.
+    of a call from the values of its inputs, None where that takes tensors; `origins`: the inputs
+    that it depends on. Raises RuntimeError where code needs the value of the number.
     """
 
     __slots__ = ("_array", "compute", "kind", "origins")
     # no key of a cache: the cache would compare it, and so need its value
     __hash__ = None
 
-    def __init__(self, array, compute, origins):
+    def __init__(self, array, compute=None, origins=frozenset()):
         self._array, self.compute, self.origins = array, compute, origins
         self.kind = type(array.dtype.type(0).item())
 
@@ -58,10 +58,13 @@ def _arithmetic(function):
         arrays = [getattr(each, "_array", each) for each in operands]
         symbolic = [each for each in operands if isinstance(each, Varying)]
 
-        def compute(values):
-            return function(*[each.compute(values) if varies else each for each, varies in known])
+        if any(each.compute is None for each in symbolic):
+            return Varying(function(*arrays))
 
-        known = [(each, isinstance(each, Varying)) for each in operands]
+        def compute(values):
+            given = [e.compute(values) if isinstance(e, Varying) else e for e in operands]
+            return function(*given)
+
         origins = frozenset().union(*[each.origins for each in symbolic])
         return Varying(function(*arrays), compute, origins)
 

@@ -249,7 +249,7 @@ def test_two_optimizers_in_one_program():
         for _ in range(4):
             training.step()
 
-    assert both(adam, script, step) == 1
+    assert both(adam, script, step) == 2  # the first call goes another way
 
 
 def test_a_compiled_closure():

@@ -1,0 +1,126 @@
+"""Places: names of holders that compiled functions bind anew, so that each call may find another
+tensor or number there, or another container of tensors.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import jax
+
+from ..tape import pytree
+from ..tape.object_walk import UNSET
+from ..tape.tensor import Tensor
+from .guards import Guard, TensorSource, is_same_plain_value
+
+
+class Place:
+    """A name of a holder. `key`: tells it apart from others while the holder lives."""
+
+    __slots__ = ("bind", "holder", "key", "mapping", "name")
+
+    def __init__(self, holder, name):
+        self.holder, self.name = holder.reference, name
+        self.mapping, self.bind = holder.mapping, holder.bind
+        self.key = id(holder.reference()), name
+
+    def value(self):
+        """What the name is bound to; UNSET where it is not."""
+        target = self.holder()
+        try:
+            return UNSET if target is None else self.mapping(target)[self.name]
+        except (KeyError, IndexError, AttributeError):
+            return UNSET
+
+    def put(self, value):
+        target = self.holder()
+        if target is not None:
+            self.bind(target, self.name, value)
+
+
+class PlaceSource(TensorSource):
+    """The tensor at a place, or that of a leaf of the container there."""
+
+    def __init__(self, place: Place, leaf: int | None):
+        self.place, self.leaf = place, leaf
+
+    def find(self, leaves, tensors):
+        found = self.place.value()
+        if self.leaf is not None:
+            inner, _ = pytree.flatten(found)
+            found = inner[self.leaf] if self.leaf < len(inner) else None
+        return found if isinstance(found, Tensor) else None
+
+    def put(self, tensor):
+        """Put a tensor there, for a replay."""
+        if self.leaf is not None:
+            inner, structure = pytree.flatten(self.place.value())
+            inner[self.leaf] = tensor
+            tensor = jax.tree.unflatten(structure, inner)
+        self.place.put(tensor)
+
+
+class NumberGuard(Guard):
+    """A place has a number of one type, whose value is an input."""
+
+    __slots__ = ("kind", "place")
+
+    def __init__(self, place: Place, kind: type):
+        self.place, self.kind = place, kind
+
+    def check(self, leaves, tensors):
+        return type(self.place.value()) is self.kind
+
+    def reason(self, leaves, tensors):
+        return f"{self.place.name} is no {self.kind.__name__} any more"
+
+
+class TensorsGuard(Guard):
+    """A place has a tensor, or a container of tensors of one structure with equal other leaves."""
+
+    __slots__ = ("leaves", "place", "structure")
+
+    def __init__(self, place: Place, value):
+        self.place = place
+        leaves, self.structure = pytree.flatten(value)
+        self.leaves = [UNSET if isinstance(each, Tensor) else each for each in leaves]
+
+    def check(self, leaves, tensors):
+        found, structure = pytree.flatten(self.place.value())
+        return structure == self.structure and all(
+            isinstance(new, Tensor) if known is UNSET else is_same_plain_value(new, known)
+            for new, known in zip(found, self.leaves, strict=True)
+        )
+
+    def reason(self, leaves, tensors):
+        return f"{self.place.name} has other contents"
+
+
+def has_tensors(value) -> bool:
+    """Whether a value is a tensor or a container of some."""
+    if isinstance(value, Tensor):
+        return True
+    is_container = isinstance(value, tuple | list | dict)
+    return is_container and any(isinstance(each, Tensor) for each in pytree.flatten(value)[0])
+
+
+# ---- the names of instances that compiled functions bind anew
+
+_rebound: dict[tuple, weakref.ref] = {}
+
+
+def note_rebound(holder, bound: dict):
+    """Note that a compiled function binds names anew, for the programs of other functions: what
+    they find there need not be the tensor that they were traced with.
+    """
+    target, kind = holder.reference(), type(holder)
+    for name, value in bound.items():
+        holder.rebound.add(name)
+        if isinstance(holder.reference, weakref.ref) and has_tensors(value):
+            key = id(target), kind, name
+            _rebound[key] = weakref.ref(target, lambda _, key=key: _rebound.pop(key, None))
+
+
+def is_rebound(holder, name) -> bool:
+    """Whether a compiled function binds this name to something else at each call."""
+    return name in holder.rebound or (id(holder.reference()), type(holder), name) in _rebound

@@ -1,0 +1,304 @@
+"""What a compiled function changes in Python objects, it changes at each call as if uncompiled."""
+
+import collections
+import warnings
+from types import SimpleNamespace
+
+import pytest
+
+import jaxgrad as torch
+from jaxgrad import nn
+
+counter = 0
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.h, self.calls, self.first = None, 0, True
+
+    def forward(self, x):
+        self.h = x if self.h is None else self.h + x
+        self.calls += 1
+        if self.first:
+            self.first = False
+            return self.h * 0
+        return self.h * self.calls
+
+
+class Average(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(2))
+        self.steps = 0
+
+    def forward(self, x):
+        if self.training:
+            self.mean = self.mean * 0.5 + x
+            self.steps += 1
+        return x - self.mean
+
+
+class Schedule:
+    def __init__(self):
+        self.step, self.config = 0, {"rate": 1.0, "log": []}
+
+    def __call__(self, x):
+        self.step += 1
+        self.config["rate"] = 0.5 / self.step
+        self.config["log"].append(x.sum())
+        return x * self.config["rate"]
+
+
+class Accumulator:
+    __slots__ = ("seen", "total")
+
+    def __init__(self):
+        self.total, self.seen = 0.0, set()
+
+    def __call__(self, x, k):
+        self.total += k
+        self.seen.add("called")
+        return x * self.total
+
+
+def with_a_variable():
+    count, kept = 0, torch.zeros(2)
+
+    def run(x):
+        nonlocal count, kept
+        count, kept = count + 1, kept + x
+        return kept * count
+
+    return run
+
+
+def with_a_global():
+    global counter
+    counter = 0
+
+    def run(x):
+        global counter
+        counter += 2
+        return x * counter
+
+    return run
+
+
+def with_containers():
+    queue, results, latest = collections.deque(maxlen=2), [torch.zeros(2)], {}
+
+    def run(x):
+        queue.append(x.sum())
+        results[0] = results[0] + x
+        latest["x"], latest["both"] = x * 2, (x, [results[0]])
+        return sum(queue) + results[0]
+
+    return run
+
+
+def with_a_pair():
+    class Cell:
+        def __init__(self):
+            self.state = None
+
+        def __call__(self, x):
+            if self.state is None:
+                self.state = x, [x * 0]
+            h, (c,) = self.state
+            self.state = h + c, [c + x]
+            return h * c
+
+    return Cell()
+
+
+def state_of(value):
+    """Everything below an object, with lists in the place of tensors."""
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    if isinstance(value, nn.Module):
+        return [state_of(dict(value.named_buffers())), state_of(plain(vars(value)))]
+    if isinstance(value, dict):
+        return {key: state_of(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | collections.deque):
+        return [state_of(each) for each in value]
+    if hasattr(value, "__closure__"):
+        return [state_of(cell.cell_contents) for cell in value.__closure__ or ()]
+    if hasattr(value, "__slots__"):
+        return [state_of(getattr(value, name)) for name in value.__slots__]
+    return state_of(vars(value)) if hasattr(value, "__dict__") else value
+
+
+def plain(attributes):
+    return {name: value for name, value in attributes.items() if not name.startswith("_")}
+
+
+# what makes the function, the most traces, and the arguments besides x
+FUNCTIONS = {
+    "recurrent module": (Recurrent, 3),
+    "running average in a buffer": (Average, 2),
+    "schedule in a dict": (Schedule, 2),
+    "slots": (Accumulator, 3, 0.5),
+    "variable": (with_a_variable, 2),
+    "containers": (with_containers, 4),
+    "pair of tensors": (with_a_pair, 2),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_state_is_that_of_uncompiled_calls(name):
+    make, most, *given = FUNCTIONS[name]
+    expected, function = make(), make()
+    compiled = torch.jit(function)
+    for call in range(7):
+        x = torch.tensor([1.0 + call, 2.0])
+        assert compiled(x, *given).tolist() == expected(x, *given).tolist()
+        assert state_of(function) == state_of(expected)
+    assert compiled.count <= most, compiled.explain()
+
+
+def test_a_global_is_counted():
+    expected = with_a_global()
+    wanted = [expected(torch.ones(1)).item() for _ in range(5)]
+    compiled = torch.jit(with_a_global())
+    assert [compiled(torch.ones(1)).item() for _ in range(5)] == wanted == [2, 4, 6, 8, 10]
+    assert counter == 10 and type(counter) is int and compiled.count == 2
+
+
+def test_a_counter_that_the_code_looks_at_is_right_too():
+    class Warmup:
+        def __init__(self):
+            self.calls = 0
+
+        def __call__(self, x):
+            self.calls += 1
+            return x * 0 if self.calls < 3 else x * self.calls
+
+    expected, compiled = Warmup(), torch.jit(Warmup())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(6):
+            assert compiled(torch.ones(1)).item() == expected(torch.ones(1)).item()
+
+
+def test_a_change_from_outside_between_calls_counts():
+    compiled = torch.jit(module := Recurrent())
+    x = torch.ones(1)
+    for _ in range(4):
+        compiled(x)
+    module.h, module.calls = torch.tensor([10.0]), 1
+    assert compiled(x).item() == 11 * 2 and module.calls == 2
+    module.h = None
+    assert compiled(x).item() == 1 * 3
+
+
+def test_programs_that_share_replaced_state():
+    module = Average()
+    train, test = torch.jit(lambda x: module(x)), torch.jit(lambda x: x + module.mean)
+    expected, x = torch.zeros(2), torch.ones(2)
+    for _ in range(6):
+        module.train()
+        train(x)
+        expected = expected * 0.5 + x
+        before = module.mean  # so that the handle of before lives on
+        module.eval()
+        assert test(x).tolist() == (x + expected).tolist()
+        assert before.tolist() == expected.tolist()
+    assert train.count <= 2 and test.count <= 3, test.explain()
+
+
+def test_state_that_has_a_history():
+    holder, weight = SimpleNamespace(h=None), torch.tensor(3.0, requires_grad=True)
+
+    def step(x):
+        holder.h = weight * x
+        return holder.h + 1
+
+    compiled = torch.jit(step)
+    for call in range(3):
+        compiled(torch.tensor(1.0 + call))
+    holder.h.backward()
+    assert weight.grad.item() == 3 and compiled.count <= 2
+
+
+def test_second_derivatives_run_the_function_in_the_state_of_its_call():
+    def make():
+        state = SimpleNamespace(first=True, n=1, h=torch.tensor(3.0))
+
+        def function(x):
+            state.n, state.h = state.n + 1, state.h * 2
+            if state.first:
+                state.first = False
+                return x**3 * state.n * state.h
+            return x**4 * state.n * state.h
+
+        return function
+
+    x, found = torch.tensor(2.0, requires_grad=True), []
+    for function in (make(), torch.jit(make())):
+        for _ in range(4):
+            y = function(x)
+            (slope,) = torch.autograd.grad(y, x, create_graph=True)
+            found.append((y.item(), slope.item(), torch.autograd.grad(slope, x)[0].item()))
+    assert found[:4] == found[4:]
+
+
+def test_an_error_leaves_python_state_as_it_was():
+    holder, log = SimpleNamespace(n=0, kept=None), []
+
+    @torch.jit
+    def step(x):
+        holder.n += 1
+        holder.kept, holder.new = x * 2, 1
+        log.append(holder.kept)
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        step(torch.ones(1))
+    assert vars(holder) == {"n": 0, "kept": None} and log == []
+
+
+def test_lists_and_dicts_among_the_arguments_must_stay_as_they_are():
+    def adds(x, out):
+        out.append(x * 2)
+        return x
+
+    def sets(x, out):
+        out["y"] = x * 2
+        return x
+
+    given = [torch.ones(1)], {"x": torch.ones(1)}
+    for function, out in zip((adds, sets), given, strict=True):
+        with pytest.raises(RuntimeError, match="changes a list or dict among its arguments"):
+            torch.jit(function)(torch.ones(1), out)
+        assert len(out) == 1
+
+
+def test_one_example_of_many_is_not_kept():
+    kept = []
+    with pytest.raises(RuntimeError, match="leaves behind a tensor of one example"):
+        torch.func.vmap(lambda x: (kept.append(x * 2), x)[1])(torch.ones(3))
+    assert kept == []
+
+
+def test_a_container_too_large_to_compare_is_told_of():
+    numbers = list(range(20_000))
+    with pytest.warns(UserWarning, match=r"numbers, .* has 20000 elements: too many to compare"):
+        assert torch.jit(lambda x: x * numbers[3])(torch.ones(1)).item() == 3
+
+
+def test_classes_are_as_they_were_after_a_trace():
+    class Plain:
+        k = 2.0
+
+        def __init__(self):
+            self.j = 3.0
+
+    class Own(Plain):
+        def __getattribute__(self, name):
+            return object.__getattribute__(self, name)
+
+    own = vars(Own)["__getattribute__"]
+    for made in (Plain(), Own()):
+        torch.jit(lambda x, made=made: x * made.k * made.j)(torch.ones(1))
+    assert "__getattribute__" not in vars(Plain) and vars(Own)["__getattribute__"] is own
