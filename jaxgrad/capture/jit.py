@@ -99,7 +99,7 @@ class CompiledFunction:
         donate = () if donate in (AUTO, None) or donate is False else donate
         self.donate = _positions(function, donate, "donate")
         static = _positions(function, static_argnames, "static_argnames")
-        self.cache = ProgramCache(self.__name__, static)
+        self.cache, self.sees_order = ProgramCache(self.__name__, static), _sees_order(function)
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
 
     @property
@@ -111,7 +111,7 @@ class CompiledFunction:
         try:
             if mode.scope.get() is not None or executor.is_traced():
                 return self.function(*args, **kwargs)  # a part of the trace that is under way
-            leaves, structure = pytree.flatten((args, kwargs))
+            leaves, structure = self.flatten(args, kwargs)
             program, found = self.cache.find(leaves, structure)
             if program is not None:
                 self.traces_in_a_row = 0
@@ -123,6 +123,12 @@ class CompiledFunction:
         except Exception as error:
             hide_frames(error)
             raise
+
+    def flatten(self, args, kwargs):
+        if not self.sees_order and len(kwargs) > 1:
+            # one program for all orders of the keywords
+            kwargs = dict(sorted(kwargs.items()))
+        return pytree.flatten((args, kwargs))
 
     def explain(self) -> str:
         """Why the function was last traced: what differed from the trace before.
@@ -203,7 +209,7 @@ class CompiledFunction:
         >>> "multiply" in double.lower(jaxgrad.ones(2)).as_text()
         True
         """
-        leaves, structure = pytree.flatten((args, kwargs))
+        leaves, structure = self.flatten(args, kwargs)
         # not filed: it has no guards, and its side effects are not applied
         program = CompiledProgram(self, leaves, structure)
         with jax.enable_x64(True):
@@ -216,6 +222,15 @@ class CompiledFunction:
 
 def _array(value):
     return held(value) if isinstance(value, Tensor) else value
+
+
+def _sees_order(function) -> bool:
+    """Whether a function may see in which order its keyword arguments are given."""
+    try:
+        given = inspect.signature(function, follow_wrapped=False).parameters.values()
+    except (TypeError, ValueError):  # a builtin
+        return True
+    return any(each.kind is each.VAR_KEYWORD for each in given)
 
 
 def _positions(function, wanted, what) -> tuple[int | str, ...]:
