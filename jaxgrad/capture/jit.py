@@ -20,6 +20,7 @@ from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import mode, pytree
 from ..tape.tensor import Tensor, has_tangent, held
 from .compiled_program import CompiledProgram
+from .frozen import FrozenReads
 from .guards import ProgramCache
 from .scope import ReadsTangent
 
@@ -55,7 +56,9 @@ def jit(
     requires_grad, whether a `.grad` that is read is set, hooks), for each grad mode, and for the
     values of all other arguments. Other Python values that the function reads are constants of the
     program; a change of a variable, attribute or item that its code names causes a new trace, and
-    so does a hook that is added or removed. `explain()` tells why it was traced.
+    so does a hook that is added or removed. `explain()` tells why it was traced. A warning tells of
+    random numbers of Python and NumPy, of the time, files and the environment: a program repeats
+    what they were. Dicts keep the order of their keys, so there is a program for each order.
 
     A Python int or float argument is a constant too, until a call passes another value: then it
     becomes an input, whose value cannot be inspected. If the function does inspect it, it stays a
@@ -101,6 +104,7 @@ class CompiledFunction:
         static = _positions(function, static_argnames, "static_argnames")
         self.cache, self.sees_order = ProgramCache(self.__name__, static), _sees_order(function)
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
+        self.told: set[str] = set()
 
     @property
     def traces(self) -> list[CompiledProgram]:
@@ -152,6 +156,7 @@ class CompiledFunction:
         # here, where time is lost anyway: it looks at all programs
         self.cache.drop_expired()
         numbers = self.cache.numbers_in(leaves, structure)
+        reads = FrozenReads(self.function)
         try:
             program = self.new_program(leaves, structure, numbers.varying)
         except ReadsTangent:
@@ -162,6 +167,8 @@ class CompiledFunction:
             if not numbers.give_up():
                 raise
             program = self.new_program(leaves, structure, frozenset())
+        if program.escaped is None:  # else it runs this once
+            reads.warn(program, self.told)
         tensors = program.take_tensors(leaves)
         program.record_guards(tensors)
         self.cache.add(program, leaves, structure)

@@ -15,16 +15,26 @@ from .tensor import Tensor, check_no_tangent, placeholder, wrap
 LOST = (
     "a JAX function was given a tensor that requires grad, and its gradient would be lost: call "
     "jaxgrad's operator of that name, make an operator of the function by "
-    "jaxgrad.from_jax(function), or pass tensor.detach()"
+    "jaxgrad.from_jax(function), or pass tensor.detach(). For jax.tree, is_leaf=jaxgrad.is_tensor "
+    "keeps tensors whole, and under jaxgrad.no_grad() a tree gives its arrays"
 )
+
+# functions of JAX that flatten a tree and do not compute with its leaves
+_LOOKING = frozenset(["tree_structure", "block_until_ready"])
 
 
 def _flatten(tensor):
-    # tree functions call this from a frame of JAX, jitted functions without one
-    caller = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-    if caller != "jax" and tensor._requires_grad and is_grad_enabled():
+    if tensor._requires_grad and is_grad_enabled() and not _is_looked_at(sys._getframe(1)):
         raise TypeError(LOST)
     return (check_no_tangent(tensor, "a JAX tree")._array,), None
+
+
+def _is_looked_at(frame) -> bool:
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jax":
+        if frame.f_code.co_name in _LOOKING:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _unflatten(_, children):
