@@ -15,6 +15,7 @@ import jax
 from ..core import executor
 from ..core.aval import IMMEDIATE, aval_of
 from ..core.program import bare
+from ..tape import pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
@@ -232,7 +233,7 @@ class CompiledProgram:
         chosen = {
             leaf
             for key in self.jitted.donate
-            for leaf in jax.tree.leaves(argument_at(args, kwargs, key))
+            for leaf in pytree.flatten(argument_at(args, kwargs, key))[0]
         }
         named = {each.number for each in self.captured if each.position in chosen}
         return named | self.output.written

@@ -50,8 +50,8 @@ READ = (
 )
 DRAWN = (
     "{name}, compiled by jaxgrad.jit, draws random numbers from {read}{place}: those of the trace "
-    "are constants of the program. Draw with jaxgrad's functions, pass the numbers as arguments, or "
-    "read one by jaxgrad.tracing.number"
+    "are constants of the program. Draw with jaxgrad's functions, pass them as arguments, or read "
+    "one by jaxgrad.tracing.number"
 )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections import defaultdict
 
 import jax
 
@@ -91,9 +92,13 @@ def is_tensor(value) -> bool:
     return isinstance(value, Tensor)
 
 
+# the dicts that JAX sorts by key
+_SORTED = frozenset([dict, defaultdict])
+
+
 def _is_leaf(value) -> bool:
-    # JAX would sort such a dict by key
-    return not _is_sorted(value) if type(value) is dict else isinstance(value, Tensor)
+    kind = type(value)
+    return kind is Tensor or (kind in _SORTED and not _is_sorted(value)) or is_tensor(value)
 
 
 def _is_sorted(keys) -> bool:
@@ -105,13 +110,13 @@ def _is_sorted(keys) -> bool:
 
 def _is_node(leaf) -> bool:
     """Whether a leaf is a dict, or an instance of a dataclass that contains tensors."""
-    if type(leaf) is dict:
+    if type(leaf) in _SORTED:
         return True
     return hasattr(type(leaf), "__dataclass_fields__") and any(map(_has_array, _members(leaf)))
 
 
 def _has_array(leaf) -> bool:
-    if type(leaf) is dict:
+    if type(leaf) in _SORTED:
         return any(map(_has_array, _members(leaf)))
     return isinstance(leaf, Tensor | jax.Array) or _is_node(leaf)
 
@@ -122,7 +127,7 @@ def _members(value) -> list:
 
 
 def _items(value) -> dict:
-    if type(value) is dict:
+    if type(value) in _SORTED:
         return value
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
@@ -148,14 +153,15 @@ def _flatten_wrapped(wrapped):
         each if type(each) is Tensor else _opened(*jax.tree.flatten(each, is_leaf=_is_leaf))
         for each in items.values()
     ]
-    return children, (type(wrapped.value), tuple(items))
+    factory = getattr(items, "default_factory", None)
+    return children, (type(wrapped.value), tuple(items), factory)
 
 
-def _make(kind_and_names, values):
-    kind, names = kind_and_names
+def _make(known, values):
+    kind, names, factory = known
     given = dict(zip(names, values, strict=True))
-    if kind is dict:
-        return given
+    if kind in _SORTED:
+        return given if kind is dict else defaultdict(factory, given)
     later = [field.name for field in dataclasses.fields(kind) if not field.init]
     made = kind(**{name: value for name, value in given.items() if name not in later})
     for name in later:
