@@ -17,12 +17,10 @@ import secrets
 import time
 import types
 import uuid
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
-from ..core.tracebacks import users_stacklevel
 from ..tape.object_walk import UNSET, cell_value, codes
 from .code_guards import is_of_library
 from .graph_input import NumberInput
@@ -56,7 +54,7 @@ DRAWN = (
 
 
 class FrozenReads:
-    """What a function reads of the outside world, from before a trace to the warnings after it."""
+    """What a function reads of the outside world: made before a trace, asked after it."""
 
     def __init__(self, function):
         self.named = list(_named(function))
@@ -69,28 +67,22 @@ class FrozenReads:
     def states(self) -> dict:
         return {key: _state(each) for key, each in self.generators.items()}
 
-    def warn(self, program, told: set):
-        """Warn once of each place. told: the warnings of earlier traces."""
+    def told(self, program):
+        """Yield a message for each read, and for each generator that the trace drew from."""
         readers = [each.read for each in program.other_inputs if isinstance(each, NumberInput)]
         # each call runs these
         unseen = {*map(id, readers), *[id(getattr(each, "__code__", None)) for each in readers]}
         named = [each for each in self.named if not unseen & {id(each.code), id(each.function)}]
         for each in named:
             if each.generator is None:
-                _tell(told, READ.format(name=program.name, read=each.text, place=each.place))
+                yield READ.format(name=program.name, read=each.text, place=each.place)
         after = self.states()
         for key, generator in self.generators.items():
             lines = [each for each in named if each.generator is generator]
             if after[key] == self.before[key] or (readers and not lines):
                 continue
             read, place = _kind(generator), f" at {lines[0].place}" if lines else ""
-            _tell(told, DRAWN.format(name=program.name, read=read, place=place))
-
-
-def _tell(told: set, message: str):
-    if message not in told:
-        told.add(message)
-        warnings.warn(message, stacklevel=users_stacklevel())
+            yield DRAWN.format(name=program.name, read=read, place=place)
 
 
 def _kind(generator) -> str:
@@ -149,7 +141,8 @@ def _entries(value, owner=None) -> list:
     if isinstance(value, types.FunctionType):
         return [(value, owner)]
     is_module = isinstance(getattr(type(value), "named_modules", None), types.FunctionType)
-    found = [(type(each).forward, each) for each in value.modules()] if is_module else []
+    members = value.modules() if is_module else ()
+    found = [(getattr(type(each), "forward", None), each) for each in members]
     found.append((vars(type(value)).get("__call__"), value))
     return [each for each in found if isinstance(each[0], types.FunctionType)]
 
@@ -209,10 +202,12 @@ def _reads(names, values, code, line):
     text = ".".join(names)
     last = values[-1] if values else None
     is_moment = names[-1] in ("now", "utcnow", "today") and _MOMENTS & set(map(id, values))
-    if is_moment or _READS & set(map(id, values)):
-        yield Named(text, None, last, code, place)
     if isinstance(last, types.BuiltinFunctionType | types.MethodType):
         values = (*values, last.__self__)  # of `from random import random`
+    has_no_state = any(isinstance(each, random.SystemRandom) for each in values)
+    if has_no_state or is_moment or _READS & set(map(id, values)):
+        yield Named(text, None, last, code, place)
+        return
     for value in values:
         if value is random or value is np.random or isinstance(value, _GENERATORS):
             yield Named(text, _MODULE_OF.get(id(value), value), last, code, place)

@@ -167,13 +167,21 @@ class CompiledFunction:
             if not numbers.give_up():
                 raise
             program = self.new_program(leaves, structure, frozenset())
-        if program.escaped is None:  # else it runs this once
-            reads.warn(program, self.told)
         tensors = program.take_tensors(leaves)
         program.record_guards(tensors)
-        self.cache.add(program, leaves, structure)
+        # a program that leaves tensors behind runs this once, and freezes nothing
+        if program.escaped is not None or self.may_freeze(list(reads.told(program))):
+            self.cache.add(program, leaves, structure)
         self.warn_of_traces(program, had_program=bool(known))
         return program(leaves, tensors)
+
+    def may_freeze(self, reads: list[str]) -> bool:
+        """Whether a program is kept that repeats what the function read, after a warning of it."""
+        for message in reads:
+            if message not in self.told:
+                self.told.add(message)
+                warnings.warn(message, stacklevel=users_stacklevel())
+        return True
 
     def warn_of_traces(self, program, had_program):
         """Count the traces in a row, and warn once there are many."""

@@ -214,3 +214,7 @@ class BatchedFunction(CompiledFunction):
 
     def new_program(self, leaves, structure, varying):
         return BatchedProgram(self, leaves, structure)
+
+    def may_freeze(self, reads):
+        # nobody asked to compile: a function that reads the time or draws is called each time
+        return not reads

@@ -166,7 +166,7 @@ def _is_dual(leaf) -> bool:
 
 
 def _wrap(array, aval, requires_grad, node, output_nr):
-    if aval.mode == IMMEDIATE and isinstance(array, _Tracer):
+    if type(array) is not _plain and aval.mode == IMMEDIATE and isinstance(array, _Tracer):
         aval = traced_aval(aval, array)
     return wrap(array, aval, requires_grad, node, output_nr)
 

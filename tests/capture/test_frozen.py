@@ -26,7 +26,7 @@ class Settings:
         return self.rng.random()
 
 
-settings = Settings()
+settings, system = Settings(), random.SystemRandom()
 
 
 class Noisy(torch.nn.Module):
@@ -59,6 +59,7 @@ DRAWS = {
     "shuffle": (lambda x: random.shuffle([1, 2, 3]) or x * 2, "from random"),
 }
 READS = {
+    "SystemRandom": (lambda x: x * system.random(), "system.random"),
     "time": (lambda x: x * time.time(), "time.time"),
     "from time import": (lambda x: x * perf_counter(), "perf_counter"),
     "a helper": (lambda x: x * now(), "time.perf_counter"),
@@ -117,9 +118,17 @@ def rolls():
     yield importlib.import_module("random").random()
 
 
-def test_vmap_tells_too():
-    (message,) = told(lambda: torch.func.vmap(lambda x: x * random.random())(torch.ones(2)))
-    assert "draws random numbers from random" in message
+def test_vmap_calls_such_a_function_each_time():
+    random.seed(0)
+    wanted = [random.random() for _ in range(3)]
+    mapped, found = torch.func.vmap(lambda x: x * random.random()), []
+    random.seed(0)
+    double = torch.ones(2, dtype=torch.float64)
+    assert told(lambda: found.extend(mapped(double).tolist() for _ in wanted)) == []
+    assert found == [[each, each] for each in wanted]
+    clock = torch.func.vmap(lambda x: x * time.perf_counter_ns())
+    first, second = clock(double), clock(double)
+    assert first[0] < second[0]
 
 
 def test_a_function_in_a_trace_is_told_of_by_the_program():
