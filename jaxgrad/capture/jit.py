@@ -129,7 +129,7 @@ class CompiledFunction:
             raise
 
     def flatten(self, args, kwargs):
-        if not self.sees_order and len(kwargs) > 1:
+        if not self.sees_order and not pytree.is_sorted(tuple(kwargs)):
             # one program for all orders of the keywords
             kwargs = dict(sorted(kwargs.items()))
         return pytree.flatten((args, kwargs))

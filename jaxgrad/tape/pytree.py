@@ -5,6 +5,7 @@ equinox and orbax work on tensors. `requires_grad` is not part of the structure.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from collections import defaultdict
 
@@ -98,12 +99,15 @@ _SORTED = frozenset([dict, defaultdict])
 
 def _is_leaf(value) -> bool:
     kind = type(value)
-    return kind is Tensor or (kind in _SORTED and not _is_sorted(value)) or is_tensor(value)
+    return kind is Tensor or (kind in _SORTED and not is_sorted(tuple(value)))
 
 
-def _is_sorted(keys) -> bool:
+# remembered, since a compiled function asks at each call
+@functools.lru_cache(maxsize=1024)
+def is_sorted(keys: tuple) -> bool:
+    """Whether the keys of a dict are in the order that JAX gives them."""
     try:
-        return len(keys) < 2 or list(keys) == sorted(keys)
+        return list(keys) == sorted(keys)
     except TypeError:  # keys that have no order
         return False
 
