@@ -122,12 +122,12 @@ def _named(function):
         if is_library or (entered, id(owner)) in seen:
             continue
         seen.add((entered, id(owner)))
-        for code in codes(entered.__code__):
-            for names, line in _dotted(code):
-                values = _values(names, entered, owner)
-                yield from _reads(names, values, code, line)
-                if len(values) == len(names):
-                    waiting += _entries(values[-1], values[-2] if len(values) > 1 else None)
+        dotted = [(code, *each) for code in codes(entered.__code__) for each in _dotted(code)]
+        for code, names, line in dotted:
+            values = _values(names, entered, owner)
+            yield from _reads(names, values, code, line)
+            if len(values) == len(names):
+                waiting += _entries(values[-1], values[-2] if len(values) > 1 else None)
 
 
 def _entries(value, owner=None) -> list:
