@@ -150,6 +150,8 @@ def _size(leaves, dims) -> int:
 
 def _move_dims(func, results, out_dims):
     """Move the mapped dimension of the results from the front to its position in `out_dims`."""
+    if out_dims == 0:  # the dimension is there already, as in most calls
+        return results
     leaves, structure = flatten(results)
     dims = _out_dims(func, out_dims, results)
     return jax.tree.unflatten(structure, map(_move_dim, leaves, dims))
