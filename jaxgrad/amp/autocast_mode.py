@@ -10,12 +10,11 @@ import contextvars
 import functools
 import warnings
 
-import jax
-
 from ..core.device import has
 from ..core.dtypes import bfloat16, dtype, float16
 from ..ops.autocast import Cache, is_eligible, switch
 from ..tape import mode
+from ..tape.pytree import map_leaves
 from ..tape.tensor import Tensor
 
 _DEFAULT_DTYPES = {"cpu": bfloat16, "cuda": float16, "tpu": bfloat16}
@@ -234,7 +233,7 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
             casts = isinstance(value, Tensor) and is_eligible(value, (device_type,))
             return value.to(cast_inputs) if casts else value
 
-        args, kwargs = jax.tree.map(cast, (args, kwargs), is_leaf=_is_tensor)
+        args, kwargs = map_leaves(cast, (args, kwargs))
         with autocast(device_type, enabled=False):
             return fwd(ctx, *args, **kwargs)
 
@@ -267,7 +266,3 @@ def custom_bwd(bwd=None, *, device_type: str):
             return bwd(ctx, *args, **kwargs)
 
     return decorated
-
-
-def _is_tensor(value) -> bool:
-    return isinstance(value, Tensor)

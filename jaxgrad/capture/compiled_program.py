@@ -292,7 +292,7 @@ class CompiledProgram:
         chosen = {
             leaf
             for key in self.jitted.donate
-            for leaf in jax.tree.leaves(argument_at(args, kwargs, key))
+            for leaf in pytree.flatten(argument_at(args, kwargs, key))[0]
         }
         named = {each.number for each in self.captured if each.position in chosen}
         return named | self.output.written

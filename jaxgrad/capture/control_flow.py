@@ -18,7 +18,7 @@ from .. import ops
 from ..core import dtypes, executor
 from ..core.tracebacks import api_boundary
 from ..frontend import tensor_data
-from ..tape import mode
+from ..tape import mode, pytree
 from ..tape.tensor import Tensor, wrap
 from .subgraph import (
     ControlFlow,
@@ -52,7 +52,7 @@ def check_same(name: str, first, second, what: str):
 
 def call(name, function, arguments):
     """Call a function eagerly. Raises RuntimeError where it writes to its arguments."""
-    tensors = [each for each in jax.tree.leaves(arguments, is_leaf=_is_tensor) if _is_tensor(each)]
+    tensors = list(filter(pytree.is_tensor, pytree.flatten(arguments)[0]))
     # refused here too, as in a trace: code must not fail only once it is compiled
     before = [tensor._version for tensor in tensors]
     result = function(*arguments)
@@ -60,10 +60,6 @@ def call(name, function, arguments):
         if tensor._version != version:
             refuse_write(name, tensor)
     return result
-
-
-def _is_tensor(value):
-    return isinstance(value, Tensor)
 
 
 @api_boundary
@@ -99,8 +95,9 @@ def cond(pred, true_fn: Callable, false_fn: Callable, operands: tuple | list = (
         leaves, structure = flatten("cond", result)
         return jax.tree.unflatten(structure, leaves)
     leaves, structure = flatten("cond", tuple(operands))
-    branches = [Subgraph("cond", each, leaves, structure) for each in (true_fn, false_fn)]
-    first, second = branches
+    first = Subgraph("cond", true_fn, leaves, structure)
+    second = Subgraph("cond", _in_order(first.structure, false_fn), leaves, structure)
+    branches = [first, second]
     if first.structure != second.structure:
         raise RuntimeError(
             "cond: true_fn and false_fn return trees of different structure: "
@@ -167,7 +164,8 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | lis
     if not is_traced(leaves):
         return _while_eagerly(cond_fn, body_fn, leaves, structure)
     test = Subgraph("while_loop", cond_fn, leaves, structure)
-    body = Subgraph("while_loop", _as_tuple(body_fn), leaves, structure)
+    next_values = _in_order(structure, _as_tuple(body_fn))
+    body = Subgraph("while_loop", next_values, leaves, structure)
     _check_carried("while_loop", leaves, structure, body.avals, body.structure)
     if len(test.avals) != 1 or test.avals[0].shape.numel() != 1:
         raise RuntimeError("while_loop: cond_fn must give a bool, or a tensor of one element")
@@ -194,6 +192,11 @@ def _as_tuple(body):
     return carried
 
 
+def _in_order(structure, function):
+    """The function, whose dicts come out in the order of `structure`."""
+    return lambda *args: pytree.ordered_as(structure, function(*args))
+
+
 def _check_carried(name, leaves, structure, found, found_structure):
     if structure != found_structure:
         raise RuntimeError(
@@ -205,8 +208,9 @@ def _check_carried(name, leaves, structure, found, found_structure):
 
 def _while_eagerly(test, body, leaves, structure):
     carried = jax.tree.unflatten(structure, leaves)
+    next_values = _in_order(structure, _as_tuple(lambda *args: call("while_loop", body, args)))
     while _predicate("while_loop", call("while_loop", test, carried)):
-        carried = _as_tuple(lambda *args: call("while_loop", body, args))(*carried)
+        carried = next_values(*carried)
         found, found_structure = flatten("while_loop", carried)
         _check_carried("while_loop", leaves, structure, found, found_structure)
         carried = jax.tree.unflatten(structure, found)
@@ -255,18 +259,21 @@ def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False)
     return _scan_eagerly(combine_fn, carry, structure, slices, shape, reverse)
 
 
-def _pair(result):
+def _pair(structure, result):
+    """The next carry, in the order of the carry, and the output."""
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise RuntimeError("scan: combine_fn must give a pair: the next carry and an output")
-    return tuple(result)
+    return pytree.ordered_as(structure, result[0]), result[1]
 
 
 def _scan_traced(combine, carry, structure, slices, shape, reverse):
     firsts = [_slice_like(each) for each in slices]
     example = jax.tree.unflatten(structure, carry), jax.tree.unflatten(shape, firsts)
-    both = jax.tree.structure(example, is_leaf=_is_tensor)
+    both = pytree.flatten(example)[1]
     inputs = [*carry, *firsts]
-    body = Subgraph("scan", lambda c, x: _pair(combine(c, x)), inputs, both, CountedScope)
+    body = Subgraph(
+        "scan", lambda c, x: _pair(structure, combine(c, x)), inputs, both, CountedScope
+    )
     next_structure, _ = body.structure.children()
     count, length = next_structure.num_leaves, slices[0].shape[0]
     _check_carried("scan", carry, structure, body.avals[:count], next_structure)
@@ -314,11 +321,17 @@ def _scan_eagerly(combine, carry, structure, slices, shape, reverse):
     numbers = range(slices[0].shape[0])
     for number in reversed(numbers) if reverse else numbers:
         x = jax.tree.unflatten(shape, [each[number] for each in slices])
-        carried, output = _pair(call("scan", combine, (carried, x)))
+        carried, output = _pair(structure, call("scan", combine, (carried, x)))
         found, found_structure = flatten("scan", carried)
         _check_carried("scan", carry, structure, found, found_structure)
         carried = jax.tree.unflatten(structure, found)
+        output = pytree.ordered_as(outputs[0][1], output) if outputs else output
         outputs.append(flatten("scan", output))
+        if outputs[-1][1] != outputs[0][1]:
+            raise RuntimeError(
+                "scan: the outputs of combine_fn have different structure: "
+                f"{outputs[0][1]} and {outputs[-1][1]}"
+            )
     lists = [leaves for leaves, _ in (outputs[::-1] if reverse else outputs)]
     stacked = [ops.stack(list(each)) for each in zip(*lists, strict=True)]
     return carried, jax.tree.unflatten(outputs[0][1], stacked)

@@ -5,7 +5,7 @@ A program is valid for what tracing saw: the modes, the kinds of the arguments a
 tensors, the attributes, variables, items and hooks that the function read. Arguments and modes are
 the key under which a program is filed. Everything else is a `Guard` in the program's one list,
 recorded while tracing (capture/scope.py, capture/object_state.py) and right after it
-(capture/code_guards.py).
+(capture/observation.py).
 """
 
 from __future__ import annotations

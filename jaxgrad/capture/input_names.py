@@ -81,14 +81,23 @@ def argument_names(function, structure) -> list[str]:
 
 def _leaves_with_path(value):
     """Yield the leaves of a tree, each after the keys, indices and fields that lead to it."""
-    for keys, leaf in jax.tree_util.tree_leaves_with_path(value):
+    # dicts are entered here, since JAX sorts their keys, which may have no order
+    for keys, leaf in jax.tree_util.tree_leaves_with_path(value, is_leaf=_is_dict):
         path = jax.tree_util.keystr(keys)
-        if isinstance(leaf, type) or not dataclasses.is_dataclass(leaf):
+        if _is_dict(leaf):
+            parts = [(f"[{key!r}]", each) for key, each in leaf.items()]
+        elif dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+            fields = dataclasses.fields(leaf)
+            parts = [(f".{field.name}", getattr(leaf, field.name)) for field in fields]
+        else:
             yield path, leaf
             continue
-        for field in dataclasses.fields(leaf):
-            for inner, each in _leaves_with_path(getattr(leaf, field.name)):
-                yield f"{path}.{field.name}{inner}", each
+        for part, each in parts:
+            yield from [(f"{path}{part}{inner}", one) for inner, one in _leaves_with_path(each)]
+
+
+def _is_dict(value) -> bool:
+    return isinstance(value, dict)
 
 
 def captured_names(program, arguments) -> list[str]:

@@ -20,6 +20,7 @@ from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import mode, pytree
 from ..tape.tensor import Tensor, has_tangent, held
 from .compiled_program import CompiledProgram
+from .frozen import FrozenReads
 from .guards import ProgramCache
 from .scope import ReadsTangent
 
@@ -55,7 +56,9 @@ def jit(
     requires_grad, whether a `.grad` that is read is set, hooks), for each grad mode, and for the
     values of all other arguments. Other Python values that the function reads are constants of the
     program; a change of a variable, attribute or item that its code names causes a new trace, and
-    so does a hook that is added or removed. `explain()` tells why it was traced.
+    so does a hook that is added or removed. `explain()` tells why it was traced. A warning tells of
+    random numbers of Python and NumPy, of the time, files and the environment: a program repeats
+    what they were. Dicts keep the order of their keys, so there is a program for each order.
 
     A Python int or float argument is a constant too, until a call passes another value: then it
     becomes an input, whose value cannot be inspected. If the function does inspect it, it stays a
@@ -99,8 +102,9 @@ class CompiledFunction:
         donate = () if donate in (AUTO, None) or donate is False else donate
         self.donate = _positions(function, donate, "donate")
         static = _positions(function, static_argnames, "static_argnames")
-        self.cache = ProgramCache(self.__name__, static)
+        self.cache, self.sees_order = ProgramCache(self.__name__, static), _sees_order(function)
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
+        self.told: set[str] = set()
 
     @property
     def traces(self) -> list[CompiledProgram]:
@@ -111,7 +115,7 @@ class CompiledFunction:
         try:
             if mode.scope.get() is not None or executor.is_traced():
                 return self.function(*args, **kwargs)  # a part of the trace that is under way
-            leaves, structure = pytree.flatten((args, kwargs))
+            leaves, structure = self.flatten(args, kwargs)
             program, found = self.cache.find(leaves, structure)
             if program is not None:
                 self.traces_in_a_row = 0
@@ -123,6 +127,12 @@ class CompiledFunction:
         except Exception as error:
             hide_frames(error)
             raise
+
+    def flatten(self, args, kwargs):
+        if not self.sees_order and not pytree.is_sorted(tuple(kwargs)):
+            # one program for all orders of the keywords
+            kwargs = dict(sorted(kwargs.items()))
+        return pytree.flatten((args, kwargs))
 
     def explain(self) -> str:
         """Why the function was last traced: what differed from the trace before.
@@ -145,15 +155,26 @@ class CompiledFunction:
         self.count += 1
         # here, where time is lost anyway: it looks at all programs
         self.cache.drop_expired()
+        reads = FrozenReads(self.function)
         try:
             program = self.traced_program(leaves, structure)
         except ReadsTangent:
             return self.uncompiled(leaves, structure)
         tensors = program.take_tensors(leaves)
         program.record_guards(tensors)
-        self.cache.add(program, leaves, structure)
+        # a program that leaves tensors behind runs this once, and freezes nothing
+        if program.escaped is not None or self.may_freeze(list(reads.told(program))):
+            self.cache.add(program, leaves, structure)
         self.warn_of_traces(program, had_program=bool(known))
         return program(leaves, tensors)
+
+    def may_freeze(self, reads: list[str]) -> bool:
+        """Whether a program is kept that repeats what the function read, after a warning of it."""
+        for message in reads:
+            if message not in self.told:
+                self.told.add(message)
+                warnings.warn(message, stacklevel=users_stacklevel())
+        return True
 
     def warn_of_traces(self, program, had_program):
         """Count the traces in a row, and warn once there are many."""
@@ -218,7 +239,7 @@ class CompiledFunction:
         >>> "multiply" in double.lower(jaxgrad.ones(2)).as_text()
         True
         """
-        leaves, structure = pytree.flatten((args, kwargs))
+        leaves, structure = self.flatten(args, kwargs)
         # not filed: it has no guards, and its side effects are not applied
         program = CompiledProgram(self, leaves, structure)
         with jax.enable_x64(True):
@@ -231,6 +252,15 @@ class CompiledFunction:
 
 def _array(value):
     return held(value) if isinstance(value, Tensor) else value
+
+
+def _sees_order(function) -> bool:
+    """Whether a function may see in which order its keyword arguments are given."""
+    try:
+        given = inspect.signature(function, follow_wrapped=False).parameters.values()
+    except (TypeError, ValueError):  # a builtin
+        return True
+    return any(each.kind is each.VAR_KEYWORD for each in given)
 
 
 def _positions(function, wanted, what) -> tuple[int | str, ...]:

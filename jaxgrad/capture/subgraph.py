@@ -17,7 +17,7 @@ from ..core import dtypes, executor
 from ..core.aval import IMMEDIATE, aval_of, make_aval
 from ..core.program import DerivedReverse, Program
 from ..frontend import tensor_data
-from ..tape import dual_level, mode, record
+from ..tape import dual_level, mode, pytree, record
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, held, wrap
 from ..tape.traversal import nodes_from
@@ -200,7 +200,7 @@ def strong(array):
 
 def flatten(name: str, value):
     """The leaves of a tree as tensors, and its structure."""
-    leaves, structure = jax.tree.flatten(value, is_leaf=lambda each: isinstance(each, Tensor))
+    leaves, structure = pytree.flatten(value)
     return [as_tensor(name, leaf) for leaf in leaves], structure
 
 

@@ -113,14 +113,15 @@ def _filtered(trace: TracebackType | None) -> TracebackType | None:
     return found
 
 
-def _root(frame: FrameType) -> str:
+def root(frame: FrameType) -> str:
+    """The package that a frame runs code of."""
     # a compiled formula has no __name__, so the lines of a table are never hidden
     return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 def is_internal(frame: FrameType) -> bool:
     """Whether a frame runs code of jaxgrad or JAX."""
-    return _root(frame) in ("jaxgrad", "jax", "jaxlib")
+    return root(frame) in ("jaxgrad", "jax", "jaxlib")
 
 
 def users_stacklevel() -> int:
@@ -134,9 +135,9 @@ def users_stacklevel() -> int:
 def _is_hidden(frame: FrameType, caller_is_hidden: bool) -> bool:
     if is_internal(frame) or not caller_is_hidden:
         return is_internal(frame)
-    root = _root(frame)
-    is_python = root in sys.stdlib_module_names and frame.f_code.co_filename.startswith(_STDLIB)
-    return is_python or root in _HELPERS
+    package = root(frame)
+    is_python = package in sys.stdlib_module_names and frame.f_code.co_filename.startswith(_STDLIB)
+    return is_python or package in _HELPERS
 
 
 def _users_context(error):

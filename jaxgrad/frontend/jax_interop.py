@@ -10,6 +10,7 @@ import numpy as np
 from ..core import executor
 from ..core.bounded_cache import bounded
 from ..core.program import Program
+from ..tape.pytree import flatten, is_tensor, map_leaves
 from ..tape.record import apply
 from ..tape.tensor import Tensor, check_no_tangent, current, wrap
 from .tensor_data import as_tensor
@@ -42,8 +43,8 @@ def from_jax(function):
 
     @functools.wraps(function, updated=())
     def operator(*args, **kwargs):
-        leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
-        if not any(map(_is_tensor, leaves)):
+        leaves, structure = flatten((args, kwargs))
+        if not any(map(is_tensor, leaves)):
             return function(*args, **kwargs)
         given = [leaf for leaf in leaves if _is_data(leaf)]
         given = [_as_tensor(leaf) for leaf in given]
@@ -77,7 +78,7 @@ class FromJax(Program):
         leaves = [next(supply) if each is None else each[0] for each in self.constants]
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
         with jax.enable_x64(self.is_wide):
-            results, self.tree = jax.tree.flatten(self.called(*args, **kwargs))
+            results, self.tree = flatten(self.called(*args, **kwargs))
             return tuple(map(jax.numpy.asarray, results))
 
     @functools.cached_property
@@ -111,8 +112,8 @@ def to_jax(function):
 
     @functools.wraps(function, updated=())
     def pure(*args, **kwargs):
-        args, kwargs = jax.tree.map(_as_tensor, (args, kwargs), is_leaf=_is_tensor)
-        return jax.tree.map(_as_array, function(*args, **kwargs), is_leaf=_is_tensor)
+        args, kwargs = map_leaves(_as_tensor, (args, kwargs))
+        return map_leaves(_as_array, function(*args, **kwargs))
 
     return pure
 
@@ -132,10 +133,6 @@ def _as_array(value):
     if not isinstance(value, Tensor):
         return value
     return check_no_tangent(value, "jaxgrad.to_jax")._array
-
-
-def _is_tensor(value) -> bool:
-    return isinstance(value, Tensor)
 
 
 def _is_data(value) -> bool:

@@ -15,13 +15,13 @@ from .. import autograd, ops
 from ..core import view_ops
 from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled, transforms
+from ..tape.pytree import flatten
 from ..tape.tensor import Tensor, wrap
 from .arguments import (
     are_arrays,
     array_of,
     aux_of,
     check_leaves,
-    is_tensor,
     leaf_of,
     may_be_differentiated,
     positions_of,
@@ -102,7 +102,7 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     @api_boundary
     def compute(*args, **kwargs):
         positions = positions_of(argnums, len(args))
-        leaves, structure = jax.tree.flatten([args[i] for i in positions], is_leaf=is_tensor)
+        leaves, structure = flatten([args[i] for i in positions])
         for leaf in leaves:
             if not isinstance(leaf, Tensor | jax.Array):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")

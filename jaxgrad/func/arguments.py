@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import jax
-
 from .. import ops
 from ..autograd.functional import IN_A_TRANSFORM
 from ..core import view_ops
 from ..tape import dual
 from ..tape.mode import transforms
 from ..tape.node import AccumulateGrad
+from ..tape.pytree import flatten, is_tensor, map_leaves
 from ..tape.tensor import Tensor, check_no_tangent, edge_of, wrap
 from ..tape.traversal import nodes_from
 
@@ -61,7 +60,7 @@ def reaches_others(outputs, inner) -> bool:
 
 def may_be_differentiated(args) -> bool:
     """Whether an outer transform or the caller may differentiate a result with these arguments."""
-    leaves = jax.tree.leaves(args, is_leaf=is_tensor)
+    leaves, _ = flatten(args)
     return transforms.get() > 0 or any(map(requires_grad, leaves))
 
 
@@ -77,7 +76,7 @@ def aux_of(aux, inner, recorded):
         kept = recorded and (transforms.get() or reaches_others([value], inner))
         return value if kept else unrecorded(value, True)
 
-    return jax.tree.map(shown, aux, is_leaf=is_tensor)
+    return map_leaves(shown, aux)
 
 
 def split_aux(name, output, has_aux):
@@ -104,10 +103,6 @@ def array_of(tensor):
 def are_arrays(leaves) -> bool:
     """Whether arguments are JAX arrays, so that results must be too."""
     return bool(leaves) and not any(map(is_tensor, leaves))
-
-
-def is_tensor(value) -> bool:
-    return isinstance(value, Tensor)
 
 
 def requires_grad(value) -> bool:

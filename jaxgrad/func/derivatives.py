@@ -16,13 +16,13 @@ from ..autograd import _jacobian_blocks, forward_ad
 from ..core import executor
 from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled, transforms
+from ..tape.pytree import flatten, is_tensor, map_leaves, ordered_as
 from ..tape.tensor import Tensor, wrap
 from .arguments import (
     are_arrays,
     array_of,
     aux_of,
     check_leaves,
-    is_tensor,
     leaf_of,
     may_be_differentiated,
     positions_of,
@@ -43,7 +43,7 @@ class LeafCall:
     def __init__(self, name, func, args, positions, has_aux):
         self.name, self.has_aux = name, has_aux
         given = [args[position] for position in positions]
-        self.leaves, self.inputs = jax.tree.flatten(given, is_leaf=is_tensor)
+        self.leaves, self.inputs = flatten(given)
         for leaf in self.leaves:
             if not isinstance(leaf, Tensor | jax.Array):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
@@ -66,7 +66,7 @@ class LeafCall:
 
     def set_outputs(self, output):
         output, self.aux = split_aux(self.name, output, self.has_aux)
-        self.outputs, self.structure = jax.tree.flatten(output, is_leaf=is_tensor)
+        self.outputs, self.structure = flatten(output)
         check_outputs(self.name, self.outputs)
 
     def input_tree(self, leaves):
@@ -145,7 +145,7 @@ def vjp(func, *primals, has_aux: bool = False):
 
     @api_boundary
     def pullback(cotangents, retain_graph: bool = True, create_graph: bool | None = None):
-        given, structure = jax.tree.flatten(cotangents, is_leaf=is_tensor)
+        given, structure = flatten(ordered_as(run.structure, cotangents))
         if structure != run.structure:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
@@ -187,8 +187,8 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
         raise RuntimeError(
             f"{name}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
         )
-    points, structure = jax.tree.flatten(primals, is_leaf=is_tensor)
-    directions, other = jax.tree.flatten(tangents, is_leaf=is_tensor)
+    points, structure = flatten(primals)
+    directions, other = flatten(ordered_as(structure, tangents))
     if structure != other:
         raise RuntimeError(
             f"{name}: Expected primals and tangents to have the same python structure. For "
@@ -202,10 +202,10 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
         duals = [forward_ad.make_dual(*pair) for pair in zip(points, directions, strict=True)]
         output = func(*jax.tree.unflatten(structure, duals))
         output, aux = split_aux(name, output, has_aux)
-        outputs, structure = jax.tree.flatten(output, is_leaf=is_tensor)
+        outputs, structure = flatten(output)
         check_outputs(name, outputs)
         pairs = [forward_ad.unpack_dual(each) for each in outputs]
-        aux = jax.tree.map(_primal, aux, is_leaf=is_tensor)
+        aux = map_leaves(_primal, aux)
     if strict and any(pair.tangent is None for pair in pairs):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. "
@@ -251,11 +251,11 @@ def linearize(func, *primals):
     >>> derivative(jaxgrad.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
-    points, structure = jax.tree.flatten(primals, is_leaf=is_tensor)
+    points, structure = flatten(primals)
 
     @api_boundary
     def derivative(*tangents):
-        given, other = jax.tree.flatten(tangents, is_leaf=is_tensor)
+        given, other = flatten(ordered_as(structure, tangents))
         if structure != other:
             raise RuntimeError(
                 f"Expected the tangents {other} to have the same argspec as the primals {structure}"
@@ -312,7 +312,7 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
 
 
 def _refuse_complex(name, what, given):
-    for number, leaf in enumerate(jax.tree.leaves(given, is_leaf=is_tensor)):
+    for number, leaf in enumerate(flatten(given)[0]):
         if jax.numpy.iscomplexobj(leaf._array if isinstance(leaf, Tensor) else leaf):
             raise RuntimeError(
                 f"{name}: Expected all {what} to be real but received complex tensor at flattened "
@@ -375,15 +375,15 @@ class JacobianColumn:
     def __init__(self, func, args, positions, has_aux):
         self.func, self.args, self.positions, self.has_aux = func, args, positions, has_aux
         given = [args[position] for position in positions]
-        leaves, self.inputs = jax.tree.flatten(given, is_leaf=is_tensor)
+        leaves, self.inputs = flatten(given)
         self.arrays = are_arrays(leaves)
         self.points = list(map(_tensor, leaves))
 
     def __call__(self, *directions):
         points = tuple(self.points)
         _, tangents, *aux = jvp(self.at, points, directions, has_aux=self.has_aux)
-        tangents, self.outputs = jax.tree.flatten(tangents, is_leaf=is_tensor)
-        aux, self.aux_structure = jax.tree.flatten(aux, is_leaf=is_tensor)
+        tangents, self.outputs = flatten(tangents)
+        aux, self.aux_structure = flatten(aux)
         self.constants = [None if is_tensor(each) else each for each in aux]
         return tangents, [each for each in aux if is_tensor(each)]
 

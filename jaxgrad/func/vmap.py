@@ -17,6 +17,7 @@ from ..capture.jit import CompiledFunction
 from ..core import executor
 from ..core.tracebacks import api_boundary
 from ..tape import mode
+from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor, current
 from .batched_program import BatchedProgram
 
@@ -56,7 +57,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
     @functools.wraps(func, updated=())
     @api_boundary
     def call(*args, **kwargs):
-        leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
+        leaves, structure = flatten((args, kwargs))
         dims = _dims(func, in_dims, args, kwargs, leaves)
         size = _size(leaves, dims)
         if chunk_size is None or size <= chunk_size:
@@ -68,9 +69,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
                 for leaf, dim in zip(leaves, dims, strict=True)
             ]
             given, named = jax.tree.unflatten(structure, part)
-            parts.append(mapped(dims)(*given, **named))
-        joined = jax.tree.map(lambda *pieces: ops.cat(pieces), *parts, is_leaf=_is_tensor)
-        return _move_dims(func, joined, out_dims)
+            results, shape = flatten(mapped(dims)(*given, **named))
+            parts.append(results)
+        joined = map(ops.cat, zip(*parts, strict=True))
+        return _move_dims(func, jax.tree.unflatten(shape, joined), out_dims)
 
     return call
 
@@ -95,9 +97,9 @@ def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
         raise ValueError(
             f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible "
             f"with the structure of `inputs`. in_dims has structure {jax.tree.structure(wanted)} "
-            f"but inputs has structure {jax.tree.structure(args, is_leaf=_is_tensor)}."
+            f"but inputs has structure {flatten(args)[1]}."
         ) from None
-    dims = [*spread, *[None] * len(jax.tree.leaves(kwargs, is_leaf=_is_tensor))]
+    dims = [*spread, *[None] * len(flatten(kwargs)[0])]
     where = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     return tuple([_dim(where, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)])
 
@@ -105,11 +107,11 @@ def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
 def _spread(dims, args) -> list:
     """The dimension of each leaf, from a prefix tree of dimensions."""
     if dims is None or isinstance(dims, int):
-        return [dims] * len(jax.tree.leaves(args, is_leaf=_is_tensor))
+        return [dims] * len(flatten(args)[0])
     if isinstance(dims, dict):
         if not isinstance(args, dict) or dims.keys() != args.keys():
             raise ValueError
-        return [each for key in sorted(dims) for each in _spread(dims[key], args[key])]
+        return [each for key in args for each in _spread(dims[key], args[key])]
     if not isinstance(args, tuple | list) or len(dims) != len(args):
         raise ValueError
     return [each for dim, arg in zip(dims, args, strict=True) for each in _spread(dim, arg)]
@@ -148,7 +150,9 @@ def _size(leaves, dims) -> int:
 
 def _move_dims(func, results, out_dims):
     """Move the mapped dimension of the results from the front to its position in `out_dims`."""
-    leaves, structure = jax.tree.flatten(results, is_leaf=_is_tensor)
+    if out_dims == 0:  # the dimension is there already, as in most calls
+        return results
+    leaves, structure = flatten(results)
     dims = _out_dims(func, out_dims, results)
     return jax.tree.unflatten(structure, map(_move_dim, leaves, dims))
 
@@ -161,7 +165,7 @@ def _move_dim(leaf, dim):
 
 def _out_dims(func, out_dims, results) -> list[int | None]:
     """The position of the mapped dimension in each result, or None."""
-    count = len(jax.tree.leaves(results, is_leaf=_is_tensor))
+    count = len(flatten(results)[0])
     if out_dims is None or isinstance(out_dims, int):
         return [out_dims] * count
     if not isinstance(out_dims, tuple | list | dict):
@@ -176,7 +180,7 @@ def _out_dims(func, out_dims, results) -> list[int | None]:
     except ValueError:
         given, wanted = (
             jax.tree.structure(out_dims),
-            jax.tree.structure(results, is_leaf=_is_tensor),
+            flatten(results)[1],
         )
         raise ValueError(
             f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
@@ -189,10 +193,6 @@ def _name(func) -> str:
     return getattr(func, "__name__", repr(func))
 
 
-def _is_tensor(value) -> bool:
-    return isinstance(value, Tensor)
-
-
 class BatchedFunction(CompiledFunction):
     """A function of many examples. dims: the mapped dimension of each argument leaf."""
 
@@ -202,8 +202,8 @@ class BatchedFunction(CompiledFunction):
         self.out_dims_of = functools.partial(_out_dims, function, out_dims)
 
     def __call__(self, *args, **kwargs):
-        leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
-        for leaf in filter(_is_tensor, leaves):
+        leaves, structure = flatten((args, kwargs))
+        for leaf in filter(is_tensor, leaves):
             current(leaf)
         arrays = [getattr(leaf, "_raw", leaf) for leaf in leaves]
         traced = any(isinstance(array, jax.core.Tracer) for array in arrays)
@@ -216,3 +216,7 @@ class BatchedFunction(CompiledFunction):
 
     def new_program(self, leaves, structure, varying):
         return BatchedProgram(self, leaves, structure)
+
+    def may_freeze(self, reads):
+        # nobody asked to compile: a function that reads the time or draws is called each time
+        return not reads

@@ -5,7 +5,9 @@ equinox and orbax work on tensors. `requires_grad` is not part of the structure.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
+from collections import defaultdict
 
 import jax
 
@@ -15,16 +17,26 @@ from .tensor import Tensor, check_no_tangent, placeholder, wrap
 LOST = (
     "a JAX function was given a tensor that requires grad, and its gradient would be lost: call "
     "jaxgrad's operator of that name, make an operator of the function by "
-    "jaxgrad.from_jax(function), or pass tensor.detach()"
+    "jaxgrad.from_jax(function), or pass tensor.detach(). For jax.tree, is_leaf=jaxgrad.is_tensor "
+    "keeps tensors whole, and under jaxgrad.no_grad() a tree gives its arrays"
 )
+
+# functions of JAX that flatten a tree and do not compute with its leaves
+_LOOKING = frozenset(["tree_structure", "block_until_ready"])
 
 
 def _flatten(tensor):
-    # tree functions call this from a frame of JAX, jitted functions without one
-    caller = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-    if caller != "jax" and tensor._requires_grad and is_grad_enabled():
+    if tensor._requires_grad and is_grad_enabled() and not _is_looked_at(sys._getframe(1)):
         raise TypeError(LOST)
     return (check_no_tangent(tensor, "a JAX tree")._array,), None
+
+
+def _is_looked_at(frame) -> bool:
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jax":
+        if frame.f_code.co_name in _LOOKING:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _unflatten(_, children):
@@ -36,56 +48,124 @@ def _unflatten(_, children):
 jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)
 
 
-# ---- dataclasses of tensors
+# ---- nodes that JAX does not have, or has in another order
 
 
 def flatten(value) -> tuple[list, object]:
-    """The leaves of a pytree and its structure. Tensors are leaves; instances of dataclasses that
-    contain tensors are nodes.
+    """The leaves of a pytree and its structure, which `jax.tree.unflatten` takes.
+
+    Tensors are leaves; instances of dataclasses that contain tensors are nodes; dicts keep the
+    order of their keys.
     """
-    leaves, structure = jax.tree.flatten(value, is_leaf=is_tensor)
-    if any(map(_is_record, leaves)):
-        return jax.tree.flatten(_opened(value), is_leaf=is_tensor)
+    leaves, structure = jax.tree.flatten(value, is_leaf=_is_leaf)
+    for leaf in leaves:
+        if type(leaf) is not Tensor and _is_node(leaf):
+            return jax.tree.flatten(_opened(leaves, structure), is_leaf=is_tensor)
     return leaves, structure
+
+
+def map_leaves(function, value):
+    """The pytree of `function(leaf)` for each leaf of `value`, in the order of its dicts."""
+    leaves, structure = flatten(value)
+    return jax.tree.unflatten(structure, map(function, leaves))
+
+
+def ordered_as(structure, value):
+    """A pytree with the keys of its dicts in the order of `structure`, where it differs in that
+    alone; else `value` itself.
+    """
+    if flatten(value)[1] == structure:
+        return value
+    places = jax.tree.unflatten(structure, range(structure.num_leaves))
+    try:
+        # JAX's own order of keys is the same for both
+        places, wanted = jax.tree.flatten(places)
+        leaves, found = jax.tree.flatten(value, is_leaf=is_tensor)
+    except (TypeError, ValueError):  # keys that have no order
+        return value
+    if found != wanted:
+        return value
+    leaves = dict(zip(places, leaves, strict=True))
+    return jax.tree.unflatten(structure, [leaves[place] for place in range(len(leaves))])
 
 
 def is_tensor(value) -> bool:
     return isinstance(value, Tensor)
 
 
-def _is_record(value) -> bool:
-    """Whether a value is an instance of a dataclass that contains tensors."""
-    if not hasattr(type(value), "__dataclass_fields__"):
+# the dicts that JAX sorts by key
+_SORTED = frozenset([dict, defaultdict])
+
+
+def _is_leaf(value) -> bool:
+    kind = type(value)
+    return kind is Tensor or (kind in _SORTED and not is_sorted(tuple(value)))
+
+
+# remembered, since a compiled function asks at each call
+@functools.lru_cache(maxsize=1024)
+def is_sorted(keys: tuple) -> bool:
+    """Whether the keys of a dict are in the order that JAX gives them."""
+    try:
+        return list(keys) == sorted(keys)
+    except TypeError:  # keys that have no order
         return False
-    leaves = jax.tree.leaves(_fields(value), is_leaf=is_tensor)
-    return any(isinstance(leaf, Tensor | jax.Array) or _is_record(leaf) for leaf in leaves)
 
 
-def _fields(value) -> dict:
+def _is_node(leaf) -> bool:
+    """Whether a leaf is a dict, or an instance of a dataclass that contains tensors."""
+    if type(leaf) in _SORTED:
+        return True
+    return hasattr(type(leaf), "__dataclass_fields__") and any(map(_has_array, _members(leaf)))
+
+
+def _has_array(leaf) -> bool:
+    if type(leaf) in _SORTED:
+        return any(map(_has_array, _members(leaf)))
+    return isinstance(leaf, Tensor | jax.Array) or _is_node(leaf)
+
+
+def _members(value) -> list:
+    """The leaves of the items of a dict, or of the fields of a dataclass."""
+    return jax.tree.leaves(list(_items(value).values()), is_leaf=_is_leaf)
+
+
+def _items(value) -> dict:
+    if type(value) in _SORTED:
+        return value
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-def _opened(value):
-    return jax.tree.map(
-        lambda leaf: _Record(leaf) if _is_record(leaf) else leaf, value, is_leaf=is_tensor
-    )
+def _opened(leaves, structure):
+    """The pytree with each leaf that is a node wrapped."""
+    wrapped = [_Wrapped(leaf) if _is_node(leaf) else leaf for leaf in leaves]
+    return jax.tree.unflatten(structure, wrapped)
 
 
-class _Record:
-    """Wraps an instance of a dataclass as a node, so that its class needs no registration."""
+class _Wrapped:
+    """Wraps a dict or an instance of a dataclass as a node of its own, whose children are in the
+    order of the items, and whose class needs no registration.
+    """
 
     def __init__(self, value):
         self.value = value
 
 
-def _flatten_record(record):
-    fields = _fields(record.value)
-    return tuple(map(_opened, fields.values())), (type(record.value), tuple(fields))
+def _flatten_wrapped(wrapped):
+    items = _items(wrapped.value)
+    children = [
+        each if type(each) is Tensor else _opened(*jax.tree.flatten(each, is_leaf=_is_leaf))
+        for each in items.values()
+    ]
+    factory = getattr(items, "default_factory", None)
+    return children, (type(wrapped.value), tuple(items), factory)
 
 
-def _make(kind_and_names, values):
-    kind, names = kind_and_names
+def _make(known, values):
+    kind, names, factory = known
     given = dict(zip(names, values, strict=True))
+    if kind in _SORTED:
+        return given if kind is dict else defaultdict(factory, given)
     later = [field.name for field in dataclasses.fields(kind) if not field.init]
     made = kind(**{name: value for name, value in given.items() if name not in later})
     for name in later:
@@ -94,4 +174,4 @@ def _make(kind_and_names, values):
     return made
 
 
-jax.tree_util.register_pytree_node(_Record, _flatten_record, _make)
+jax.tree_util.register_pytree_node(_Wrapped, _flatten_wrapped, _make)

@@ -5,13 +5,18 @@ Callers pass tensors that are up to date (`tape/tensor.current`).
 
 from __future__ import annotations
 
+import warnings
+
 import jax
 
+from ..core import executor
 from ..core.aval import IMMEDIATE, traced_aval
 from ..core.program import Program
-from . import interception, node_annotations, untracked_reason, version_counter
+from ..core.tracebacks import users_stacklevel
+from . import interception, mode, node_annotations, untracked_reason, version_counter
 from .mode import INFERENCE, MARK, RECORD, current_mode
 from .node import ProgramNode
+from .source_location import jax_is_called_by_user
 from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, has_tangent, wrap
 
 _new = object.__new__
@@ -19,17 +24,31 @@ _Tracer = jax.core.Tracer
 # a result of this very type is no tracer: one comparison in place of an isinstance
 _plain = None  # the type of JAX's arrays, after the first kernel has run
 
+FROZEN = (
+    "a tensor that requires grad is read while JAX traces (jax.jit, jax.lax, shard_map): it is a "
+    "constant of JAX's program, which sees no later change of it and gives it no gradient. Compile "
+    "with jaxgrad.jit, or pass it as an argument (of a module by func.functional_call); detach() "
+    "what is a constant"
+)
 
-def _seen(result, aval):
+
+def _seen(result, aval, leaves, mask):
     """The abstract value of a result, which is a tracer if a kernel of concrete inputs ran under a
-    trace.
+    trace. Warns of an input that such a trace freezes.
     """
     global _plain
     if not isinstance(result, _Tracer):
         _plain = type(result)
-    elif aval.mode == IMMEDIATE:
-        return traced_aval(aval, result)
-    return aval
+        return aval
+    is_read = True in mask and mode.scope.get() is None and any(map(_is_concrete, leaves, mask))
+    # inside jax.grad and jax.vmap alone, the tensor is read anew at each call
+    if is_read and executor.is_traced() and jax_is_called_by_user():
+        warnings.warn(FROZEN, stacklevel=users_stacklevel())
+    return traced_aval(aval, result) if aval.mode == IMMEDIATE else aval
+
+
+def _is_concrete(leaf, requires_grad) -> bool:
+    return requires_grad and leaf._aval.mode == IMMEDIATE
 
 
 def apply(program: Program, leaves: list):
@@ -63,7 +82,7 @@ def finish(program: Program, leaves, arrays, mask):
         # `_wrap` inlined
         aval = program.outputs[0]
         if type(results) is not _plain:
-            aval = _seen(results, aval)
+            aval = _seen(results, aval, leaves, mask)
         made = _new(Tensor)
         made._raw = results
         made._aval = aval
@@ -77,6 +96,8 @@ def finish(program: Program, leaves, arrays, mask):
         if interception.is_noted:
             _note(program, leaves, mask, node, (made,))
         return made
+    if results and type(results[0]) is not _plain:
+        _seen(results[0], program.outputs[0], leaves, mask)
     several = list(_wrap_all(program, results, requires_grad, node))
     if program.attach is not None:
         _note_births(several)
@@ -145,8 +166,8 @@ def _is_dual(leaf) -> bool:
 
 
 def _wrap(array, aval, requires_grad, node, output_nr):
-    if type(array) is not _plain:
-        aval = _seen(array, aval)
+    if type(array) is not _plain and aval.mode == IMMEDIATE and isinstance(array, _Tracer):
+        aval = traced_aval(aval, array)
     return wrap(array, aval, requires_grad, node, output_nr)
 
 

@@ -1,8 +1,8 @@
-"""The line of the user's code that runs."""
+"""The line of the user's code that runs, and who called JAX."""
 
 import sys
 
-from ..core.tracebacks import is_internal
+from ..core.tracebacks import is_internal, root
 
 
 def place_of_caller() -> str:
@@ -11,3 +11,14 @@ def place_of_caller() -> str:
     while frame.f_back and is_internal(frame):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def jax_is_called_by_user() -> bool:
+    """Whether the function of JAX inside of which this runs was called by other code than ours."""
+    frame = sys._getframe(1)
+    while frame and root(frame) != "jax":
+        frame = frame.f_back
+    # JAX calls itself through decorators of the standard library
+    while frame and root(frame) in ("jax", "contextlib", "functools"):
+        frame = frame.f_back
+    return frame is not None and root(frame) != "jaxgrad"

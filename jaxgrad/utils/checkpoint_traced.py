@@ -11,7 +11,7 @@ import jax
 from ..capture.control_flow import split
 from ..capture.subgraph import ControlFlow, CountedScope, Subgraph, SubgraphScope, apply
 from ..tape import mode
-from ..tape.tensor import Tensor
+from ..tape.pytree import flatten, is_tensor
 
 
 def concerns() -> bool:
@@ -21,15 +21,15 @@ def concerns() -> bool:
 
 def call(function, args, kwargs, policy):
     """Call a checkpointed function. policy: one of `jax.checkpoint_policies`."""
-    values, structure = jax.tree.flatten((args, kwargs), is_leaf=_is_tensor)
-    tensors, shape = list(filter(_is_tensor, values)), []
+    values, structure = flatten((args, kwargs))
+    tensors, shape = list(filter(is_tensor, values)), []
 
     def inner(*given):
         given = iter(given)
-        filled = [next(given) if _is_tensor(value) else value for value in values]
+        filled = [next(given) if is_tensor(value) else value for value in values]
         args, kwargs = jax.tree.unflatten(structure, filled)
-        shape[:] = jax.tree.flatten(function(*args, **kwargs), is_leaf=_is_tensor)
-        return list(filter(_is_tensor, shape[0]))
+        shape[:] = flatten(function(*args, **kwargs))
+        return list(filter(is_tensor, shape[0]))
 
     flat = jax.tree.structure((0,) * len(tensors))
     traced = Subgraph("checkpoint", inner, tensors, flat, CountedScope)
@@ -43,9 +43,5 @@ def call(function, args, kwargs, policy):
     program = ControlFlow("Checkpoint", leaves, jax.checkpoint(run, policy=policy))
     found = iter(apply(program, leaves, traced.structure))
     outputs, structure = shape
-    filled = [next(found) if _is_tensor(value) else value for value in outputs]
+    filled = [next(found) if is_tensor(value) else value for value in outputs]
     return jax.tree.unflatten(structure, filled)
-
-
-def _is_tensor(value) -> bool:
-    return isinstance(value, Tensor)

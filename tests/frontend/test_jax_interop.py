@@ -125,8 +125,10 @@ def test_a_function_of_jax_refuses_a_tensor_that_requires_grad():
         jax.jit(lambda x: x)(torch.ones(2, requires_grad=True))
     assert jnp.cos(torch.zeros(2)).tolist() == [1, 1]
     leaf = torch.ones(2, requires_grad=True)
-    assert jax.tree.map(lambda x: x * 2, {"leaf": leaf})["leaf"].tolist() == [2, 2]
+    with pytest.raises(TypeError, match=r"gradient would be lost.*is_leaf=jaxgrad.is_tensor"):
+        jax.tree.map(lambda x: x * 2, {"leaf": leaf})
     with torch.no_grad():
+        assert jax.tree.map(lambda x: x * 2, {"leaf": leaf})["leaf"].tolist() == [2, 2]
         assert jnp.cos(leaf * 0).tolist() == [1, 1]
 
 

@@ -1,0 +1,216 @@
+"""What a compiled function reads that no guard can watch: random numbers of Python and NumPy, the
+time, files, the environment. Each is a constant of the program, and a warning tells of it.
+
+Draws are seen by the states of the generators before and after the trace. The rest, and the lines,
+are found by the names in the code of the function and of the functions that it names.
+"""
+
+from __future__ import annotations
+
+import datetime
+import dis
+import functools
+import inspect
+import os
+import random
+import secrets
+import time
+import types
+import uuid
+from typing import NamedTuple
+
+import numpy as np
+
+from ..tape.object_walk import UNSET, cell_value, codes, is_of_library
+from .graph_input import NumberInput
+
+_MOMENTS = frozenset([id(datetime.datetime), id(datetime.date)])
+# by id, since not all of them can be hashed; all of them live on
+_READS = frozenset(
+    map(
+        id,
+        (
+            time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic,
+            time.monotonic_ns, time.process_time, time.process_time_ns, open, os.environ, os.getenv,
+            os.urandom, uuid.uuid1, uuid.uuid4, secrets.token_bytes, secrets.token_hex,
+            secrets.randbelow,
+        ),
+    )
+)  # fmt: skip
+_GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
+MOST_FUNCTIONS = 1000
+
+READ = (
+    "{name}, compiled by jaxgrad.jit, reads {read} at {place}: what it gave while the function was "
+    "traced is a constant of the program. Pass the value as an argument, or read a number by "
+    "jaxgrad.tracing.number"
+)
+DRAWN = (
+    "{name}, compiled by jaxgrad.jit, draws random numbers from {read}{place}: those of the trace "
+    "are constants of the program. Draw with jaxgrad's functions, pass them as arguments, or read "
+    "one by jaxgrad.tracing.number"
+)
+
+
+class FrozenReads:
+    """What a function reads of the outside world: made before a trace, asked after it."""
+
+    def __init__(self, function):
+        self.named = list(_named(function))
+        instances = [
+            each.generator for each in self.named if isinstance(each.generator, _GENERATORS)
+        ]
+        self.generators = {id(each): each for each in (random, np.random, *instances)}
+        self.before = self.states()
+
+    def states(self) -> dict:
+        return {key: _state(each) for key, each in self.generators.items()}
+
+    def told(self, program):
+        """Yield a message for each read, and for each generator that the trace drew from."""
+        readers = [each.read for each in program.other_inputs if isinstance(each, NumberInput)]
+        # each call runs these
+        unseen = {*map(id, readers), *[id(getattr(each, "__code__", None)) for each in readers]}
+        named = [each for each in self.named if not unseen & {id(each.code), id(each.function)}]
+        for each in named:
+            if each.generator is None:
+                yield READ.format(name=program.name, read=each.text, place=each.place)
+        after = self.states()
+        for key, generator in self.generators.items():
+            lines = [each for each in named if each.generator is generator]
+            if after[key] == self.before[key] or (readers and not lines):
+                continue
+            read, place = _kind(generator), f" at {lines[0].place}" if lines else ""
+            yield DRAWN.format(name=program.name, read=read, place=place)
+
+
+def _kind(generator) -> str:
+    return getattr(generator, "__name__", f"a {type(generator).__name__}")
+
+
+def _state(generator):
+    if isinstance(generator, np.random.Generator):
+        return repr(generator.bit_generator.state)
+    if isinstance(generator, random.Random) or generator is random:
+        return generator.getstate()
+    name, words, *rest = generator.get_state()
+    return name, words.tobytes(), *rest
+
+
+# ---- names in the code
+
+
+class Named(NamedTuple):
+    """A read that code names: its words, the generator that it draws from, the value that it ends
+    in, the code object, and the line.
+    """
+
+    text: str
+    generator: object
+    function: object
+    code: types.CodeType
+    place: str
+
+
+def _named(function):
+    """Yield the reads in the code of a function and of the functions and modules that it names."""
+    waiting, seen = _entries(function), set()
+    while waiting and len(seen) < MOST_FUNCTIONS:
+        entered, owner = waiting.pop()
+        is_library = bool(seen) and is_of_library(entered.__module__)
+        if is_library or (entered, id(owner)) in seen:
+            continue
+        seen.add((entered, id(owner)))
+        dotted = [(code, *each) for code in codes(entered.__code__) for each in _dotted(code)]
+        for code, names, line in dotted:
+            values = _values(names, entered, owner)
+            yield from _reads(names, values, code, line)
+            if len(values) == len(names):
+                waiting += _entries(values[-1], values[-2] if len(values) > 1 else None)
+
+
+def _entries(value, owner=None) -> list:
+    """The Python functions that a call of a value runs, each with the object it belongs to."""
+    if "__wrapped__" in getattr(value, "__dict__", ()):
+        return _entries(value.__wrapped__, owner)
+    if isinstance(value, functools.partial):
+        return _entries(value.func)
+    if isinstance(value, types.MethodType):
+        return _entries(value.__func__, value.__self__)
+    if isinstance(value, types.FunctionType):
+        return [(value, owner)]
+    is_module = isinstance(getattr(type(value), "named_modules", None), types.FunctionType)
+    members = value.modules() if is_module else ()
+    found = [(getattr(type(each), "forward", None), each) for each in members]
+    found.append((vars(type(value)).get("__call__"), value))
+    return [each for each in found if isinstance(each[0], types.FunctionType)]
+
+
+@functools.lru_cache(maxsize=4096)
+def _dotted(code) -> list[tuple[tuple, int]]:
+    """The names with attributes that code reads, as ("time", "perf_counter"), and their lines."""
+    found, is_open = [], False
+    for each in dis.get_instructions(code):
+        if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and is_open:
+            found[-1][0].append(each.argval)
+        elif each.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST")):
+            name = each.argval if isinstance(each.argval, str) else each.argval[-1]
+            found.append(([name], each.positions.lineno))
+            is_open = True
+        else:
+            is_open = False
+    return [(tuple(names), line) for names, line in found]
+
+
+def _values(names, function, owner) -> list:
+    """The values of a dotted name, as far as they are known without running code."""
+    code = function.__code__
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    if names[0] in cells:
+        value = cell_value(cells[names[0]])
+    elif names[0] == next(iter(code.co_varnames), None):
+        value = UNSET if owner is None else owner
+    elif names[0] in code.co_varnames:
+        value = UNSET
+    else:
+        value = function.__globals__.get(names[0], _BUILTINS.get(names[0], UNSET))
+    values = []
+    for name in (*names[1:], None):
+        if value is UNSET:
+            break
+        values.append(value)
+        value = _attribute(value, name)
+    return values
+
+
+_BUILTINS = {"open": open}
+
+
+def _attribute(value, name):
+    """An attribute as it is stored; UNSET where it is computed."""
+    found = getattr(value, "__dict__", {}).get(name, UNSET)
+    if found is UNSET and not isinstance(value, type | types.ModuleType):
+        found = inspect.getattr_static(type(value), name, UNSET)
+        return found if isinstance(found, types.FunctionType) else UNSET
+    return found
+
+
+def _reads(names, values, code, line):
+    """Yield the read that a dotted name is, if it is one."""
+    place = f"{code.co_filename}:{line}"
+    text = ".".join(names)
+    last = values[-1] if values else None
+    is_moment = names[-1] in ("now", "utcnow", "today") and _MOMENTS & set(map(id, values))
+    if isinstance(last, types.BuiltinFunctionType | types.MethodType):
+        values = (*values, last.__self__)  # of `from random import random`
+    has_no_state = any(isinstance(each, random.SystemRandom) for each in values)
+    if has_no_state or is_moment or _READS & set(map(id, values)):
+        yield Named(text, None, last, code, place)
+        return
+    for value in values:
+        if value is random or value is np.random or isinstance(value, _GENERATORS):
+            yield Named(text, _MODULE_OF.get(id(value), value), last, code, place)
+
+
+# the instances whose methods are the functions of these modules
+_MODULE_OF = {id(random.random.__self__): random, id(np.random.random.__self__): np.random}
