@@ -19,6 +19,7 @@ from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import mode, pytree
 from ..tape.tensor import Tensor, has_tangent, held
+from . import verify as verification
 from .compiled_program import CompiledProgram
 from .guards import ProgramCache
 from .scope import ReadsTangent
@@ -35,6 +36,7 @@ def jit(
     *,
     donate: int | str | Sequence[int | str] = AUTO,
     static_argnames: str | Sequence[str] = (),
+    verify: int | None = None,
 ):
     """Compile `function` to one XLA program, with everything that it reads and changes.
 
@@ -78,7 +80,12 @@ def jit(
     (tensor(11.), tensor([-2., -2.], requires_grad=True))
     """
     if function is None:
-        return functools.partial(jit, donate=donate, static_argnames=static_argnames)
+        return functools.partial(
+            jit, donate=donate, static_argnames=static_argnames, verify=verify
+        )
+    interval = verification.interval(verify)
+    if interval:
+        return VerifiedFunction(function, donate, static_argnames, interval)
     return CompiledFunction(function, donate, static_argnames)
 
 
@@ -109,8 +116,10 @@ class CompiledFunction:
 
     def __call__(self, *args, **kwargs):
         try:
-            if mode.scope.get() is not None or executor.is_traced():
-                return self.function(*args, **kwargs)  # a part of the trace that is under way
+            if mode.scope.get() is not None or executor.is_traced() or (
+                verification.running and self.is_inside_uncompiled()
+            ):
+                return self.function(*args, **kwargs)  # a part of what is under way
             leaves, structure = pytree.flatten((args, kwargs))
             program, found = self.cache.find(leaves, structure)
             if program is not None:
@@ -182,6 +191,10 @@ class CompiledFunction:
         args, kwargs = jax.tree.unflatten(structure, leaves)
         return self.function(*args, **kwargs)
 
+    def is_inside_uncompiled(self) -> bool:
+        """Whether it is called by a function that runs uncompiled for a comparison."""
+        return verification.within.get()
+
     def __getattr__(self, name):
         if name == "function":
             raise AttributeError(name)  # of a copy under construction
@@ -212,6 +225,28 @@ class CompiledFunction:
 
     def __repr__(self):
         return f"<jitted {self.__name__}>"
+
+
+class VerifiedFunction(CompiledFunction):
+    """A compiled function that is compared with the uncompiled one (capture/verify.py): at its
+    first call, and at each further `interval` calls.
+    """
+
+    def __init__(self, function, donate, static_argnames, interval: int):
+        super().__init__(function, donate, static_argnames)
+        self.interval, self.calls = interval, 0
+
+    def __call__(self, *args, **kwargs):
+        if mode.scope.get() is not None or executor.is_traced() or self.is_inside_uncompiled():
+            return super().__call__(*args, **kwargs)
+        self.calls += 1
+        if (self.calls - 1) % self.interval:
+            return super().__call__(*args, **kwargs)
+        try:
+            return verification.verified(self, super().__call__, args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
 
 def _array(value):

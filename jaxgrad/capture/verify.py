@@ -1,0 +1,348 @@
+"""Verification: a call of a compiled function runs the function uncompiled too, and compares.
+
+The uncompiled run comes first, on the real objects. What it did is noted as an `Outcome`, and all
+that it changed is put back (capture/saved_state.py). Then the compiled call runs, and its outcome
+must be the same: results, tensors, gradients, draws of generators, and Python objects.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import types
+import warnings
+from collections import deque
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..tape import pytree
+from ..tape.node import Node
+from ..tape.object_walk import UNSET
+from ..tape.tensor import Tensor, current, edge_of, held
+from .guards import PLAIN, grad_of
+from .input_names import leaf_names
+from .partition import pull
+from .saved_state import SavedState
+
+# whether an uncompiled run is going on anywhere; and in this context
+running, within = 0, contextvars.ContextVar("jaxgrad.within_uncompiled", default=False)
+
+VARIABLE = "JAXGRAD_JIT_VERIFY"
+
+# how many differences and constants a message lists
+MOST_LISTED = 8
+
+# attributes that only the uncompiled step of an optimizer sets, or only the traced one
+INTERNAL = frozenset(["_changes", "_is_traced", "_stepping", "_opt_called"])
+
+
+def interval(verify) -> int:
+    """How many calls there are from one that is verified to the next; 0 for none. None asks the
+    environment. Raises ValueError for anything but None and an int of at least 0.
+    """
+    what, value = "verify", verify
+    if verify is None:
+        what, value = VARIABLE, os.environ.get(VARIABLE, "0")
+        value = int(value) if value.isdecimal() else value
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(
+            f"{what}={value!r}: give the number of calls from one that is verified to the next, "
+            "such as 1 for all; 0 verifies none"
+        )
+    return value
+
+
+def verified(compiled, call, args, kwargs):
+    """The result of `call(*args, **kwargs)`, a call of a compiled function. Raises RuntimeError
+    where the uncompiled function does something else; then everything is as before the call.
+    """
+    state = SavedState(compiled.function, args, kwargs)
+    try:
+        # in a context of its own, for modes that it sets and leaves
+        context = contextvars.copy_context()
+        expected = context.run(uncompiled, state, compiled.function, args, kwargs)
+    finally:
+        state.put_back()
+    result = call(*args, **kwargs)
+    found = expected.differences(Outcome(state, result))
+    if found:
+        state.put_back()
+        raise RuntimeError(message(compiled, found, args, kwargs)) from expected.error
+    return result
+
+
+def uncompiled(state, function, args, kwargs) -> Outcome:
+    """The outcome of the function, run uncompiled."""
+    global running
+    within.set(True)
+    running += 1
+    result = error = None
+    try:
+        # the compiled call gives the same warnings
+        with state.recording(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                result = function(*args, **kwargs)
+            except Exception as raised:
+                error = raised
+            return Outcome(state, result, error)
+    finally:
+        running -= 1
+
+
+def message(compiled, found, args, kwargs) -> str:
+    lines = "".join(f"\n  {each}" for each in found[:MOST_LISTED])
+    more = f"\n  and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    known = ", ".join(constants(compiled, args, kwargs)[:MOST_LISTED])
+    known = f"Its program was traced with {known}. " if known else ""
+    return (
+        f"{compiled.__name__}, compiled by jaxgrad.jit, and the same function uncompiled differ:"
+        f"{lines}{more}\n{known}What a program reads beside tensors, variables and attributes is a "
+        "constant of it: pass it as an argument, or read it by jaxgrad.tracing.number. All state "
+        "is as before the call"
+    )
+
+
+def constants(compiled, args, kwargs) -> list[str]:
+    """The Python values that a call's program was traced with, as far as guards know them."""
+    program, _ = compiled.cache.find(*pytree.flatten((args, kwargs)))
+    guards = [] if program is None else program.guards
+    named = [(getattr(each, "name", None), getattr(each, "value", None)) for each in guards]
+    return list(
+        dict.fromkeys(
+            f"{name} = {value!r}"
+            for name, value in named
+            if isinstance(name, str) and isinstance(value, PLAIN) and value is not None
+        )
+    )
+
+
+# ---- what a run did
+
+
+class TensorValue:
+    """A tensor as it was at the end of a run."""
+
+    def __init__(self, tensor: Tensor):
+        self.array, self.shape = held(current(tensor)), tuple(tensor.shape)
+        self.dtype, self.requires_grad = tensor.dtype, tensor._tracked
+        self.is_leaf = not isinstance(tensor._node, Node)
+        self.version = 0 if tensor._counter is None else tensor._counter.value
+        self.has_grad = grad_of(tensor) is not None
+
+
+class Copied:
+    """A container or an object that a run made, with what it held."""
+
+    def __init__(self, kind: type, held: dict):
+        self.kind, self.held = kind, held
+
+
+class Outcome:
+    """What a run did.
+
+    `error`: what it raised; `results`: the leaves of what it returned, with their `structure`;
+    `tensors`: those of the state, by id; `contents`: by number what the state's Python objects
+    hold, where it has changed; `gradients`: by id those of the state's tensors, from the results
+    with a history, whose names are `roots`.
+    """
+
+    def __init__(self, state: SavedState, result, error=None):
+        self.state, self.error = state, error
+        leaves, self.structure = pytree.flatten(result)
+        self.holders = {id(each.holder) for each in state.contents}
+        self.tensors = {key: TensorValue(each) for key, each in list(state.tensors.items())}
+        self.results = list(map(self.shown, leaves))
+        self.contents = {}
+        for number, contents in enumerate(state.contents):
+            now = contents.read()
+            if contents.is_shown and contents.has_changed(now):
+                self.contents[number] = {key: self.shown(each) for key, each in now.items()}
+        self.roots, self.gradients = {}, {}
+        if error is None:
+            self.pull(leaves)
+
+    def shown(self, value, depth=0):
+        """A value in the form in which it is compared: later changes do not change it."""
+        if isinstance(value, Tensor):
+            return value if id(value) in self.tensors else TensorValue(value)
+        if isinstance(value, np.ndarray):
+            return value.copy()
+        if id(value) in self.holders or isinstance(value, OPAQUE) or depth > DEEPEST:
+            return value
+        if isinstance(value, dict):
+            held = value
+        elif isinstance(value, list | tuple | deque | set | frozenset):
+            held = dict(enumerate(value))
+        else:
+            held = getattr(value, "__dict__", None)
+        if not isinstance(held, dict) or id(held) in self.holders:
+            return value
+        return Copied(type(value), {key: self.shown(each, depth + 1) for key, each in held.items()})
+
+    def pull(self, leaves):
+        """Compute the gradients of everything with a new history."""
+        tensors, edges = self.state.tensors, self.state.edges
+        named = [(f"result {number}", leaf) for number, leaf in enumerate(leaves)]
+        named += [(key, tensor) for key, tensor in tensors.items()]
+        for name, tensor in named:
+            if isinstance(tensor, Tensor) and isinstance(current(tensor)._node, Node):
+                edge = edge_of(tensor)
+                if edge not in edges.values():
+                    self.roots[name] = edge, ramp(held(tensor))
+        if not self.roots or not edges:
+            return
+        try:
+            found = pull(*zip(*self.roots.values(), strict=True), list(edges.values()))
+        except RuntimeError:  # of a graph that the function has used up
+            return
+        self.gradients = dict(zip(edges, found, strict=True))
+
+    # ---- the comparison
+
+    def differences(self, compiled: Outcome) -> list[str]:
+        """How the outcome of the compiled call differs from this one, of the uncompiled."""
+        if self.error is not None:
+            return [f"it raises {type(self.error).__name__} uncompiled, and returns compiled"]
+        if self.structure != compiled.structure:
+            return [f"result: {compiled.structure} compiled, {self.structure} uncompiled"]
+        names, pairs = leaf_names("result", self.structure), []
+        pairs += zip(names, compiled.results, self.results, strict=True)
+        pairs += [
+            (self.state.names[key], compiled.tensors[key], each)
+            for key, each in self.tensors.items()
+        ]
+        found = [line for pair in pairs for line in self.lines(compiled, *pair)]
+        for number in sorted(self.contents.keys() | compiled.contents.keys()):
+            found += self.held_differences(compiled, number)
+        if self.roots.keys() == compiled.roots.keys():
+            found += self.gradient_differences(compiled)
+        return list(dict.fromkeys(found))
+
+    def lines(self, compiled, name, one, other) -> list[str]:
+        """The differences between two values in the form of `shown`, `one` of the compiled call."""
+        one = compiled.tensors.get(id(one), one) if isinstance(one, Tensor) else one
+        other = self.tensors.get(id(other), other) if isinstance(other, Tensor) else other
+        if one is other:
+            return []
+        if type(one) is not type(other):
+            return [f"{name}: {described(one)} compiled, {described(other)} uncompiled"]
+        if isinstance(one, Copied):
+            if one.kind is not other.kind:
+                return [f"{name}: {one.kind.__name__} compiled, {other.kind.__name__} uncompiled"]
+            return self.dict_lines(compiled, lambda key: f"{name}[{key!r}]", one.held, other.held)
+        difference = value_difference(one, other)
+        return [] if difference is None else [f"{name}: {difference}"]
+
+    def dict_lines(self, compiled, path, ones, others) -> list[str]:
+        keys = [key for key in dict.fromkeys([*ones, *others]) if key not in INTERNAL]
+        triples = [(path(key), ones.get(key, UNSET), others.get(key, UNSET)) for key in keys]
+        return [line for triple in triples for line in self.lines(compiled, *triple)]
+
+    def held_differences(self, compiled, number) -> list[str]:
+        contents = self.state.contents[number]
+        before = {key: self.shown(each) for key, each in contents.before.items()}
+        return self.dict_lines(
+            compiled,
+            contents.path,
+            compiled.contents.get(number, before),
+            self.contents.get(number, before),
+        )
+
+    def gradient_differences(self, compiled) -> list[str]:
+        found = []
+        for key, other in self.gradients.items():
+            one = compiled.gradients.get(key)
+            difference = f"{described(one)} compiled, {described(other)} uncompiled"
+            if one is not None and other is not None:
+                difference = array_difference(one, other)
+            if one is not other and difference is not None:
+                found.append(f"the gradient of the results by {self.state.names[key]}: {difference}")
+        return found
+
+
+OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType, Node, jax.Array)
+
+# how deep containers and objects that a run made are compared
+DEEPEST = 20
+
+
+def ramp(array):
+    """Cotangents of the shape and dtype of an array, all different."""
+    numbers = np.linspace(1, 2, array.size).reshape(array.shape)
+    with jax.enable_x64(True):
+        return jnp.asarray(numbers, array.dtype)
+
+
+# ---- single values
+
+
+def described(value) -> str:
+    if isinstance(value, TensorValue):
+        return f"a tensor of shape {list(value.shape)}"
+    if value is UNSET:
+        return "absent"
+    if isinstance(value, Copied):
+        return f"a {value.kind.__name__}"
+    return repr(value) if isinstance(value, PLAIN) else f"a {type(value).__name__}"
+
+
+def value_difference(one, other) -> str | None:
+    """How two values of one type differ, the first that of the compiled call."""
+    if isinstance(one, TensorValue):
+        for name in ("shape", "dtype", "requires_grad", "is_leaf", "version", "has_grad"):
+            mine, others = getattr(one, name), getattr(other, name)
+            if mine != others:
+                return f"{name} {mine} compiled, {others} uncompiled"
+        return None if one.array is other.array else array_difference(one.array, other.array)
+    if isinstance(one, np.ndarray | jax.Array):
+        return array_difference(one, other)
+    if isinstance(one, float | complex):
+        return array_difference(np.asarray(one), np.asarray(other))
+    # objects without an equality of their own are different ones where both runs made them
+    if type(one).__eq__ is object.__eq__ or one == other:
+        return None
+    return f"{described(one)} compiled, {described(other)} uncompiled"
+
+
+# By the bytes of a real number what the results of one computation may differ by, compiled as a
+# whole and operator by operator: XLA reorders sums and contracts products.
+TOLERANCES = {1: 0.3, 2: 2e-2, 4: 1e-4, 8: 1e-9}
+
+
+def array_difference(one, other) -> str | None:
+    """How two arrays differ by more than rounding, the first that of the compiled call."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return (
+            f"{one.dtype}{list(one.shape)} compiled, {other.dtype}{list(other.shape)} uncompiled"
+        )
+    one, other = np.asarray(one), np.asarray(other)
+    if one.dtype.kind in "biuSUO":
+        return _listed(one, other, one != other)
+    is_complex = one.dtype.kind == "c"
+    tolerance = TOLERANCES[one.dtype.itemsize // (1 + is_complex)]
+    wide = np.complex128 if is_complex else np.float64
+    one, other = one.astype(wide), other.astype(wide)
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    with np.errstate(all="ignore"):
+        sizes = np.abs(np.stack([one, other]))
+        largest = np.max(sizes, where=np.isfinite(sizes), initial=0)
+        # the hundredth part of the tolerance, absolute: where large terms cancel
+        allowed = tolerance * max(largest, 0.01)
+        return _listed(one, other, ~same & ~(np.abs(one - other) <= allowed))
+
+
+def _listed(one, other, differ) -> str | None:
+    if not differ.any():
+        return None
+    with np.errstate(all="ignore"):
+        sizes = np.abs(one.astype(complex) - other.astype(complex))
+    sizes = np.where(differ, np.where(np.isnan(sizes), np.inf, sizes), -1)
+    place = np.unravel_index(np.argmax(sizes), sizes.shape)
+    at = f" at {list(map(int, place))}" if place else ""
+    return (
+        f"largest difference {sizes[place]:g}{at}: {one[place]} compiled, {other[place]} "
+        f"uncompiled; shape {list(one.shape)}"
+    )
