@@ -19,6 +19,7 @@ from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold
+from . import one_shot
 from .code_guards import code_guards, reachable_tensors
 from .graph_input import ArgumentInput, GraphInput, NumberInput
 from .guards import (
@@ -153,7 +154,8 @@ class CompiledProgram:
         with self.rules(), scope.open():
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
-            self.output = self.output_of(scope, [self.jitted.function(*args, **kwargs)])
+            held = [one_shot.refuse_result(self.name, self.jitted.function(*args, **kwargs))]
+            self.output = self.output_of(scope, held)
             # or what the function put into lists among its arguments would count as escaped
             del given, args, kwargs
             gradients, self.pullback = [], None

@@ -19,6 +19,7 @@ from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import mode, pytree
 from ..tape.tensor import Tensor, has_tangent, held
+from . import one_shot
 from . import verify as verification
 from .compiled_program import CompiledProgram
 from .guards import ProgramCache
@@ -83,7 +84,9 @@ def jit(
         return functools.partial(
             jit, donate=donate, static_argnames=static_argnames, verify=verify
         )
-    interval = verification.interval(verify)
+    interval, kind = verification.interval(verify), one_shot.kind_of_function(function)
+    if kind is not None:
+        return UncompiledFunction(function, kind)
     if interval:
         return VerifiedFunction(function, donate, static_argnames, interval)
     return CompiledFunction(function, donate, static_argnames)
@@ -126,7 +129,7 @@ class CompiledFunction:
                 self.traces_in_a_row = 0
                 return program(leaves, found)
             # after the search, so that warm calls need not look: no program serves a tracer
-            if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
+            if any(map(_is_tracer, leaves)):
                 return self.function(*args, **kwargs)
             return self.trace(leaves, structure, found)
         except Exception as error:
@@ -149,6 +152,7 @@ class CompiledFunction:
         """
         if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
             return self.uncompiled(leaves, structure)
+        one_shot.refuse_arguments(self.function, leaves, structure)
         # before the trace, which changes variables and attributes that guards compare
         self.why = self.cache.reason(leaves, structure)
         self.count += 1
@@ -217,6 +221,7 @@ class CompiledFunction:
         True
         """
         leaves, structure = pytree.flatten((args, kwargs))
+        one_shot.refuse_arguments(self.function, leaves, structure)
         # not filed: it has no guards, and its side effects are not applied
         program = CompiledProgram(self, leaves, structure)
         with jax.enable_x64(True):
@@ -225,6 +230,31 @@ class CompiledFunction:
 
     def __repr__(self):
         return f"<jitted {self.__name__}>"
+
+
+class UncompiledFunction(CompiledFunction):
+    """A function that `jit` leaves uncompiled: a generator or coroutine function, whose code runs
+    when its caller goes on, and not in the call.
+    """
+
+    def __init__(self, function, kind: str):
+        super().__init__(function, (), ())
+        self.why = f"it is {kind}, and runs uncompiled"
+        warnings.warn(
+            f"{self.__name__} is {kind}, which runs while its caller does other things, so "
+            "jaxgrad.jit leaves it uncompiled: compile the functions that it calls instead",
+            stacklevel=users_stacklevel(),
+        )
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    def explain(self):
+        return f"not traced, because {self.why}"
+
+    def lower(self, *args, **kwargs):
+        """Raises TypeError: there is no program."""
+        raise TypeError(f"{self.__name__} has no program, because {self.why}")
 
 
 class VerifiedFunction(CompiledFunction):
@@ -237,7 +267,8 @@ class VerifiedFunction(CompiledFunction):
         self.interval, self.calls = interval, 0
 
     def __call__(self, *args, **kwargs):
-        if mode.scope.get() is not None or executor.is_traced() or self.is_inside_uncompiled():
+        inside = mode.scope.get() is not None or executor.is_traced() or verification.within.get()
+        if inside or any(map(_is_tracer, pytree.flatten((args, kwargs))[0])):
             return super().__call__(*args, **kwargs)
         self.calls += 1
         if (self.calls - 1) % self.interval:
@@ -249,8 +280,8 @@ class VerifiedFunction(CompiledFunction):
             raise
 
 
-def _array(value):
-    return held(value) if isinstance(value, Tensor) else value
+def _is_tracer(leaf) -> bool:
+    return isinstance(held(leaf) if isinstance(leaf, Tensor) else leaf, jax.core.Tracer)
 
 
 def _positions(function, wanted, what) -> tuple[int | str, ...]:

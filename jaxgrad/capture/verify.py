@@ -99,9 +99,9 @@ def message(compiled, found, args, kwargs) -> str:
     known = f"Its program was traced with {known}. " if known else ""
     return (
         f"{compiled.__name__}, compiled by jaxgrad.jit, and the same function uncompiled differ:"
-        f"{lines}{more}\n{known}What a program reads beside tensors, variables and attributes is a "
-        "constant of it: pass it as an argument, or read it by jaxgrad.tracing.number. All state "
-        "is as before the call"
+        f"{lines}{more}\n{known}A program runs no Python code, and what it was traced with beside "
+        "tensors, variables and attributes is a constant of it: pass such a value as an argument, "
+        "or read it by jaxgrad.tracing.number. All state is as before the call"
     )
 
 
