@@ -48,6 +48,8 @@ def jit(
     be used afterwards. By default the memory of tensors that the function overwrites is reused, as
     far as nothing else refers to their arrays; `()` donates nothing.
     static_argnames: names of arguments whose numbers are always constants of the program.
+    verify: compare the first call and every `verify`-th call after it with the uncompiled function;
+    0 compares none. By default the environment variable `JAXGRAD_JIT_VERIFY` gives the number.
 
     Captured tensors, which the function reaches by closure, attribute or global, are inputs of the
     program and have their current values at each call. Side effects are replayed after each call:
@@ -64,9 +66,19 @@ def jit(
     becomes an input, whose value cannot be inspected. If the function does inspect it, it stays a
     constant. A call with tangents of forward mode runs uncompiled.
 
-    Raises TypeError for an argument that cannot be hashed, ValueError for a name in `donate` or
-    `static_argnames` that is no argument, RuntimeError where the function reads values of tensors
-    (`item()`, an `if` on a tensor). After an error every tensor is what it was before the call.
+    A verified call first runs the function uncompiled, undoes what that changed, and raises
+    RuntimeError if the compiled call then does something else, by more than rounding: with results
+    and their gradients, tensors, `.grad`, generators, or Python objects. Effects that it cannot
+    undo, such as printing, happen twice, and the memory of donated arguments is not reused.
+
+    Generator functions and coroutine functions run uncompiled, with a warning: compile the
+    functions that they call.
+
+    Raises TypeError for an argument that cannot be hashed, and for generators, coroutines and other
+    iterators as arguments or results; ValueError for a name in `donate` or `static_argnames` that
+    is no argument, and for a `verify` that is no number of calls; RuntimeError where the function
+    reads values of tensors (`item()`, an `if` on a tensor), and where a verified call differs.
+    After an error every tensor is what it was before the call.
 
     >>> weight = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> @jaxgrad.jit
@@ -81,9 +93,7 @@ def jit(
     (tensor(11.), tensor([-2., -2.], requires_grad=True))
     """
     if function is None:
-        return functools.partial(
-            jit, donate=donate, static_argnames=static_argnames, verify=verify
-        )
+        return functools.partial(jit, donate=donate, static_argnames=static_argnames, verify=verify)
     interval, kind = verification.interval(verify), one_shot.kind_of_function(function)
     if kind is not None:
         return UncompiledFunction(function, kind)
@@ -119,8 +129,10 @@ class CompiledFunction:
 
     def __call__(self, *args, **kwargs):
         try:
-            if mode.scope.get() is not None or executor.is_traced() or (
-                verification.running and self.is_inside_uncompiled()
+            if (
+                mode.scope.get() is not None
+                or executor.is_traced()
+                or (verification.running and self.is_inside_uncompiled())
             ):
                 return self.function(*args, **kwargs)  # a part of what is under way
             leaves, structure = pytree.flatten((args, kwargs))

@@ -8,8 +8,6 @@ import functools
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Iterator
 
-import jax
-
 from ..tape import pytree
 from .input_names import argument_names, leaf_names
 
@@ -34,9 +32,9 @@ def kind_of_function(function) -> str | None:
     while isinstance(function, functools.partial):
         function = function.func
     # what a call of the object runs: a module's forward, the method of another object's class
-    called = getattr(function, "forward", None) or getattr(type(function), "__call__", None)
+    called = function, getattr(function, "forward", None), vars(type(function)).get("__call__")
     for is_kind, kind in _KINDS.items():
-        if is_kind(function) or is_kind(called):
+        if any(map(is_kind, called)):
             return kind
     return None
 
@@ -54,11 +52,10 @@ def refuse_arguments(function, leaves, structure):
 
 
 def refuse_result(name: str, result):
-    """The result of a traced function. Raises TypeError where it holds what can be read only once.
-    """
+    """The result of a traced function. Raises TypeError if it holds what can be read only once."""
     leaves, structure = pytree.flatten(result)
     for position, leaf in enumerate(leaves):
-        if isinstance(leaf, ONE_SHOT) and not isinstance(leaf, jax.Array):
+        if isinstance(leaf, ONE_SHOT):
             if inspect.iscoroutine(leaf):
                 leaf.close()  # or Python warns that it was never awaited
             raise TypeError(

@@ -15,6 +15,8 @@ import types
 import weakref
 from collections import OrderedDict, deque
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..core import dtypes
@@ -24,7 +26,7 @@ from ..tape import interception, mode, traced_hooks
 from ..tape.node import Node, next_sequence_number
 from ..tape.object_walk import UNSET, cell_value, global_names
 from ..tape.source_location import place_of_caller
-from ..tape.tensor import Tensor, current, is_traced, known_edge_of
+from ..tape.tensor import Tensor, current, held, hold, is_traced, known_edge_of
 from ..tape.traversal import nodes_from
 from .code_guards import VALUES, is_of_library
 from .input_names import PathWalk
@@ -50,17 +52,21 @@ class Contents:
     def write(self, held: dict):
         raise NotImplementedError(f"{type(self).__name__}.write")
 
+    def suffix(self, key) -> str:
+        """What leads from the holder to what it holds under a key."""
+        return f"[{key!r}]"
+
     def path(self, key) -> str:
         """The path by which the function reaches what is held under a key."""
-        return f"{self.name}[{key!r}]"
+        return f"{self.name}{self.suffix(key)}".removeprefix(".")
 
-    def has_changed(self, held: dict) -> bool:
-        """Whether what it holds now, `held`, is not what it held."""
-        return list(map(id, _pairs(held))) != list(map(id, _pairs(self.before)))
+    def has_changed(self, now: dict, held: dict) -> bool:
+        """Whether two answers of `read` differ."""
+        return list(map(id, _pairs(now))) != list(map(id, _pairs(held)))
 
-    def put_back(self):
-        if self.has_changed(self.read()):
-            self.write(self.before)
+    def put_back(self, held: dict):
+        if self.has_changed(self.read(), held):
+            self.write(held)
 
 
 def _pairs(held):
@@ -83,8 +89,8 @@ class Items(Contents):
 class Attributes(Items):
     """The attributes in an object's `__dict__`."""
 
-    def path(self, key):
-        return f"{self.name}.{key}" if self.name else str(key)
+    def suffix(self, key):
+        return f".{key}"
 
 
 class Elements(Contents):
@@ -98,8 +104,8 @@ class Elements(Contents):
         self.holder.extend(held.values())
 
     # by their number, which is a new object at each read
-    def has_changed(self, held):
-        return list(map(id, held.values())) != list(map(id, self.before.values()))
+    def has_changed(self, now, held):
+        return list(map(id, now.values())) != list(map(id, held.values()))
 
 
 class Members(Elements):
@@ -197,11 +203,11 @@ class Numbers(Contents):
     def write(self, held):
         np.copyto(self.holder, held[()])
 
-    def path(self, key):
-        return self.name
+    def suffix(self, key):
+        return ""
 
-    def has_changed(self, held):
-        return held[()].tobytes() != self.before[()].tobytes()
+    def has_changed(self, now, held):
+        return now[()].tobytes() != held[()].tobytes()
 
 
 class Settings(Contents):
@@ -373,13 +379,35 @@ class SavedState:
                 self.save_inner(node)
                 self.save_extras(node.extras)
 
-    def put_back(self):
-        """Make everything what it was when it was saved."""
-        for contents in [*self.contents, *[each for held in self.inner.values() for each in held]]:
-            contents.put_back()
+    def all(self) -> list[Contents]:
+        return [*self.contents, *[each for held in self.inner.values() for each in held]]
+
+    def now(self) -> dict[Contents, dict]:
+        """What everything holds now, for `put_back`."""
+        return {contents: contents.read() for contents in self.all()}
+
+    def put_back(self, moment: dict[Contents, dict] | None = None):
+        """Make everything what it was when it was saved, or at a later moment."""
+        for contents in self.all():
+            contents.put_back((moment or {}).get(contents, contents.before))
+
+    def disturb(self):
+        """Change the saved tensors of floating point by about as much as rounding does."""
+        for number, tensor in enumerate(self.tensors.values()):
+            # a tensor that shares its memory is computed from that
+            if tensor.dtype.is_floating_point and tensor._alias is None:
+                hold(tensor, disturbed(held(tensor), number))
 
     def name(self, tensor: Tensor) -> str:
         return self.names[id(tensor)]
+
+
+def disturbed(array, seed: int):
+    """An array whose elements differ in their last bit or two, in either direction."""
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], array.shape)
+    with jax.enable_x64(True):
+        steps = jnp.asarray(1 + signs * float(jnp.finfo(array.dtype).eps), array.dtype)
+        return array * steps
 
 
 # the state that a run in this context saves

@@ -8,10 +8,11 @@ must be the same: results, tensors, gradients, draws of generators, and Python o
 from __future__ import annotations
 
 import contextvars
+import math
 import os
 import types
 import warnings
-from collections import deque
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +25,7 @@ from ..tape.tensor import Tensor, current, edge_of, held
 from .guards import PLAIN, grad_of
 from .input_names import leaf_names
 from .partition import pull
-from .saved_state import SavedState
+from .saved_state import SavedState, contents_of
 
 # whether an uncompiled run is going on anywhere; and in this context
 running, within = 0, contextvars.ContextVar("jaxgrad.within_uncompiled", default=False)
@@ -34,8 +35,11 @@ VARIABLE = "JAXGRAD_JIT_VERIFY"
 # how many differences and constants a message lists
 MOST_LISTED = 8
 
-# attributes that only the uncompiled step of an optimizer sets, or only the traced one
-INTERNAL = frozenset(["_changes", "_is_traced", "_stepping", "_opt_called"])
+# by how many times a value may differ from what rounding makes of it
+MOST_MOVES = 10
+
+# attributes in which modules, optimizers and schedulers note that they are traced
+INTERNAL = frozenset(["_changes", "_due", "_is_traced", "_opt_called", "_stepping"])
 
 
 def interval(verify) -> int:
@@ -59,18 +63,44 @@ def verified(compiled, call, args, kwargs):
     where the uncompiled function does something else; then everything is as before the call.
     """
     state = SavedState(compiled.function, args, kwargs)
-    try:
-        # in a context of its own, for modes that it sets and leaves
-        context = contextvars.copy_context()
-        expected = context.run(uncompiled, state, compiled.function, args, kwargs)
-    finally:
-        state.put_back()
+
+    def outcome() -> Outcome:
+        try:
+            # in a context of its own, for modes that it sets and leaves
+            context = contextvars.copy_context()
+            return context.run(uncompiled, state, compiled.function, args, kwargs)
+        finally:
+            state.put_back()
+
+    expected = outcome()
     result = call(*args, **kwargs)
     found = expected.differences(Outcome(state, result))
     if found:
+        after = state.now()
         state.put_back()
-        raise RuntimeError(message(compiled, found, args, kwargs)) from expected.error
+        repeated = expected.differences(outcome())
+        state.disturb()
+        found = beyond_rounding(found, repeated, expected.differences(outcome()))
+        if found:
+            raise RuntimeError(message(compiled, found, repeated, args, kwargs)) from expected.error
+        state.put_back(after)
     return result
+
+
+def beyond_rounding(found, repeated, disturbed) -> list[Difference]:
+    """The differences that rounding does not explain.
+
+    repeated: those of another uncompiled run; disturbed: those of one from values that differ in
+    their last bits. An optimizer may turn a gradient that is zero but for rounding into a step of
+    full length: that run shows how far such a value moves.
+    """
+    moves = {each.name: each.size for each in disturbed}
+    unsteady = {each.name for each in repeated}
+    return [
+        each
+        for each in found
+        if each.name in unsteady or not each.size <= MOST_MOVES * moves.get(each.name, -1)
+    ]
 
 
 def uncompiled(state, function, args, kwargs) -> Outcome:
@@ -92,11 +122,13 @@ def uncompiled(state, function, args, kwargs) -> Outcome:
         running -= 1
 
 
-def message(compiled, found, args, kwargs) -> str:
-    lines = "".join(f"\n  {each}" for each in found[:MOST_LISTED])
+def message(compiled, found, repeated, args, kwargs) -> str:
+    lines = "".join(f"\n  {each.name}: {each.text}" for each in found[:MOST_LISTED])
     more = f"\n  and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
     known = ", ".join(constants(compiled, args, kwargs)[:MOST_LISTED])
     known = f"Its program was traced with {known}. " if known else ""
+    if repeated:
+        known += "Uncompiled it does not repeat itself, as if it read a clock or random numbers. "
     return (
         f"{compiled.__name__}, compiled by jaxgrad.jit, and the same function uncompiled differ:"
         f"{lines}{more}\n{known}A program runs no Python code, and what it was traced with beside "
@@ -122,19 +154,29 @@ def constants(compiled, args, kwargs) -> list[str]:
 # ---- what a run did
 
 
-class TensorValue:
-    """A tensor as it was at the end of a run."""
+class Difference(NamedTuple):
+    """A difference between two runs: of what, how, and for numbers by how much."""
 
-    def __init__(self, tensor: Tensor):
+    name: str
+    text: str
+    size: float = math.inf
+
+
+class TensorValue:
+    """A tensor as it was at the end of a run. `version`: only of one from before the run, since
+    the writes to a tensor inside of a program are not counted.
+    """
+
+    def __init__(self, tensor: Tensor, is_new: bool):
         self.array, self.shape = held(current(tensor)), tuple(tensor.shape)
         self.dtype, self.requires_grad = tensor.dtype, tensor._tracked
         self.is_leaf = not isinstance(tensor._node, Node)
-        self.version = 0 if tensor._counter is None else tensor._counter.value
+        self.version = 0 if is_new or tensor._counter is None else tensor._counter.value
         self.has_grad = grad_of(tensor) is not None
 
 
 class Copied:
-    """A container or an object that a run made, with what it held."""
+    """A container or an object that a run made, with what it held by the suffix of its path."""
 
     def __init__(self, kind: type, held: dict):
         self.kind, self.held = kind, held
@@ -153,12 +195,14 @@ class Outcome:
         self.state, self.error = state, error
         leaves, self.structure = pytree.flatten(result)
         self.holders = {id(each.holder) for each in state.contents}
-        self.tensors = {key: TensorValue(each) for key, each in list(state.tensors.items())}
+        self.tensors = {
+            key: TensorValue(each, is_new=False) for key, each in list(state.tensors.items())
+        }
         self.results = list(map(self.shown, leaves))
         self.contents = {}
         for number, contents in enumerate(state.contents):
             now = contents.read()
-            if contents.is_shown and contents.has_changed(now):
+            if contents.is_shown and contents.has_changed(now, contents.before):
                 self.contents[number] = {key: self.shown(each) for key, each in now.items()}
         self.roots, self.gradients = {}, {}
         if error is None:
@@ -167,20 +211,16 @@ class Outcome:
     def shown(self, value, depth=0):
         """A value in the form in which it is compared: later changes do not change it."""
         if isinstance(value, Tensor):
-            return value if id(value) in self.tensors else TensorValue(value)
+            return value if id(value) in self.tensors else TensorValue(value, is_new=True)
         if isinstance(value, np.ndarray):
             return value.copy()
-        if id(value) in self.holders or isinstance(value, OPAQUE) or depth > DEEPEST:
+        if isinstance(value, OPAQUE) or depth > DEEPEST:
             return value
-        if isinstance(value, dict):
-            held = value
-        elif isinstance(value, list | tuple | deque | set | frozenset):
-            held = dict(enumerate(value))
-        else:
-            held = getattr(value, "__dict__", None)
-        if not isinstance(held, dict) or id(held) in self.holders:
+        parts = list(contents_of("", list(value) if type(value) in FIXED else value))
+        if not parts or any(id(each.holder) in self.holders for each in parts):
             return value
-        return Copied(type(value), {key: self.shown(each, depth + 1) for key, each in held.items()})
+        pairs = [(part.suffix(key), each) for part in parts for key, each in part.before.items()]
+        return Copied(type(value), {key: self.shown(each, depth + 1) for key, each in pairs})
 
     def pull(self, leaves):
         """Compute the gradients of everything with a new history."""
@@ -202,68 +242,58 @@ class Outcome:
 
     # ---- the comparison
 
-    def differences(self, compiled: Outcome) -> list[str]:
+    def differences(self, compiled: Outcome) -> list[Difference]:
         """How the outcome of the compiled call differs from this one, of the uncompiled."""
-        if self.error is not None:
-            return [f"it raises {type(self.error).__name__} uncompiled, and returns compiled"]
+        if self.error is not None or compiled.error is not None:
+            one, other = [type(each.error).__name__ for each in (compiled, self)]
+            return [] if one == other else [Difference("raised", COMPARED.format(one, other))]
         if self.structure != compiled.structure:
-            return [f"result: {compiled.structure} compiled, {self.structure} uncompiled"]
-        names, pairs = leaf_names("result", self.structure), []
-        pairs += zip(names, compiled.results, self.results, strict=True)
-        pairs += [
-            (self.state.names[key], compiled.tensors[key], each)
-            for key, each in self.tensors.items()
-        ]
-        found = [line for pair in pairs for line in self.lines(compiled, *pair)]
+            text = COMPARED.format(compiled.structure, self.structure)
+            return [Difference("result", text)]
+        names, triples = leaf_names("result", self.structure), []
+        triples += zip(names, compiled.results, self.results, strict=True)
+        for key, each in self.tensors.items():
+            triples.append((self.state.names[key], compiled.tensors[key], each))
         for number in sorted(self.contents.keys() | compiled.contents.keys()):
-            found += self.held_differences(compiled, number)
+            triples += self.held_pairs(compiled, number)
+        # a history that only one of them has is a difference already
         if self.roots.keys() == compiled.roots.keys():
-            found += self.gradient_differences(compiled)
-        return list(dict.fromkeys(found))
+            for key, each in self.gradients.items():
+                name = f"the gradient of the results by {self.state.names[key]}"
+                triples.append((name, compiled.gradients.get(key), each))
+        found = [each for triple in triples for each in self.compare(compiled, *triple)]
+        return list({each.name: each for each in reversed(found)}.values())[::-1]
 
-    def lines(self, compiled, name, one, other) -> list[str]:
-        """The differences between two values in the form of `shown`, `one` of the compiled call."""
-        one = compiled.tensors.get(id(one), one) if isinstance(one, Tensor) else one
-        other = self.tensors.get(id(other), other) if isinstance(other, Tensor) else other
-        if one is other:
-            return []
-        if type(one) is not type(other):
-            return [f"{name}: {described(one)} compiled, {described(other)} uncompiled"]
-        if isinstance(one, Copied):
-            if one.kind is not other.kind:
-                return [f"{name}: {one.kind.__name__} compiled, {other.kind.__name__} uncompiled"]
-            return self.dict_lines(compiled, lambda key: f"{name}[{key!r}]", one.held, other.held)
-        difference = value_difference(one, other)
-        return [] if difference is None else [f"{name}: {difference}"]
-
-    def dict_lines(self, compiled, path, ones, others) -> list[str]:
-        keys = [key for key in dict.fromkeys([*ones, *others]) if key not in INTERNAL]
-        triples = [(path(key), ones.get(key, UNSET), others.get(key, UNSET)) for key in keys]
-        return [line for triple in triples for line in self.lines(compiled, *triple)]
-
-    def held_differences(self, compiled, number) -> list[str]:
+    def held_pairs(self, compiled, number):
+        """What an object holds after both runs."""
         contents = self.state.contents[number]
         before = {key: self.shown(each) for key, each in contents.before.items()}
-        return self.dict_lines(
-            compiled,
-            contents.path,
-            compiled.contents.get(number, before),
-            self.contents.get(number, before),
-        )
+        ones, others = compiled.contents.get(number, before), self.contents.get(number, before)
+        for key in dict.fromkeys([*ones, *others]):
+            if key not in INTERNAL:
+                yield contents.path(key), ones.get(key, UNSET), others.get(key, UNSET)
 
-    def gradient_differences(self, compiled) -> list[str]:
-        found = []
-        for key, other in self.gradients.items():
-            one = compiled.gradients.get(key)
-            difference = f"{described(one)} compiled, {described(other)} uncompiled"
-            if one is not None and other is not None:
-                difference = array_difference(one, other)
-            if one is not other and difference is not None:
-                found.append(f"the gradient of the results by {self.state.names[key]}: {difference}")
-        return found
+    def compare(self, compiled, name, one, other):
+        """Yield the differences of two values in the form of `shown`, `one` of the compiled one."""
+        one = compiled.tensors.get(id(one), one) if isinstance(one, Tensor) else one
+        other = self.tensors.get(id(other), other) if isinstance(other, Tensor) else other
+        if type(one) is not type(other):
+            yield Difference(name, COMPARED.format(described(one), described(other)))
+        elif isinstance(one, Copied) and one.kind is other.kind:
+            for key in dict.fromkeys([*one.held, *other.held]):
+                pair = one.held.get(key, UNSET), other.held.get(key, UNSET)
+                yield from self.compare(compiled, f"{name}{key}", *pair)
+        elif one is not other:
+            difference = value_difference(one, other)
+            if difference is not None:
+                yield Difference(name, *difference)
 
+
+COMPARED = "{} compiled, {} uncompiled"
 
 OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType, Node, jax.Array)
+
+FIXED = (tuple, frozenset)
 
 # how deep containers and objects that a run made are compared
 DEEPEST = 20
@@ -289,22 +319,32 @@ def described(value) -> str:
     return repr(value) if isinstance(value, PLAIN) else f"a {type(value).__name__}"
 
 
-def value_difference(one, other) -> str | None:
-    """How two values of one type differ, the first that of the compiled call."""
+def value_difference(one, other) -> tuple | None:
+    """How two values of one type differ, the first that of the compiled call: in words, and where
+    they are numbers by how much.
+    """
     if isinstance(one, TensorValue):
-        for name in ("shape", "dtype", "requires_grad", "is_leaf", "version", "has_grad"):
-            mine, others = getattr(one, name), getattr(other, name)
-            if mine != others:
-                return f"{name} {mine} compiled, {others} uncompiled"
-        return None if one.array is other.array else array_difference(one.array, other.array)
+        return tensor_difference(one, other)
     if isinstance(one, np.ndarray | jax.Array):
         return array_difference(one, other)
     if isinstance(one, float | complex):
         return array_difference(np.asarray(one), np.asarray(other))
-    # objects without an equality of their own are different ones where both runs made them
-    if type(one).__eq__ is object.__eq__ or one == other:
+    # objects of libraries that have no equality and show nothing
+    if not isinstance(one, Copied) and type(one).__eq__ is object.__eq__:
         return None
-    return f"{described(one)} compiled, {described(other)} uncompiled"
+    return None if one == other else (COMPARED.format(described(one), described(other)),)
+
+
+def tensor_difference(one, other) -> tuple | None:
+    def of(name):
+        values = getattr(one, name), getattr(other, name)
+        return None if values[0] == values[1] else (f"{name} {COMPARED.format(*values)}",)
+
+    for name in ("shape", "dtype", "requires_grad", "is_leaf", "has_grad"):
+        if of(name):
+            return of(name)
+    by_value = None if one.array is other.array else array_difference(one.array, other.array)
+    return by_value or of("version")
 
 
 # By the bytes of a real number what the results of one computation may differ by, compiled as a
@@ -312,14 +352,15 @@ def value_difference(one, other) -> str | None:
 TOLERANCES = {1: 0.3, 2: 2e-2, 4: 1e-4, 8: 1e-9}
 
 
-def array_difference(one, other) -> str | None:
+def array_difference(one, other) -> tuple | None:
     """How two arrays differ by more than rounding, the first that of the compiled call."""
     if one.shape != other.shape or one.dtype != other.dtype:
-        return (
-            f"{one.dtype}{list(one.shape)} compiled, {other.dtype}{list(other.shape)} uncompiled"
-        )
+        pair = [f"{each.dtype}{list(each.shape)}" for each in (one, other)]
+        return (COMPARED.format(*pair),)
     one, other = np.asarray(one), np.asarray(other)
-    if one.dtype.kind in "biuSUO":
+    if one.dtype.kind in "SUMmO":
+        return None if (one == other).all() else (COMPARED.format(one, other),)
+    if one.dtype.kind in "biu":
         return _listed(one, other, one != other)
     is_complex = one.dtype.kind == "c"
     tolerance = TOLERANCES[one.dtype.itemsize // (1 + is_complex)]
@@ -334,15 +375,16 @@ def array_difference(one, other) -> str | None:
         return _listed(one, other, ~same & ~(np.abs(one - other) <= allowed))
 
 
-def _listed(one, other, differ) -> str | None:
+def _listed(one, other, differ) -> tuple | None:
     if not differ.any():
         return None
     with np.errstate(all="ignore"):
-        sizes = np.abs(one.astype(complex) - other.astype(complex))
+        if one.dtype.kind in "bui":
+            one, other = one.astype(np.longdouble), other.astype(np.longdouble)
+        sizes = np.abs(one - other)
     sizes = np.where(differ, np.where(np.isnan(sizes), np.inf, sizes), -1)
     place = np.unravel_index(np.argmax(sizes), sizes.shape)
     at = f" at {list(map(int, place))}" if place else ""
-    return (
-        f"largest difference {sizes[place]:g}{at}: {one[place]} compiled, {other[place]} "
-        f"uncompiled; shape {list(one.shape)}"
-    )
+    values = COMPARED.format(one[place], other[place])
+    text = f"largest difference {sizes[place]:g}{at}: {values}; shape {list(one.shape)}"
+    return text, float(sizes[place])
