@@ -245,7 +245,10 @@ class Outcome:
     def differences(self, compiled: Outcome) -> list[Difference]:
         """How the outcome of the compiled call differs from this one, of the uncompiled."""
         if self.error is not None or compiled.error is not None:
-            one, other = [type(each.error).__name__ for each in (compiled, self)]
+            one, other = [
+                "nothing" if each.error is None else type(each.error).__name__
+                for each in (compiled, self)
+            ]
             return [] if one == other else [Difference("raised", COMPARED.format(one, other))]
         if self.structure != compiled.structure:
             text = COMPARED.format(compiled.structure, self.structure)
