@@ -108,8 +108,11 @@ class Elements(Contents):
         return list(map(id, now.values())) != list(map(id, held.values()))
 
 
-class Members(Elements):
+class Members(Contents):
     """The members of a set."""
+
+    def read(self):
+        return {each: each for each in self.holder}
 
     def write(self, held):
         self.holder.clear()
@@ -251,7 +254,8 @@ def contents_of(name: str, value):
 _OPEN = ("nn", "optim", "amp", "frontend")
 
 
-def _is_closed(kind: type) -> bool:
+def is_closed(kind: type) -> bool:
+    """Whether the instances of a class hold no state of the user."""
     root, _, rest = kind.__module__.partition(".")
     return root in ("jax", "jaxlib") or (root == "jaxgrad" and rest.partition(".")[0] not in _OPEN)
 
@@ -281,7 +285,7 @@ class StateWalk(PathWalk):
         if isinstance(value, type | types.FunctionType):
             if is_of_library(value.__module__):
                 return ()
-        elif _is_closed(type(value)):
+        elif is_closed(type(value)):
             # the function of a compiled one, whose programs are no state
             return [(name, getattr(value, "__wrapped__", None))]
         held = {id(each.holder): each for each in contents_of(name, value)}

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..core import dtypes
 from ..tape import pytree
 from ..tape.node import Node
 from ..tape.object_walk import UNSET
@@ -25,7 +26,7 @@ from ..tape.tensor import Tensor, current, edge_of, held
 from .guards import PLAIN, grad_of
 from .input_names import leaf_names
 from .partition import pull
-from .saved_state import SavedState, contents_of
+from .saved_state import SavedState, contents_of, is_closed
 
 # whether an uncompiled run is going on anywhere; and in this context
 running, within = 0, contextvars.ContextVar("jaxgrad.within_uncompiled", default=False)
@@ -208,19 +209,26 @@ class Outcome:
         if error is None:
             self.pull(leaves)
 
-    def shown(self, value, depth=0):
-        """A value in the form in which it is compared: later changes do not change it."""
+    def shown(self, value, seen=None):
+        """A value in the form in which it is compared: later changes do not change it.
+
+        seen: the ids of the objects that have been copied with it.
+        """
+        seen = set() if seen is None else seen
         if isinstance(value, Tensor):
             return value if id(value) in self.tensors else TensorValue(value, is_new=True)
         if isinstance(value, np.ndarray):
             return value.copy()
-        if isinstance(value, OPAQUE) or depth > DEEPEST:
+        if isinstance(value, OPAQUE) or is_closed(type(value)):
             return value
+        if id(value) in seen:
+            return Copied(type(value), {})  # it holds itself, or was copied already
+        seen.add(id(value))
         parts = list(contents_of("", list(value) if type(value) in FIXED else value))
         if not parts or any(id(each.holder) in self.holders for each in parts):
             return value
         pairs = [(part.suffix(key), each) for part in parts for key, each in part.before.items()]
-        return Copied(type(value), {key: self.shown(each, depth + 1) for key, each in pairs})
+        return Copied(type(value), {key: self.shown(each, seen) for key, each in pairs})
 
     def pull(self, leaves):
         """Compute the gradients of everything with a new history."""
@@ -298,9 +306,6 @@ OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType, Node, ja
 
 FIXED = (tuple, frozenset)
 
-# how deep containers and objects that a run made are compared
-DEEPEST = 20
-
 
 def ramp(array):
     """Cotangents of the shape and dtype of an array, all different."""
@@ -319,7 +324,7 @@ def described(value) -> str:
         return "absent"
     if isinstance(value, Copied):
         return f"a {value.kind.__name__}"
-    return repr(value) if isinstance(value, PLAIN) else f"a {type(value).__name__}"
+    return repr(value) if isinstance(value, (*PLAIN, dtypes.dtype)) else f"a {type(value).__name__}"
 
 
 def value_difference(one, other) -> tuple | None:
@@ -333,7 +338,7 @@ def value_difference(one, other) -> tuple | None:
     if isinstance(one, float | complex):
         return array_difference(np.asarray(one), np.asarray(other))
     # objects of libraries that have no equality and show nothing
-    if not isinstance(one, Copied) and type(one).__eq__ is object.__eq__:
+    if type(one).__eq__ is object.__eq__ and not isinstance(one, Copied | dtypes.dtype):
         return None
     return None if one == other else (COMPARED.format(described(one), described(other)),)
 

@@ -105,7 +105,7 @@ class Inner:
         (lambda m, x: m.inner.__dict__.pop("n"), "m.inner.n: 4 compiled, absent uncompiled"),
         (lambda m, x: m.log.append(1.5), r"m.log\[1\]: absent compiled, 1.5 uncompiled"),
         (lambda m, x: m.table.update(a=x * 1), r"m.table\['a'\]: 1 compiled, a tensor"),
-        (lambda m, x: m.names.add("b"), r"m.names\[1\]: absent compiled, 'b' uncompiled"),
+        (lambda m, x: m.names.add("b"), r"m.names\['b'\]: absent compiled, 'b' uncompiled"),
         (lambda m, x: m.numbers.fill(7), "m.numbers: largest difference 7"),
         (lambda m, x: setattr(m.slotted, "n", 2), "m.slotted.n: 1 compiled, 2 uncompiled"),
         (lambda m, x: setattr(type(m), "kind", "new"), "kind: 'old' compiled, 'new' uncompiled"),
