@@ -33,6 +33,12 @@ def fixed_seeds():
     numpy.random.seed(0)
 
 
+@pytest.fixture(autouse=True)
+def unverified(request):
+    if request.node.get_closest_marker("unverified"):
+        request.getfixturevalue("monkeypatch").setenv("JAXGRAD_JIT_VERIFY", "0")
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--record-checks",

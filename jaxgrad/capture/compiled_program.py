@@ -22,6 +22,7 @@ from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold
+from . import one_shot
 from .graph_input import ArgumentInput, GraphInput, NumberInput
 from .guards import (
     ArgumentSource,
@@ -168,7 +169,7 @@ class CompiledProgram:
         with self.rules(), scope.open(), self.observed(scope):
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
-            result = [self.jitted.function(*args, **kwargs)]
+            result = [one_shot.refuse_result(self.name, self.jitted.function(*args, **kwargs))]
             self.refuse_new_arguments(given, args, kwargs)
             # or what the function put into lists among its arguments would count as escaped
             del given, args, kwargs

@@ -72,11 +72,28 @@ def argument_names(function, structure) -> list[str]:
         given = {"args": args, **kwargs}
     names = [f"argument[{position}]" for position in range(structure.num_leaves)]
     for parameter, value in given.items():
-        for path, position in _leaves_with_path(value):
-            # a dataclass may give some of its fields values of its own
-            if type(position) is int and position < len(names):
-                names[position] = f"{parameter}{path}"
+        _name_leaves(names, parameter, value)
     return names
+
+
+def leaf_names(name: str, structure) -> list[str]:
+    """The names of the leaves of a tree, from the name of the tree.
+
+    >>> from jaxgrad.capture.input_names import leaf_names
+    >>> leaf_names("result", jax.tree.structure({"loss": 1, "parts": [2, 3]}))
+    ["result['loss']", "result['parts'][0]", "result['parts'][1]"]
+    """
+    names = [f"{name}, leaf {position}" for position in range(structure.num_leaves)]
+    _name_leaves(names, name, jax.tree.unflatten(structure, range(structure.num_leaves)))
+    return names
+
+
+def _name_leaves(names, name, tree):
+    """Set the names of the positions that are the leaves of a tree."""
+    for path, position in _leaves_with_path(tree):
+        # a dataclass may give some of its fields values of its own
+        if type(position) is int and position < len(names):
+            names[position] = f"{name}{path}"
 
 
 def _leaves_with_path(value):
@@ -137,13 +154,20 @@ class PathWalk(ObjectWalk):
     def names_of(self, tensors) -> dict[int, str]:
         """The names of tensors, by id; a tensor that is not found has none."""
         sought = set(map(id, tensors))
-        while any(self.waiting) and not sought <= self.names.keys() and len(self.seen) < self.most:
+        rounds = self.rounds()
+        while not sought <= self.names.keys() and next(rounds, False):
+            pass
+        return {key: self.names[key] for key in sought & self.names.keys()}
+
+    def rounds(self):
+        """Walk on, and yield True after each round: the objects that wait with the lowest rank."""
+        while any(self.waiting) and len(self.seen) < self.most:
             rank = next(filter(None, self.waiting))
             roots = rank[:]
             rank.clear()
             for _ in self.walk(*roots):
                 pass
-        return {key: self.names[key] for key in sought & self.names.keys()}
+            yield True
 
     def contents(self, value):
         for name, held in self.named_contents(self.names[id(value)], value):

@@ -19,6 +19,8 @@ from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import mode, pytree
 from ..tape.tensor import Tensor, has_tangent, held
+from . import one_shot
+from . import verify as verification
 from .compiled_program import CompiledProgram
 from .frozen import FrozenReads
 from .guards import ProgramCache
@@ -36,6 +38,7 @@ def jit(
     *,
     donate: int | str | Sequence[int | str] = AUTO,
     static_argnames: str | Sequence[str] = (),
+    verify: int | None = None,
 ):
     """Compile `function` to one XLA program, with everything that it reads and changes.
 
@@ -46,6 +49,8 @@ def jit(
     be used afterwards. By default the memory of tensors that the function overwrites is reused, as
     far as nothing else refers to their arrays; `()` donates nothing.
     static_argnames: names of arguments whose numbers are always constants of the program.
+    verify: compare the first call and every `verify`-th call after it with the uncompiled function;
+    0 compares none. By default the environment variable `JAXGRAD_JIT_VERIFY` gives the number.
 
     Captured tensors, which the function reaches by closure, attribute or global, are inputs of the
     program and have their current values at each call. Side effects are replayed after each call:
@@ -64,9 +69,19 @@ def jit(
     becomes an input, whose value cannot be inspected. If the function does inspect it, it stays a
     constant. A call with tangents of forward mode runs uncompiled.
 
-    Raises TypeError for an argument that cannot be hashed, ValueError for a name in `donate` or
-    `static_argnames` that is no argument, RuntimeError where the function reads values of tensors
-    (`item()`, an `if` on a tensor). After an error every tensor is what it was before the call.
+    A verified call first runs the function uncompiled, undoes what that changed, and raises
+    RuntimeError if the compiled call then does something else, by more than rounding: with results
+    and their gradients, tensors, `.grad`, generators, or Python objects. Effects that it cannot
+    undo, such as printing, happen twice, and the memory of donated arguments is not reused.
+
+    Generator functions and coroutine functions run uncompiled, with a warning: compile the
+    functions that they call.
+
+    Raises TypeError for an argument that cannot be hashed, and for generators, coroutines and other
+    iterators as arguments or results; ValueError for a name in `donate` or `static_argnames` that
+    is no argument, and for a `verify` that is no number of calls; RuntimeError where the function
+    reads values of tensors (`item()`, an `if` on a tensor), and where a verified call differs.
+    After an error every tensor is what it was before the call.
 
     >>> weight = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> @jaxgrad.jit
@@ -81,7 +96,12 @@ def jit(
     (tensor(11.), tensor([-2., -2.], requires_grad=True))
     """
     if function is None:
-        return functools.partial(jit, donate=donate, static_argnames=static_argnames)
+        return functools.partial(jit, donate=donate, static_argnames=static_argnames, verify=verify)
+    interval, kind = verification.interval(verify), one_shot.kind_of_function(function)
+    if kind is not None:
+        return UncompiledFunction(function, kind)
+    if interval:
+        return VerifiedFunction(function, donate, static_argnames, interval)
     return CompiledFunction(function, donate, static_argnames)
 
 
@@ -113,15 +133,19 @@ class CompiledFunction:
 
     def __call__(self, *args, **kwargs):
         try:
-            if mode.scope.get() is not None or executor.is_traced():
-                return self.function(*args, **kwargs)  # a part of the trace that is under way
+            if (
+                mode.scope.get() is not None
+                or executor.is_traced()
+                or (verification.running and self.is_inside_uncompiled())
+            ):
+                return self.function(*args, **kwargs)  # a part of what is under way
             leaves, structure = self.flatten(args, kwargs)
             program, found = self.cache.find(leaves, structure)
             if program is not None:
                 self.traces_in_a_row = 0
                 return program(leaves, found)
             # after the search, so that warm calls need not look: no program serves a tracer
-            if any(isinstance(_array(leaf), jax.core.Tracer) for leaf in leaves):
+            if any(map(_is_tracer, leaves)):
                 return self.function(*args, **kwargs)
             return self.trace(leaves, structure, found)
         except Exception as error:
@@ -150,6 +174,7 @@ class CompiledFunction:
         """
         if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
             return self.uncompiled(leaves, structure)
+        one_shot.refuse_arguments(self.function, leaves, structure)
         # before the trace, which changes variables and attributes that guards compare
         self.why = self.cache.reason(leaves, structure)
         self.count += 1
@@ -218,6 +243,10 @@ class CompiledFunction:
         args, kwargs = jax.tree.unflatten(structure, leaves)
         return self.function(*args, **kwargs)
 
+    def is_inside_uncompiled(self) -> bool:
+        """Whether it is called by a function that runs uncompiled for a comparison."""
+        return verification.within.get()
+
     def __getattr__(self, name):
         if name == "function":
             raise AttributeError(name)  # of a copy under construction
@@ -240,6 +269,7 @@ class CompiledFunction:
         True
         """
         leaves, structure = self.flatten(args, kwargs)
+        one_shot.refuse_arguments(self.function, leaves, structure)
         # not filed: it has no guards, and its side effects are not applied
         program = CompiledProgram(self, leaves, structure)
         with jax.enable_x64(True):
@@ -250,8 +280,56 @@ class CompiledFunction:
         return f"<jitted {self.__name__}>"
 
 
-def _array(value):
-    return held(value) if isinstance(value, Tensor) else value
+class UncompiledFunction(CompiledFunction):
+    """A function that `jit` leaves uncompiled: a generator or coroutine function, whose code runs
+    when its caller goes on, and not in the call.
+    """
+
+    def __init__(self, function, kind: str):
+        super().__init__(function, (), ())
+        self.why = f"it is {kind}, and runs uncompiled"
+        warnings.warn(
+            f"{self.__name__} is {kind}, which runs while its caller does other things, so "
+            "jaxgrad.jit leaves it uncompiled: compile the functions that it calls instead",
+            stacklevel=users_stacklevel(),
+        )
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    def explain(self):
+        return f"not traced, because {self.why}"
+
+    def lower(self, *args, **kwargs):
+        """Raises TypeError: there is no program."""
+        raise TypeError(f"{self.__name__} has no program, because {self.why}")
+
+
+class VerifiedFunction(CompiledFunction):
+    """A compiled function that is compared with the uncompiled one (capture/verify.py): at its
+    first call, and at each further `interval` calls.
+    """
+
+    def __init__(self, function, donate, static_argnames, interval: int):
+        super().__init__(function, donate, static_argnames)
+        self.interval, self.calls = interval, 0
+
+    def __call__(self, *args, **kwargs):
+        inside = mode.scope.get() is not None or executor.is_traced() or verification.within.get()
+        if inside or any(map(_is_tracer, pytree.flatten((args, kwargs))[0])):
+            return super().__call__(*args, **kwargs)
+        self.calls += 1
+        if (self.calls - 1) % self.interval:
+            return super().__call__(*args, **kwargs)
+        try:
+            return verification.verified(self, super().__call__, args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+
+def _is_tracer(leaf) -> bool:
+    return isinstance(held(leaf) if isinstance(leaf, Tensor) else leaf, jax.core.Tracer)
 
 
 def _sees_order(function) -> bool:

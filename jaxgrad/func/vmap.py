@@ -211,6 +211,9 @@ class BatchedFunction(CompiledFunction):
             return self.uncompiled(leaves, structure)
         return super().__call__(*args, **kwargs)
 
+    def is_inside_uncompiled(self):
+        return False  # its programs are no user's
+
     def uncompiled(self, leaves, structure):
         return BatchedProgram(self, leaves, structure, is_inline=True).run_inline(leaves)
 

@@ -2,13 +2,15 @@
 
 A point is a function, or None while it is free: an operator compares it with None and pays nothing
 else. `intercept` installs functions at points, `release` frees the points; both count, so that each
-of several users may come and go in its own time.
+of several users may come and go in its own time. `watch` adds functions that only look on.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
+from contextlib import contextmanager
 
 # Capture (capture/scope.py) follows tensors: `read(tensor)` before a tensor is used,
 # `created(tensor)` once it is made, `grad(tensor, written)` when its `.grad` is read or assigned.
@@ -33,6 +35,8 @@ annotations = None
 is_general = is_noted = False
 
 _users: Counter[str] = Counter()
+_installed: dict[str, Callable] = {}
+_watchers: dict[str, list[Callable]] = {}
 _lock = threading.Lock()
 
 
@@ -41,8 +45,8 @@ def intercept(**functions):
     with _lock:
         for point, function in functions.items():
             _users[point] += 1
-            globals()[point] = function
-        _update()
+            _installed[point] = function
+        _update(functions)
 
 
 def release(*points: str):
@@ -51,11 +55,43 @@ def release(*points: str):
         for point in points:
             _users[point] -= 1
             if not _users[point]:
-                globals()[point] = None
-        _update()
+                del _installed[point]
+        _update(points)
 
 
-def _update():
+@contextmanager
+def watch(**functions):
+    """Call each function at the point of its name inside of the block, before the one installed
+    there. Its result does not count.
+    """
+    with _lock:
+        for point, function in functions.items():
+            _watchers.setdefault(point, []).append(function)
+        _update(functions)
+    try:
+        yield
+    finally:
+        with _lock:
+            for point, function in functions.items():
+                _watchers[point].remove(function)
+            _update(functions)
+
+
+def _update(points):
     global is_general, is_noted
+    for point in points:
+        functions = [*_watchers.get(point, ())]
+        if point in _installed:
+            functions.append(_installed[point])
+        globals()[point] = _joined(functions) if functions[1:] else next(iter(functions), None)
     is_general = read is not None or arguments is not None
     is_noted = created is not None or annotations is not None
+
+
+def _joined(functions):
+    def call(*arguments):
+        for function in functions:
+            result = function(*arguments)
+        return result
+
+    return call

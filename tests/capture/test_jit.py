@@ -32,6 +32,7 @@ def reference(weights, x):
     return {name: w - 0.1 * gradients[name] for name, w in weights.items()}, value
 
 
+@pytest.mark.unverified
 def test_a_step_with_backward_equals_jax():
     compiled, x = torch.jit(step), torch.tensor([1.0, 2.0, 3.0])
     weights = {"w": leaf(0.5, 0.2, -1.0), "b": leaf(0.0)}
@@ -47,6 +48,7 @@ def test_a_step_with_backward_equals_jax():
     assert compiled.count == 1
 
 
+@pytest.mark.unverified
 def test_a_trace_for_each_kind_of_arguments():
     @torch.jit
     def double(x, twice=True):
@@ -137,6 +139,7 @@ def test_random_data_of_jax_arrays():
     assert doubled.tolist() == [0, 2, 4]
 
 
+@pytest.mark.unverified
 def test_donated_memory_is_given_up():
     step = torch.jit(lambda state, x: state + x, donate="state")
     state, x = torch.ones(1000), torch.ones(1000)

@@ -134,6 +134,7 @@ def test_other_shapes_dtypes_and_flags_are_told_with_their_line():
 # ---- numbers
 
 
+@pytest.mark.unverified
 def test_a_number_that_varies_is_an_input():
     kinds = queue.SimpleQueue()  # whose contents capture cannot see, so each trace puts one
 
@@ -342,6 +343,7 @@ def test_the_numbers_of_a_tensor_from_outside_are_looked_at():
 # ---- memory
 
 
+@pytest.mark.unverified
 def test_what_is_overwritten_is_donated_and_nothing_else():
     held = torch.ones(1000)
     array = held._array
@@ -594,6 +596,7 @@ class Trainer:
         return (self.help(x) * self.beta * self.scale).sum()
 
 
+@pytest.mark.unverified
 def test_attributes_and_items_that_the_code_names_are_looked_at():
     trainer, x = Trainer(), torch.ones(2)
     compiled = torch.jit(trainer.value)

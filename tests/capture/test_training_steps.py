@@ -252,6 +252,7 @@ def test_modes_of_a_module_lead_to_programs_of_their_own():
     assert (compiled(x) == model(x)).all() and compiled.count == 3
 
 
+@pytest.mark.unverified
 def test_what_is_overwritten_keeps_its_memory():
     """Memory is kept although a step makes gradients of the same shapes in between."""
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4))

@@ -136,6 +136,7 @@ def test_a_compiled_function_follows_lists_and_dicts_of_its_module():
     check(8.0, 3)  # which finds the earlier program again
 
 
+@pytest.mark.unverified
 def test_what_forward_notes_is_no_change():
     class Counting(nn.Module):
         calls = 0

@@ -1,0 +1,402 @@
+"""Verification: a call of a compiled function runs the function uncompiled too, and compares.
+
+The uncompiled run comes first, on the real objects. What it did is noted as an `Outcome`, and all
+that it changed is put back (capture/saved_state.py). Then the compiled call runs, and its outcome
+must be the same: results, tensors, gradients, draws of generators, and Python objects.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import math
+import os
+import types
+import warnings
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core import dtypes
+from ..tape import pytree
+from ..tape.node import Node
+from ..tape.object_walk import UNSET
+from ..tape.tensor import Tensor, current, edge_of, held
+from .guards import PLAIN, grad_of
+from .holders import StateGuard
+from .input_names import leaf_names
+from .partition import pull
+from .saved_state import SavedState, contents_of, is_closed
+
+# whether an uncompiled run is going on anywhere; and in this context
+running, within = 0, contextvars.ContextVar("jaxgrad.within_uncompiled", default=False)
+
+VARIABLE = "JAXGRAD_JIT_VERIFY"
+
+# how many differences and constants a message lists
+MOST_LISTED = 8
+
+# by how many times a value may differ from what rounding makes of it
+MOST_MOVES = 10
+
+# attributes in which modules, optimizers and schedulers note that they are traced
+INTERNAL = frozenset(["_changes", "_due", "_is_traced", "_opt_called", "_stepping"])
+
+
+def interval(verify) -> int:
+    """How many calls there are from one that is verified to the next; 0 for none. None asks the
+    environment. Raises ValueError for anything but None and an int of at least 0.
+    """
+    what, value = "verify", verify
+    if verify is None:
+        what, value = VARIABLE, os.environ.get(VARIABLE, "0")
+        value = int(value) if value.isdecimal() else value
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(
+            f"{what}={value!r}: give the number of calls from one that is verified to the next, "
+            "such as 1 for all; 0 verifies none"
+        )
+    return value
+
+
+def verified(compiled, call, args, kwargs):
+    """The result of `call(*args, **kwargs)`, a call of a compiled function. Raises RuntimeError
+    where the uncompiled function does something else; then everything is as before the call.
+    """
+    state = SavedState(compiled.function, args, kwargs)
+
+    def outcome() -> Outcome:
+        try:
+            # in a context of its own, for modes that it sets and leaves
+            context = contextvars.copy_context()
+            return context.run(uncompiled, state, compiled.function, args, kwargs)
+        finally:
+            state.put_back()
+
+    expected = outcome()
+    result = call(*args, **kwargs)
+    found = expected.differences(Outcome(state, result))
+    if found:
+        after = state.now()
+        state.put_back()
+        repeated = expected.differences(outcome())
+        state.disturb()
+        found = beyond_rounding(found, repeated, expected.differences(outcome()))
+        if found:
+            raise RuntimeError(message(compiled, found, repeated, args, kwargs)) from expected.error
+        state.put_back(after)
+    return result
+
+
+def beyond_rounding(found, repeated, disturbed) -> list[Difference]:
+    """The differences that rounding does not explain.
+
+    repeated: those of another uncompiled run; disturbed: those of one from values that differ in
+    their last bits. An optimizer may turn a gradient that is zero but for rounding into a step of
+    full length: that run shows how far such a value moves.
+    """
+    moves = {each.name: each.size for each in disturbed}
+    unsteady = {each.name for each in repeated}
+    return [
+        each
+        for each in found
+        if each.name in unsteady or not each.size <= MOST_MOVES * moves.get(each.name, -1)
+    ]
+
+
+def uncompiled(state, function, args, kwargs) -> Outcome:
+    """The outcome of the function, run uncompiled."""
+    global running
+    within.set(True)
+    running += 1
+    result = error = None
+    try:
+        # the compiled call gives the same warnings
+        with state.recording(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                result = function(*args, **kwargs)
+            except Exception as raised:
+                error = raised
+            return Outcome(state, result, error)
+    finally:
+        running -= 1
+
+
+def message(compiled, found, repeated, args, kwargs) -> str:
+    lines = "".join(f"\n  {each.name}: {each.text}" for each in found[:MOST_LISTED])
+    more = f"\n  and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    known = ", ".join(constants(compiled, args, kwargs)[:MOST_LISTED])
+    known = f"Its program was traced with {known}. " if known else ""
+    if repeated:
+        known += "Uncompiled it does not repeat itself, as if it read a clock or random numbers. "
+    return (
+        f"{compiled.__name__}, compiled by jaxgrad.jit, and the same function uncompiled differ:"
+        f"{lines}{more}\n{known}A program runs no Python code, and what it was traced with beside "
+        "tensors, variables and attributes is a constant of it: pass such a value as an argument, "
+        "or read it by jaxgrad.tracing.number. All state is as before the call"
+    )
+
+
+def constants(compiled, args, kwargs) -> list[str]:
+    """The Python values that a call's program was traced with, as far as guards know them."""
+    program, _ = compiled.cache.find(*pytree.flatten((args, kwargs)))
+    guards = [] if program is None else program.guards
+    named = [(getattr(each, "name", None), getattr(each, "value", None)) for each in guards]
+    for each in guards:
+        if isinstance(each, StateGuard):
+            named += [(each.label(name), value) for name, value in each.strong.items()]
+    return list(
+        dict.fromkeys(
+            f"{name} = {value!r}"
+            for name, value in named
+            if isinstance(name, str) and isinstance(value, PLAIN) and value is not None
+        )
+    )
+
+
+# ---- what a run did
+
+
+class Difference(NamedTuple):
+    """A difference between two runs: of what, how, and for numbers by how much."""
+
+    name: str
+    text: str
+    size: float = math.inf
+
+
+class TensorValue:
+    """A tensor as it was at the end of a run. `version`: only of one from before the run, since
+    the writes to a tensor inside of a program are not counted.
+    """
+
+    def __init__(self, tensor: Tensor, is_new: bool):
+        self.array, self.shape = held(current(tensor)), tuple(tensor.shape)
+        self.dtype, self.requires_grad = tensor.dtype, tensor._tracked
+        self.is_leaf = not isinstance(tensor._node, Node)
+        self.version = 0 if is_new or tensor._counter is None else tensor._counter.value
+        self.has_grad = grad_of(tensor) is not None
+
+
+class Copied:
+    """A container or an object that a run made, with what it held by the suffix of its path."""
+
+    def __init__(self, kind: type, held: dict):
+        self.kind, self.held = kind, held
+
+
+class Outcome:
+    """What a run did.
+
+    `error`: what it raised; `results`: the leaves of what it returned, with their `structure`;
+    `tensors`: those of the state, by id; `contents`: by number what the state's Python objects
+    hold, where it has changed; `gradients`: by id those of the state's tensors, from the results
+    with a history, whose names are `roots`.
+    """
+
+    def __init__(self, state: SavedState, result, error=None):
+        self.state, self.error = state, error
+        leaves, self.structure = pytree.flatten(result)
+        self.holders = {id(each.holder) for each in state.contents}
+        self.tensors = {
+            key: TensorValue(each, is_new=False) for key, each in list(state.tensors.items())
+        }
+        self.results = list(map(self.shown, leaves))
+        self.contents = {}
+        for number, contents in enumerate(state.contents):
+            now = contents.read()
+            if contents.is_shown and contents.has_changed(now, contents.before):
+                self.contents[number] = {key: self.shown(each) for key, each in now.items()}
+        self.roots, self.gradients = {}, {}
+        if error is None:
+            self.pull(leaves)
+
+    def shown(self, value, seen=None):
+        """A value in the form in which it is compared: later changes do not change it.
+
+        seen: the ids of the objects that have been copied with it.
+        """
+        seen = set() if seen is None else seen
+        if isinstance(value, Tensor):
+            return value if id(value) in self.tensors else TensorValue(value, is_new=True)
+        if isinstance(value, np.ndarray):
+            return value.copy()
+        if isinstance(value, OPAQUE) or is_closed(type(value)):
+            return value
+        if id(value) in seen:
+            return Copied(type(value), {})  # it holds itself, or was copied already
+        seen.add(id(value))
+        parts = list(contents_of("", list(value) if type(value) in FIXED else value))
+        if not parts or any(id(each.holder) in self.holders for each in parts):
+            return value
+        pairs = [(part.suffix(key), each) for part in parts for key, each in part.before.items()]
+        return Copied(type(value), {key: self.shown(each, seen) for key, each in pairs})
+
+    def pull(self, leaves):
+        """Compute the gradients of everything with a new history."""
+        tensors, edges = self.state.tensors, self.state.edges
+        named = [(f"result {number}", leaf) for number, leaf in enumerate(leaves)]
+        named += [(key, tensor) for key, tensor in tensors.items()]
+        for name, tensor in named:
+            if isinstance(tensor, Tensor) and isinstance(current(tensor)._node, Node):
+                edge = edge_of(tensor)
+                if edge not in edges.values():
+                    self.roots[name] = edge, ramp(held(tensor))
+        if not self.roots or not edges:
+            return
+        try:
+            found = pull(*zip(*self.roots.values(), strict=True), list(edges.values()))
+        except RuntimeError:  # of a graph that the function has used up
+            return
+        self.gradients = dict(zip(edges, found, strict=True))
+
+    # ---- the comparison
+
+    def differences(self, compiled: Outcome) -> list[Difference]:
+        """How the outcome of the compiled call differs from this one, of the uncompiled."""
+        if self.error is not None or compiled.error is not None:
+            one, other = [
+                "nothing" if each.error is None else type(each.error).__name__
+                for each in (compiled, self)
+            ]
+            return [] if one == other else [Difference("raised", COMPARED.format(one, other))]
+        if self.structure != compiled.structure:
+            text = COMPARED.format(compiled.structure, self.structure)
+            return [Difference("result", text)]
+        names, triples = leaf_names("result", self.structure), []
+        triples += zip(names, compiled.results, self.results, strict=True)
+        for key, each in self.tensors.items():
+            triples.append((self.state.names[key], compiled.tensors[key], each))
+        for number in sorted(self.contents.keys() | compiled.contents.keys()):
+            triples += self.held_pairs(compiled, number)
+        # a history that only one of them has is a difference already
+        if self.roots.keys() == compiled.roots.keys():
+            for key, each in self.gradients.items():
+                name = f"the gradient of the results by {self.state.names[key]}"
+                triples.append((name, compiled.gradients.get(key), each))
+        found = [each for triple in triples for each in self.compare(compiled, *triple)]
+        return list({each.name: each for each in reversed(found)}.values())[::-1]
+
+    def held_pairs(self, compiled, number):
+        """What an object holds after both runs."""
+        contents = self.state.contents[number]
+        before = {key: self.shown(each) for key, each in contents.before.items()}
+        ones, others = compiled.contents.get(number, before), self.contents.get(number, before)
+        for key in dict.fromkeys([*ones, *others]):
+            if key not in INTERNAL:
+                yield contents.path(key), ones.get(key, UNSET), others.get(key, UNSET)
+
+    def compare(self, compiled, name, one, other):
+        """Yield the differences of two values in the form of `shown`, `one` of the compiled one."""
+        one = compiled.tensors.get(id(one), one) if isinstance(one, Tensor) else one
+        other = self.tensors.get(id(other), other) if isinstance(other, Tensor) else other
+        if type(one) is not type(other):
+            yield Difference(name, COMPARED.format(described(one), described(other)))
+        elif isinstance(one, Copied) and one.kind is other.kind:
+            for key in dict.fromkeys([*one.held, *other.held]):
+                pair = one.held.get(key, UNSET), other.held.get(key, UNSET)
+                yield from self.compare(compiled, f"{name}{key}", *pair)
+        elif one is not other:
+            difference = value_difference(one, other)
+            if difference is not None:
+                yield Difference(name, *difference)
+
+
+COMPARED = "{} compiled, {} uncompiled"
+
+OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType, Node, jax.Array)
+
+FIXED = (tuple, frozenset)
+
+
+def ramp(array):
+    """Cotangents of the shape and dtype of an array, all different."""
+    numbers = np.linspace(1, 2, array.size).reshape(array.shape)
+    with jax.enable_x64(True):
+        return jnp.asarray(numbers, array.dtype)
+
+
+# ---- single values
+
+
+def described(value) -> str:
+    if isinstance(value, TensorValue):
+        return f"a tensor of shape {list(value.shape)}"
+    if value is UNSET:
+        return "absent"
+    if isinstance(value, Copied):
+        return f"a {value.kind.__name__}"
+    return repr(value) if isinstance(value, (*PLAIN, dtypes.dtype)) else f"a {type(value).__name__}"
+
+
+def value_difference(one, other) -> tuple | None:
+    """How two values of one type differ, the first that of the compiled call: in words, and where
+    they are numbers by how much.
+    """
+    if isinstance(one, TensorValue):
+        return tensor_difference(one, other)
+    if isinstance(one, np.ndarray | jax.Array):
+        return array_difference(one, other)
+    if isinstance(one, float | complex):
+        return array_difference(np.asarray(one), np.asarray(other))
+    # objects of libraries that have no equality and show nothing
+    if type(one).__eq__ is object.__eq__ and not isinstance(one, Copied | dtypes.dtype):
+        return None
+    return None if one == other else (COMPARED.format(described(one), described(other)),)
+
+
+def tensor_difference(one, other) -> tuple | None:
+    def of(name):
+        values = getattr(one, name), getattr(other, name)
+        return None if values[0] == values[1] else (f"{name} {COMPARED.format(*values)}",)
+
+    for name in ("shape", "dtype", "requires_grad", "is_leaf", "has_grad"):
+        if of(name):
+            return of(name)
+    by_value = None if one.array is other.array else array_difference(one.array, other.array)
+    return by_value or of("version")
+
+
+# By the bytes of a real number what the results of one computation may differ by, compiled as a
+# whole and operator by operator: XLA reorders sums and contracts products.
+TOLERANCES = {1: 0.3, 2: 2e-2, 4: 1e-4, 8: 1e-9}
+
+
+def array_difference(one, other) -> tuple | None:
+    """How two arrays differ by more than rounding, the first that of the compiled call."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        pair = [f"{each.dtype}{list(each.shape)}" for each in (one, other)]
+        return (COMPARED.format(*pair),)
+    one, other = np.asarray(one), np.asarray(other)
+    if one.dtype.kind in "SUMmO":
+        return None if (one == other).all() else (COMPARED.format(one, other),)
+    if one.dtype.kind in "biu":
+        return _listed(one, other, one != other)
+    is_complex = one.dtype.kind == "c"
+    tolerance = TOLERANCES[one.dtype.itemsize // (1 + is_complex)]
+    wide = np.complex128 if is_complex else np.float64
+    one, other = one.astype(wide), other.astype(wide)
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    with np.errstate(all="ignore"):
+        sizes = np.abs(np.stack([one, other]))
+        largest = np.max(sizes, where=np.isfinite(sizes), initial=0)
+        # the hundredth part of the tolerance, absolute: where large terms cancel
+        allowed = tolerance * max(largest, 0.01)
+        return _listed(one, other, ~same & ~(np.abs(one - other) <= allowed))
+
+
+def _listed(one, other, differ) -> tuple | None:
+    if not differ.any():
+        return None
+    with np.errstate(all="ignore"):
+        if one.dtype.kind in "bui":
+            one, other = one.astype(np.longdouble), other.astype(np.longdouble)
+        sizes = np.abs(one - other)
+    sizes = np.where(differ, np.where(np.isnan(sizes), np.inf, sizes), -1)
+    place = np.unravel_index(np.argmax(sizes), sizes.shape)
+    at = f" at {list(map(int, place))}" if place else ""
+    values = COMPARED.format(one[place], other[place])
+    text = f"largest difference {sizes[place]:g}{at}: {values}; shape {list(one.shape)}"
+    return text, float(sizes[place])
