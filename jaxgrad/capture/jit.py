@@ -54,14 +54,15 @@ def jit(
 
     Captured tensors, which the function reaches by closure, attribute or global, are inputs of the
     program and have their current values at each call. Side effects are replayed after each call:
-    writes to captured tensors and arguments, `.grad`, attributes that it sets, `train()` and
-    `eval()`, draws from generators.
+    writes to captured tensors and arguments, `.grad`, what it changes in Python objects
+    (attributes, variables, lists, dicts), `train()` and `eval()`, draws from generators.
 
     There is one program for each kind of arguments and captured tensors (shape, dtype,
     requires_grad, whether a `.grad` that is read is set, hooks), for each grad mode, and for the
     values of all other arguments. Other Python values that the function reads are constants of the
-    program; a change of a variable, attribute or item that its code names causes a new trace, and
-    so does a hook that is added or removed. `explain()` tells why it was traced. A warning tells of
+    program: variables, attributes, elements of containers. A change of what it read causes a new
+    trace, and so does a hook that is added or removed. A number that the function itself changes at
+    each call becomes an input. `explain()` tells why it was traced. A warning tells of
     random numbers of Python and NumPy, of the time, files and the environment: a program repeats
     what they were. Dicts keep the order of their keys, so there is a program for each order.
 
