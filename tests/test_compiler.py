@@ -74,7 +74,7 @@ def test_views_and_writes_of_new_shapes():
 
 def test_abstract_values_go_with_their_tensors():
     kept = torch.zeros(3, 5)
-    gone = weakref.ref(torch.zeros(5, 3)._aval)
+    gone = weakref.ref(torch.zeros(5, 3, 1, 7, 1, 3)._aval)  # a shape that no other test has
     torch.compiler.reset()
     assert gone() is None and torch.ones(3, 5)._aval is kept._aval
 

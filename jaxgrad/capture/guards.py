@@ -105,7 +105,7 @@ class ProgramCache:
             keys[position] = type(leaves[position])
         # what the tape reads while it traces: each of these is a constant of the program
         modes = (
-            mode.current_mode.get(), mode.casting.get(), dtypes.get_default_dtype(),
+            mode.current_mode.get(), mode.casting.get(), dtypes.default,
             node_annotations.packing.get(), version_counter.strict.get(),
         )  # fmt: skip
         return structure, modes, *keys

@@ -8,6 +8,7 @@ reads (capture/observation.py), and replays what it changes after each call.
 from __future__ import annotations
 
 import collections
+import functools
 import operator
 import types
 import weakref
@@ -315,11 +316,11 @@ def slots_of(kind: type) -> dict:
 
 
 def reference_to(target):
-    """A weak reference; a strong one to what takes none."""
+    """A weak reference; a strong one to what takes none. Both are called in C."""
     try:
         return weakref.ref(target)
     except TypeError:
-        return lambda: target
+        return functools.partial(operator.getitem, (target,), 0)
 
 
 # ---- guards
@@ -328,17 +329,15 @@ def reference_to(target):
 class StateGuard(Guard):
     """What names of a holder are bound to: the same objects, or equal plain values.
 
-    It keeps no tensor and no instance alive. `labels`: by name how it is shown. names: those that
+    It keeps no tensor and no instance alive. names: those that
     are compared; None: all, in their order. Where the holder gives a name another tensor at each
     call, `ignores` has that name.
     """
 
-    labels = None
-
     def __init__(self, holder: Holder, names=None, ignores=()):
         before = holder.before
         self.name, self.holder, self.mapping = holder.name, holder.reference, holder.mapping
-        self.is_sequence, self.bind = holder.is_sequence, holder.bind
+        self.is_sequence, self.bind, self.kind = holder.is_sequence, holder.bind, type(holder)
         # in the order of the contents, which a loop over them may depend on
         self.keys = list(before) if names is None else None
         wanted = before if names is None else names
@@ -392,8 +391,6 @@ class StateGuard(Guard):
 
     def label(self, name) -> str:
         """How a name is shown."""
-        if self.labels is not None:
-            return self.labels[name]
         return name if isinstance(name, str) else f"{self.name}[{name!r}]"
 
     def differences(self, target):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from .guards import AttributeValue, Guard, ObjectRead
-from .holders import InstanceHolder, StateGuard
+from .holders import CellHolder, DictHolder, InstanceHolder, StateGuard
 
 
 def merged_checks(guards: list[Guard]) -> list:
@@ -22,18 +22,19 @@ def _group(guard):
         return guard.read
     if isinstance(guard, AttributeValue):
         return guard.name
-    if type(guard) is StateGuard and guard.mapping is InstanceHolder.mapping:
-        is_whole = guard.keys is not None or guard.absent
-        return guard if is_whole or guard.holder() is None else type(guard)
-    return guard
+    if not isinstance(guard, StateGuard) or guard.keys is not None:
+        return guard
+    if guard.kind is CellHolder:
+        return guard if guard.absent else StateGuard
+    return StateGuard if guard.mapping in (InstanceHolder.mapping, DictHolder.mapping) else guard
 
 
 def _merged(guards):
     first = guards[0]
+    if _group(first) is StateGuard:
+        return Bindings(guards)
     if len(guards) == 1:
         return first
-    if isinstance(first, StateGuard):
-        return Bindings(guards)
     read = first.read if isinstance(first, ObjectRead) else operator.attrgetter(first.name)
     return Reads(guards, read)
 
@@ -52,7 +53,7 @@ class MergedGuard:
         try:
             if self.is_unchanged():
                 return True
-        except (KeyError, AttributeError):
+        except (KeyError, AttributeError, ValueError):
             pass  # something is gone
         return all(guard.check(leaves, tensors) for guard in self.guards)
 
@@ -70,24 +71,59 @@ class Reads(MergedGuard):
 
 
 class Bindings(MergedGuard):
-    """What attributes of many instances are bound to."""
+    """What closure variables, attributes of instances and items of dicts are bound to."""
 
     def __init__(self, guards):
         super().__init__(guards)
-        self.owners = [guard.holder for guard in guards]
-        strong = [(k, *pair) for k, guard in enumerate(guards) for pair in guard.strong.items()]
-        weak = [(k, *pair) for k, guard in enumerate(guards) for pair in guard.weak.items()]
-        self.places = [each[0] for each in (*strong, *weak)]
-        self.names = [each[1] for each in (*strong, *weak)]
-        self.values, self.references = [each[2] for each in strong], [each[2] for each in weak]
+        cells = [each for each in guards if each.kind is CellHolder]
+        instances = [each for each in guards if each.mapping is InstanceHolder.mapping]
+        dicts = [each for each in guards if each.mapping is DictHolder.mapping]
+        self.instances, self.dicts = _holders(instances), _holders(dicts)
+        known = _rows([*instances, *dicts], "strong"), _rows([*instances, *dicts], "weak")
+        self.places, self.names, self.values = _columns([*known[0], *known[1]])
+        self.references, self.values = self.values[len(known[0]) :], self.values[: len(known[0])]
+        absent = [(k, n) for k, each in enumerate([*instances, *dicts]) for n in each.absent]
+        self.absent = [row[0] for row in absent], [row[1] for row in absent]
+        inner = _rows(cells, "strong"), _rows(cells, "weak")
+        targets = [each.holder() for each in cells]
+        self.cells = [targets[row[0]] for row in (*inner[0], *inner[1])]
+        self.contents = [row[2] for row in inner[0]]
+        self.content_references = [row[2] for row in inner[1]]
 
     def is_unchanged(self):
-        attributes = list(map(_attributes, map(operator.call, self.owners)))
-        found = map(operator.getitem, map(attributes.__getitem__, self.places), self.names)
-        # `all` takes from `found` as many as there are values, and then those of the references
-        return all(map(operator.is_, self.values, found)) and all(
-            map(operator.is_, map(operator.call, self.references), found)
-        )
+        # all in C: `all` takes from what was found as many as there are values, and then the rest
+        found = map(_contents_of_cell, self.cells)
+        if not (_same(self.contents, found) and _alive(self.content_references, found)):
+            return False
+        dicts = [*map(_attributes, map(operator.call, self.instances))]
+        dicts += map(operator.call, self.dicts)
+        found = map(operator.getitem, map(dicts.__getitem__, self.places), self.names)
+        if not (_same(self.values, found) and _alive(self.references, found)):
+            return False
+        places, names = self.absent
+        return not any(map(operator.contains, map(dicts.__getitem__, places), names))
+
+
+def _holders(guards) -> list:
+    return [each.holder for each in guards]
+
+
+def _rows(guards, kind) -> list[tuple]:
+    """The number of a guard, a name and what it is bound to."""
+    return [(k, *pair) for k, each in enumerate(guards) for pair in getattr(each, kind).items()]
+
+
+def _columns(rows) -> list[list]:
+    return [[row[column] for row in rows] for column in range(3)]
+
+
+def _same(values, found) -> bool:
+    return all(map(operator.is_, values, found))
+
+
+def _alive(references, found) -> bool:
+    return all(map(operator.is_, map(operator.call, references), found))
 
 
 _attributes = operator.attrgetter("__dict__")
+_contents_of_cell = operator.attrgetter("cell_contents")

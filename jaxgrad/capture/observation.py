@@ -19,7 +19,7 @@ from ..tape.object_walk import UNSET
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .guards import Guard, is_value_class
-from .holders import CellHolder, Holder, InstanceHolder, StateGuard, own_dict
+from .holders import Holder, InstanceHolder, StateGuard, own_dict
 from .places import NumberGuard, Place, PlaceSource, TensorsGuard, has_tensors, is_rebound
 from .reachable import python_function
 from .state_walk import ALL, Snapshots, StateWalk, is_closed, is_observable
@@ -165,16 +165,13 @@ class Observation:
             for (holder, name), value in self.inputs.items()
         ]
         guards += [TensorsGuard(Place(*each), each[0].before[each[1]]) for each in rebound]
-        cells = []
         for holder, names in walk.wanted.values():
             skipped = {name for known, name in ignored if known is holder}
-            if isinstance(holder, CellHolder):
-                cells += [] if skipped else [holder]
-            elif ALL in names:
+            if ALL in names:
                 guards.append(StateGuard(holder, None, skipped) if skipped else holder.guard())
             elif names - skipped:
                 guards.append(StateGuard(holder, names - skipped))
-        return [*([CellGuard(cells)] if cells else []), *guards]
+        return guards
 
     def release(self):
         """Drop what only tracing needs: snapshots hold tensors, and functions do."""
@@ -215,37 +212,6 @@ def warn_of_skipped(skipped: dict):
             "it needs as an argument",
             stacklevel=users_stacklevel(),
         )
-
-
-class CellGuard(StateGuard):
-    """What closure variables are bound to."""
-
-    def __init__(self, cells: list[CellHolder]):
-        super().__init__(_Cells(cells), range(len(cells)))
-        self.labels = [cell.name for cell in cells]
-
-
-class _Cells(Holder):
-    """Several closure variables as one holder."""
-
-    def __init__(self, cells):
-        self.name, targets = "a variable", [cell.reference() for cell in cells]
-        self.reference = lambda: targets
-        self.before = {k: cell.before.get(cell.name, UNSET) for k, cell in enumerate(cells)}
-
-    @staticmethod
-    def mapping(target):
-        return [_cell_value(cell) for cell in target]
-
-    def bind(self, target, name, value):
-        target[name].cell_contents = value
-
-
-def _cell_value(cell):
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return UNSET
 
 
 # ---- the classes that are observed

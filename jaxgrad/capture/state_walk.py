@@ -288,7 +288,7 @@ class StateWalk:
 # code that names one of these may read any attribute or variable
 _DYNAMIC = frozenset(["getattr", "attrgetter", "vars", "__dict__", "globals", "locals"])
 # called when an object is created, shown or compared as a key, not by what reads its state
-_NO_CALLS = ("__repr__", "__str__", "__hash__", "__del__", "__init_subclass__", "__reduce_ex__")
+_NO_CALLS = ("__repr__", "__str__", "__hash__", "__del__", "__init_subclass__")
 # the attributes of a module with submodules and hooks
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 

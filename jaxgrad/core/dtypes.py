@@ -176,7 +176,7 @@ def _not_a_dtype(given):
     )
 
 
-_default = float32
+default = float32
 _generation = 0
 
 
@@ -186,7 +186,7 @@ def get_default_dtype() -> dtype:
     >>> jaxgrad.get_default_dtype()
     torch.float32
     """
-    return _default
+    return default
 
 
 def set_default_dtype(d, /) -> None:
@@ -199,14 +199,14 @@ def set_default_dtype(d, /) -> None:
     torch.float64
     >>> jaxgrad.set_default_dtype(jaxgrad.float32)
     """
-    global _default, _generation
+    global default, _generation
     wanted = "only floating-point types are supported as the default type"
     if type(d) is not dtype:
         raise TypeError(f"invalid dtype object: {wanted}, and {d!r} is not a dtype")
     if not d.is_floating_point:
         raise TypeError(f"{wanted}, not {d!r}")
-    if d is not _default:
-        _default, _generation = d, _generation + 1
+    if d is not default:
+        default, _generation = d, _generation + 1
 
 
 def generation() -> builtins.int:
@@ -230,7 +230,7 @@ class finfo:
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
     def __init__(self, type=None):
-        real = (_default if type is None else as_dtype(type)).to_real()
+        real = (default if type is None else as_dtype(type)).to_real()
         if not real.is_floating_point:
             raise TypeError(
                 f"torch.finfo() requires a floating point input type, not {real!r}: use torch.iinfo"

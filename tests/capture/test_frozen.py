@@ -4,6 +4,7 @@ import datetime
 import functools
 import importlib
 import os
+import queue
 import random
 import time
 import warnings
@@ -154,15 +155,15 @@ def test_what_each_call_reads_is_not_told(function):
 
 
 def test_a_function_that_is_traced_at_each_call_freezes_nothing():
-    kept = []
+    kept = queue.SimpleQueue()  # whose contents capture cannot see
 
     def step(x):
-        kept.append(x * random.random())
+        kept.put(x * random.random())
         return x
 
     compiled = torch.jit(step)
     assert told(lambda: (compiled(torch.ones(2)), compiled(torch.ones(2)))) == []
-    assert kept[0].tolist() != kept[1].tolist()
+    assert kept.get().tolist() != kept.get().tolist()
 
 
 def test_the_uncompiled_function_is_not_told_of():
