@@ -264,9 +264,11 @@ class OutputSpec:
         with the results of its leaves). A value without any is that very object at each run.
         """
         leaves, structure = pytree.flatten(value)
-        results = list(map(self.result, leaves))
-        if all(kind == "constant" for kind, _ in results):
+        is_made = [isinstance(each, Tensor | jax.Array | Varying) for each in leaves]
+        if not any(is_made):
             return "constant", value
+        pairs = zip(leaves, is_made, strict=True)
+        results = [self.result(each) if made else ("constant", each) for each, made in pairs]
         return results[0] if leaves[0] is value else ("tree", (structure, results))
 
     def add_created(self, tensor: Tensor) -> int:

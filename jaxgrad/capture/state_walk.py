@@ -156,8 +156,10 @@ class StateWalk:
         return members(own)
 
     def of_container(self, name, value):
-        if len(value) > MOST_COMPARED or getattr(value, "nbytes", 0) > MOST_BYTES_COMPARED:
-            self.skipped[name] = f"{len(value)} elements"
+        is_array = isinstance(value, np.ndarray)
+        size = value.size if is_array else len(value)
+        if size > MOST_COMPARED and (not is_array or value.nbytes > MOST_BYTES_COMPARED):
+            self.skipped[name] = f"{size} elements"
             return ()
         holder = self.snapshots.take(value, name)
         before, keys = holder.before, self.keys_of(name, value)

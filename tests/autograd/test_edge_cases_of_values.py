@@ -352,7 +352,6 @@ def test_a_compiled_step_edge_40():
         hidden = (w * x).sin()
         hidden.register_hook(lambda g: seen.append(type(g)) or g * 2)
         hidden.sum().backward()
-        assert w.grad is not None
         return w.grad, (w - 0.1 * w.grad).detach()
 
     compiled = jaxgrad.jit(step)
@@ -364,7 +363,7 @@ def test_a_compiled_step_edge_40():
             assert mine.tolist() == pytest.approx(theirs.tolist(), rel=1e-14)
         w = ours[1]
     assert len(compiled.traces) == 1 and w.grad is None
-    assert len(seen) == 3 + 1  # eagerly each time, compiled when it was traced
+    assert len(seen) == 3 + 3  # at each call, eager or compiled
 
 
 def test_no_numbers_in_a_compiled_function_edge_40():
@@ -379,7 +378,8 @@ def test_no_tracer_is_left_in_a_gradient_edge_40():
     outside = leaf(jaxgrad, 2.0)
     jaxgrad.jit(lambda x: (outside * x).backward())(jaxgrad.tensor(3.0))
     assert outside.grad.item() == 3
-    with pytest.raises(RuntimeError, match="traced, but the tensor was not"):
+    refused = pytest.raises(RuntimeError, match="traced, but the tensor was not")
+    with refused, pytest.warns(UserWarning, match="is read while JAX traces"):
         jax.jit(lambda x: (outside * wrap(x)).backward())(3.0)
     assert outside.grad.item() == 3
     (outside * 3).backward()

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.slow
 
 COMPOSITE = "PyTorch composes it of several nodes, of which the last depends on the arguments"
 LAST = "PyTorch has another node before the last, whose name ours bears"
-ITSELF = "PyTorch gives the argument itself, and ours is a node that copies"
 MORE = "ours has gradients for weights, PyTorch's has not"
 
 # Operators whose nodes have other names than PyTorch's for some arguments.
@@ -30,7 +29,6 @@ OTHER_NAMES = {
     **dict.fromkeys(["nn.functional.l1_loss", "ops.l1_loss"], COMPOSITE),
     **dict.fromkeys(["nn.functional.kl_div", "ops.kl_div"], COMPOSITE),
     **dict.fromkeys(["nn.functional.nll_loss", "diag", "movedim", "chunk"], COMPOSITE),
-    **dict.fromkeys(["positive", "real", "conj", "conj_physical"], ITSELF),
     "nn.functional.smooth_l1_loss": "with beta=0 it is l1_loss",
     "nn.functional.celu": "elu with a scale",
     "masked_select": "ours looks the mask up and is an index",

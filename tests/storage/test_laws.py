@@ -50,7 +50,8 @@ def places(problem):
 def each_view(problem):
     """Base, leaf and one view of it, for each view; all new, since the next is to see no write."""
     base, _ = whole(problem)
-    shown = views(problem, base)
+    # of real tensors `real` and `conj` give the tensor itself
+    shown = [each for each in views(problem, base) if each is not base]
     assert all(view._base is base for view in shown)
     for position in range(len(shown)):
         base, leaf = whole(problem)

@@ -57,7 +57,10 @@ def test_the_names_in_code_are_those_that_it_reads_and_sets():
 
     found = [names_in(code) for code in codes(function.__code__)]
     assert set().union(*[each.attributes for each in found]) == {"read", "other"}
-    assert set().union(*[each.stored for each in found]) == {"stored"}
+    assert found[0].keys["read"] == {"word"} and set().union(*[f.variables for f in found]) == {
+        "STEP",
+        "around",
+    }
     assert "word" in found[0].strings
     assert global_names(function) == ["STEP"]
     assert [cell.cell_contents for cell in full_cells(function)] == [1]
