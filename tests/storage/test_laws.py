@@ -50,9 +50,9 @@ def places(problem):
 def each_view(problem):
     """Base, leaf and one view of it, for each view; all new, since the next is to see no write."""
     base, _ = whole(problem)
-    # of real tensors `real` and `conj` give the tensor itself
-    shown = [each for each in views(problem, base) if each is not base]
-    assert all(view._base is base for view in shown)
+    shown = views(problem, base)
+    # `real` and `conj` of a real tensor are the tensor itself, for which the laws hold as well
+    assert all(view is base or view._base is base for view in shown)
     for position in range(len(shown)):
         base, leaf = whole(problem)
         yield position, base, leaf, views(problem, base)[position]
