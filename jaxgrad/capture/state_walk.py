@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import sys
 import types
 
 import jax
@@ -324,9 +325,17 @@ def wrapped_functions(member) -> list:
 
 
 def is_closed(kind: type, but=()) -> bool:
-    """Whether a class belongs to Python, NumPy, JAX or jaxgrad: its instances are not observed."""
+    """Whether a class belongs to Python, NumPy, JAX or jaxgrad: its instances are not observed.
+
+    Locks, queues and files are among them, whose state other threads change during a trace.
+    """
     root = kind.__module__.partition(".")[0]
-    return root in CLOSED and root not in but
+    is_python = root in sys.stdlib_module_names and root not in _DATA
+    return (root in CLOSED or is_python) and root not in but
+
+
+# modules of Python whose instances hold the user's data, and the user's own script
+_DATA = frozenset(["__main__", "argparse", "collections", "types"])
 
 
 def is_observable(kind: type) -> bool:
