@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import operator
 import sys
 import weakref
+from threading import get_ident
 
 import jax
 
 from ..core import executor
 from ..core.aval import IMMEDIATE, aval_of
 from ..core.program import bare
-from ..tape import pytree
+from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold
-from . import one_shot
-from .graph_input import ArgumentInput, GraphInput, NumberInput
+from . import first_run, one_shot
+from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput
 from .guards import (
     ArgumentSource,
     DistinctTensors,
@@ -40,7 +42,7 @@ from .places import note_rebound
 from .reachable import reachable_tensors
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
-from .side_effects import AttributeEffect, OutputSpec, StateEffect
+from .side_effects import AttributeEffect, OutputSpec, ProgramRun, StateEffect
 
 
 class CompiledProgram:
@@ -77,8 +79,14 @@ class CompiledProgram:
         self.output.effects += self.attribute_effects()
         self.node_hooks = scope.outer.hook_ids.values()
         self.program = self.compile(closed.jaxpr, scope.inputs, leaves)
+        self.generators = [each for each in self.other_inputs if isinstance(each, GeneratorInput)]
+        self.changes_state = bool(
+            self.output.effects or self.donation or self.escaped_tensors or self.generators
+        )
+        self.made, self.has_run = None, not self.donation
+        kernel = self.stored if self.changes_state else executor.with_wide_types(self.program)
         # adopted as any program is, so that profiles and anomaly mode see one kernel
-        executor.adopt(self, executor.with_wide_types(self.program))
+        executor.adopt(self, kernel)
 
     def take_captured(self, scope):
         """Take over the captured tensors of the scope, without the tensors themselves."""
@@ -311,14 +319,71 @@ class CompiledProgram:
         arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays
 
-    def __call__(self, leaves, tensors):
-        inputs = self.inputs_of(leaves, tensors)
-        arrays = self.kernel(*inputs)
-        # `ProgramCache.last` keeps the program, which must not keep these tensors
-        escaped, self.escaped_tensors = self.escaped_tensors, ()
+    def __call__(self, leaves, tensors, inputs):
+        """A call of a program that changes nothing."""
+        return self.output.result_of(self.run_of(tensors, inputs, self.kernel(*inputs)))
+
+    def change(self, leaves, tensors):
+        """A call of a program that changes state, under the lock of handles: all of it or nothing.
+
+        Whatever comes in between, such as an interrupt: once the program has run, which may have
+        deleted the arrays of before, the changes are completed.
+        """
+        made, done, inputs = [], [], None
+        before, around = handle_lock.owner, self.made
+        draws = [each.generator.draws for each in self.generators]
+        try:
+            kernel = self.kernel if self.has_run else self.first_kernel(leaves, tensors)
+            handle_lock.owner, self.made = get_ident(), made
+            inputs = self.inputs_of(leaves, tensors)
+            kernel(*inputs)
+            self.output.apply(self.run_of(tensors, inputs, made[0]), done)
+        except BaseException:
+            if made:
+                run = done[0] if done else self.run_of(tensors, inputs, made[0])
+                self.output.apply(run, done)
+            else:
+                self.undo_draws(draws)
+            raise
+        finally:
+            # `ProgramCache.last` keeps the program, which must not keep these tensors
+            self.made, self.escaped_tensors = around, ()
+            handle_lock.owner = before
+        return self.output.result_of(done[0])
+
+    def undo_draws(self, draws: list[int]):
+        for source, count in zip(self.generators, draws, strict=True):
+            source.generator.draws = count
+
+    def run_of(self, tensors, inputs, arrays) -> ProgramRun:
+        """The run that gave these arrays."""
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
         numbers = self.numbers(inputs) if self.output.has_numbers else None
-        return self.output.apply(arrays, tensors, nodes, escaped, numbers)
+        return self.output.run(arrays, tensors, nodes, self.escaped_tensors, numbers)
+
+    def first_kernel(self, leaves, tensors):
+        """The kernel for the first run, compiled already. It raises JaxRuntimeError with
+        RESOURCE_EXHAUSTED where there is too little memory.
+        """
+        draws = [each.generator.draws for each in self.generators]
+        with jax.enable_x64(True):
+            compiled = self.program.lower(*self.inputs_of(leaves, tensors)).compile()
+        self.undo_draws(draws)
+
+        def kernel(*inputs):
+            inputs = first_run.inputs_of(self.name, compiled, inputs, self.donation)
+            with first_run.deferred_signals():
+                self.kernel(*inputs)
+                jax.block_until_ready(self.made)
+            self.has_run = True
+
+        return kernel
+
+    def stored(self, *inputs):
+        """Run the program; the results are in `made` before Python handles a signal."""
+        with jax.enable_x64(True):
+            self.made.extend(itertools.starmap(self.program, (inputs,)))
+        return self.made[0]
 
     def numbers(self, inputs) -> dict:
         """The values of the inputs that are no tensors, by input."""

@@ -17,7 +17,7 @@ import jax
 
 from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
-from ..tape import mode, pytree
+from ..tape import handle_lock, mode, pytree
 from ..tape.tensor import Tensor, has_tangent, held
 from . import one_shot
 from . import verify as verification
@@ -141,14 +141,16 @@ class CompiledFunction:
             ):
                 return self.function(*args, **kwargs)  # a part of what is under way
             leaves, structure = self.flatten(args, kwargs)
-            program, found = self.cache.find(leaves, structure)
-            if program is not None:
-                self.traces_in_a_row = 0
-                return program(leaves, found)
-            # after the search, so that warm calls need not look: no program serves a tracer
-            if any(map(_is_tracer, leaves)):
-                return self.function(*args, **kwargs)
-            return self.trace(leaves, structure, found)
+            # calls that change state are ordered, and what a call reads is of one moment
+            with handle_lock.lock:
+                program, tensors = self.program_for(leaves, structure)
+                if program is not None:
+                    if program.changes_state:
+                        return program.change(leaves, tensors)
+                    inputs = program.inputs_of(leaves, tensors)
+            if program is None:
+                return self.uncompiled(leaves, structure)
+            return program(leaves, tensors, inputs)
         except Exception as error:
             hide_frames(error)
             raise
@@ -169,12 +171,27 @@ class CompiledFunction:
         """
         return f"traced {self.count} times, the last time because {self.why}"
 
-    def trace(self, leaves, structure, known):
-        """Trace the function, and call the program. known: the programs for arguments of this kind
-        when the call looked for one; other threads may trace meanwhile, which is no reason to warn.
+    def program_for(self, leaves, structure):
+        """The program of a call and its captured tensors, traced if there is none yet; (None, None)
+        where the function must run uncompiled.
         """
+        program, found = self.cache.find(leaves, structure)
+        if program is not None:
+            self.traces_in_a_row = 0
+            return program, found
+        # after the search, so that warm calls need not look: no program serves a tracer
+        if any(map(_is_tracer, leaves)):
+            return None, None
+        # a program cannot take tangents of forward mode
         if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
-            return self.uncompiled(leaves, structure)
+            return None, None
+        try:
+            return self.trace(leaves, structure, had_program=bool(found))
+        except ReadsTangent:
+            return None, None
+
+    def trace(self, leaves, structure, had_program: bool):
+        """Trace the function; gives the program and its captured tensors."""
         one_shot.refuse_arguments(self.function, leaves, structure)
         # before the trace, which changes variables and attributes that guards compare
         self.why = self.cache.reason(leaves, structure)
@@ -182,17 +199,14 @@ class CompiledFunction:
         # here, where time is lost anyway: it looks at all programs
         self.cache.drop_expired()
         reads = FrozenReads(self.function)
-        try:
-            program = self.traced_program(leaves, structure)
-        except ReadsTangent:
-            return self.uncompiled(leaves, structure)
+        program = self.traced_program(leaves, structure)
         tensors = program.take_tensors(leaves)
         program.record_guards(tensors)
         # a program that leaves tensors behind runs this once, and freezes nothing
         if program.escaped is not None or self.may_freeze(list(reads.told(program))):
             self.cache.add(program, leaves, structure)
-        self.warn_of_traces(program, had_program=bool(known))
-        return program(leaves, tensors)
+        self.warn_of_traces(program, had_program)
+        return program, tensors
 
     def may_freeze(self, reads: list[str]) -> bool:
         """Whether a program is kept that repeats what the function read, after a warning of it."""
@@ -240,7 +254,7 @@ class CompiledFunction:
         return CompiledProgram(self, leaves, structure, varying)
 
     def uncompiled(self, leaves, structure):
-        """Call the function uncompiled: a program cannot take tangents of forward mode."""
+        """Call the function uncompiled."""
         args, kwargs = jax.tree.unflatten(structure, leaves)
         return self.function(*args, **kwargs)
 

@@ -18,8 +18,7 @@ import numpy as np
 from jax.extend.core import Primitive, set_current_trace, take_current_trace
 
 from ..core.aval import IMMEDIATE, traced_aval, with_dual
-from ..storage.alias import lock as writing
-from ..tape import mode, traced_hooks
+from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
 from ..tape.source_location import place_of_caller
@@ -75,23 +74,33 @@ class CaptureScope:
     @contextlib.contextmanager
     def open(self):
         """Trace inside of the block; afterwards every tensor from outside is what it was before."""
-        token = mode.scope.set(self)
-        intercept(read=_read, created=_created, grad=_grad)
-        try:
-            with take_current_trace() as self.trace:
-                pass
-            with self.outer.recording():
-                yield self
-        # an interrupt too: a call takes effect entirely, or not at all
-        except BaseException:
-            for take_back in self.undo:
-                take_back()
-            raise
-        finally:
-            release("read", "created", "grad")
-            mode.scope.reset(token)
-            self.restore()
-            self.forget_tracers()
+        with handle_lock.changing():
+            intercept(read=_read, created=_created, grad=_grad)
+            try:
+                mode.scope.set(self)
+                with take_current_trace() as self.trace:
+                    pass
+                with self.outer.recording():
+                    yield self
+            # an interrupt too: a call takes effect entirely, or not at all
+            except BaseException:
+                for take_back in self.undo:
+                    take_back()
+                raise
+            finally:
+                try:
+                    self.close()
+                except BaseException:
+                    self.close()  # what an interrupt left over
+                    raise
+                finally:
+                    release("read", "created", "grad")
+
+    def close(self):
+        """End the trace; a second call comes to the same."""
+        mode.scope.set(self.parent)
+        self.restore()
+        self.forget_tracers()
 
     def restore(self):
         """Put captured tensors and version counters back to what they were."""
@@ -352,12 +361,13 @@ def outside():
 def _read(tensor: Tensor):
     # the points serve the whole process: threads that trace nothing come here too
     scope = mode.scope.get()
-    if scope is None or (tensor._aval.mode != IMMEDIATE and not scope.is_inner):
+    if scope is None:
+        if handle_lock.is_owned_by_another():
+            handle_lock.wait()
         return
-    if scope.is_created_here(tensor):
+    if tensor._aval.mode != IMMEDIATE and not scope.is_inner:
         return
-    # capture reads the storage and takes the alias away: not while another thread settles it
-    with writing:
+    if not scope.is_created_here(tensor):
         scope.capture(tensor)
 
 

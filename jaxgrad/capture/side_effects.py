@@ -4,6 +4,9 @@ are replayed after each call.
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import jax
 
 from ..core.aval import make_aval
@@ -13,6 +16,7 @@ from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, held, hold, leaf_state, wrap
 from ..tape.version_counter import counter_of
+from . import commit
 from .captured import CapturedTensor
 from .guards import grad_of
 from .scope import CaptureScope, ReadsTangent
@@ -81,28 +85,20 @@ class ProgramRun:
         return self.arrays[value] if kind == "array" else value
 
 
-class SideEffect:
-    """What a traced function changes; `apply` changes it again after each call."""
-
-    __slots__ = ()
-
-    def apply(self, run: ProgramRun):
-        raise NotImplementedError(f"{type(self).__name__}.apply")
-
-
-class TensorEffect(SideEffect):
+class TensorEffect:
     """What a function changes of a captured tensor.
 
     `number`: that of the captured tensor; `value`: an OutputTensor where it was written to, else
     None; `writes`: how often, for its version; `tracked`: its requires_grad; `grad`: its `.grad`,
-    as a result, or UNCHANGED.
+    as a result, or UNCHANGED. `known`: the abstract value and requires_grad at the start of a call.
     """
 
-    __slots__ = ("grad", "number", "tracked", "value", "writes")
+    __slots__ = ("grad", "known", "number", "tracked", "value", "writes")
 
     def __init__(self, outputs: OutputSpec, captured: CapturedTensor):
         tensor, snapshot = current(captured.tensor), captured.snapshot
         self.number, self.tracked = captured.number, tensor._tracked
+        self.known = captured.aval, captured.tracked
         # arrays never change, so a write leaves the handle with another tracer or node
         is_written = held(tensor) is not captured.tracer or tensor._node is not snapshot.node
         self.value = OutputTensor(outputs, tensor) if is_written else None
@@ -132,37 +128,122 @@ class TensorEffect(SideEffect):
         is_kept = self.value is None and self.grad is UNCHANGED and not self.writes
         return not is_kept or self.tracked is not captured.tracked
 
-    def apply(self, run):
-        tensor, value = run.tensors[self.number], self.value
-        if value is not None and value.root is None and tensor._alias is None:
-            hold(tensor, run.arrays[value.output], value.aval)  # `write`, inlined
-        elif value is not None:
-            self.write(tensor, run)
+    @property
+    def is_moved(self) -> bool:
+        """Whether more than the array of the tensor changes, and its `.grad`."""
+        is_elsewhere = self.value is not None and (
+            self.value.root is not None or self.value.aval is not self.known[0]
+        )
+        return is_elsewhere or self.tracked is not self.known[1]
+
+    def steps(self, run) -> list[tuple]:
+        """What sets the tensor: setters, targets and values."""
+        tensor, value, found = run.tensors[self.number], self.value, []
+        if value is not None and tensor._alias is None:
+            found += [
+                (commit.set_array, tensor, run.arrays[value.output]),
+                (commit.set_aval, tensor, value.aval),
+            ]
+            if value.root is not None:
+                found += [
+                    (commit.set_node, tensor, run.nodes[value.root]),
+                    (commit.set_output_nr, tensor, value.root),
+                ]
         if self.writes:
-            counter = tensor._counter
-            if counter is None or counter.places is not None:
-                count_writes(tensor, self.writes)
-            else:
-                counter.value += self.writes
-        tensor._tracked = self.tracked
+            counter = counter_of(tensor)
+            found.append((commit.set_version, counter, counter.value + self.writes))
+            if counter.places is not None:
+                places = [version_counter.place_of_caller()] * self.writes
+                found.append((commit.set_places, counter, counter.places + places))
+        found.append((commit.set_tracked, tensor, self.tracked))
         if self.grad is not UNCHANGED:
-            leaf_state(tensor).grad = run.value(self.grad)
+            found.append((commit.set_grad, leaf_state(tensor), run.value(self.grad)))
+        return found
 
-    def write(self, tensor, run):
-        value = self.value
-        if tensor._alias is None:
-            value.give_to(tensor, run.arrays, run.nodes)
-        else:
-            assign(tensor, value.new_tensor(run.arrays, run.nodes), value.root is not None)
-            # `assign` counts one, and `writes` includes it
-            counter_of(tensor).value -= 1
+    def write_shared(self, run):
+        """Write to a tensor that shares its memory; `steps` sets the rest."""
+        tensor, value = run.tensors[self.number], self.value
+        assign(tensor, value.new_tensor(run.arrays, run.nodes), value.root is not None)
+        # `assign` counts one, and `writes` includes it
+        counter_of(tensor).value -= 1
 
 
-def count_writes(tensor: Tensor, writes: int):
-    counter = counter_of(tensor)
-    counter.value += writes
-    if counter.places is not None:
-        counter.places += [version_counter.place_of_caller()] * writes
+class TensorEffects:
+    """What a function changes of captured tensors: all of it is set in one step."""
+
+    def __init__(self, effects: list[TensorEffect]):
+        written = [each for each in effects if each.value is not None]
+        counted = [each for each in effects if each.writes]
+        graded = [each for each in effects if each.grad is not UNCHANGED]
+        self.effects, self.is_moved = effects, any(each.is_moved for each in effects)
+        self.written, self.counted, self.graded = map(_numbers, (written, counted, graded))
+        self.outputs = [each.value.output for each in written]
+        self.writes, self.grads = [e.writes for e in counted], [e.grad for e in graded]
+        self.setters = [
+            *[commit.set_array] * len(written),
+            *[commit.set_version] * len(counted),
+            *[commit.set_grad] * len(graded),
+            list.append,
+        ]
+
+    def apply(self, run: ProgramRun, done: list):
+        """Set the tensors, and append the run to `done`."""
+        tensor_of = run.tensors.__getitem__
+        written = [*map(tensor_of, self.written)]
+        counters = [*map(_counter_of, map(tensor_of, self.counted))]
+        leaves = [*map(_leaf_of, map(tensor_of, self.graded))]
+        if (
+            self.is_moved
+            or None in counters
+            or None in leaves
+            or [*map(_alias_of, written)].count(None) < len(written)
+            or [*map(_places_of, counters)].count(None) < len(counters)
+        ):
+            self.apply_each(run, done)
+            return
+        values = [
+            *map(run.arrays.__getitem__, self.outputs),
+            *map(operator.add, map(_version_of, counters), self.writes),
+            *map(run.value, self.grads),
+            run,
+        ]
+        commit.set_all(self.setters, [*written, *counters, *leaves, done], values)
+
+    def apply_each(self, run, done):
+        """`apply` for all tensors: those that share memory are written to first."""
+        before = commit.Before()
+        try:
+            for effect in self.effects:
+                tensor = run.tensors[effect.number]
+                if effect.value is not None and tensor._alias is not None:
+                    before.save(tensor)
+                    effect.write_shared(run)
+            steps = [step for effect in self.effects for step in effect.steps(run)]
+            commit.set_all(*zip(*steps, (list.append, done, run), strict=True))
+        except BaseException:
+            if not done:
+                before.restore()
+            raise
+
+
+def _numbers(effects) -> list[int]:
+    return [effect.number for effect in effects]
+
+
+_alias_of, _counter_of, _leaf_of, _version_of, _places_of = map(
+    operator.attrgetter, ("_alias", "_counter", "_leaf", "value", "places")
+)
+
+
+class SideEffect:
+    """What a traced function changes in Python objects; `apply` changes it again after each call,
+    and appends the effect to `done`. Until it has, it may be applied again.
+    """
+
+    __slots__ = ()
+
+    def apply(self, run: ProgramRun, done: list):
+        raise NotImplementedError(f"{type(self).__name__}.apply")
 
 
 class AttributeEffect(SideEffect):
@@ -173,10 +254,11 @@ class AttributeEffect(SideEffect):
     def __init__(self, owner, name: str, value):
         self.owner, self.name, self.value = owner, name, value
 
-    def apply(self, run):
+    def apply(self, run, done):
         owner = self.owner()
         if owner is not None and getattr(owner, self.name) is not self.value:
             setattr(owner, self.name, self.value)
+        done.append(self)
 
 
 class StateEffect(SideEffect):
@@ -188,11 +270,17 @@ class StateEffect(SideEffect):
         self.holder, self.removed = change.holder, change.removed
         self.bound = {name: outputs.tree(value) for name, value in change.bound.items()}
 
-    def apply(self, run):
+    def apply(self, run, done):
         target = self.holder.reference()
+        bound = {name: run.value(result) for name, result in self.bound.items()}
+        if target is not None and self.holder.is_sequence and not self.removed:
+            # not twice, so in one step
+            extend, values = type(target).extend, bound.values()
+            commit.set_all((extend, list.append), (target, done), (values, self))
+            return
         if target is not None:
-            bound = {name: run.value(result) for name, result in self.bound.items()}
             self.holder.put(target, bound, self.removed)
+        done.append(self)
 
 
 class OutputSpec:
@@ -325,21 +413,38 @@ class OutputSpec:
         self.numbers = self.scope = self.arrays = None
         return arrays, escaped
 
-    def apply(self, arrays, tensors, nodes, escaped=(), numbers=None):
-        """Apply the side effects of a call; gives the function's result.
+    def run(self, arrays, tensors, nodes, escaped=(), numbers=None) -> ProgramRun:
+        """A run, with the tensors that it creates.
 
         tensors: the captured tensors; nodes: one for each output with a history; escaped: by number
         the tensors that tracing created, at the call that traced; numbers: the numbers that the
         call takes in, by input.
         """
-        # first, since results, gradients and effects refer to them
         created = [value.new_tensor(arrays, nodes) for value in self.created]
         for number, tensor in dict(escaped).items():
             self.created[number].give_to(tensor, arrays, nodes)
             created[number] = tensor
         for number, grad in self.grads.items():
             leaf_state(created[number]).grad = created[grad]
-        run = ProgramRun(arrays, tensors, nodes, created, numbers)
-        for effect in self.effects:
-            effect.apply(run)
+        return ProgramRun(arrays, tensors, nodes, created, numbers)
+
+    @functools.cached_property
+    def tensor_effects(self) -> TensorEffects:
+        return TensorEffects([each for each in self.effects if isinstance(each, TensorEffect)])
+
+    @functools.cached_property
+    def object_effects(self) -> list[SideEffect]:
+        return [each for each in self.effects if isinstance(each, SideEffect)]
+
+    def apply(self, run: ProgramRun, done: list):
+        """Apply the side effects of a run, all but those in `done`, which begins with the run once
+        those on tensors are applied.
+        """
+        if not done:
+            self.tensor_effects.apply(run, done)
+        for effect in self.object_effects[len(done) - 1 :]:
+            effect.apply(run, done)
+
+    def result_of(self, run: ProgramRun):
+        """The function's result."""
         return jax.tree.unflatten(self.structure, list(map(run.value, self.results)))

@@ -148,6 +148,16 @@ class Generator:
             )
         return self.take(1).view(np.uint32)
 
+    @property
+    def draws(self) -> int:
+        """How many draws were taken since the seed was set."""
+        return self._draws
+
+    @draws.setter
+    def draws(self, count: int):
+        with self._lock:
+            self._draws = count
+
     def take(self, count: int) -> np.ndarray:
         """Reserve `count` draws; return the seed and the number of the first one."""
         with self._lock:

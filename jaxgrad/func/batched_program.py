@@ -316,10 +316,14 @@ class BatchedProgram(CompiledProgram):
         found = run(*inputs, *(cotangents or ()))
         return found if cotangents is None else tuple(self.joined(found, wanted))
 
-    def __call__(self, leaves, tensors):
-        if any(map(has_tangent, tensors)):
+    def inputs_of(self, leaves, tensors):
+        # of tensors with tangents, JAX differentiates the whole call
+        return None if any(map(has_tangent, tensors)) else super().inputs_of(leaves, tensors)
+
+    def __call__(self, leaves, tensors, inputs):
+        if inputs is None:
             return self.run_with_tangents(leaves, tensors)
-        return super().__call__(leaves, tensors)
+        return super().__call__(leaves, tensors, inputs)
 
     def run_with_tangents(self, leaves, tensors):
         """Run on tensors with tangents: JAX differentiates the whole call."""
@@ -347,4 +351,6 @@ class BatchedProgram(CompiledProgram):
         inputs += [source.array(leaves) for source in self.other_inputs]
         arrays = self.uncompiled(*inputs)
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
-        return self.output.apply(arrays, tensors, nodes)
+        run = self.output.run(arrays, tensors, nodes)
+        self.output.apply(run, [])
+        return self.output.result_of(run)

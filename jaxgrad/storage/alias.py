@@ -15,7 +15,6 @@ with the root of its chain. A detached tensor is a root with its own history and
 from __future__ import annotations
 
 import copy
-import threading
 
 import jax
 
@@ -23,7 +22,14 @@ from ..core import executor, view_ops
 from ..core.aval import IMMEDIATE, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.program import stop_gradient
-from ..tape import dual, interception, node_annotations, untracked_reason, version_counter
+from ..tape import (
+    dual,
+    handle_lock,
+    interception,
+    node_annotations,
+    untracked_reason,
+    version_counter,
+)
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch
 from ..tape.node import Node, ProgramNode
 from ..tape.record import apply
@@ -31,9 +37,6 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, edge_of, known_edge_of, wrap
 from ..tape.version_counter import counter_of
 from .creation_meta import INFERENCE_MODE, NO_GRAD, NO_GRAD_SEVERAL, ONE_OF_SEVERAL, USUAL, Severed
-
-# A read may settle pending writes, which two threads must not do to one storage at once.
-lock = threading.RLock()
 
 
 class Storage:
@@ -50,14 +53,14 @@ class Storage:
         self.epoch, self.pending, self._address = 0, None, None
 
     def __deepcopy__(self, memo):
-        with lock:
+        with handle_lock.lock:
             settle(self)
             return Storage(self.array, self.aval)
 
     @property
     def address(self) -> int:
         """The address that `data_ptr` shows: unique to this storage."""
-        with lock:
+        with handle_lock.lock:
             if self._address is None:
                 self._address = _reserve(self.aval.shape.numel() * self.aval.dtype.itemsize)
         return self._address
@@ -99,7 +102,7 @@ class Alias:
 
     def refresh(self, tensor):
         """Bring the tensor of this alias up to date with the writes to other aliases."""
-        with lock:
+        with handle_lock.lock:
             settle(self.storage)
             # another thread brought it up to date while this one waited for the lock
             if self.seen == self.storage.epoch:
@@ -208,7 +211,7 @@ def copy_place(source: Tensor, made: Tensor, memo: dict):
 
 def begin(tensor: Tensor) -> Alias:
     """The alias of a tensor, created for one that has not shared its memory."""
-    with lock:
+    with handle_lock.lock:
         if tensor._alias is None:
             # views take over the counter, so it must exist before the first of them
             counter_of(tensor)
@@ -246,7 +249,7 @@ def assign(target: Tensor, made: Tensor, follow: bool):
     if alias is None:
         take(target, made, follow)
     else:
-        with lock:
+        with handle_lock.lock:
             _assign_alias(target, alias, made, follow)
     counter_of(target).count()
     if interception.is_noted:

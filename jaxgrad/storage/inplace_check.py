@@ -11,11 +11,12 @@ from ..core import executor, promotion, view_ops
 from ..core.aval import Aval, with_shape
 from ..core.primitive import ARRAY
 from ..core.tracebacks import users_stacklevel
+from ..tape import handle_lock
 from ..tape.mode import INFERENCE, RECORD, current_mode
 from ..tape.record import apply
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held, hold
 from ..tape.version_counter import counter_of
-from .alias import Alias, assign, begin, cut, lock, refuse_leak, root_of, snapshot, take
+from .alias import Alias, assign, begin, cut, refuse_leak, root_of, snapshot, take
 from .creation_meta import (
     AMBIGUOUS,
     FUNCTION,
@@ -221,7 +222,7 @@ def move(target: Tensor, made: Tensor):
     The tensors that shared its old memory keep that.
     """
     refuse_leak(target, made)
-    with lock:
+    with handle_lock.lock:
         # views of the old memory keep it, by a handle that stands in for this one
         before = _stand_in(target)
         hold(target, held(made), made._aval)
@@ -255,7 +256,7 @@ def _turned(target, shown):
         alias = Alias(shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.made)
         alias.tangents = shown.tangents
         return alias
-    with lock:
+    with handle_lock.lock:
         alias = Alias(shown.storage, shown.place, shown.root, None, shown.steps)
         alias.before = _stand_in(target)
     return alias

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import threading
 import weakref
 
+from . import handle_lock
 from .hooks import Hooks, register
 
 # Edges lead to nodes with lower numbers only, so descending order is topological.
 next_sequence_number = itertools.count().__next__
-
-# guards what threads share: a leaf's state, its node, its accumulated gradient
-leaf_lock = threading.RLock()
 
 # not None or (): a node that saves nothing is not freed
 FREED = object()
@@ -96,7 +93,7 @@ class Node:
     def more(self) -> Extras:
         """The node's extras, created at the first use."""
         if self.extras is None:
-            with leaf_lock:
+            with handle_lock.lock:
                 self.extras = self.extras or Extras()
         return self.extras
 

@@ -13,7 +13,7 @@ from ..core import executor
 from ..core.aval import IMMEDIATE, traced_aval
 from ..core.program import Program
 from ..core.tracebacks import users_stacklevel
-from . import interception, mode, node_annotations, untracked_reason, version_counter
+from . import handle_lock, interception, mode, node_annotations, untracked_reason, version_counter
 from .mode import INFERENCE, MARK, RECORD, current_mode
 from .node import ProgramNode
 from .source_location import jax_is_called_by_user
@@ -66,6 +66,9 @@ def apply(program: Program, leaves: list):
 
 def finish(program: Program, leaves, arrays, mask):
     """`apply` with the arrays of the leaves and, in `mask`, whether each leaf requires grad."""
+    if handle_lock.owner is not None and handle_lock.is_owned_by_another():
+        with handle_lock.settled():
+            arrays = [getattr(leaf, "_array", leaf) for leaf in leaves]
     results = program.kernel(*arrays)
     current = current_mode.get()
     node, requires_grad = None, False

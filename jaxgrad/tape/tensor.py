@@ -15,9 +15,9 @@ import jax
 from ..core import dtypes
 from ..core.aval import aval_of
 from ..core.device import device_of
-from . import interception, mode
+from . import handle_lock, interception, mode
 from .mode import is_inference_mode_enabled
-from .node import AccumulateGrad, Node, leaf_lock, shown
+from .node import AccumulateGrad, Node, shown
 from .source_location import place_of_caller
 
 # in place of a node: marks a tensor that was made in inference mode
@@ -64,7 +64,14 @@ class Tensor:
     # makes numpy leave `array * tensor` to the tensor
     __array_priority__ = 1000
 
-    _array = property(lambda self: current(self)._raw)
+    @property
+    def _array(self):
+        array = current(self)._raw
+        if handle_lock.owner is None or not handle_lock.is_owned_by_another():
+            return array
+        with handle_lock.settled():
+            return current(self)._raw
+
     _grad_fn = property(lambda self: current(self)._node)
     _output_nr = property(lambda self: current(self)._nr)
     _requires_grad = property(lambda self: current(self)._tracked)
@@ -360,7 +367,7 @@ class LeafState:
 
 def leaf_state(tensor: Tensor) -> LeafState:
     if tensor._leaf is None:
-        with leaf_lock:
+        with handle_lock.lock:
             tensor._leaf = tensor._leaf or LeafState()
     return tensor._leaf
 
@@ -487,7 +494,7 @@ def known_edge_of(tensor: Tensor):
     node = state.node()
     if node is None:
         # two threads must agree on the node of a leaf, where all its gradients arrive
-        with leaf_lock:
+        with handle_lock.lock:
             node = state.node()
             if node is None:
                 node = AccumulateGrad(tensor)

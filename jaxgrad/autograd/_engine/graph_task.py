@@ -19,9 +19,9 @@ from ...core import executor
 from ...core.aval import IMMEDIATE
 from ...core.strides import is_dense
 from ...storage.alias import assign
-from ...tape import dual, dual_level, interception, node_annotations, traced_hooks
+from ...tape import dual, dual_level, handle_lock, interception, node_annotations, traced_hooks
 from ...tape.mode import INFERENCE, current_mode, is_grad_enabled, off, with_grad
-from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, leaf_lock
+from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node
 from ...tape.record import apply
 from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
 from ...tape.traversal import nodes_from
@@ -250,7 +250,7 @@ class Pass:
         if interception.grad is not None:
             interception.grad(leaf)
         _refuse_leak(leaf, gradient)
-        with leaf_lock:
+        with handle_lock.lock:
             before = leaf_state(leaf).grad
             if before is not None and leaf._leaf.grad_dtype is None:
                 gradient = run_hooks.in_dtype(self, gradient, before.dtype)

@@ -7,8 +7,8 @@ post-accumulate hooks, the post-hooks of its node.
 
 from __future__ import annotations
 
+from ...tape import handle_lock
 from ...tape.hooks import name_of
-from ...tape.node import leaf_lock
 from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state
 
 
@@ -40,7 +40,7 @@ def at_outputs(run, node, gradients):
     for output_nr, kept in (extras.retained or {}).items():
         tensor, gradient = kept(), gradients[output_nr]
         if tensor is not None and gradient is not None:
-            with leaf_lock:
+            with handle_lock.lock:
                 state = leaf_state(tensor)
                 state.grad = run.total(state.grad, gradient, tensor)
     return gradients

@@ -1,0 +1,56 @@
+"""What a call changes of tensors, set in one step: a signal arrives before it or after it.
+
+Python handles signals between two instructions of its interpreter, and other threads run then too.
+The new values are therefore computed first, and set by one call of C code.
+"""
+
+from __future__ import annotations
+
+import collections
+import operator
+
+from ..storage.alias import Alias, Storage, root_of
+from ..tape.tensor import LeafState, Tensor
+from ..tape.version_counter import Counter
+
+# of the slots, in C: `setter(object, value)`
+set_array, set_aval = Tensor._raw.__set__, Tensor._aval.__set__
+set_node, set_output_nr = Tensor._node.__set__, Tensor._nr.__set__
+set_tracked, set_grad = Tensor._tracked.__set__, LeafState.grad.__set__
+set_version, set_places = Counter.value.__set__, Counter.places.__set__
+
+
+def set_all(setters, targets, values):
+    """Call each setter with its target and value."""
+    collections.deque(map(operator.call, setters, targets, values), maxlen=0)
+
+
+class Before:
+    """The state of tensors before they change, for those that share memory."""
+
+    def __init__(self):
+        self.states: list[tuple] = []
+
+    def save(self, tensor: Tensor):
+        """Save a tensor, and what it shares with others."""
+        alias = tensor._alias
+        saved = [tensor, tensor._counter, tensor._leaf, alias, alias and alias.storage]
+        if alias is not None and alias.root is not None:
+            saved += [root_of(alias), alias.root]
+        for each in saved:
+            slots = next((slots for kind, slots in _SLOTS if isinstance(each, kind)), ())
+            self.states.append((each, [(slot, getattr(each, slot)) for slot in slots]))
+
+    def restore(self):
+        for each, values in reversed(self.states):
+            for slot, value in values:
+                setattr(each, slot, value)
+
+
+_SLOTS = (
+    (Tensor, [slot for slot in Tensor.__slots__ if slot != "__weakref__"]),
+    (LeafState, ["grad"]),
+    (Counter, Counter.__slots__),
+    (Alias, Alias.__slots__),
+    (Storage, [slot for slot in Storage.__slots__ if slot != "_address"]),
+)

@@ -1,0 +1,83 @@
+"""The first run of a program that takes the memory of its inputs, during which nothing may be lost.
+
+JAX runs Python code after the program has deleted these inputs and before its results are there,
+so signals wait until the end. Where a device tells how much memory it has, too little of it is
+found before the run, which deletes its inputs even if it fails. Later runs need neither: JAX runs
+them in C, and they need the same memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from pathlib import Path
+
+import jax
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None
+
+
+@contextlib.contextmanager
+def deferred_signals():
+    """Handle signals at the end of the block. Only the main thread handles any."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers, arrived = {}, []
+    try:
+        for number in signal.valid_signals():
+            handler = signal.getsignal(number)
+            if callable(handler):
+                handlers[number] = handler
+                signal.signal(number, lambda *received: arrived.append(received))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number, frame in arrived:
+            handlers[number](number, frame)
+
+
+def inputs_of(name: str, compiled, inputs, donated: list[int]):
+    """The inputs of the first run: where there is room, copies of those at the positions `donated`.
+
+    compiled: the compiled program. Raises JaxRuntimeError with RESOURCE_EXHAUSTED if its results
+    and intermediate values do not fit.
+    """
+    sizes = compiled.memory_analysis()
+    if sizes is None:
+        return inputs
+    reused = sizes.alias_size_in_bytes
+    needed = sizes.temp_size_in_bytes + sizes.output_size_in_bytes - reused
+    devices = {device for n in donated for device in inputs[n].devices()}
+    for device in devices:
+        room = free_bytes(device)
+        if room is None:
+            return inputs
+        if needed > room:
+            raise jax.errors.JaxRuntimeError(
+                f"RESOURCE_EXHAUSTED: Out of memory: {name}, compiled by jaxgrad.jit, needs "
+                f"{needed} bytes on {device}, besides its inputs, and {room} are free. Nothing has "
+                "been changed: call it with smaller arguments, such as half of the batch"
+            )
+        if needed + reused > room:
+            return inputs
+    return [jax.numpy.copy(x) if n in donated else x for n, x in enumerate(inputs)]
+
+
+def free_bytes(device) -> int | None:
+    """The memory that is free on a device; None where nothing limits it."""
+    known = device.memory_stats() or {}
+    if "bytes_limit" in known:
+        return known["bytes_limit"] - known.get("bytes_in_use", 0)
+    if device.platform != "cpu" or resource is None:
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = Path("/proc/self/statm")
+    if limit == resource.RLIM_INFINITY or not used.exists():
+        return None
+    return limit - int(used.read_text().split()[0]) * resource.getpagesize()
