@@ -6,23 +6,31 @@ The new values are therefore computed first, and set by one call of C code.
 
 from __future__ import annotations
 
-import collections
+import functools
 import operator
 
 from ..storage.alias import Alias, Storage, root_of
 from ..tape.tensor import LeafState, Tensor
 from ..tape.version_counter import Counter
 
-# of the slots, in C: `setter(object, value)`
-set_array, set_aval = Tensor._raw.__set__, Tensor._aval.__set__
-set_node, set_output_nr = Tensor._node.__set__, Tensor._nr.__set__
-set_tracked, set_grad = Tensor._tracked.__set__, LeafState.grad.__set__
-set_version, set_places = Counter.value.__set__, Counter.places.__set__
+
+def set_all(targets, names, values):
+    """Set attributes: of each target that of its name to its value."""
+    # `any` goes on, since `setattr` gives None
+    any(map(setattr, targets, names, values))
 
 
-def set_all(setters, targets, values):
-    """Call each setter with its target and value."""
-    collections.deque(map(operator.call, setters, targets, values), maxlen=0)
+def items(numbers: list[int]):
+    """A function that gives these items of a list."""
+    if len(numbers) > 1:
+        return operator.itemgetter(*numbers)
+    return lambda found: [found[number] for number in numbers]
+
+
+def extend_once(sequence, values, target, name: str, value):
+    """Extend a list or deque and set an attribute."""
+    extend = functools.partial(sequence.extend, values)
+    any(map(operator.call, (extend, functools.partial(setattr, target, name, value))))
 
 
 class Before:

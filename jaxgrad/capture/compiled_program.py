@@ -84,7 +84,7 @@ class CompiledProgram:
             self.output.effects or self.donation or self.escaped_tensors or self.generators
         )
         self.made, self.has_run = None, not self.donation
-        kernel = self.stored if self.changes_state else executor.with_wide_types(self.program)
+        kernel = self.keep_results if self.changes_state else executor.with_wide_types(self.program)
         # adopted as any program is, so that profiles and anomaly mode see one kernel
         executor.adopt(self, kernel)
 
@@ -326,34 +326,30 @@ class CompiledProgram:
     def change(self, leaves, tensors):
         """A call of a program that changes state, under the lock of handles: all of it or nothing.
 
-        Whatever comes in between, such as an interrupt: once the program has run, which may have
-        deleted the arrays of before, the changes are completed.
+        The program may delete the arrays of before. So once it has run, the changes are completed,
+        whatever comes in between, such as an interrupt.
         """
-        made, done, inputs = [], [], None
+        made, run, inputs = [], None, None
         before, around = handle_lock.owner, self.made
-        draws = [each.generator.draws for each in self.generators]
+        draws = self.draws() if self.generators else ()
         try:
             kernel = self.kernel if self.has_run else self.first_kernel(leaves, tensors)
             handle_lock.owner, self.made = get_ident(), made
             inputs = self.inputs_of(leaves, tensors)
             kernel(*inputs)
-            self.output.apply(self.run_of(tensors, inputs, made[0]), done)
+            run = self.run_of(tensors, inputs, made[0])
+            self.output.apply(run)
         except BaseException:
             if made:
-                run = done[0] if done else self.run_of(tensors, inputs, made[0])
-                self.output.apply(run, done)
+                self.output.apply(run or self.run_of(tensors, inputs, made[0]))
             else:
-                self.undo_draws(draws)
+                self.set_draws(draws)
             raise
         finally:
             # `ProgramCache.last` keeps the program, which must not keep these tensors
-            self.made, self.escaped_tensors = around, ()
-            handle_lock.owner = before
-        return self.output.result_of(done[0])
-
-    def undo_draws(self, draws: list[int]):
-        for source, count in zip(self.generators, draws, strict=True):
-            source.generator.draws = count
+            self.escaped_tensors = ()
+            self.made, handle_lock.owner = around, before
+        return self.output.result_of(run)
 
     def run_of(self, tensors, inputs, arrays) -> ProgramRun:
         """The run that gave these arrays."""
@@ -365,10 +361,10 @@ class CompiledProgram:
         """The kernel for the first run, compiled already. It raises JaxRuntimeError with
         RESOURCE_EXHAUSTED where there is too little memory.
         """
-        draws = [each.generator.draws for each in self.generators]
+        draws = self.draws()
         with jax.enable_x64(True):
             compiled = self.program.lower(*self.inputs_of(leaves, tensors)).compile()
-        self.undo_draws(draws)
+        self.set_draws(draws)
 
         def kernel(*inputs):
             inputs = first_run.inputs_of(self.name, compiled, inputs, self.donation)
@@ -379,11 +375,19 @@ class CompiledProgram:
 
         return kernel
 
-    def stored(self, *inputs):
+    def keep_results(self, *inputs):
         """Run the program; the results are in `made` before Python handles a signal."""
         with jax.enable_x64(True):
             self.made.extend(itertools.starmap(self.program, (inputs,)))
         return self.made[0]
+
+    def draws(self) -> list[int]:
+        """How many draws the generators have given."""
+        return [each.generator.draws for each in self.generators]
+
+    def set_draws(self, draws: list[int]):
+        for each, count in zip(self.generators, draws, strict=True):
+            each.generator.draws = count
 
     def numbers(self, inputs) -> dict:
         """The values of the inputs that are no tensors, by input."""

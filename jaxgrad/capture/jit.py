@@ -28,6 +28,8 @@ from .scope import ReadsTangent
 
 AUTO = "auto"
 
+ONLY_TENSORS = frozenset([Tensor])
+
 # How many traces in a row trigger a warning: of programs that leave tensors behind and so serve
 # only once, and of others for arguments of one kind.
 MOST_ESCAPING_IN_A_ROW, MOST_IN_A_ROW = 3, 8
@@ -143,7 +145,11 @@ class CompiledFunction:
             leaves, structure = self.flatten(args, kwargs)
             # calls that change state are ordered, and what a call reads is of one moment
             with handle_lock.lock:
-                program, tensors = self.program_for(leaves, structure)
+                program, tensors = self.cache.find(leaves, structure)
+                if program is None:
+                    program, tensors = self.traced(leaves, structure, had_program=bool(tensors))
+                else:
+                    self.traces_in_a_row = 0
                 if program is not None:
                     if program.changes_state:
                         return program.change(leaves, tensors)
@@ -156,6 +162,8 @@ class CompiledFunction:
             raise
 
     def flatten(self, args, kwargs):
+        if not kwargs and ONLY_TENSORS.issuperset(map(type, args)):
+            return [*args], _structure_of(len(args))
         if not self.sees_order and not pytree.is_sorted(tuple(kwargs)):
             # one program for all orders of the keywords
             kwargs = dict(sorted(kwargs.items()))
@@ -171,14 +179,10 @@ class CompiledFunction:
         """
         return f"traced {self.count} times, the last time because {self.why}"
 
-    def program_for(self, leaves, structure):
-        """The program of a call and its captured tensors, traced if there is none yet; (None, None)
-        where the function must run uncompiled.
+    def traced(self, leaves, structure, had_program: bool):
+        """A new program and its captured tensors; (None, None) where the function must run
+        uncompiled.
         """
-        program, found = self.cache.find(leaves, structure)
-        if program is not None:
-            self.traces_in_a_row = 0
-            return program, found
         # after the search, so that warm calls need not look: no program serves a tracer
         if any(map(_is_tracer, leaves)):
             return None, None
@@ -186,7 +190,7 @@ class CompiledFunction:
         if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
             return None, None
         try:
-            return self.trace(leaves, structure, had_program=bool(found))
+            return self.trace(leaves, structure, had_program)
         except ReadsTangent:
             return None, None
 
@@ -341,6 +345,12 @@ class VerifiedFunction(CompiledFunction):
         except Exception as error:
             hide_frames(error)
             raise
+
+
+@functools.cache
+def _structure_of(count: int):
+    """The structure of so many tensors as arguments."""
+    return jax.tree.structure(((0,) * count, {}))
 
 
 def _is_tracer(leaf) -> bool:

@@ -92,16 +92,18 @@ class Bindings(MergedGuard):
 
     def is_unchanged(self):
         # all in C: `all` takes from what was found as many as there are values, and then the rest
-        found = map(_contents_of_cell, self.cells)
-        if not (_same(self.contents, found) and _alive(self.content_references, found)):
-            return False
-        dicts = [*map(_attributes, map(operator.call, self.instances))]
-        dicts += map(operator.call, self.dicts)
-        found = map(operator.getitem, map(dicts.__getitem__, self.places), self.names)
+        if self.cells:
+            found = map(_contents_of_cell, self.cells)
+            if not (_same(self.contents, found) and _alive(self.content_references, found)):
+                return False
+        dicts = [*map(_call, self.dicts)]
+        if self.instances:
+            dicts[:0] = map(_attributes, map(_call, self.instances))
+        found = map(_item, map(dicts.__getitem__, self.places), self.names)
         if not (_same(self.values, found) and _alive(self.references, found)):
             return False
         places, names = self.absent
-        return not any(map(operator.contains, map(dicts.__getitem__, places), names))
+        return not (names and any(map(_contains, map(dicts.__getitem__, places), names)))
 
 
 def _holders(guards) -> list:
@@ -118,12 +120,13 @@ def _columns(rows) -> list[list]:
 
 
 def _same(values, found) -> bool:
-    return all(map(operator.is_, values, found))
+    return not values or all(map(_is, values, found))
 
 
 def _alive(references, found) -> bool:
-    return all(map(operator.is_, map(operator.call, references), found))
+    return not references or all(map(_is, map(_call, references), found))
 
 
+_is, _call, _item, _contains = operator.is_, operator.call, operator.getitem, operator.contains
 _attributes = operator.attrgetter("__dict__")
 _contents_of_cell = operator.attrgetter("cell_contents")

@@ -5,7 +5,7 @@ are replayed after each call.
 from __future__ import annotations
 
 import functools
-import operator
+import itertools
 
 import jax
 
@@ -16,12 +16,13 @@ from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, held, hold, leaf_state, wrap
 from ..tape.version_counter import counter_of
-from . import commit
 from .captured import CapturedTensor
+from .commit import Before, extend_once, items, set_all
 from .guards import grad_of
 from .scope import CaptureScope, ReadsTangent
 
 UNCHANGED = object()
+LEAF = jax.tree.structure(0)
 
 
 class OutputTensor:
@@ -62,13 +63,15 @@ class OutputTensor:
 class ProgramRun:
     """One call of a program: its output arrays, the captured tensors, the nodes of the outputs with
     a history, the tensors that the call creates, and the numbers that it takes in, by input.
+
+    `applied`: 0, then 1 once the effects on tensors are applied, and one more for each on objects.
     """
 
-    __slots__ = ("arrays", "created", "nodes", "numbers", "tensors")
+    __slots__ = ("applied", "arrays", "created", "nodes", "numbers", "tensors")
 
     def __init__(self, arrays, tensors, nodes, created, numbers):
         self.arrays, self.tensors, self.nodes, self.created = arrays, tensors, nodes, created
-        self.numbers = numbers
+        self.numbers, self.applied = numbers, 0
 
     def value(self, result):
         """The value of a result of the function, or of a `.grad`: see `OutputSpec.result`."""
@@ -129,39 +132,37 @@ class TensorEffect:
         return not is_kept or self.tracked is not captured.tracked
 
     @property
-    def is_moved(self) -> bool:
-        """Whether more than the array of the tensor changes, and its `.grad`."""
-        is_elsewhere = self.value is not None and (
-            self.value.root is not None or self.value.aval is not self.known[0]
+    def is_plain(self) -> bool:
+        """Whether at most the array of the tensor changes, and its `.grad`."""
+        is_in_place = self.value is None or (
+            self.value.root is None and self.value.aval is self.known[0]
         )
-        return is_elsewhere or self.tracked is not self.known[1]
+        return (
+            is_in_place
+            and self.tracked is self.known[1]
+            and bool(self.writes) == (self.value is not None)
+        )
 
-    def steps(self, run) -> list[tuple]:
-        """What sets the tensor: setters, targets and values."""
+    def changes(self, run) -> list[tuple]:
+        """What sets the tensor: objects, their attributes, and the values of these."""
         tensor, value, found = run.tensors[self.number], self.value, []
         if value is not None and tensor._alias is None:
-            found += [
-                (commit.set_array, tensor, run.arrays[value.output]),
-                (commit.set_aval, tensor, value.aval),
-            ]
+            found += [(tensor, "_raw", run.arrays[value.output]), (tensor, "_aval", value.aval)]
             if value.root is not None:
-                found += [
-                    (commit.set_node, tensor, run.nodes[value.root]),
-                    (commit.set_output_nr, tensor, value.root),
-                ]
+                found += [(tensor, "_node", run.nodes[value.root]), (tensor, "_nr", value.root)]
         if self.writes:
             counter = counter_of(tensor)
-            found.append((commit.set_version, counter, counter.value + self.writes))
+            found.append((counter, "value", counter.value + self.writes))
             if counter.places is not None:
                 places = [version_counter.place_of_caller()] * self.writes
-                found.append((commit.set_places, counter, counter.places + places))
-        found.append((commit.set_tracked, tensor, self.tracked))
+                found.append((counter, "places", counter.places + places))
+        found.append((tensor, "_tracked", self.tracked))
         if self.grad is not UNCHANGED:
-            found.append((commit.set_grad, leaf_state(tensor), run.value(self.grad)))
+            found.append((leaf_state(tensor), "grad", run.value(self.grad)))
         return found
 
     def write_shared(self, run):
-        """Write to a tensor that shares its memory; `steps` sets the rest."""
+        """Write to a tensor that shares its memory; `changes` has the rest."""
         tensor, value = run.tensors[self.number], self.value
         assign(tensor, value.new_tensor(run.arrays, run.nodes), value.root is not None)
         # `assign` counts one, and `writes` includes it
@@ -172,77 +173,64 @@ class TensorEffects:
     """What a function changes of captured tensors: all of it is set in one step."""
 
     def __init__(self, effects: list[TensorEffect]):
+        self.effects, self.is_plain = effects, all(each.is_plain for each in effects)
         written = [each for each in effects if each.value is not None]
-        counted = [each for each in effects if each.writes]
         graded = [each for each in effects if each.grad is not UNCHANGED]
-        self.effects, self.is_moved = effects, any(each.is_moved for each in effects)
-        self.written, self.counted, self.graded = map(_numbers, (written, counted, graded))
-        self.outputs = [each.value.output for each in written]
-        self.writes, self.grads = [e.writes for e in counted], [e.grad for e in graded]
-        self.setters = [
-            *[commit.set_array] * len(written),
-            *[commit.set_version] * len(counted),
-            *[commit.set_grad] * len(graded),
-            list.append,
-        ]
+        self.written = items([each.number for each in written])
+        self.outputs = items([each.value.output for each in written])
+        self.writes = [each.writes for each in written]
+        self.grads = [(each.number, each.grad) for each in graded]
+        counts = ("_raw", len(written)), ("value", len(written)), ("grad", len(graded))
+        self.names = [*itertools.chain(*[[name] * n for name, n in counts]), "applied"]
 
-    def apply(self, run: ProgramRun, done: list):
-        """Set the tensors, and append the run to `done`."""
-        tensor_of = run.tensors.__getitem__
-        written = [*map(tensor_of, self.written)]
-        counters = [*map(_counter_of, map(tensor_of, self.counted))]
-        leaves = [*map(_leaf_of, map(tensor_of, self.graded))]
-        if (
-            self.is_moved
-            or None in counters
-            or None in leaves
-            or [*map(_alias_of, written)].count(None) < len(written)
-            or [*map(_places_of, counters)].count(None) < len(counters)
-        ):
-            self.apply_each(run, done)
+    def apply(self, run: ProgramRun):
+        """Set the tensors, and `applied` of the run."""
+        if not self.is_plain:
+            self.apply_each(run)
             return
-        values = [
-            *map(run.arrays.__getitem__, self.outputs),
-            *map(operator.add, map(_version_of, counters), self.writes),
-            *map(run.value, self.grads),
-            run,
-        ]
-        commit.set_all(self.setters, [*written, *counters, *leaves, done], values)
+        tensors = run.tensors
+        targets, values = [*self.written(tensors)], [*self.outputs(run.arrays)]
+        for tensor, writes in zip(targets.copy(), self.writes, strict=True):
+            counter = tensor._counter
+            if tensor._alias is not None or counter is None or counter.places is not None:
+                self.apply_each(run)
+                return
+            targets.append(counter)
+            values.append(counter.value + writes)
+        for number, grad in self.grads:
+            targets.append(tensors[number]._leaf or leaf_state(tensors[number]))
+            values.append(run.value(grad))
+        targets.append(run)
+        values.append(1)
+        set_all(targets, self.names, values)
 
-    def apply_each(self, run, done):
+    def apply_each(self, run):
         """`apply` for all tensors: those that share memory are written to first."""
-        before = commit.Before()
+        before = Before()
         try:
             for effect in self.effects:
                 tensor = run.tensors[effect.number]
                 if effect.value is not None and tensor._alias is not None:
                     before.save(tensor)
                     effect.write_shared(run)
-            steps = [step for effect in self.effects for step in effect.steps(run)]
-            commit.set_all(*zip(*steps, (list.append, done, run), strict=True))
+            changes = [change for effect in self.effects for change in effect.changes(run)]
+            set_all(*zip(*changes, (run, "applied", 1), strict=True))
         except BaseException:
-            if not done:
+            if not run.applied:
                 before.restore()
             raise
 
 
-def _numbers(effects) -> list[int]:
-    return [effect.number for effect in effects]
-
-
-_alias_of, _counter_of, _leaf_of, _version_of, _places_of = map(
-    operator.attrgetter, ("_alias", "_counter", "_leaf", "value", "places")
-)
-
-
 class SideEffect:
-    """What a traced function changes in Python objects; `apply` changes it again after each call,
-    and appends the effect to `done`. Until it has, it may be applied again.
+    """What a traced function changes in Python objects.
+
+    `apply` changes it again after each call, and then sets `applied` of the run to the number that
+    it is given. Before that it may be called again.
     """
 
     __slots__ = ()
 
-    def apply(self, run: ProgramRun, done: list):
+    def apply(self, run: ProgramRun, number: int):
         raise NotImplementedError(f"{type(self).__name__}.apply")
 
 
@@ -254,11 +242,11 @@ class AttributeEffect(SideEffect):
     def __init__(self, owner, name: str, value):
         self.owner, self.name, self.value = owner, name, value
 
-    def apply(self, run, done):
+    def apply(self, run, number):
         owner = self.owner()
         if owner is not None and getattr(owner, self.name) is not self.value:
             setattr(owner, self.name, self.value)
-        done.append(self)
+        run.applied = number
 
 
 class StateEffect(SideEffect):
@@ -270,17 +258,15 @@ class StateEffect(SideEffect):
         self.holder, self.removed = change.holder, change.removed
         self.bound = {name: outputs.tree(value) for name, value in change.bound.items()}
 
-    def apply(self, run, done):
+    def apply(self, run, number):
         target = self.holder.reference()
         bound = {name: run.value(result) for name, result in self.bound.items()}
         if target is not None and self.holder.is_sequence and not self.removed:
-            # not twice, so in one step
-            extend, values = type(target).extend, bound.values()
-            commit.set_all((extend, list.append), (target, done), (values, self))
+            extend_once(target, bound.values(), run, "applied", number)
             return
         if target is not None:
             self.holder.put(target, bound, self.removed)
-        done.append(self)
+        run.applied = number
 
 
 class OutputSpec:
@@ -421,9 +407,10 @@ class OutputSpec:
         call takes in, by input.
         """
         created = [value.new_tensor(arrays, nodes) for value in self.created]
-        for number, tensor in dict(escaped).items():
-            self.created[number].give_to(tensor, arrays, nodes)
-            created[number] = tensor
+        if escaped:
+            for number, tensor in escaped.items():
+                self.created[number].give_to(tensor, arrays, nodes)
+                created[number] = tensor
         for number, grad in self.grads.items():
             leaf_state(created[number]).grad = created[grad]
         return ProgramRun(arrays, tensors, nodes, created, numbers)
@@ -436,15 +423,15 @@ class OutputSpec:
     def object_effects(self) -> list[SideEffect]:
         return [each for each in self.effects if isinstance(each, SideEffect)]
 
-    def apply(self, run: ProgramRun, done: list):
-        """Apply the side effects of a run, all but those in `done`, which begins with the run once
-        those on tensors are applied.
-        """
-        if not done:
-            self.tensor_effects.apply(run, done)
-        for effect in self.object_effects[len(done) - 1 :]:
-            effect.apply(run, done)
+    def apply(self, run: ProgramRun):
+        """Apply the side effects of a run, or those that are left after an interrupt."""
+        if not run.applied:
+            self.tensor_effects.apply(run)
+        for number in range(run.applied - 1, len(self.object_effects)):
+            self.object_effects[number].apply(run, number + 2)
 
     def result_of(self, run: ProgramRun):
         """The function's result."""
+        if self.structure == LEAF:
+            return run.value(self.results[0])
         return jax.tree.unflatten(self.structure, list(map(run.value, self.results)))

@@ -352,5 +352,5 @@ class BatchedProgram(CompiledProgram):
         arrays = self.uncompiled(*inputs)
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
         run = self.output.run(arrays, tensors, nodes)
-        self.output.apply(run, [])
+        self.output.apply(run)
         return self.output.result_of(run)
