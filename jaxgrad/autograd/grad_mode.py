@@ -13,7 +13,7 @@ import inspect
 import warnings
 
 from ..tape import version_counter
-from ..tape.mode import INFERENCE, RECORD, switch, with_grad
+from ..tape.mode import INFERENCE, RECORD, current_mode, switch, with_grad
 from ..tape.tensor import Tensor
 
 # The stack of this context as a linked list: (entered object, value before, rest of the stack).
@@ -29,16 +29,30 @@ class _Mode:
 
     def reset(self, before):
         """Restore the value before."""
-        switch(before)
+        current_mode.set(before)
 
     def clone(self):
         """A new object with the same settings, for each call of a decorated function."""
         return type(self)()
 
     def __enter__(self):
-        _entered.set((self, self.set(), _entered.get()))
+        around, before = _entered.get(), self.set()
+        try:
+            _entered.set((self, before, around))
+        except BaseException:
+            _entered.set(around)
+            self.reset(before)
+            raise
 
     def __exit__(self, *exception):
+        try:
+            self.leave()
+        except KeyboardInterrupt:
+            self.leave()
+            raise
+
+    def leave(self):
+        """Restore the value before; a second call does nothing."""
         passed, entry = [], _entered.get()
         while entry is not None and entry[0] is not self:
             passed.append(entry[:2])

@@ -14,7 +14,7 @@ import jax
 from ..core.aval import aval_of, traced_aval
 from ..ops import autocast
 from ..tape import dual_level
-from ..tape.mode import switch
+from ..tape.mode import current_mode, switch
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, leaf_state, wrap
 from .graph_input import ArgumentInput
@@ -152,7 +152,7 @@ def replay(program, inputs, cotangents=None, wanted=()):
             edges = [scope.edges[number] for number in wanted]
             found = pull([edge for edge, _, _ in roots], cotangents, edges)
     finally:
-        switch(before)
+        current_mode.set(before)
     # JAX differentiates this function, and has no None among arrays
     zeros = jax.numpy.zeros_like
     pairs = zip(wanted, found, strict=True)

@@ -11,13 +11,13 @@ import jax
 
 from ..core.aval import make_aval
 from ..storage.alias import assign
+from ..storage.commit import Before, items, set_all
 from ..tape import pytree, version_counter
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, held, hold, leaf_state, wrap
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor
-from .commit import Before, extend_once, items, set_all
 from .guards import grad_of
 from .scope import CaptureScope, ReadsTangent
 
@@ -262,7 +262,9 @@ class StateEffect(SideEffect):
         target = self.holder.reference()
         bound = {name: run.value(result) for name, result in self.bound.items()}
         if target is not None and self.holder.is_sequence and not self.removed:
-            extend_once(target, bound.values(), run, "applied", number)
+            # not twice
+            extend = functools.partial(target.extend, bound.values())
+            set_all([run], ["applied"], [number], [extend])
             return
         if target is not None:
             self.holder.put(target, bound, self.removed)

@@ -204,7 +204,7 @@ def _inplace_view(name, arguments, shape, function=None):
             switch(now)
             turn(self, lambda tensor: functional(tensor, *args, **kwargs), now is RECORD)
         finally:
-            switch(before)
+            current_mode.set(before)
         return self
 
     method.__name__ = method.__qualname__ = name

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..frontend.to import _target
+from ..storage.commit import clear_gradients
 from ..tape.tensor import Tensor
 from .module_call import ModuleCall
 from .module_members import Members
@@ -82,10 +83,10 @@ class Module(ModuleCall, ModuleState):
         >>> layer.weight.grad is None
         True
         """
+        if set_to_none:
+            clear_gradients(self.parameters())
+            return
         for parameter in self.parameters():
-            if set_to_none:
-                parameter.grad = None
-                continue
             gradient = parameter.grad
             if gradient is not None:
                 with no_grad():

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..autograd.grad_mode import no_grad
 from ..core.tracebacks import api_boundary
+from ..storage.commit import all_or_nothing
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor
 from .module_members import Members
@@ -148,7 +149,8 @@ class ModuleState(Members):
         if metadata is not None:
             state._metadata = metadata
         keys, errors = _IncompatibleKeys([], []), []
-        _load(self, state, "", assign, keys, errors)
+        with all_or_nothing([*self.parameters(), *self.buffers()]):
+            _load(self, state, "", assign, keys, errors)
         if strict:
             errors[:0] = _key_errors(keys)
         if errors:

@@ -24,15 +24,14 @@ from ..core.aval import Aval, make_aval, with_strides
 from ..core.bounded_cache import bounded
 from ..core.program import Program
 from ..frontend import factories
+from ..storage import commit
 from ..storage.alias import assign
 from ..storage.inplace_check import permit
-from ..tape import interception
 from ..tape import mode as modes
-from ..tape.mode import switch, with_grad
+from ..tape.mode import current_mode, switch, with_grad
 from ..tape.record import apply
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, hold, wrap
-from ..tape.version_counter import counter_of
+from ..tape.tensor import Tensor, wrap
 from .groups import as_set, raw, settings
 from .optimizer import Optimizer
 
@@ -171,13 +170,16 @@ def _identity(group):
 class FusedStep:
     """One call of an optimizer's `step`.
 
-    `counts`: by id the step counters that are advanced, and their arrays afterwards; `copies`: by
-    id the copies of counters that are shared with parameters without a gradient; `new_counter`:
-    the counter of all parameters whose state this call creates.
+    `given`: pairs of a tensor and its new array; `created`: what stores the state that this call
+    creates; `counts`: by id the step counters that are advanced, and their arrays afterwards;
+    `copies`: by id the copies of counters that are shared with parameters without a gradient;
+    `new_counter`: the counter of all parameters whose state this call creates.
     """
 
     def __init__(self, optimizer):
         self.optimizer, self.scope = optimizer, modes.scope.get()
+        self.given: list[tuple] = []
+        self.created: list[functools.partial] = []
         self.counts: dict[int, tuple] = {}
         self.copies: dict[int, Tensor] = {}
         self.new_counter: Tensor | None = None
@@ -203,8 +205,17 @@ class FusedStep:
             self.separate_counters(idle, [param for _, _, params, _ in work for param in params])
         for each in work:
             self.update(*each)
-        for count, array in self.counts.values():
-            put(count, array)
+        self.given += self.counts.values()
+        if not commit.give_all(*split(self.given), self.created):
+            self.put_each()
+
+    def put_each(self):
+        """Assign the results where tensors are traced or share their memory."""
+        with commit.all_or_nothing([target for target, _ in self.given]):
+            for each in self.created:
+                each()
+            for target, array in self.given:
+                put(target, array)
 
     def guard_state(self, idle):
         """Guard on the structure of the optimizer's state, without that of the parameters in
@@ -282,21 +293,26 @@ class FusedStep:
             results = self.recorded(program, leaves, group["differentiable"])
             give = follow if group["differentiable"] else follow_tangents
         else:
-            results, give = program.kernel(*arrays), put
+            results, give = program.kernel(*arrays), self.give
             results = (results,) if program.single else results
         for param, result in zip(params, results, strict=False):
             give(param, result)
         after = results[len(params) : len(params) + len(kept)]
         for (state, name), result in zip(kept, after, strict=True):
             if state[name] is None:
-                state[name] = result if isinstance(result, Tensor) else wrap(result)
+                made = result if isinstance(result, Tensor) else wrap(result)
+                self.created.append(functools.partial(state.__setitem__, name, made))
                 if self.scope is not None:
                     self.scope.undo.append(functools.partial(state.__setitem__, name, None))
             else:
                 give(state[name], result)
         after = results[len(params) + len(kept) :]
         for count, result in zip(counts, after, strict=True):
-            self.counts[id(count)] = count, result._array if give is not put else result
+            self.counts[id(count)] = count, getattr(result, "_array", result)
+
+    def give(self, target: Tensor, array):
+        """Note the new array of a tensor."""
+        self.given.append((target, array))
 
     def recorded(self, program, leaves, is_differentiable):
         """Return the results as tensors, recorded on the tape if the group is differentiable."""
@@ -304,7 +320,7 @@ class FusedStep:
         try:
             made = apply(program, leaves)
         finally:
-            switch(before)
+            current_mode.set(before)
         return (made,) if program.single else made
 
 
@@ -352,15 +368,15 @@ def filled(param: Tensor, value) -> Tensor:
 # ---- writing the results
 
 
+def split(pairs):
+    """Pairs as two lists."""
+    return [first for first, _ in pairs], [second for _, second in pairs]
+
+
 def put(target: Tensor, array):
     """Assign an array to a tensor in place, without history."""
-    alone = target._alias is None and not target._aval.mode and not interception.is_noted
-    if alone and not isinstance(array, jax.core.Tracer):
-        hold(target, array)
-        (target._counter or counter_of(target)).count()
-    else:
-        permit("step", target, False)
-        assign(target, wrap(array), False)
+    permit("step", target, False)
+    assign(target, wrap(array), False)
 
 
 def follow(target: Tensor, made: Tensor):
@@ -370,7 +386,7 @@ def follow(target: Tensor, made: Tensor):
         permit("step, of an optimizer with differentiable=True,", target, made._tracked)
         assign(target, made, True)
     finally:
-        switch(before)
+        current_mode.set(before)
 
 
 def follow_tangents(target: Tensor, made: Tensor):

@@ -12,6 +12,7 @@ from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..frontend import tensor_data
+from ..storage.commit import clear_gradients
 from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor, wrap
@@ -212,12 +213,13 @@ class Optimizer:
         >>> x.grad is None
         True
         """
-        for group in self.param_groups:
-            for param in group["params"]:
-                if set_to_none:
-                    param.grad = None
-                elif param.grad is not None:
-                    _clear(param.grad)
+        params = [param for group in self.param_groups for param in group["params"]]
+        if set_to_none:
+            clear_gradients(params)
+            return
+        for param in params:
+            if param.grad is not None:
+                _clear(param.grad)
 
     def step(self, closure=None):
         """Update the parameters; a subclass defines it.

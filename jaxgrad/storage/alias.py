@@ -250,7 +250,12 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         take(target, made, follow)
     else:
         with handle_lock.lock:
-            _assign_alias(target, alias, made, follow)
+            try:
+                _assign_alias(target, alias, made, follow)
+            except KeyboardInterrupt:
+                # once more comes to the same, and half of it would part the aliases
+                _assign_alias(target, alias, made, follow)
+                raise
     counter_of(target).count()
     if interception.is_noted:
         untracked_reason.note_written(target, made)
@@ -376,7 +381,7 @@ def _recorded(alias):
     try:
         return edge_of(cut(alias, alias.steps))
     finally:
-        switch(before)
+        current_mode.set(before)
 
 
 def _put(tensor, array):

@@ -50,10 +50,14 @@ def with_grad(enabled: bool) -> int:
 
 
 def switch(wanted: int) -> int:
-    """Set the mode and return the previous one."""
+    """Set the mode and return the previous one, for a `finally` that calls `current_mode.set`."""
     before = current_mode.get()
-    current_mode.set(wanted)
-    return before
+    try:
+        current_mode.set(wanted)
+        return before
+    except BaseException:
+        current_mode.set(before)  # an interrupt: the caller does not get to its `try`
+        raise
 
 
 # the scope of the innermost function that is being captured (capture/scope.py)

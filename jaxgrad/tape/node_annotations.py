@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..core.aval import Aval
 from . import interception, version_counter
-from .mode import switch, with_grad
+from .mode import current_mode, switch, with_grad
 from .node import FREED, SECOND_TIME, Node, ProgramNode
 from .tensor import Tensor, held, wrap
 
@@ -86,7 +86,7 @@ class Packed(NamedTuple):
         try:
             made = self.unpack(self.value)
         finally:
-            switch(before)
+            current_mode.set(before)
         if not isinstance(made, Tensor):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
@@ -102,7 +102,7 @@ def pack(pair: Pair, tensor: Tensor) -> Packed:
     try:
         value = pair.pack(tensor)
     finally:
-        switch(before)
+        current_mode.set(before)
     if tensor._array is not array or tensor._version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input "

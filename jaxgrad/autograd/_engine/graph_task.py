@@ -18,6 +18,7 @@ import jax
 from ...core import executor
 from ...core.aval import IMMEDIATE
 from ...core.strides import is_dense
+from ...storage import commit
 from ...storage.alias import assign
 from ...tape import dual, dual_level, handle_lock, interception, node_annotations, traced_hooks
 from ...tape.mode import INFERENCE, current_mode, is_grad_enabled, off, with_grad
@@ -36,7 +37,8 @@ class Pass:
 
     `tensors`: whether gradients are tensors; `callbacks`: functions to call after the last node;
     `ending`: functions to call at the end, also after an exception; `is_to_all`: whether neither it
-    nor an enclosing pass is limited to chosen inputs.
+    nor an enclosing pass is limited to chosen inputs; `before`: each `.grad` before it changed, put
+    back after an interrupt or a lack of memory; `around`: the enclosing pass.
     """
 
     is_selective = False  # whether `visit` skips some nodes
@@ -50,9 +52,9 @@ class Pass:
         self.arrived: dict[int, list] = {}
         self.heap: list[tuple] = []
         self.callbacks, self.ending = [], []
-        around = current.get()
-        self.depth = 0 if around is None else around.depth + 1
-        self.is_to_all = around is None or around.is_to_all
+        self.before, self.around = commit.Before(), current.get()
+        self.depth = 0 if self.around is None else self.around.depth + 1
+        self.is_to_all = self.around is None or self.around.is_to_all
         self.watchers = observers.watch(self) if observers.started else ()
         # whether a node without hooks only runs its kernel
         self.is_usual = not (self.tensors or self.logs or self.watchers)
@@ -68,11 +70,12 @@ class Pass:
         self.roots = roots
         if traced_hooks.outer_nodes.get() is not None:
             traced_hooks.outer_nodes.get().record(roots, self.runs)
-        before, around = current_mode.get(), current.set(self)
-        # `with_grad` inlined for the usual case
-        is_usual = not self.create_graph and before < INFERENCE
-        current_mode.set(off.get() if is_usual else with_grad(self.create_graph))
+        before, around = current_mode.get(), current.get()
         try:
+            current.set(self)
+            # `with_grad` inlined for the usual case
+            is_usual = not self.create_graph and before < INFERENCE
+            current_mode.set(off.get() if is_usual else with_grad(self.create_graph))
             for (node, output_nr), gradient in zip(roots, gradients, strict=True):
                 self.arrive(node, output_nr, gradient)
             heap, arrived, step = self.heap, self.arrived, self.step
@@ -86,9 +89,19 @@ class Pass:
                     visit(node, arrived.pop(node.sequence))
             for callback in self.callbacks:
                 callback()
+        except BaseException as error:
+            # after an error in a hook, the gradients of before it stay, as in PyTorch
+            if commit.is_from_outside(error):
+                self.before.restore()
+            raise
+        else:
+            if self.around is not None:
+                self.around.before.values += self.before.values
         finally:
-            current.reset(around)
-            current_mode.set(before)
+            try:
+                current_mode.set(before)
+            finally:
+                current.set(around)
             while self.ending:
                 self.ending.pop(0)()
 
@@ -252,6 +265,7 @@ class Pass:
         _refuse_leak(leaf, gradient)
         with handle_lock.lock:
             before = leaf_state(leaf).grad
+            self.before.values.append((leaf._leaf, "grad", before))
             if before is not None and leaf._leaf.grad_dtype is None:
                 gradient = run_hooks.in_dtype(self, gradient, before.dtype)
             if before is None or self.create_graph:
@@ -260,6 +274,7 @@ class Pass:
                 total = self.sum(self.carried(before), gradient, before._aval)
                 if self.watchers:
                     observers.summed(self, leaf._leaf.node(), before, gradient, total)
+                self.before.save_value(before)
                 assign(before, total if self.tensors else wrap(total, before._aval), False)
 
     def total(self, before, gradient, tensor) -> Tensor:

@@ -42,6 +42,7 @@ def at_outputs(run, node, gradients):
         if tensor is not None and gradient is not None:
             with handle_lock.lock:
                 state = leaf_state(tensor)
+                run.before.values.append((state, "grad", state.grad))
                 state.grad = run.total(state.grad, gradient, tensor)
     return gradients
 

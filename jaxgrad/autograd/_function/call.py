@@ -487,7 +487,7 @@ class Outputs:
         try:
             return value.detach() if constant else ops.alias(value)
         finally:
-            switch(before)
+            current_mode.set(before)
 
     def give_history(self, value, number, constant):
         if value._node is INFERENCE_TENSOR:

@@ -104,7 +104,7 @@ def _transposed(ctx, given) -> list:
             raise NotImplementedError(no_jvp(ctx._forward_cls, why))
         return _products(pairs, weights, before is RECORD)
     finally:
-        switch(before)
+        current_mode.set(before)
         ctx.needs_input_grad, ctx._inputs = needed
         ctx._saved = saved  # reading it may have cleared it
 
@@ -136,7 +136,7 @@ def _refuse_others_than_linear(ctx, weights):
     except (jax.errors.JAXTypeError, RuntimeError) as error:
         cause = error  # it reads the values of a gradient
     finally:
-        switch(before)
+        current_mode.set(before)
         ctx._saved = saved
     why = "its backward is not linear in the gradients"
     raise NotImplementedError(no_jvp(ctx._forward_cls, why)) from cause

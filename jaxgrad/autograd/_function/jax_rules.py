@@ -22,7 +22,7 @@ from ...core import tangent_map
 from ...core.aval import IMMEDIATE
 from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
-from ...tape.mode import PLAIN, RECORD, Draws, switch
+from ...tape.mode import PLAIN, RECORD, Draws, current_mode, switch
 from ...tape.tensor import Tensor, hold, wrap
 from . import call as function_call
 from . import linearity, user_rules
@@ -296,7 +296,7 @@ def with_grad():
     try:
         yield
     finally:
-        switch(before)
+        current_mode.set(before)
 
 
 def _once(name):

@@ -231,18 +231,18 @@ def test_one_compiled_function_for_all():
     assert results == [[3.0 * i * i, 3.0] for i in range(THREADS)]
 
 
-def test_one_compiled_function_traced_in_all_threads_at_once():
-    """No thread finds the program of another, and none warns of many traces in a row."""
-    tracing = threading.Barrier(THREADS)
+def test_one_compiled_function_called_in_all_threads_at_once():
+    """One thread traces, and the others find its program."""
+    ready = threading.Barrier(THREADS)
+    function = torch.jit(lambda x: x * x)
 
-    @torch.jit
-    def function(x):
-        tracing.wait(10)
-        return x * x
+    def work(position):
+        x = torch.tensor(float(position))
+        ready.wait(10)
+        return function(x).item()
 
-    assert together(lambda i: function(torch.tensor(float(i))).item()) == [
-        float(i * i) for i in range(THREADS)
-    ]
+    assert together(work) == [float(i * i) for i in range(THREADS)]
+    assert function.count == 1
 
 
 def test_compiled_and_eager_passes_beside_each_other():

@@ -1,0 +1,133 @@
+"""Changes of several tensors that happen entirely or not at all, whatever comes in between: an
+interrupt, an error, or another thread that reads.
+
+Python handles signals between two instructions of its interpreter, and other threads run then too.
+So new values are computed first and set by one call of C code. Changes that run Python code save
+what was there before, and put it back if they do not come to their end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from itertools import chain, repeat
+
+import jax
+
+from ..tape import interception
+from ..tape.tensor import Tensor
+from ..tape.version_counter import Counter, counter_of
+from .alias import Alias, Storage, root_of
+
+# ---- in one step
+
+
+def set_all(targets, names, values, calls=()):
+    """Set attributes, of each target that of its name to its value, after some calls. These are
+    `functools.partial`s of functions in C that give None.
+    """
+    # `any` goes on, since each of them gives None
+    any(chain(map(operator.call, calls), map(setattr, targets, names, values)))
+
+
+def give_all(targets: list[Tensor], arrays, calls=()) -> bool:
+    """Give tensors arrays of their abstract values in place, without history, after some calls.
+    Whether it did so: not where a tensor shares its memory, or is traced.
+    """
+    if interception.is_noted:
+        return False
+    counters, versions = [], []
+    for tensor, array in zip(targets, arrays, strict=True):
+        counter = tensor._counter or counter_of(tensor)
+        if tensor._alias is not None or tensor._aval.mode or counter.places is not None:
+            return False
+        if isinstance(array, jax.core.Tracer):
+            return False
+        counters.append(counter)
+        versions.append(counter.value + 1)
+    names = chain(repeat("_raw", len(targets)), repeat("value", len(targets)))
+    set_all([*targets, *counters], names, [*arrays, *versions], calls)
+    return True
+
+
+def clear_gradients(tensors):
+    """Set the `.grad` of tensors to None."""
+    if interception.grad is not None:
+        for tensor in tensors:
+            tensor.grad = None
+        return
+    leaves = [tensor._leaf for tensor in tensors if tensor._leaf is not None]
+    set_all(leaves, repeat("grad"), repeat(None, len(leaves)))
+
+
+def items(numbers: list[int]):
+    """A function that gives these items of a list."""
+    if len(numbers) > 1:
+        return operator.itemgetter(*numbers)
+    return lambda found: [found[number] for number in numbers]
+
+
+# ---- with what was there before
+
+
+class Before:
+    """What tensors were before they changed."""
+
+    def __init__(self):
+        self.values: list[tuple] = []
+
+    def save(self, tensor: Tensor):
+        """Save a tensor, with what it shares with others."""
+        self.save_slots(tensor, Tensor)
+        self.save_slots(tensor._counter, Counter)
+        if tensor._leaf is not None:
+            self.values.append((tensor._leaf, "grad", tensor._leaf.grad))
+        alias = tensor._alias
+        if alias is not None:
+            self.save_slots(alias, Alias)
+            self.save_slots(alias.storage, Storage)
+            if alias.root is not None:
+                self.save_slots(alias.root, Alias)
+                self.save_slots(root_of(alias), Tensor)
+
+    def save_value(self, tensor: Tensor):
+        """Save what a write in place without history changes."""
+        if tensor._alias is not None:
+            self.save(tensor)
+            return
+        self.values.append((tensor, "_raw", tensor._raw))
+        if tensor._counter is not None:
+            self.values.append((tensor._counter, "value", tensor._counter.value))
+
+    def save_slots(self, value, kind: type):
+        slots = () if value is None else _SLOTS[kind]
+        self.values += [(value, slot, getattr(value, slot)) for slot in slots]
+
+    def restore(self):
+        if self.values:
+            set_all(*zip(*reversed(self.values), strict=True))
+
+
+_SLOTS = {
+    kind: [slot for slot in kind.__slots__ if slot not in ("__weakref__", "_address")]
+    for kind in (Tensor, Counter, Alias, Storage)
+}
+
+
+def is_from_outside(error: BaseException) -> bool:
+    """Whether an error may come at any moment: an interrupt, or a lack of memory."""
+    is_interrupt = not isinstance(error, Exception)
+    return is_interrupt or isinstance(error, MemoryError | jax.errors.JaxRuntimeError)
+
+
+@contextlib.contextmanager
+def all_or_nothing(tensors):
+    """Put tensors back to what they were if the block ends with an error or an interrupt."""
+    before = Before()
+    for tensor in tensors:
+        before.save(tensor)
+    try:
+        yield
+    except BaseException:
+        before.restore()
+        raise
