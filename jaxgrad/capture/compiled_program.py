@@ -84,9 +84,9 @@ class CompiledProgram:
             self.output.effects or self.donation or self.escaped_tensors or self.generators
         )
         self.made, self.has_run = None, not self.donation
-        kernel = self.keep_results if self.changes_state else executor.with_wide_types(self.program)
+        kernel = self.keep_results if self.changes_state else self.program
         # adopted as any program is, so that profiles and anomaly mode see one kernel
-        executor.adopt(self, kernel)
+        executor.adopt(self, executor.with_wide_types(kernel))
 
     def take_captured(self, scope):
         """Take over the captured tensors of the scope, without the tensors themselves."""
@@ -377,8 +377,7 @@ class CompiledProgram:
 
     def keep_results(self, *inputs):
         """Run the program; the results are in `made` before Python handles a signal."""
-        with jax.enable_x64(True):
-            self.made.extend(itertools.starmap(self.program, (inputs,)))
+        self.made.extend(itertools.starmap(self.program, (inputs,)))
         return self.made[0]
 
     def draws(self) -> list[int]:

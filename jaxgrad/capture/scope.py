@@ -75,8 +75,8 @@ class CaptureScope:
     def open(self):
         """Trace inside of the block; afterwards every tensor from outside is what it was before."""
         with handle_lock.changing():
-            intercept(read=_read, created=_created, grad=_grad)
             try:
+                intercept(id(self), read=_read, created=_created, grad=_grad)
                 mode.scope.set(self)
                 with take_current_trace() as self.trace:
                     pass
@@ -93,12 +93,11 @@ class CaptureScope:
                 except BaseException:
                     self.close()  # what an interrupt left over
                     raise
-                finally:
-                    release("read", "created", "grad")
 
     def close(self):
         """End the trace; a second call comes to the same."""
         mode.scope.set(self.parent)
+        release("read", "created", "grad", user=id(self))
         self.restore()
         self.forget_tracers()
 

@@ -85,10 +85,17 @@ def with_wide_types(function):
 
     @functools.wraps(function)
     def call(*arrays):
-        with _wide_types(True):
-            # compilation included: argmax and random bits do not lower with 64-bit types on in
-            # tracing alone
-            return function(*arrays)
+        is_wide = jax.config.jax_enable_x64
+        try:
+            with _wide_types(True):
+                # compilation included: argmax and random bits do not lower with 64-bit types on in
+                # tracing alone
+                return function(*arrays)
+        except BaseException:
+            # an interrupt may come between the body of the `with` and its end
+            if jax.config.jax_enable_x64 != is_wide:
+                _wide_types(is_wide).__enter__()
+            raise
 
     return call
 

@@ -206,16 +206,15 @@ class FusedStep:
         for each in work:
             self.update(*each)
         self.given += self.counts.values()
-        if not commit.give_all(*split(self.given), self.created):
+        if self.given and not commit.give_all(*zip(*self.given, strict=True), self.created):
             self.put_each()
 
     def put_each(self):
         """Assign the results where tensors are traced or share their memory."""
         with commit.all_or_nothing([target for target, _ in self.given]):
-            for each in self.created:
-                each()
             for target, array in self.given:
                 put(target, array)
+        commit.set_all((), (), (), self.created)
 
     def guard_state(self, idle):
         """Guard on the structure of the optimizer's state, without that of the parameters in
@@ -293,26 +292,28 @@ class FusedStep:
             results = self.recorded(program, leaves, group["differentiable"])
             give = follow if group["differentiable"] else follow_tangents
         else:
-            results, give = program.kernel(*arrays), self.give
+            results, give = program.kernel(*arrays), None
             results = (results,) if program.single else results
-        for param, result in zip(params, results, strict=False):
-            give(param, result)
-        after = results[len(params) : len(params) + len(kept)]
-        for (state, name), result in zip(kept, after, strict=True):
+        after, size = results[len(params) :], len(params) + len(kept)
+        pairs = [*zip(params, results, strict=False)]
+        if len(there) == len(kept):
+            pairs += zip(there, after, strict=False)
+            kept = ()
+        for (state, name), result in zip(kept, after, strict=False):
             if state[name] is None:
                 made = result if isinstance(result, Tensor) else wrap(result)
                 self.created.append(functools.partial(state.__setitem__, name, made))
                 if self.scope is not None:
                     self.scope.undo.append(functools.partial(state.__setitem__, name, None))
             else:
-                give(state[name], result)
-        after = results[len(params) + len(kept) :]
-        for count, result in zip(counts, after, strict=True):
+                pairs.append((state[name], result))
+        if give is None:
+            self.given += pairs
+        else:
+            for target, result in pairs:
+                give(target, result)
+        for count, result in zip(counts, results[size:], strict=True):
             self.counts[id(count)] = count, getattr(result, "_array", result)
-
-    def give(self, target: Tensor, array):
-        """Note the new array of a tensor."""
-        self.given.append((target, array))
 
     def recorded(self, program, leaves, is_differentiable):
         """Return the results as tensors, recorded on the tape if the group is differentiable."""
@@ -366,11 +367,6 @@ def filled(param: Tensor, value) -> Tensor:
 
 
 # ---- writing the results
-
-
-def split(pairs):
-    """Pairs as two lists."""
-    return [first for first, _ in pairs], [second for _, second in pairs]
 
 
 def put(target: Tensor, array):

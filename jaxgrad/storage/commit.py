@@ -15,6 +15,7 @@ from itertools import chain, repeat
 import jax
 
 from ..tape import interception
+from ..tape.mode import current_mode
 from ..tape.tensor import Tensor
 from ..tape.version_counter import Counter, counter_of
 from .alias import Alias, Storage, root_of
@@ -34,14 +35,14 @@ def give_all(targets: list[Tensor], arrays, calls=()) -> bool:
     """Give tensors arrays of their abstract values in place, without history, after some calls.
     Whether it did so: not where a tensor shares its memory, or is traced.
     """
-    if interception.is_noted:
+    if interception.is_noted or any(
+        issubclass(kind, jax.core.Tracer) for kind in {*map(type, arrays)}
+    ):
         return False
     counters, versions = [], []
-    for tensor, array in zip(targets, arrays, strict=True):
+    for tensor in targets:
         counter = tensor._counter or counter_of(tensor)
         if tensor._alias is not None or tensor._aval.mode or counter.places is not None:
-            return False
-        if isinstance(array, jax.core.Tracer):
             return False
         counters.append(counter)
         versions.append(counter.value + 1)
@@ -122,12 +123,15 @@ def is_from_outside(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def all_or_nothing(tensors):
-    """Put tensors back to what they were if the block ends with an error or an interrupt."""
-    before = Before()
+    """Put tensors and the grad mode back to what they were if the block ends with an error or an
+    interrupt.
+    """
+    before, grad_mode = Before(), current_mode.get()
     for tensor in tensors:
         before.save(tensor)
     try:
         yield
     except BaseException:
         before.restore()
+        current_mode.set(grad_mode)  # which an interrupt at the end of a `with` leaves as it is
         raise

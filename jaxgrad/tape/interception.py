@@ -8,7 +8,7 @@ of several users may come and go in its own time. `watch` adds functions that on
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import contextmanager
 
@@ -34,28 +34,34 @@ annotations = None
 # `created` or `annotations` is
 is_general = is_noted = False
 
-_users: Counter[str] = Counter()
+_users: defaultdict[str, Counter] = defaultdict(Counter)
 _installed: dict[str, Callable] = {}
 _watchers: dict[str, list[Callable]] = {}
 _lock = threading.Lock()
 
 
-def intercept(**functions):
-    """Install each function at the point of its name, for one more user."""
+def intercept(user=None, **functions):
+    """Install each function at the point of its name, for one more user, who may have a name."""
     with _lock:
         for point, function in functions.items():
-            _users[point] += 1
+            _users[point][user] += 1
             _installed[point] = function
         _update(functions)
 
 
-def release(*points: str):
-    """Note that these points have one user less; a point without users is free."""
+def release(*points: str, user=None):
+    """Note that these points have one user less; a point without users is free. For a user with a
+    name a second call does nothing.
+    """
     with _lock:
         for point in points:
-            _users[point] -= 1
-            if not _users[point]:
-                del _installed[point]
+            users = _users[point]
+            if user is None and users[None] > 1:
+                users[None] -= 1
+            else:
+                users.pop(user, None)
+            if not users:
+                _installed.pop(point, None)
         _update(points)
 
 

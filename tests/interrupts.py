@@ -1,0 +1,248 @@
+"""Interrupts at random moments, for tests/capture/test_interrupts.py and
+tests/oracle/live_interrupts.py.
+
+A job is prepared, run under a timer whose signal raises KeyboardInterrupt, and looked at: each part
+of its state has changed or none has, and the state after can be read and goes on.
+"""
+
+import os
+import random
+import shutil
+import signal
+import tempfile
+import time
+
+import jaxgrad as torch
+
+
+class Job:
+    """What is interrupted. `state`: its parts as plain values, each of which a run changes."""
+
+    def __init__(self):
+        torch.manual_seed(0)
+        layers = torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)
+        self.net = torch.nn.Sequential(*layers)
+        self.params = list(self.net.parameters())
+        self.optimizer = self.make_optimizer()
+        self.inputs = [torch.randn(5, 3) for _ in range(7)]
+        self.number, self.calls = 0, []
+        self.prepare()
+        self.run()
+
+    def make_optimizer(self):
+        return torch.optim.Adam(self.params, lr=1e-3)
+
+    def loss(self, x):
+        return (self.net(x) ** 2).sum()
+
+    def next_input(self):
+        self.number += 1
+        return self.inputs[self.number % len(self.inputs)]
+
+    def prepare(self):
+        """What comes before the run, not interrupted."""
+
+    def run(self):
+        raise NotImplementedError
+
+    def state(self) -> list:
+        kept = [each for state in self.optimizer.state.values() for each in state.values()]
+        return [each.tolist() for each in (*self.params, *kept)]
+
+    def end(self):
+        """Called once, at the end."""
+
+    def check(self, before, after):
+        changed = [old != new for old, new in zip(before, after, strict=True)]
+        assert all(changed) or not any(changed), changed
+
+
+class CompiledStep(Job):
+    """A compiled step of Adam that counts its calls in Python."""
+
+    def __init__(self):
+        self.compiled = torch.jit(self.step)
+        super().__init__()
+
+    def step(self, x):
+        self.optimizer.zero_grad()
+        loss = self.loss(x)
+        loss.backward()
+        self.optimizer.step()
+        self.number += 1
+        self.calls.append("step")
+        return loss.detach()
+
+    def run(self):
+        self.compiled(self.inputs[self.number % len(self.inputs)])
+
+    def state(self):
+        return [*super().state(), self.number, len(self.calls)]
+
+    def check(self, before, after):
+        super().check(before, after)
+        assert self.number == len(self.calls)
+
+
+class FirstCall(CompiledStep):
+    """The first call of a compiled step: trace, compilation, first run."""
+
+    def prepare(self):
+        self.compiled = torch.jit(self.step)
+
+
+class OptimizerStep(Job):
+    """An eager step of Adam."""
+
+    def prepare(self):
+        self.optimizer.zero_grad()
+        self.loss(self.next_input()).backward()
+
+    def run(self):
+        self.optimizer.step()
+
+
+class MomentumStep(OptimizerStep):
+    """The first eager step of SGD, which creates momenta from the gradients."""
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.params, lr=1e-3, momentum=0.9, dampening=0.5)
+
+    def prepare(self):
+        super().prepare()
+        self.optimizer.state.clear()
+
+    def state(self):
+        momenta = [self.optimizer.state[each].get("momentum_buffer") for each in self.params]
+        return [each.tolist() for each in self.params] + [each is None for each in momenta]
+
+
+class Backward(Job):
+    """An eager pass that accumulates; afterwards grad mode is what it was."""
+
+    def prepare(self):
+        self.loss_now = self.loss(self.next_input())
+
+    def run(self):
+        self.loss_now.backward()
+
+    def state(self):
+        return [None if each.grad is None else each.grad.tolist() for each in self.params]
+
+
+class Save(Job):
+    """A file that is saved over an older one."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp()
+        self.path = os.path.join(self.folder, "file")
+        super().__init__()
+
+    def prepare(self):
+        self.number += 1
+        self.saved = {name: torch.full((50,), float(self.number)) for name in "ab"}
+
+    def run(self):
+        torch.save(self.saved, self.path)
+
+    def state(self):
+        assert os.listdir(self.folder) == ["file"]
+        return [each.tolist() for each in torch.load(self.path).values()]
+
+    def end(self):
+        shutil.rmtree(self.folder)
+
+
+class Load(Job):
+    """A state dict that is loaded into a module."""
+
+    def prepare(self):
+        self.given = {name: torch.randn(*each.shape) for name, each in self.net.named_parameters()}
+
+    def run(self):
+        self.net.load_state_dict(self.given)
+
+    def state(self):
+        return [each.tolist() for each in self.params]
+
+
+class ViewWrite(Job):
+    """A write through a view, which its base and another view see."""
+
+    def prepare(self):
+        if self.number == 0:
+            self.base = torch.zeros(6, 6)
+            self.row, self.column = self.base[1], self.base[:, 2]
+        self.number += 1
+
+    def run(self):
+        self.row.add_(1)
+
+    def state(self):
+        return [self.row[2].item(), self.base[1, 2].item(), self.column[1].item()]
+
+    def check(self, before, after):
+        super().check(before, after)
+        assert after[0] == after[1] == after[2]
+
+
+JOBS = {
+    kind.__name__: kind
+    for kind in (
+        CompiledStep, FirstCall, OptimizerStep, MomentumStep, Backward, Save, Load, ViewWrite,
+    )
+}  # fmt: skip
+
+
+class Timer:
+    """Raises KeyboardInterrupt at a random moment of a block."""
+
+    def __init__(self, seed: int):
+        self.random, self.is_armed = random.Random(seed), False
+
+    def __enter__(self):
+        self.before = signal.signal(signal.SIGALRM, self.handle)
+        return self
+
+    def __exit__(self, *error):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self.before)
+
+    def handle(self, *_):
+        if self.is_armed:
+            self.is_armed = False
+            raise KeyboardInterrupt
+
+    def interrupt(self, run, seconds: float):
+        """Call a function, and interrupt it within this time."""
+        moment = max(1e-6, self.random.random() * seconds)
+        try:
+            self.is_armed = True
+            signal.setitimer(signal.ITIMER_REAL, moment)
+            run()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self.is_armed = False
+
+
+def interrupt(kind: type[Job], times: int, seed: int):
+    """Interrupt a job so many times."""
+    job, seconds = kind(), []
+    for _ in range(5):
+        job.prepare()
+        begun = time.perf_counter()
+        job.run()
+        seconds.append(time.perf_counter() - begun)
+    with Timer(seed) as timer:
+        for _ in range(times):
+            job.prepare()
+            before = job.state()
+            timer.interrupt(job.run, 1.1 * sorted(seconds)[2])
+            job.check(before, job.state())
+            assert torch.is_grad_enabled()
+    job.prepare()
+    before = job.state()
+    job.run()
+    assert job.state() != before
+    job.end()

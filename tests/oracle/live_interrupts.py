@@ -1,0 +1,31 @@
+"""10,000 interrupts at random moments of what changes several tensors.
+
+make oracle     (SEED=17 repeats a run: a failure names its seed)
+"""
+
+import os
+import secrets
+
+import interrupts
+import pytest
+from capture import test_shared_state
+
+SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
+TIMES = 10_000
+SLOW = {"FirstCall": 100, "Save": 2000}
+
+
+# Python prints an interrupt that arrives in a callback of a weak reference
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", interrupts.JOBS)
+def test_interrupts_at_random_moments(name):
+    try:
+        interrupts.interrupt(interrupts.JOBS[name], SLOW.get(name, TIMES), SEED)
+    except AssertionError as error:
+        raise AssertionError(f"SEED={SEED}\n{error}") from None
+
+
+@pytest.mark.parametrize("work", [test_shared_state.accumulate, test_shared_state.train])
+def test_threads_that_share_state(work):
+    for _ in range(100):
+        work()
