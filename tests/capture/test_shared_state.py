@@ -11,6 +11,7 @@ import threading
 import pytest
 
 import jaxgrad as torch
+from jaxgrad.core import executor
 
 THREADS, CALLS = 8, 50
 
@@ -156,6 +157,42 @@ def test_a_reader_waits_for_a_trace():
     double()
     reader.join()
     assert found == [[2.0] * 3, [4.0] * 3]
+
+
+@pytest.mark.parametrize("how", ["an operator", "its numbers", "a compiled function"])
+def test_a_reader_waits_for_a_call(how):
+    """Once the program has run, the array of before is deleted."""
+    weight, begun, found = torch.ones(3), threading.Event(), []
+
+    @torch.jit
+    def double():
+        weight.mul_(2)
+
+    triple = torch.jit(lambda: weight * 3)
+    triple()
+    double()
+
+    def read():
+        begun.wait(10)
+        made = {"an operator": lambda: weight * 3, "a compiled function": triple}.get(how)
+        found.append([3 * each for each in weight.tolist()] if made is None else made().tolist())
+
+    def wait_after(program, kernel, *arrays):
+        results = kernel(*arrays)
+        if program.name == "double":
+            begun.set()
+            reader.join(0.2)
+        return results
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    executor.observe(wait_after)
+    try:
+        double()
+    finally:
+        executor.unobserve(wait_after)
+    reader.join()
+    assert found == [[12.0] * 3]
 
 
 def test_a_reader_does_not_wait_forever(monkeypatch):
