@@ -26,7 +26,8 @@ def _group(guard):
         return guard
     if guard.kind is CellHolder:
         return guard if guard.absent else StateGuard
-    return StateGuard if guard.mapping in (InstanceHolder.mapping, DictHolder.mapping) else guard
+    is_dict = guard.mapping is InstanceHolder.mapping or issubclass(guard.kind, DictHolder)
+    return StateGuard if is_dict else guard
 
 
 def _merged(guards):
@@ -77,7 +78,7 @@ class Bindings(MergedGuard):
         super().__init__(guards)
         cells = [each for each in guards if each.kind is CellHolder]
         instances = [each for each in guards if each.mapping is InstanceHolder.mapping]
-        dicts = [each for each in guards if each.mapping is DictHolder.mapping]
+        dicts = [each for each in guards if issubclass(each.kind, DictHolder)]
         self.instances, self.dicts = _holders(instances), _holders(dicts)
         known = _rows([*instances, *dicts], "strong"), _rows([*instances, *dicts], "weak")
         self.places, self.names, self.values = _columns([*known[0], *known[1]])

@@ -16,15 +16,15 @@ import types
 import jax
 import numpy as np
 
-from ..tape.object_walk import CLOSED, codes, is_of_library, names_in
+from ..tape.object_walk import CLOSED, codes, is_of_library, named_cells, names_in
 from ..tape.tensor import Tensor
 from .guards import HEAP_TYPE, is_value_class
 from .holders import (
     MOST_BYTES_COMPARED,
     MOST_COMPARED,
     CellHolder,
-    DictHolder,
     FunctionHolder,
+    GlobalsHolder,
     Holder,
     InstanceHolder,
     MemberHolder,
@@ -50,7 +50,7 @@ ALL = object()  # in the place of names: all contents of a holder, in their orde
 class Snapshots:
     """The holders of state that a trace has met, with their contents before."""
 
-    def __init__(self, on_new):
+    def __init__(self, on_new=lambda holder, target: None):
         """on_new: called with each new holder."""
         self.holders: dict[tuple, Holder] = {}
         self.on_new = on_new
@@ -221,7 +221,7 @@ class StateWalk:
         return [*members, *[(base.__name__, base) for base in value.__bases__]]
 
     def of_module(self, value):
-        holder = self.snapshots.take(vars(value), value.__name__, DictHolder)
+        holder = self.snapshots.take(vars(value), value.__name__, GlobalsHolder)
         self.named.append((holder, holder.before))
         return ()
 
@@ -232,12 +232,11 @@ class StateWalk:
         if function is not self.root and is_of_library(function.__module__):
             return ()
         variables = self.learn(function.__code__)
-        module = self.snapshots.take(function.__globals__, function.__module__, DictHolder)
+        module = self.snapshots.take(function.__globals__, function.__module__, GlobalsHolder)
         wanted = variables.difference(function.__code__.co_freevars)
         self.want(module, wanted)
         found = [(each, module.before[each]) for each in wanted if each in module.before]
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        for name, cell in cells:
+        for name, cell in named_cells(function):
             holder = self.snapshots.take(cell, name, CellHolder)
             if name in variables:
                 self.want(holder, [name])
