@@ -88,7 +88,7 @@ class StateWalk:
         self.kept: list = []
         self.names: set[str] = set() if learned is None else learned.names
         self.keys: dict[str, frozenset | None] = {} if learned is None else learned.keys
-        # holders of which the code names what it reads: classes, modules, functions
+        # classes, modules and functions: the names in the code say what it reads of them
         self.named: list[tuple[Holder, dict]] = []
         self.wanted: dict[int, tuple[Holder, set]] = {}
         self.skipped: dict[str, str] = {}
@@ -103,8 +103,7 @@ class StateWalk:
             stack = stack or self.named_values()
 
     def is_new(self, name, value) -> bool:
-        # what the code reads of a container depends on the name by which it reaches it
-        key = id(value), type(value), name if isinstance(value, MUTABLE) else None
+        key = _key(name, value)
         if key in self.seen:
             return False
         self.seen.add(key)
@@ -212,13 +211,13 @@ class StateWalk:
         self.named.append((holder, holder.before))
         # the methods of a Function or a module are called by the library
         derives = any(is_closed(base, but=("builtins",)) for base in value.__mro__)
-        members = [
+        methods = [
             (each, function)
             for each, member in holder.before.items()
             if derives or (each[:2] == "__" and each not in _NO_CALLS)
             for function in wrapped_functions(member)
         ]
-        return [*members, *[(base.__name__, base) for base in value.__bases__]]
+        return [*methods, *[(base.__name__, base) for base in value.__bases__]]
 
     def of_module(self, value):
         holder = self.snapshots.take(vars(value), value.__name__, GlobalsHolder)
@@ -281,10 +280,13 @@ class StateWalk:
         return [
             (name, value)
             for name, value in found
-            if not isinstance(value, OPAQUE)
-            and (id(value), type(value), name if isinstance(value, MUTABLE) else None)
-            not in self.seen
+            if not isinstance(value, OPAQUE) and _key(name, value) not in self.seen
         ]
+
+
+def _key(name, value) -> tuple:
+    # what the code reads of a container depends on the name by which it reaches it
+    return id(value), type(value), name if isinstance(value, MUTABLE) else None
 
 
 # code that names one of these may read any attribute or variable
