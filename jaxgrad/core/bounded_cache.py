@@ -153,7 +153,7 @@ class BoundedCache(dict):
 
 
 class _Remembered(BoundedCache):
-    """A cache in front of which a faster one holds the youngest generation once more."""
+    """A cache whose youngest generation is also in a faster one, which is asked first."""
 
     __slots__ = ("forget",)
 
