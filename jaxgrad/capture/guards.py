@@ -18,7 +18,7 @@ import jax
 
 from ..core import dtypes
 from ..core.aval import Aval, aval_of
-from ..core.bounded_cache import ENTRY, BoundedCache, Clock
+from ..core.bounded_cache import ENTRY, BoundedCache, Clock, exact
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
 from ..tape.node import Node
@@ -185,8 +185,7 @@ def _key_of(leaf):
         return aval_of(leaf), leaf.weak_type
     kind = type(leaf)
     if kind in PLAIN or is_compared(kind):
-        # the type too: 1, 1.0 and True are equal, and give results of different dtypes
-        return kind, leaf
+        return exact(leaf)
     return kind, Identity(leaf)
 
 
@@ -525,7 +524,7 @@ def is_same_plain_value(value, known) -> bool:
         return False
     if type(known) is tuple:
         return len(value) == len(known) and all(map(is_same_plain_value, value, known))
-    return isinstance(known, PLAIN) and value == known
+    return isinstance(known, PLAIN) and exact(value) == exact(known)
 
 
 def show_change(name, known, value) -> str:

@@ -2,21 +2,23 @@
 
 A holder is an instance, a class, a dict, a list, a set, a NumPy array, a closure variable, or the
 globals of a function. Capture takes a snapshot of each that the function reaches, guards on what it
-reads (capture/observation.py), and replays what it changes after each call.
+reads (capture/observation.py), and replays what it changes after each call. Verification puts back
+what a run changes, and compares it with what another run changes (capture/saved_state.py).
 """
 
 from __future__ import annotations
 
-import collections
 import functools
+import itertools
 import operator
 import types
 import weakref
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..tape.object_walk import UNSET
+from ..tape.object_walk import UNSET, named_cells
 from ..tape.tensor import Tensor
 from .guards import Guard, is_same_plain_value, show_change
 
@@ -32,7 +34,8 @@ class Holder:
     that it binds anew.
     """
 
-    is_sequence = False
+    is_sequence, is_ordered = False, False  # whether the names are numbers, and keep their order
+    suffix = ".{}"  # what leads from the object to what a name is bound to, in code
 
     def __init__(self, target, name: str):
         self.name, self.reference = name, reference_to(target)
@@ -55,21 +58,40 @@ class Holder:
     def unbind(self, target, name):
         del self.mapping(target)[name]
 
+    def difference(self, old: dict, new: dict) -> tuple[dict, list]:
+        """What makes new contents of old ones: the names to bind, with their values, after those to
+        remove.
+        """
+        bound = {n: value for n, value in new.items() if old.get(n, UNSET) is not value}
+        removed = [name for name in old if name not in new]
+        if not self.is_ordered or all(map(operator.is_, old, new)):
+            return bound, removed
+        # names that were removed and bound again come last
+        rest = iter(old)
+        late = itertools.dropwhile(lambda name: any(name is each for each in rest), new)
+        last = {name: new[name] for name in late}
+        bound = {name: value for name, value in bound.items() if name not in last} | last
+        return bound, removed + [name for name in last if name in old]
+
     # ---- what is common to them
+
+    def path(self, name) -> str:
+        """How code gets at what a name is bound to."""
+        return f"{self.name}{self.suffix.format(name)}".removeprefix(".")
+
+    def now(self) -> dict:
+        """The contents of now; nothing where the object is gone."""
+        target = self.reference()
+        return {} if target is None else self.contents(target)
 
     def value(self, name):
         """What a name is bound to now; UNSET where it is not."""
-        target = self.reference()
-        return UNSET if target is None else self.contents(target).get(name, UNSET)
+        return self.now().get(name, UNSET)
 
     def changes(self) -> tuple[dict, list]:
         """The names that were bound since, with their values, and those that were removed."""
         target = self.reference()
-        if target is None:
-            return {}, []
-        after, before = self.contents(target), self.before
-        bound = {n: value for n, value in after.items() if before.get(n, UNSET) is not value}
-        return bound, [name for name in before if name not in after]
+        return ({}, []) if target is None else self.difference(self.before, self.contents(target))
 
     def put(self, target, bound: dict, removed):
         """Bind names, and remove others."""
@@ -81,15 +103,17 @@ class Holder:
 
     def restore(self, besides=()):
         """Bind all names but `besides` to what they were bound to before."""
-        bound, removed = self.changes()
-        changed = [name for name in (*bound, *removed) if name not in besides]
-        if changed:
-            old = {name: self.before[name] for name in changed if name in self.before}
-            self.put(self.reference(), old, [name for name in changed if name not in self.before])
+        target = self.reference()
+        if target is not None:
+            bound, removed = self.difference(self.contents(target), self.before)
+            bound = {name: value for name, value in bound.items() if name not in besides}
+            removed = [name for name in removed if name not in besides]
+            if bound or removed:
+                self.put(target, bound, removed)
 
-    def guard(self, names=None) -> Guard:
-        """A guard on what `names` are bound to; None: on all contents."""
-        return StateGuard(self, names)
+    def guard(self) -> Guard:
+        """A guard on all contents."""
+        return StateGuard(self)
 
 
 class InstanceHolder(Holder):
@@ -97,8 +121,9 @@ class InstanceHolder(Holder):
 
     def __init__(self, target, name):
         self.slots = slots_of(type(target))
+        self.is_ordered = not self.slots
         if self.slots:
-            self.mapping = self.contents
+            self.mapping = functools.partial(_attributes, self.slots)
         super().__init__(target, name)
 
     @staticmethod
@@ -106,14 +131,7 @@ class InstanceHolder(Holder):
         return own_dict(target)
 
     def contents(self, target):
-        # the snapshot must not count as a read
-        found = {}
-        for name, slot in self.slots.items():
-            try:
-                found[name] = slot.__get__(target)
-            except AttributeError:
-                continue
-        return {**found, **own_dict(target)}
+        return _attributes(self.slots, target)
 
     def bind(self, target, name, value):
         # past `__setattr__`, which may compute, refuse or count
@@ -127,6 +145,17 @@ class InstanceHolder(Holder):
             self.slots[name].__delete__(target)
         else:
             del own_dict(target)[name]
+
+
+def _attributes(slots, target) -> dict:
+    # the snapshot must not count as a read
+    found = {}
+    for name, slot in slots.items():
+        try:
+            found[name] = slot.__get__(target)
+        except AttributeError:
+            continue
+    return {**found, **own_dict(target)}
 
 
 class MemberHolder(Holder):
@@ -159,35 +188,47 @@ _ADDED = ("__getattribute__", "__dict__", "__weakref__", "__doc__", "__annotatio
 
 
 class DictHolder(Holder):
-    """The items of a dict, or the globals of a module."""
+    """The items of a dict."""
 
-    @staticmethod
-    def mapping(target):
-        return target
+    is_ordered, suffix = True, "[{!r}]"
+
+    # past what subclasses do when an item is set; an OrderedDict keeps its order elsewhere
 
     def bind(self, target, name, value):
-        dict.__setitem__(target, name, value)
+        _dict_class(target).__setitem__(target, name, value)
 
     def unbind(self, target, name):
-        dict.__delitem__(target, name)
+        _dict_class(target).__delitem__(target, name)
+
+
+def _dict_class(target):
+    return OrderedDict if isinstance(target, OrderedDict) else dict
+
+
+class GlobalsHolder(DictHolder):
+    """The globals of a module."""
+
+    suffix = ".{}"
+
+    def contents(self, target):
+        # without what Python adds where it warns
+        return {n: value for n, value in target.items() if n != "__warningregistry__"}
 
 
 class SequenceHolder(Holder):
     """The elements of a list or a deque."""
 
     is_sequence = True
+    suffix = "[{}]"
 
     def contents(self, target):
         return dict(enumerate(target))
 
-    def changes(self):
-        target = self.reference()
-        before, after = list(self.before.values()), list(target or ())
-        kept = after[: len(before)]
+    def difference(self, old, new):
         # elements that were only added are added again to whatever a later call finds
-        if len(kept) == len(before) and all(map(operator.is_, kept, before)):
-            return dict(enumerate(after[len(before) :], len(before))), []
-        return dict(enumerate(after)), [WHOLE]
+        if len(new) >= len(old) and all(map(operator.is_, old.values(), new.values())):
+            return dict(itertools.islice(new.items(), len(old), None)), []
+        return new, [WHOLE]
 
     def bind(self, target, name, value):
         target[name:] = [value, *target[name + 1 :]]
@@ -197,57 +238,61 @@ class SequenceHolder(Holder):
             target.clear()
         target.extend(bound.values())
 
-    def restore(self, besides=()):
-        bound, removed = self.changes()
-        if bound or removed:
-            self.put(self.reference(), self.before, [WHOLE])
-
 
 WHOLE = object()
 
 
 class SetHolder(Holder):
-    """The elements of a set."""
+    """The elements of a set, each by itself."""
+
+    suffix = "[{!r}]"
 
     def contents(self, target):
-        return dict.fromkeys(target)
+        return {each: each for each in target}
+
+    def difference(self, old, new):
+        return {n: n for n in new if n not in old}, [name for name in old if name not in new]
 
     def bind(self, target, name, value):
-        target.add(name)
+        target.add(value)
 
     def unbind(self, target, name):
         target.discard(name)
 
-    def guard(self, names=None):
+    def guard(self):
         return ContentGuard(self, set(self.before), operator.eq)
 
 
 class ArrayHolder(Holder):
     """The elements of a NumPy array, or the bytes of a bytearray."""
 
-    def contents(self, target):
-        return {None: target.tobytes() if isinstance(target, np.ndarray) else bytes(target)}
+    suffix = ""
 
-    def changes(self):
-        bound, _ = super().changes()
-        return ({}, []) if bound.get(None) == self.before[None] else (bound, [])
+    def contents(self, target):
+        return {None: target.copy()}
+
+    def difference(self, old, new):
+        return ({}, []) if _bytes(old[None]) == _bytes(new[None]) else (new, [])
 
     def bind(self, target, name, value):
-        if isinstance(target, np.ndarray):
-            target[...] = np.frombuffer(value, target.dtype).reshape(target.shape)
-        else:
+        if isinstance(target, bytearray):
             target[:] = value
+        elif target.flags.writeable:  # else it changes with the array that owns the memory
+            target[...] = value
 
-    def guard(self, names=None):
-        return ContentGuard(self, self.before[None], lambda target, known: _bytes(target) == known)
+    def guard(self):
+        known = _bytes(self.before[None])
+        return ContentGuard(self, known, lambda target, known: _bytes(target) == known)
 
 
-def _bytes(target):
+def _bytes(target) -> bytes:
     return target.tobytes() if isinstance(target, np.ndarray) else bytes(target)
 
 
 class CellHolder(Holder):
     """A closure variable, by its name."""
+
+    suffix = ""
 
     def contents(self, target):
         try:
@@ -279,7 +324,7 @@ class FunctionHolder(Holder):
 KINDS = (
     (dict, DictHolder),
     (list, SequenceHolder),
-    (collections.deque, SequenceHolder),
+    (deque, SequenceHolder),
     (set, SetHolder),
     (np.ndarray, ArrayHolder),
     (bytearray, ArrayHolder),
@@ -297,6 +342,19 @@ def holder_of(target, name) -> Holder:
     return InstanceHolder(target, name)
 
 
+def parts_of(target, name):
+    """Yield all that holds the state of an object, each with its name and the kind of its holder:
+    the object as a container and as an instance, and the variables of a function.
+    """
+    yield from [(target, name, holder) for kind, holder in KINDS if isinstance(target, kind)]
+    if isinstance(target, types.FunctionType):
+        yield from [(cell, variable, CellHolder) for variable, cell in named_cells(target)]
+        yield target.__globals__, "", GlobalsHolder
+    kind = type(target)
+    if not isinstance(target, type) and (kind.__dictoffset__ or slots_of(kind)):
+        yield target, name, InstanceHolder
+
+
 def own_dict(target) -> dict:
     try:
         return object.__getattribute__(target, "__dict__")
@@ -304,6 +362,7 @@ def own_dict(target) -> dict:
         return {}
 
 
+@functools.lru_cache(maxsize=1024)
 def slots_of(kind: type) -> dict:
     """The slots of a class and its bases, by name."""
     return {
@@ -329,9 +388,8 @@ def reference_to(target):
 class StateGuard(Guard):
     """What names of a holder are bound to: the same objects, or equal plain values.
 
-    It keeps no tensor and no instance alive. names: those that
-    are compared; None: all, in their order. Where the holder gives a name another tensor at each
-    call, `ignores` has that name.
+    It keeps no tensor and no instance alive. names: those that are compared; None: all, in their
+    order. Where the holder gives a name another tensor at each call, `ignores` has that name.
     """
 
     def __init__(self, holder: Holder, names=None, ignores=()):

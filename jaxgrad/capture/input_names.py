@@ -65,15 +65,19 @@ def argument_names(function, structure) -> list[str]:
     ['x', "batch['a']", "batch['b'][0]"]
     """
     args, kwargs = jax.tree.unflatten(structure, range(structure.num_leaves))
-    called = getattr(function, "forward", function)  # of a module
-    try:
-        given = inspect.signature(called).bind(*args, **kwargs).arguments
-    except (TypeError, ValueError):  # a builtin, or arguments that do not fit
-        given = {"args": args, **kwargs}
     names = [f"argument[{position}]" for position in range(structure.num_leaves)]
-    for parameter, value in given.items():
+    for parameter, value in arguments_by_name(function, args, kwargs).items():
         _name_leaves(names, parameter, value)
     return names
+
+
+def arguments_by_name(function, args, kwargs) -> dict:
+    """The arguments of a call by the names of the parameters."""
+    called = getattr(function, "forward", function)  # of a module
+    try:
+        return inspect.signature(called).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):  # a builtin, or arguments that do not fit
+        return {"args": args, **kwargs}
 
 
 def leaf_names(name: str, structure) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 
-from .guards import AttributeValue, Guard, ObjectRead
+from .guards import AttributeValue, Guard, ObjectRead, is_same_plain_value
 from .holders import CellHolder, DictHolder, InstanceHolder, StateGuard
 
 
@@ -26,7 +27,8 @@ def _group(guard):
         return guard
     if guard.kind is CellHolder:
         return guard if guard.absent else StateGuard
-    return StateGuard if guard.mapping in (InstanceHolder.mapping, DictHolder.mapping) else guard
+    is_dict = guard.mapping is InstanceHolder.mapping or issubclass(guard.kind, DictHolder)
+    return StateGuard if is_dict else guard
 
 
 def _merged(guards):
@@ -77,7 +79,7 @@ class Bindings(MergedGuard):
         super().__init__(guards)
         cells = [each for each in guards if each.kind is CellHolder]
         instances = [each for each in guards if each.mapping is InstanceHolder.mapping]
-        dicts = [each for each in guards if each.mapping is DictHolder.mapping]
+        dicts = [each for each in guards if issubclass(each.kind, DictHolder)]
         self.instances, self.dicts = _holders(instances), _holders(dicts)
         known = _rows([*instances, *dicts], "strong"), _rows([*instances, *dicts], "weak")
         self.places, self.names, self.values = _columns([*known[0], *known[1]])
@@ -91,16 +93,19 @@ class Bindings(MergedGuard):
         self.content_references = [row[2] for row in inner[1]]
 
     def is_unchanged(self):
-        # all in C: `all` takes from what was found as many as there are values, and then the rest
+        return self.compare(_same) or self.compare(_equal)
+
+    def compare(self, same) -> bool:
+        # all in C: `same` takes from what was found as many as there are values, `_alive` the rest
         if self.cells:
             found = map(_contents_of_cell, self.cells)
-            if not (_same(self.contents, found) and _alive(self.content_references, found)):
+            if not (same(self.contents, found) and _alive(self.content_references, found)):
                 return False
         dicts = [*map(_call, self.dicts)]
         if self.instances:
             dicts[:0] = map(_attributes, map(_call, self.instances))
         found = map(_item, map(dicts.__getitem__, self.places), self.names)
-        if not (_same(self.values, found) and _alive(self.references, found)):
+        if not (same(self.values, found) and _alive(self.references, found)):
             return False
         places, names = self.absent
         return not (names and any(map(_contains, map(dicts.__getitem__, places), names)))
@@ -121,6 +126,14 @@ def _columns(rows) -> list[list]:
 
 def _same(values, found) -> bool:
     return not values or all(map(_is, values, found))
+
+
+def _equal(values, found) -> bool:
+    found = list(itertools.islice(found, len(values)))
+    if not all(map(is_same_plain_value, found, values)):
+        return False
+    values[:] = found  # the next call may find the same objects
+    return True
 
 
 def _alive(references, found) -> bool:

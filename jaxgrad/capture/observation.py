@@ -131,12 +131,13 @@ class Observation:
         if not (bound or removed):
             return None
         hidden = reported(type(holder.reference())) if type(holder) is InstanceHolder else ()
+        removed = [name for name in removed if name not in hidden]
         bound = {
             name: value
             for name, value in bound.items()
-            if name not in hidden and self.inputs.get((holder, name), UNSET) is not value
+            if name in removed
+            or (name not in hidden and self.inputs.get((holder, name), UNSET) is not value)
         }
-        removed = [name for name in removed if name not in hidden]
         return Change(holder, bound, removed) if bound or removed else None
 
     def restore(self):
@@ -195,7 +196,9 @@ class Change(NamedTuple):
         return {
             (key, name)
             for name, value in self.bound.items()
-            if type(before.get(name)) in (int, float) and type(value) in (int, float, Varying)
+            if type(before.get(name)) in (int, float)
+            and type(value) in (int, float, Varying)
+            and value is not before[name]
         }
 
 

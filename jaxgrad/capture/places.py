@@ -12,6 +12,7 @@ from ..tape import pytree
 from ..tape.object_walk import UNSET
 from ..tape.tensor import Tensor
 from .guards import Guard, TensorSource, is_same_plain_value
+from .holders import SetHolder
 
 
 class Place:
@@ -114,7 +115,8 @@ def note_rebound(holder, bound: dict):
     they find there need not be the tensor that they were traced with.
     """
     target, kind = holder.reference(), type(holder)
-    for name, value in bound.items():
+    # the elements of a set are there or not, and no name has another one at each call
+    for name, value in () if kind is SetHolder else bound.items():
         holder.rebound.add(name)
         if isinstance(holder.reference, weakref.ref) and has_tensors(value):
             key = id(target), kind, name

@@ -11,7 +11,7 @@ import types
 import jax
 import numpy as np
 
-from ..tape.object_walk import CLOSED, ObjectWalk, cell_value, global_names
+from ..tape.object_walk import CLOSED, ObjectWalk, cell_value, global_names, named_cells
 from ..tape.tensor import Tensor
 from .guards import grad_of
 
@@ -39,8 +39,7 @@ def reachable_tensors(function, arguments, tensors) -> set[int]:
 
 def variables(function):
     """Yield the names and values of the variables that a function's code names."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    yield from ((name, cell_value(cell)) for name, cell in cells)
+    yield from ((name, cell_value(cell)) for name, cell in named_cells(function))
     for name in global_names(function):
         yield name, function.__globals__[name]
 

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import functools
-import inspect
 import types
 import weakref
-from collections import OrderedDict, deque
 
 import jax
 import jax.numpy as jnp
@@ -24,229 +21,14 @@ from ..frontend.generator import default_generator
 from ..storage.alias import root_of
 from ..tape import interception, mode, traced_hooks
 from ..tape.node import Node, next_sequence_number
-from ..tape.object_walk import UNSET, cell_value, global_names, is_of_library
+from ..tape.object_walk import is_of_library
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import Tensor, current, held, hold, is_traced, known_edge_of
 from ..tape.traversal import nodes_from
-from .input_names import PathWalk
+from .holders import GlobalsHolder, Holder, parts_of, slots_of
+from .input_names import PathWalk, arguments_by_name
 from .reachable import VALUES
-
-# ---- what a mutable object holds
-
-
-class Contents:
-    """What a mutable object holds, by key.
-
-    `before`: what it held when it was saved; `is_shown`: whether its changes count.
-    """
-
-    is_shown = True
-
-    def __init__(self, name: str, holder):
-        self.name, self.holder = name, holder
-        self.before = self.read()
-
-    def read(self) -> dict:
-        return dict(self.holder)
-
-    def write(self, held: dict):
-        raise NotImplementedError(f"{type(self).__name__}.write")
-
-    def suffix(self, key) -> str:
-        """What leads from the holder to what it holds under a key."""
-        return f"[{key!r}]"
-
-    def path(self, key) -> str:
-        """The path by which the function reaches what is held under a key."""
-        return f"{self.name}{self.suffix(key)}".removeprefix(".")
-
-    def has_changed(self, now: dict, held: dict) -> bool:
-        """Whether two answers of `read` differ."""
-        return list(map(id, _pairs(now))) != list(map(id, _pairs(held)))
-
-    def put_back(self, held: dict):
-        if self.has_changed(self.read(), held):
-            self.write(held)
-
-
-def _pairs(held):
-    return [each for pair in held.items() for each in pair]
-
-
-class Items(Contents):
-    """The items of a dict."""
-
-    def read(self):
-        return dict(self.holder)
-
-    def write(self, held):
-        # past what subclasses do when an item is set; an OrderedDict keeps its order elsewhere
-        kind = OrderedDict if isinstance(self.holder, OrderedDict) else dict
-        kind.clear(self.holder)
-        kind.update(self.holder, held)
-
-
-class Attributes(Items):
-    """The attributes in an object's `__dict__`."""
-
-    def suffix(self, key):
-        return f".{key}"
-
-
-class Elements(Contents):
-    """The elements of a list or a deque."""
-
-    def read(self):
-        return dict(enumerate(self.holder))
-
-    def write(self, held):
-        self.holder.clear()
-        self.holder.extend(held.values())
-
-    # by their number, which is a new object at each read
-    def has_changed(self, now, held):
-        return list(map(id, now.values())) != list(map(id, held.values()))
-
-
-class Members(Contents):
-    """The members of a set."""
-
-    def read(self):
-        return {each: each for each in self.holder}
-
-    def write(self, held):
-        self.holder.clear()
-        self.holder.update(held.values())
-
-
-class Slots(Attributes):
-    """The attributes of an object that lie in slots."""
-
-    def __init__(self, name, holder):
-        super().__init__(name, holder)
-        # such objects of jaxgrad count what a trace and a call count differently
-        self.is_shown = type(holder).__module__.partition(".")[0] != "jaxgrad"
-
-    def read(self):
-        found = {slot.__name__: _of(slot, self.holder) for slot in _slots(type(self.holder))}
-        return {name: value for name, value in found.items() if value is not UNSET}
-
-    def write(self, held):
-        for slot in _slots(type(self.holder)):
-            if slot.__name__ in held:
-                slot.__set__(self.holder, held[slot.__name__])
-            elif _of(slot, self.holder) is not UNSET:
-                slot.__delete__(self.holder)
-
-
-@functools.lru_cache(maxsize=1024)
-def _slots(kind) -> list:
-    bases = [vars(base) for base in kind.__mro__ if "__slots__" in vars(base)]
-    members = [each for base in bases for each in base.values()]
-    return [each for each in members if isinstance(each, types.MemberDescriptorType)]
-
-
-def _of(slot, holder):
-    try:
-        return slot.__get__(holder)
-    except AttributeError:
-        return UNSET
-
-
-class ClassAttributes(Attributes):
-    """The attributes of a class."""
-
-    def read(self):
-        return {key: value for key, value in vars(self.holder).items() if key[:2] != "__"}
-
-    def write(self, held):
-        for name in self.read().keys() - held.keys():
-            type.__delattr__(self.holder, name)
-        for name, value in held.items():
-            if vars(self.holder).get(name, UNSET) is not value:
-                type.__setattr__(self.holder, name, value)
-
-
-class Variables(Attributes):
-    """The closure variables of a function, and the globals that its code names."""
-
-    def read(self):
-        function = self.holder
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        found = {name: cell_value(cell) for name, cell in cells}
-        found |= {name: function.__globals__[name] for name in global_names(function)}
-        return {name: value for name, value in found.items() if value is not UNSET}
-
-    def write(self, held):
-        function = self.holder
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        for name, cell in cells:
-            if cell_value(cell) is not held.get(name, UNSET):
-                _bind(cell, name, held)
-        names = held.keys() - set(function.__code__.co_freevars)
-        function.__globals__.update({name: held[name] for name in names})
-
-    def path(self, key):
-        return key
-
-
-def _bind(cell, name, held):
-    if name in held:
-        cell.cell_contents = held[name]
-    else:
-        del cell.cell_contents
-
-
-class Numbers(Contents):
-    """The elements of a NumPy array."""
-
-    def read(self):
-        return {(): self.holder.copy()}
-
-    def write(self, held):
-        np.copyto(self.holder, held[()])
-
-    def suffix(self, key):
-        return ""
-
-    def has_changed(self, now, held):
-        return now[()].tobytes() != held[()].tobytes()
-
-
-class Settings(Contents):
-    """The settings of this context and this process."""
-
-    def read(self):
-        return {
-            "the grad mode": mode.current_mode.get(),
-            "the default dtype": dtypes.get_default_dtype(),
-        }
-
-    def write(self, held):
-        mode.current_mode.set(held["the grad mode"])
-        dtypes.set_default_dtype(held["the default dtype"])
-
-    def path(self, key):
-        return key
-
-
-def contents_of(name: str, value):
-    """Yield the `Contents` of an object."""
-    if isinstance(value, types.FunctionType):
-        yield Variables(name, value)
-    elif isinstance(value, type):
-        yield ClassAttributes(name, value)
-        return
-    elif isinstance(value, np.ndarray) and value.flags.writeable and not value.dtype.hasobject:
-        yield Numbers(name, value)
-    for kind, form in ((dict, Items), (list | deque, Elements), (set, Members)):
-        if isinstance(value, kind):
-            yield form(name, value)
-    if isinstance(getattr(value, "__dict__", None), dict):
-        yield Attributes(name, vars(value))
-    if _slots(type(value)):
-        yield Slots(name, value)
-
+from .state_walk import Snapshots
 
 # ---- what a function reaches
 
@@ -260,17 +42,18 @@ def is_closed(kind: type) -> bool:
     return root in ("jax", "jaxlib") or (root == "jaxgrad" and rest.partition(".")[0] not in _OPEN)
 
 
-class StateWalk(PathWalk):
+class ReachedState(PathWalk):
     """Everything that a function reaches, by name.
 
-    `found`: what the objects hold, by id of the holder; `tensors`: all tensors.
+    `objects`: the holders of Python objects; `counters`: those of jaxgrad's own objects, which
+    count what a trace and a call count differently; `tensors`: all tensors.
     """
 
     opaque = (*(kind for kind in VALUES if kind is not np.ndarray), types.ModuleType, Node)
 
     def __init__(self, function, arguments: dict):
         super().__init__(function)
-        self.found: dict[int, Contents] = {}
+        self.objects, self.counters = Snapshots(), Snapshots()
         self.tensors: list[Tensor] = []
         for name, value in {**arguments, "the default generator": default_generator}.items():
             self.names.setdefault(id(value), name)
@@ -279,55 +62,60 @@ class StateWalk(PathWalk):
             pass
 
     def named_contents(self, name, value):
+        kind = type(value)
         if isinstance(value, Tensor):
             self.tensors.append(value)
-            return super().named_contents(name, value)
-        if isinstance(value, type | types.FunctionType):
+        elif isinstance(value, type | types.FunctionType):
             if is_of_library(value.__module__):
-                return ()
-        elif is_closed(type(value)):
+                return
+        elif is_closed(kind):
             # the function of a compiled one, whose programs are no state
-            return [(name, getattr(value, "__wrapped__", None))]
-        held = {id(each.holder): each for each in contents_of(name, value)}
-        self.found |= held
-        return self.further_contents(name, value, held.values())
-
-    def further_contents(self, name, value, held):
+            yield name, getattr(value, "__wrapped__", None)
+            return
         yield from super().named_contents(name, value)
-        if not isinstance(value, types.FunctionType):
-            for contents in held:
-                yield from [(contents.path(key), each) for key, each in contents.before.items()]
-        yield type(value).__qualname__, type(value)
-
-
-def arguments_by_name(function, args, kwargs) -> dict:
-    """The arguments of a call by the names of the parameters."""
-    called = getattr(function, "forward", function)  # of a module
-    try:
-        return inspect.signature(called).bind(*args, **kwargs).arguments
-    except (TypeError, ValueError):  # a builtin, or arguments that do not fit
-        return {"args": args, **kwargs}
+        is_counter = kind.__module__.startswith("jaxgrad.") and slots_of(kind)
+        snapshots = self.counters if is_counter else self.objects
+        for part in () if isinstance(value, Tensor) else parts_of(value, name):
+            holder = snapshots.take(*part)
+            # of globals only those that the code names, which `super` gives
+            if not isinstance(holder, GlobalsHolder):
+                yield from [(holder.path(key), each) for key, each in holder.before.items()]
+        yield kind.__qualname__, kind
 
 
 # ---- all of it
 
 
+class Settings(Holder):
+    """The settings of this context and this process."""
+
+    def contents(self, target):
+        return {
+            "the grad mode": mode.current_mode.get(),
+            "the default dtype": dtypes.get_default_dtype(),
+        }
+
+    def bind(self, target, name, value):
+        put = mode.current_mode.set if name == "the grad mode" else dtypes.set_default_dtype
+        put(value)
+
+
 class SavedState:
-    """The state that a function reaches: its tensors, by id with their names; the `Contents` of
+    """The state that a function reaches: its tensors, by id with their names; the `holders` of
     Python objects; `edges`: by the id of a tensor that requires grad where its gradient arrived.
     """
 
     def __init__(self, function, args, kwargs):
-        walk = StateWalk(function, arguments_by_name(function, args, kwargs))
-        self.contents = [Settings("", None), *walk.found.values()]
-        self.names = {id(tensor): walk.names[id(tensor)] for tensor in walk.tensors}
+        reached = ReachedState(function, arguments_by_name(function, args, kwargs))
+        self.holders = [Settings(mode, ""), *reached.objects.holders.values()]
+        self.names = {id(tensor): reached.names[id(tensor)] for tensor in reached.tensors}
         self.tensors: dict[int, Tensor] = {}
         self.edges: dict[int, tuple] = {}
         self.created: dict[int, weakref.ref] = {}
         # of tensors and nodes: what they hold is put back, and shown by the tensors
-        self.inner: dict[int, list[Contents]] = {}
+        self.inner = reached.counters
         self.begun = next_sequence_number()
-        for tensor in walk.tensors:
+        for tensor in reached.tensors:
             self.save(tensor)
 
     @contextlib.contextmanager
@@ -373,8 +161,8 @@ class SavedState:
 
     def save_inner(self, *values):
         for value in values:
-            if value is not None and id(value) not in self.inner:
-                self.inner[id(value)] = list(contents_of("", value))
+            for part in () if value is None else parts_of(value, ""):
+                self.inner.take(*part)
 
     def record(self, roots, runs):
         """Save the nodes from before that a pass can reach (see traced_hooks.OuterNodes)."""
@@ -383,17 +171,18 @@ class SavedState:
                 self.save_inner(node)
                 self.save_extras(node.extras)
 
-    def all(self) -> list[Contents]:
-        return [*self.contents, *[each for held in self.inner.values() for each in held]]
+    def all(self) -> list[Holder]:
+        return [*self.holders, *self.inner.holders.values()]
 
-    def now(self) -> dict[Contents, dict]:
-        """What everything holds now, for `put_back`."""
-        return {contents: contents.read() for contents in self.all()}
+    def now(self) -> list[Holder]:
+        """Holders of what everything holds now, for `put_back`."""
+        pairs = [(each, each.reference()) for each in self.all()]
+        return [type(each)(target, each.name) for each, target in pairs if target is not None]
 
-    def put_back(self, moment: dict[Contents, dict] | None = None):
+    def put_back(self, moment: list[Holder] | None = None):
         """Make everything what it was when it was saved, or at a later moment."""
-        for contents in self.all():
-            contents.put_back((moment or {}).get(contents, contents.before))
+        for holder in moment or self.all():
+            holder.restore()
 
     def disturb(self):
         """Change the saved tensors of floating point by about as much as rounding does."""

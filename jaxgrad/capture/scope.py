@@ -218,9 +218,15 @@ class CaptureScope:
 
     def draw(self, generator):
         """The random words of a generator's next draw."""
-        source = self.generators.get(id(generator))
+        return self.next_words(generator, self.generators, GeneratorInput)
+
+    def next_words(self, generator, sources: dict, kind):
+        """The words of a draw, from the state that is an input: `kind` makes it, `sources` keeps it
+        by the id of the generator.
+        """
+        source = sources.get(id(generator))
         if source is None:
-            source = self.generators[id(generator)] = GeneratorInput(generator)
+            source = sources[id(generator)] = kind(generator)
             # zeros, for their type alone: each call supplies the state
             source.words = self.add_input(np.zeros(2, np.uint64), source)
         number, source.count = source.count, source.count + 1

@@ -16,15 +16,15 @@ import types
 import jax
 import numpy as np
 
-from ..tape.object_walk import CLOSED, codes, is_of_library, names_in
+from ..tape.object_walk import CLOSED, codes, is_of_library, named_cells, names_in
 from ..tape.tensor import Tensor
 from .guards import HEAP_TYPE, is_value_class
 from .holders import (
     MOST_BYTES_COMPARED,
     MOST_COMPARED,
     CellHolder,
-    DictHolder,
     FunctionHolder,
+    GlobalsHolder,
     Holder,
     InstanceHolder,
     MemberHolder,
@@ -50,7 +50,7 @@ ALL = object()  # in the place of names: all contents of a holder, in their orde
 class Snapshots:
     """The holders of state that a trace has met, with their contents before."""
 
-    def __init__(self, on_new):
+    def __init__(self, on_new=lambda holder, target: None):
         """on_new: called with each new holder."""
         self.holders: dict[tuple, Holder] = {}
         self.on_new = on_new
@@ -88,7 +88,7 @@ class StateWalk:
         self.kept: list = []
         self.names: set[str] = set() if learned is None else learned.names
         self.keys: dict[str, frozenset | None] = {} if learned is None else learned.keys
-        # holders of which the code names what it reads: classes, modules, functions
+        # classes, modules and functions: the names in the code say what it reads of them
         self.named: list[tuple[Holder, dict]] = []
         self.wanted: dict[int, tuple[Holder, set]] = {}
         self.skipped: dict[str, str] = {}
@@ -103,8 +103,7 @@ class StateWalk:
             stack = stack or self.named_values()
 
     def is_new(self, name, value) -> bool:
-        # what the code reads of a container depends on the name by which it reaches it
-        key = id(value), type(value), name if isinstance(value, MUTABLE) else None
+        key = _key(name, value)
         if key in self.seen:
             return False
         self.seen.add(key)
@@ -212,16 +211,16 @@ class StateWalk:
         self.named.append((holder, holder.before))
         # the methods of a Function or a module are called by the library
         derives = any(is_closed(base, but=("builtins",)) for base in value.__mro__)
-        members = [
+        methods = [
             (each, function)
             for each, member in holder.before.items()
             if derives or (each[:2] == "__" and each not in _NO_CALLS)
             for function in wrapped_functions(member)
         ]
-        return [*members, *[(base.__name__, base) for base in value.__bases__]]
+        return [*methods, *[(base.__name__, base) for base in value.__bases__]]
 
     def of_module(self, value):
-        holder = self.snapshots.take(vars(value), value.__name__, DictHolder)
+        holder = self.snapshots.take(vars(value), value.__name__, GlobalsHolder)
         self.named.append((holder, holder.before))
         return ()
 
@@ -232,12 +231,11 @@ class StateWalk:
         if function is not self.root and is_of_library(function.__module__):
             return ()
         variables = self.learn(function.__code__)
-        module = self.snapshots.take(function.__globals__, function.__module__, DictHolder)
+        module = self.snapshots.take(function.__globals__, function.__module__, GlobalsHolder)
         wanted = variables.difference(function.__code__.co_freevars)
         self.want(module, wanted)
         found = [(each, module.before[each]) for each in wanted if each in module.before]
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        for name, cell in cells:
+        for name, cell in named_cells(function):
             holder = self.snapshots.take(cell, name, CellHolder)
             if name in variables:
                 self.want(holder, [name])
@@ -282,10 +280,13 @@ class StateWalk:
         return [
             (name, value)
             for name, value in found
-            if not isinstance(value, OPAQUE)
-            and (id(value), type(value), name if isinstance(value, MUTABLE) else None)
-            not in self.seen
+            if not isinstance(value, OPAQUE) and _key(name, value) not in self.seen
         ]
+
+
+def _key(name, value) -> tuple:
+    # what the code reads of a container depends on the name by which it reaches it
+    return id(value), type(value), name if isinstance(value, MUTABLE) else None
 
 
 # code that names one of these may read any attribute or variable

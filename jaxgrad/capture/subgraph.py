@@ -21,7 +21,7 @@ from ..tape import dual_level, mode, pytree, record
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, held, wrap
 from ..tape.traversal import nodes_from
-from .graph_input import GraphInput, random_words
+from .graph_input import GraphInput
 from .partition import function_of
 from .scope import CaptureScope, input_p
 
@@ -80,12 +80,7 @@ class CountedScope(SubgraphScope):
         is_counted = isinstance(self.parent, CountedScope)
         if not is_counted and getattr(type(self.parent), "draw", None) is not CaptureScope.draw:
             return super().draw(generator)  # in a trace of JAX's own, a branch, or a vmap
-        found = self.draws.get(id(generator))
-        if found is None:
-            found = self.draws[id(generator)] = RunDraws(generator)
-            found.words = self.add_input(np.zeros(2, np.uint64), found)
-        number, found.count = found.count, found.count + 1
-        return random_words(found.words, number)
+        return self.next_words(generator, self.draws, RunDraws)
 
 
 class RunDraws(GraphInput):

@@ -24,10 +24,10 @@ from ..tape.node import Node
 from ..tape.object_walk import UNSET
 from ..tape.tensor import Tensor, current, edge_of, held
 from .guards import PLAIN, grad_of
-from .holders import StateGuard
+from .holders import StateGuard, parts_of
 from .input_names import leaf_names
 from .partition import pull
-from .saved_state import SavedState, contents_of, is_closed
+from .saved_state import SavedState, is_closed
 
 # whether an uncompiled run is going on anywhere; and in this context
 running, within = 0, contextvars.ContextVar("jaxgrad.within_uncompiled", default=False)
@@ -191,24 +191,26 @@ class Outcome:
     """What a run did.
 
     `error`: what it raised; `results`: the leaves of what it returned, with their `structure`;
-    `tensors`: those of the state, by id; `contents`: by number what the state's Python objects
-    hold, where it has changed; `gradients`: by id those of the state's tensors, from the results
-    with a history, whose names are `roots`.
+    `tensors`: those of the state, by id; `contents`: what has changed in its Python objects, by the
+    number of a holder and the name in it; `gradients`: by id those of the state's tensors, from the
+    results with a history, whose names are `roots`.
     """
 
     def __init__(self, state: SavedState, result, error=None):
         self.state, self.error = state, error
         leaves, self.structure = pytree.flatten(result)
-        self.holders = {id(each.holder) for each in state.contents}
+        self.saved = {id(each.reference()) for each in state.all()}
         self.tensors = {
             key: TensorValue(each, is_new=False) for key, each in list(state.tensors.items())
         }
         self.results = list(map(self.shown, leaves))
-        self.contents = {}
-        for number, contents in enumerate(state.contents):
-            now = contents.read()
-            if contents.is_shown and contents.has_changed(now, contents.before):
-                self.contents[number] = {key: self.shown(each) for key, each in now.items()}
+        self.contents = {
+            (number, key): self.shown(now.get(key, UNSET))
+            for number, holder in enumerate(state.holders)
+            for now in [holder.now()]
+            for key in dict.fromkeys([*holder.before, *now])
+            if key not in INTERNAL and now.get(key, UNSET) is not holder.before.get(key, UNSET)
+        }
         self.roots, self.gradients = {}, {}
         if error is None:
             self.pull(leaves)
@@ -221,18 +223,19 @@ class Outcome:
         seen = set() if seen is None else seen
         if isinstance(value, Tensor):
             return value if id(value) in self.tensors else TensorValue(value, is_new=True)
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray | bytearray):
             return value.copy()
         if isinstance(value, OPAQUE) or is_closed(type(value)):
             return value
         if id(value) in seen:
             return Copied(type(value), {})  # it holds itself, or was copied already
         seen.add(id(value))
-        parts = list(contents_of("", list(value) if type(value) in FIXED else value))
-        if not parts or any(id(each.holder) in self.holders for each in parts):
+        parts = list(parts_of(list(value) if type(value) in FIXED else value, ""))
+        if not parts or id(value) in self.saved:
             return value
-        pairs = [(part.suffix(key), each) for part in parts for key, each in part.before.items()]
-        return Copied(type(value), {key: self.shown(each, seen) for key, each in pairs})
+        holders = [kind(target, name) for target, name, kind in parts]
+        held = {each.suffix.format(n): v for each in holders for n, v in each.before.items()}
+        return Copied(type(value), {key: self.shown(each, seen) for key, each in held.items()})
 
     def pull(self, leaves):
         """Compute the gradients of everything with a new history."""
@@ -269,8 +272,11 @@ class Outcome:
         triples += zip(names, compiled.results, self.results, strict=True)
         for key, each in self.tensors.items():
             triples.append((self.state.names[key], compiled.tensors[key], each))
-        for number in sorted(self.contents.keys() | compiled.contents.keys()):
-            triples += self.held_pairs(compiled, number)
+        for key in dict.fromkeys([*self.contents, *compiled.contents]):
+            holder, name = self.state.holders[key[0]], key[1]
+            before = self.shown(holder.before.get(name, UNSET))
+            pair = compiled.contents.get(key, before), self.contents.get(key, before)
+            triples.append((holder.path(name), *pair))
         # a history that only one of them has is a difference already
         if self.roots.keys() == compiled.roots.keys():
             for key, each in self.gradients.items():
@@ -278,15 +284,6 @@ class Outcome:
                 triples.append((name, compiled.gradients.get(key), each))
         found = [each for triple in triples for each in self.compare(compiled, *triple)]
         return list({each.name: each for each in reversed(found)}.values())[::-1]
-
-    def held_pairs(self, compiled, number):
-        """What an object holds after both runs."""
-        contents = self.state.contents[number]
-        before = {key: self.shown(each) for key, each in contents.before.items()}
-        ones, others = compiled.contents.get(number, before), self.contents.get(number, before)
-        for key in dict.fromkeys([*ones, *others]):
-            if key not in INTERNAL:
-                yield contents.path(key), ones.get(key, UNSET), others.get(key, UNSET)
 
     def compare(self, compiled, name, one, other):
         """Yield the differences of two values in the form of `shown`, `one` of the compiled one."""

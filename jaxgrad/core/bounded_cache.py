@@ -69,6 +69,16 @@ class Clock:
 _clocks: weakref.WeakValueDictionary[int, Clock] = weakref.WeakValueDictionary()
 
 
+def exact(value) -> tuple:
+    """A value as a key. 1, 1.0 and True are equal, and so are 0.0 and -0.0, and NaN equals nothing;
+    what is computed with them differs, and does not differ from one NaN to the next.
+    """
+    kind = type(value)
+    if kind is complex or (kind is float and not (value > 0 or value < 0)):
+        return kind, repr(value)
+    return kind, value
+
+
 def living(weak: weakref.WeakValueDictionary) -> list:
     """The values of a weak dict, copied: threads and finalizers may add others meanwhile."""
     return [value for reference in weak.valuerefs() if (value := reference()) is not None]
@@ -143,7 +153,7 @@ class BoundedCache(dict):
 
 
 class _Remembered(BoundedCache):
-    """A cache in front of which a faster one holds the youngest generation once more."""
+    """A cache whose youngest generation is also in a faster one, which is asked first."""
 
     __slots__ = ("forget",)
 

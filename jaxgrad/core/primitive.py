@@ -20,7 +20,7 @@ import numpy as np
 
 from ..table import Formula, Rule, Word, camel_case
 from . import aval, view_ops
-from .bounded_cache import ENTRY, BoundedCache, kernels
+from .bounded_cache import ENTRY, BoundedCache, exact, kernels
 from .derivative_rules import CallReverse, TangentMap
 from .overloads import Signature, resolve
 from .program import Program, bare, is_bare, renamed
@@ -133,7 +133,6 @@ class Primitive:
         """The cached `Call` of this structure and these inputs."""
         # duals run the same call; tape/dual.py extends it by the tangents
         inputs = tuple(map(view_ops.plain, inputs))
-        # 1, 1.0 and True are equal as keys, but promote differently
         key = (*map(_typed, structure), *inputs)
         found = self.calls.get(key)
         if found is None:
@@ -147,10 +146,10 @@ class Primitive:
 
 
 def _typed(part):
-    """A part of a structure as a key in which 1, 1.0 and True differ."""
+    """A part of a structure as a key in which different numbers differ."""
     if isinstance(part, tuple):
         return tuple(map(_typed, part))
-    return part if part is ARRAY or part is None else (type(part), part)
+    return part if part is ARRAY or part is None else exact(part)
 
 
 def _strong(value):

@@ -156,7 +156,7 @@ def _calls_of_shapes(primitive: Primitive, shapes) -> Iterator[Call]:
 
 
 def _smaller(rule) -> tuple[str | None, ...]:
-    """The arguments of which one at a time has fewer dimensions and broadcasts; None: all alike."""
+    """The tensor arguments that get fewer dimensions than the others, in turn; None: all alike."""
     return None, *(rule.tensor_arguments if len(rule.tensor_arguments) > 1 else ())
 
 

@@ -221,5 +221,6 @@ class BatchedFunction(CompiledFunction):
         return BatchedProgram(self, leaves, structure)
 
     def may_freeze(self, reads):
-        # nobody asked to compile: a function that reads the time or draws is called each time
+        # the user did not ask to compile, so a function that reads the time or draws random numbers
+        # runs at each call
         return not reads

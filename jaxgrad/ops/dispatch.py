@@ -146,7 +146,7 @@ class Operator:
         # the type alone, so that x * i in a loop finds one plan
         if kind is float or kind is int:
             if value in CONSTANTS or place not in self.varying:
-                return kind, value
+                return (kind, value) if value else bounded_cache.exact(value)
             if kind is float or -(2**31) <= value < 2**31:
                 return kind
             return _kind_of_int(value) or (kind, value)
@@ -161,8 +161,7 @@ class Operator:
                     for item in value
                 ]
             )
-        # the kind too: 1, 1.0 and True are equal
-        return _Unhashable() if kind.__hash__ is None else (kind, value)
+        return _Unhashable() if kind.__hash__ is None else bounded_cache.exact(value)
 
     def first_call(self, key, args, kwargs):
         if not any(map(_holds_tensor, (*args, *kwargs.values()))):

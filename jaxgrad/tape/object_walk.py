@@ -158,6 +158,11 @@ def global_names(function) -> list[str]:
     return sorted(names & function.__globals__.keys())
 
 
+def named_cells(function):
+    """The closure variables of a function: pairs of a name and a cell."""
+    return zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+
+
 def full_cells(function) -> list:
     """The cells of a function's closure that hold a value."""
     return [cell for cell in function.__closure__ or () if cell_value(cell) is not UNSET]

@@ -14,7 +14,7 @@ def place_of_caller() -> str:
 
 
 def jax_is_called_by_user() -> bool:
-    """Whether the function of JAX inside of which this runs was called by other code than ours."""
+    """Whether code outside of jaxgrad called the function of JAX that is running."""
     frame = sys._getframe(1)
     while frame and root(frame) != "jax":
         frame = frame.f_back

@@ -1,5 +1,10 @@
 """Each guard says why a compiled function was traced again, with names and values."""
 
+import math
+from types import SimpleNamespace
+
+import pytest
+
 import jaxgrad as torch
 from jaxgrad import nn
 
@@ -62,3 +67,23 @@ def test_the_hooks_of_nodes_beyond_captured_tensors_are_told_with_the_node():
     inner.grad_fn.register_hook(lambda found, given: (found[0] * 10, *found[1:]))
     assert abs(slope().item() - before * 10) < 1e-5
     assert slope.count == 2 and "the hooks of MulBackward0" in slope.explain()
+
+
+@pytest.mark.parametrize("way", ["argument", "attribute", "item", "variable"])
+def test_zeros_of_both_signs_are_two_numbers(way):
+    config, table, variable = SimpleNamespace(), {"k": 1.0}, 1.0
+    read = {
+        "argument": lambda k: k, "attribute": lambda k: config.k, "item": lambda k: table["k"],
+        "variable": lambda k: (variable,)[0],
+    }[way]  # fmt: skip
+
+    def function(x, k):
+        return x / read(k)
+
+    compiled = torch.jit(function)
+    for zero in (0.0, -0.0, 0.0):
+        config.k = table["k"] = variable = zero
+        given = zero if way == "argument" else None
+        found = compiled(torch.ones(1), given).tolist()
+        assert found == function(torch.ones(1), given).tolist() == [math.copysign(math.inf, zero)]
+    assert compiled.count == 2

@@ -97,6 +97,32 @@ def with_containers():
     return run
 
 
+def with_an_order():
+    table, recent = {"a": 1.0, "b": 2.0}, collections.OrderedDict(a=1.0, b=2.0)
+    config = SimpleNamespace(a=1.0, b=2.0)
+
+    def run(x):
+        for values in (table, recent, vars(config)):
+            first = next(iter(values))
+            values[first] = values.pop(first)
+        recent["latest"] = x * 2
+        recent.move_to_end("latest")
+        return x * next(iter(table.values())) / next(iter(recent.values()))
+
+    return run
+
+
+def with_a_set():
+    seen, shared = set(), torch.tensor(2.0)
+
+    def run(x):
+        total = sum(each.sum() for each in seen)
+        seen.add(shared)
+        return x + total
+
+    return run
+
+
 def with_a_pair():
     class Cell:
         def __init__(self):
@@ -119,8 +145,8 @@ def state_of(value):
     if isinstance(value, nn.Module):
         return [state_of(dict(value.named_buffers())), state_of(plain(vars(value)))]
     if isinstance(value, dict):
-        return {key: state_of(each) for key, each in value.items()}
-    if isinstance(value, list | tuple | collections.deque):
+        return [(key, state_of(each)) for key, each in value.items()]
+    if isinstance(value, list | tuple | set | collections.deque):
         return [state_of(each) for each in value]
     if hasattr(value, "__closure__"):
         return [state_of(cell.cell_contents) for cell in value.__closure__ or ()]
@@ -141,6 +167,8 @@ FUNCTIONS = {
     "slots": (Accumulator, 3, 0.5),
     "variable": (with_a_variable, 2),
     "containers": (with_containers, 4),
+    "order": (with_an_order, 4),
+    "set of tensors": (with_a_set, 2),
     "pair of tensors": (with_a_pair, 2),
 }
 

@@ -248,6 +248,8 @@ CONTAINERS = {
                         c.__setitem__(0, (1.0, 6.0))),
     "list in a tuple": (lambda: ([1.0],), lambda c: c[0][0], lambda c: c[0].__setitem__(0, 5.0)),
     "set": (lambda: {1, 2}, lambda c: 2.0 if 3 in c else 1.0, lambda c: c.add(3)),
+    "object in a set": (
+        lambda: {plain()}, lambda c: total(each.k for each in c), lambda c: set_k(next(iter(c)))),
     "deque": (
         lambda: collections.deque([1.0, 2.0]), lambda c: c[0], lambda c: c.appendleft(4.0)),
     "bytes": (lambda: bytearray(b"ab"), lambda c: float(c[0]), lambda c: c.__setitem__(0, 99)),

@@ -4,6 +4,7 @@ import ctypes
 import os
 import random
 
+import leaks
 import numpy as np
 import pytest
 
@@ -231,6 +232,37 @@ def test_verified_steps_are_the_same_steps():
     assert train(1) == train(2) == train(0)
 
 
+def test_what_a_function_and_a_set_hold_is_put_back(monkeypatch):
+    class Config:
+        calls = 0
+
+    def make(name):
+        monkeypatch.setitem(globals(), name, 0)
+        kept, order, number = {Config()}, {"a": 1, "b": 2}, 0
+
+        def step(x, seen=[], *, last={}):  # noqa: B006
+            nonlocal number
+            number += 1
+            globals()[name] += 1
+            seen.append(len(seen))
+            (config,) = kept
+            config.calls += 1
+            last["x"] = step.count = config.calls
+            order["a"] = order.pop("a")
+            return x * sum(seen) * config.calls
+
+        return step, lambda: [
+            number, globals()[name], step.__defaults__, step.__kwdefaults__, step.count,
+            [each.calls for each in kept], list(order.items()),
+        ]  # fmt: skip
+
+    (function, expected), (verified, found) = make("calls"), make("verified_calls")
+    compiled = torch.jit(verified, verify=1)
+    for _ in range(4):
+        assert compiled(torch.ones(2)).tolist() == function(torch.ones(2)).tolist()
+        assert found() == expected()
+
+
 def test_views_writes_and_histories_are_put_back():
     base = torch.zeros(4)
     part, source = base[1:], torch.ones(2, requires_grad=True)
@@ -270,6 +302,16 @@ def test_rounding_is_no_difference():
     x = torch.rand(64, 64)
     torch.jit(lambda x: ((x @ x).softmax(1) @ x).mean(), verify=1)(x)
     torch.jit(lambda x: x.sin().sum(), verify=1)(x.to(torch.bfloat16))
+
+
+def test_a_verified_call_keeps_no_graph(monkeypatch):
+    with leaks.no_graph_is_left(monkeypatch):
+        weight = torch.ones(2, requires_grad=True)
+        outer = weight * 3
+        result = torch.jit(lambda x, y: x * y, verify=1)(outer, torch.ones(2))
+        result.sum().backward()
+        assert weight.grad.tolist() == [3, 3]
+        del weight, outer, result
 
 
 # ---- which calls are verified

@@ -1,5 +1,6 @@
 """Operators by name, and tables loaded at run time."""
 
+import math
 import types
 
 import jax
@@ -176,6 +177,22 @@ def test_kernels_are_shared_between_numbers():
     assert (x * 2).tolist() == (x * 2.0).tolist() == [[2.0] * 3] * 7
     assert (torch.ones(2, dtype=torch.int64) * 2).dtype is torch.int64
     assert (torch.ones(2, dtype=torch.int64) * 2.0).dtype is torch.float32
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, zero: x * zero,
+        lambda x, zero: torch.where(x > 0, zero, x),
+        lambda x, zero: torch.nn.functional.pad(x, (1, 0), value=zero),
+        lambda x, zero: torch.add(-x * 0, x, alpha=zero),
+        lambda x, zero: x.to(torch.complex64).mul(complex(zero, 1)).real,
+    ],
+)
+def test_zeros_of_both_signs_are_two_numbers(call):
+    for zero in (0.0, -0.0, 0.0):
+        found = call(torch.ones(1), zero).tolist()[0]
+        assert math.copysign(1, found) == math.copysign(1, zero)
 
 
 def test_numbers_in_either_order_of_keywords():

@@ -21,7 +21,7 @@ def named(first="weight", second="bias"):
 
 
 def loss(params, *_):
-    # the first item times 10, the second times 1: whoever gets them sorted computes something else
+    # the first item times 10, the second times 1: other values and gradients where keys are sorted
     first, second = params.values()
     return (first * first).sum() * 10 + (second * second).sum()
 
