@@ -18,7 +18,8 @@ import jax
 
 from ..core import executor
 from ..core.aval import IMMEDIATE, aval_of
-from ..core.program import bare
+from ..core.bounded_cache import Weight, weight_of_kernel
+from ..core.program import bare, equations_of
 from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
@@ -72,6 +73,7 @@ class CompiledProgram:
         with self.wide():
             # without arguments: each input is found while tracing, as an equation of `input_p`
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
+        self.equations = sum(1 for _ in equations_of(closed))
         self.constants, self.objects = closed.consts, scope.objects
         self.take_captured(scope)
         self.escaped = self.describe_escaped(scope)
@@ -155,6 +157,11 @@ class CompiledProgram:
         """The code of the functions that each call runs for a number (`tracing.number`)."""
         reads = [each.read for each in self.other_inputs if isinstance(each, NumberInput)]
         return [read.__code__ for read in reads if hasattr(read, "__code__")]
+
+    def weight(self) -> Weight:
+        """One program, and the bytes of its kernel and of its derivatives."""
+        made = weight_of_kernel(self.equations)
+        return made if self.call_program is None else Weight(1, self.call_program.weight().bytes)
 
     def has_expired(self) -> bool:
         """Whether a tensor that it needs is gone, or a hook that it runs."""

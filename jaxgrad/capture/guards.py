@@ -18,7 +18,7 @@ import jax
 
 from ..core import dtypes
 from ..core.aval import Aval, aval_of
-from ..core.bounded_cache import ENTRY, BoundedCache, Clock
+from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, total
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
 from ..tape.node import Node
@@ -64,7 +64,7 @@ class ProgramCache:
         self.name, self.static = name, static
         self.clock = Clock("programs")
         # lists of programs, from which expired ones go
-        self.programs = BoundedCache(self.clock, lambda programs: len(programs) + ENTRY)
+        self.programs = BoundedCache(self.clock, _weight_of_programs)
         self.numbers = BoundedCache(self.clock, lambda numbers: ENTRY)
         # the numbers in Python objects that the function changes, by the id of what holds them and
         # their name: those that are inputs, and those that it looks at
@@ -86,12 +86,15 @@ class ProgramCache:
                 f"{self.name}: an argument is neither a tensor nor hashable: {error}. Pass its "
                 "tensors in a tuple, a list, a dict or a dataclass"
             ) from None
-        for program in programs:
+        for position, program in enumerate(programs):
             tensors = []
             for check in program.checks:
                 if not check(leaves, tensors):
                     break
             else:
+                if position:
+                    # the one that was not used for the longest time is the last
+                    programs[:] = [program, *[each for each in programs if each is not program]]
                 return program, tensors
         return None, programs
 
@@ -140,7 +143,7 @@ class ProgramCache:
         if program.escaped is None:
             programs = self.programs.keep(key, [])
             programs[:] = [program, *programs[: MOST_KEPT - 1]]
-            self.clock.count(1)
+            self.clock.count(program.weight())
 
     def drop_expired(self):
         """Drop the programs that can never serve again."""
@@ -166,6 +169,10 @@ class ProgramCache:
             numbers = self.numbers.keep(structure, made)
         numbers.update(leaves)
         return numbers
+
+
+def _weight_of_programs(programs) -> Weight:
+    return total([ENTRY, *[program.weight() for program in programs]])
 
 
 ESCAPED = (

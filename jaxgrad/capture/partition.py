@@ -12,6 +12,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from ..autograd._engine.graph_task import PassTo
 from ..core.aval import Aval
+from ..core.bounded_cache import weight_of_kernel
 from ..core.program import Program, Reverse
 from ..tape.node import ProgramNode
 from ..tape.tensor import wrap
@@ -208,6 +209,9 @@ class CompiledCall(Program):
         self.inputs, self.root_count = tuple(inputs), len(roots)
         self.outputs = (*roots, *residuals)
         self.differentiable_outputs = tuple(range(len(roots)))
+
+    def own_weight(self):
+        return weight_of_kernel(self.compiled.equations)
 
     def function(self, *arrays):
         return self.compiled.replayed(arrays)

@@ -5,7 +5,7 @@
     python tests/benchmarks/growth.py numbers 20000
 
 Each line: iterations, resident memory in MB after a collection, executables that JAX keeps. It is
-flat once the caches are full; `--kernels` and `--programs` set their limits.
+flat once the caches are full; `--kernels`, `--programs` and `--megabytes` set their limits.
 """
 
 import os
@@ -73,8 +73,10 @@ if __name__ == "__main__":
     parser.add_argument("iterations", type=int)
     parser.add_argument("--kernels", type=int)
     parser.add_argument("--programs", type=int)
+    parser.add_argument("--megabytes", type=int)
     given = parser.parse_args()
-    torch.compiler.set_cache_limits(kernels=given.kernels, programs=given.programs)
+    size = given.megabytes and given.megabytes * 10**6
+    torch.compiler.set_cache_limits(kernels=given.kernels, programs=given.programs, bytes=size)
     steps = {"shapes": shapes, "numbers": numbers, "compiled": compiled}[given.what]()
     for iteration in range(given.iterations + 1):
         if iteration % max(1, given.iterations // 20) == 0:
