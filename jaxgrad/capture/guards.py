@@ -71,7 +71,9 @@ class ProgramCache:
         self.rebound, self.looked_at = set(), set()
         # the inputs whose numbers the function looked at while it was traced
         self.inspected: set = set()
-        self.last = None  # the structure, the keys of the arguments and the program traced last
+        # of the program traced last: the structure, the keys of the arguments, the guards, and what
+        # escaped; the program itself may go
+        self.last = None
 
     def find(self, leaves, structure):
         """The program that serves a call, and its captured tensors. Where the function must be
@@ -102,7 +104,7 @@ class ProgramCache:
         """What selects programs before any guard is checked: the structure of the arguments, the
         modes, and each argument's abstract value or value.
         """
-        keys = list(map(_key_of, leaves))
+        keys = list(map(key_of, leaves))
         numbers = self.numbers.get(structure) or self.numbers.find(structure)
         for position in () if numbers is None else numbers.varying:
             keys[position] = type(leaves[position])
@@ -117,9 +119,9 @@ class ProgramCache:
         """Why no program serves a call, by comparison with the program that was traced last."""
         if self.last is None:
             return "it was called for the first time"
-        before, known, program = self.last
-        if program.escaped is not None:
-            return ESCAPED.format(program.escaped)
+        before, known, guards, escaped = self.last
+        if escaped is not None:
+            return ESCAPED.format(escaped)
         if structure != before:
             return f"the structure of the arguments was {before}, and is {structure}"
         for position, (old, new) in enumerate(zip(known, _compared(leaves), strict=True)):
@@ -127,7 +129,7 @@ class ProgramCache:
                 return f"argument {position} was {old[0]}, and is {new[0]}"
         tensors = []
         reasons = []
-        for guard in program.guards:
+        for guard in guards:
             if not guard.check(leaves, tensors):
                 reasons.append(guard.reason(leaves, tensors))
                 if isinstance(guard, TensorGuard):
@@ -138,7 +140,7 @@ class ProgramCache:
         """File a program under its key. A program that leaves tensors behind is not filed: it runs
         once, since another run would have to create them anew.
         """
-        self.last = structure, _compared(leaves), program
+        self.last = structure, _compared(leaves), program.guards, program.escaped
         key = self.key(leaves, structure)
         if program.escaped is None:
             programs = self.programs.keep(key, [])
@@ -181,7 +183,7 @@ ESCAPED = (
 )
 
 
-def _key_of(leaf):
+def key_of(leaf):
     if isinstance(leaf, Tensor):
         if leaf._aval.dual:
             # levels end without a notice to their tensors, and an ended one must not cause a trace
@@ -198,33 +200,43 @@ def _key_of(leaf):
 
 
 class Identity:
-    """An argument that is the same as no other object, as its attributes may change."""
+    """An argument that is the same as no other object, such as a module. It may go, with the
+    tensors that it holds, as long as weak references to its class are possible.
+    """
 
-    __slots__ = ("value",)
+    __slots__ = ("number", "reference")
 
     def __init__(self, value):
-        self.value = value
+        self.number = id(value)
+        self.reference = weakref.ref(value) if type(value).__weakrefoffset__ else lambda: value
 
     def __hash__(self):
-        return id(self.value)
+        return self.number
 
     def __eq__(self, other):
-        return isinstance(other, Identity) and self.value is other.value
+        if not isinstance(other, Identity) or self.number != other.number:
+            return False
+        # another object may have the number of one that is gone
+        value = self.reference()
+        return value is not None and value is other.reference()
 
     def __repr__(self):
-        return f"the object {self.value!r}"
+        value = self.reference()
+        return "an object that is gone" if value is None else f"the object {value!r}"
 
 
 @functools.lru_cache(maxsize=4096)
 def is_compared(kind: type) -> bool:
     """Whether equal arguments of a class are the same to a function. A class of the user may
-    compare less than all that the function reads.
+    compare less than all that the function reads. False too where only the same object is equal.
     """
     if kind.__hash__ is None:
         # a container is refused; an object with attributes is guarded by these
         return not (kind.__flags__ & HEAP_TYPE or kind.__dictoffset__)
     by_value = is_value_class(kind) or issubclass(kind, enum.Enum | tuple)
-    return by_value or kind.__hash__ is object.__hash__ or is_of_library(kind.__module__)
+    return by_value or (
+        kind.__hash__ is not object.__hash__ and is_of_library(kind.__module__)
+    )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -243,7 +255,7 @@ def is_value_class(kind: type) -> bool:
 
 def _compared(leaves) -> list:
     """The arguments as `reason` compares and shows them."""
-    keys = map(_key_of, leaves)
+    keys = map(key_of, leaves)
     return [(key, None) if isinstance(key, Aval) else key[::-1] for key in keys]
 
 

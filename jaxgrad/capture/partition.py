@@ -223,9 +223,11 @@ class CompiledCall(Program):
 class CompiledNode(ProgramNode):
     """The call of a compiled function. Hooks of an output that gets no gradient are not called, as
     they would not be if the outputs were computed apart.
+
+    objects: those among the arguments, which a replay may need.
     """
 
-    __slots__ = ()
+    __slots__ = ("objects",)
     tells_none = False
 
 
