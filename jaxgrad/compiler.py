@@ -22,21 +22,20 @@ def set_cache_limits(
     it is set.
     programs: the number of programs of each function that `jaxgrad.jit` compiled; 128 until it is
     set.
-    bytes: the memory of kernels and programs together; 2**30 until it is set, which is about 750
+    bytes: the memory of kernels and programs together; 2**31 until it is set, which is about 1500
     kernels. It is an estimate, since JAX reports no size on CPUs: 1.4 MB for each, as measured,
     and 10 kB more for each equation of its jaxpr.
 
     None leaves a limit as it is, and `math.inf` takes it away. A lower limit holds at once. What a
     graph needs for its backward pass stays with the graph. What went and is used again is compiled
-    again, so limits below what a training step uses make each step compile: raise `bytes` where a
-    script uses more than 600 shapes of operators in turns.
+    again, so limits below what a training step uses make each step compile.
 
     When a whole limit of bytes has been made, what JAX keeps for its own functions (`jax.numpy`)
     goes too, since that grows with each shape.
 
     Raises TypeError for a limit that is no number, ValueError for one below 1; then none is set.
 
-    >>> jaxgrad.compiler.set_cache_limits(kernels=2048, programs=128, bytes=2**30)
+    >>> jaxgrad.compiler.set_cache_limits(kernels=2048, programs=128, bytes=2**31)
     """
     limits = {"kernels": kernels, "programs": programs, "bytes": bytes}
     limits = {name: limit for name, limit in limits.items() if limit is not None}

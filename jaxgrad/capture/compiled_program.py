@@ -476,7 +476,8 @@ def _weakly(leaf):
     """An argument as a program keeps it: no tensor, an object without a value weakly."""
     if isinstance(leaf, Tensor | jax.Array):
         return None
-    reference = getattr(key_of(leaf)[1], "reference", None)
+    key = key_of(leaf)[1]
+    reference = getattr(key, "reference", key)
     return reference if isinstance(reference, weakref.ref) else leaf
 
 

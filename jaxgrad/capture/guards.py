@@ -88,13 +88,13 @@ class ProgramCache:
                 f"{self.name}: an argument is neither a tensor nor hashable: {error}. Pass its "
                 "tensors in a tuple, a list, a dict or a dataclass"
             ) from None
-        for position, program in enumerate(programs):
+        for program in programs:
             tensors = []
             for check in program.checks:
                 if not check(leaves, tensors):
                     break
             else:
-                if position:
+                if program is not programs[0]:
                     # the one that was not used for the longest time is the last
                     programs[:] = [program, *[each for each in programs if each is not program]]
                 return program, tensors
@@ -126,7 +126,7 @@ class ProgramCache:
             return f"the structure of the arguments was {before}, and is {structure}"
         for position, (old, new) in enumerate(zip(known, _compared(leaves), strict=True)):
             if old != new:
-                return f"argument {position} was {old[0]}, and is {new[0]}"
+                return f"argument {position} was {_shown(old[0])}, and is {_shown(new[0])}"
         tensors = []
         reasons = []
         for guard in guards:
@@ -193,15 +193,13 @@ def key_of(leaf):
         # a weak type promotes as a number does, so it is part of the kind
         return aval_of(leaf), leaf.weak_type
     kind = type(leaf)
-    if kind in PLAIN or is_compared(kind):
-        # the type too: 1, 1.0 and True are equal, and give results of different dtypes
-        return kind, leaf
-    return kind, Identity(leaf)
+    # the type too: 1, 1.0 and True are equal, and give results of different dtypes
+    return kind, leaf if kind in PLAIN else way_of(kind)(leaf)
 
 
 class Identity:
-    """An argument that is the same as no other object, such as a module. It may go, with the
-    tensors that it holds, as long as weak references to its class are possible.
+    """An argument that is the same as no other object, though it may equal some. Kept weakly where
+    its class allows that, so that it may go, with the tensors that it holds.
     """
 
     __slots__ = ("number", "reference")
@@ -220,9 +218,21 @@ class Identity:
         value = self.reference()
         return value is not None and value is other.reference()
 
-    def __repr__(self):
-        value = self.reference()
-        return "an object that is gone" if value is None else f"the object {value!r}"
+
+@functools.lru_cache(maxsize=4096)
+def way_of(kind: type):
+    """What makes an argument of a class a part of a key: its value, the object, a weak reference to
+    it.
+    """
+    if is_compared(kind):
+        return _itself
+    # a weak reference is compared in C, as its object is: by identity, in such a class
+    by_identity = kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
+    return weakref.ref if by_identity and kind.__weakrefoffset__ else Identity
+
+
+def _itself(leaf):
+    return leaf
 
 
 @functools.lru_cache(maxsize=4096)
@@ -234,9 +244,7 @@ def is_compared(kind: type) -> bool:
         # a container is refused; an object with attributes is guarded by these
         return not (kind.__flags__ & HEAP_TYPE or kind.__dictoffset__)
     by_value = is_value_class(kind) or issubclass(kind, enum.Enum | tuple)
-    return by_value or (
-        kind.__hash__ is not object.__hash__ and is_of_library(kind.__module__)
-    )
+    return by_value or (kind.__hash__ is not object.__hash__ and is_of_library(kind.__module__))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -257,6 +265,14 @@ def _compared(leaves) -> list:
     """The arguments as `reason` compares and shows them."""
     keys = map(key_of, leaves)
     return [(key, None) if isinstance(key, Aval) else key[::-1] for key in keys]
+
+
+def _shown(key) -> str:
+    """A part of a key as `reason` shows it."""
+    if isinstance(key, Identity | weakref.ref):
+        value = key.reference() if isinstance(key, Identity) else key()
+        return "an object that is gone" if value is None else f"the object {value!r}"
+    return str(key)
 
 
 class VaryingNumbers:

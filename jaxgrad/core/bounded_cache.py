@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import jax
 
-# how many kernels of operators are kept, how many programs of each compiled function, and how many
-# bytes of executables of both together
-LIMITS = {"kernels": 2048, "programs": 128, "bytes": 2**30}
+# How many kernels of operators are kept, how many programs of each compiled function, and how many
+# bytes of executables of both together. Eager training of MobileNetV2 takes 0.9 GB, and 1.6 GB with
+# its evaluation and a last batch of another size.
+LIMITS = {"kernels": 2048, "programs": 128, "bytes": 2**31}
 
 # How many turns there are while a limit is made once, so 8 generations are full. With fewer, the
 # entries of too long a time go at once; with more, too many hits are the first after a turn.
