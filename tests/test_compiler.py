@@ -1,5 +1,6 @@
 """The limits of the caches: how much compiled code lives, and that results do not change."""
 
+import functools
 import gc
 import math
 import threading
@@ -8,8 +9,10 @@ import weakref
 import numpy as np
 import pytest
 from jax.extend.backend import get_backend
+from jax.extend.core import ClosedJaxpr
 
 import jaxgrad as torch
+from jaxgrad.capture import guards
 from jaxgrad.core import bounded_cache
 
 
@@ -44,6 +47,62 @@ def test_kernels_of_new_shapes_replace_those_of_old_ones():
     assert executables() <= before + 16
     alive = [program() is not None for program in programs]
     assert alive[-1] and sum(alive) <= 3 and alive == sorted(alive)
+
+
+MEGABYTES = 10**6
+
+
+def test_a_limit_in_bytes_holds_for_kernels_and_programs_together():
+    torch.compiler.set_cache_limits(bytes=30 * MEGABYTES)  # 21 executables
+    before = executables()
+    step = torch.jit(lambda x: x.sin() * 2)
+    for size in range(3, 23):
+        sine(size)
+        assert step(torch.zeros(size)).tolist() == [0.0] * size
+        assert executables() <= before + 21
+    assert 1 <= len(step.traces) < 20
+
+
+def test_programs_of_several_functions_share_the_limit_in_bytes():
+    torch.compiler.set_cache_limits(bytes=15 * MEGABYTES)  # 10 executables
+    before = executables()
+    steps = [torch.jit(lambda x, k=k: x * k) for k in range(20)]
+    x = torch.ones(2)
+    for k, step in enumerate(steps):
+        assert step(x).tolist() == [k, k]
+    alive = [bool(step.traces) for step in steps]
+    assert executables() <= before + 11 and alive[-1] and alive == sorted(alive)
+    assert steps[0](x).tolist() == [0, 0] and steps[0].count == 2
+
+
+def test_a_large_program_counts_more():
+    x = torch.ones(2)
+
+    def count_of(length):
+        torch.compiler.reset()
+        step = torch.jit(lambda x: functools.reduce(lambda y, _: y.sin() + x, range(length), x))
+        step(x)
+        (program,) = step.traces
+        return program.weight()
+
+    assert count_of(4).number == count_of(400).number == 1
+    assert count_of(400).bytes > 3 * count_of(4).bytes
+
+
+def test_what_jax_keeps_for_its_own_functions_goes():
+    def jaxprs():
+        gc.collect()
+        return sum(isinstance(each, ClosedJaxpr) for each in gc.get_objects())
+
+    # of operators: x.sigmoid() is traced through functions that are jitted in JAX
+    torch.compiler.set_cache_limits(bytes=15 * MEGABYTES)
+    for size in range(3, 20):
+        torch.zeros(size).sigmoid().logsumexp(0)
+    counts = [jaxprs()]
+    for size in range(20, 80):
+        torch.zeros(size).sigmoid().logsumexp(0)
+    counts.append(jaxprs())
+    assert counts[1] <= counts[0] + 120
 
 
 @pytest.mark.parametrize("limit", [64, math.inf])
@@ -144,6 +203,21 @@ def test_programs_in_use_and_varying_numbers_stay():
     assert step.count == 14
 
 
+def test_a_program_that_is_used_outlives_programs_of_other_states():
+    class Config:
+        rate = 1.0
+
+    config, x = Config(), torch.tensor([1.0, 2.0])
+    step = torch.jit(lambda x: x * config.rate)
+    for number in range(1, 3 * guards.MOST_KEPT):
+        config.rate = float(number)
+        assert step(x).tolist() == [number, 2 * number]
+        config.rate = 0.5  # the same one each time
+        assert step(x).tolist() == [0.5, 1.0]
+        assert step.count == number + 1
+    assert len(step.traces) == guards.MOST_KEPT
+
+
 def test_shapes_that_are_traced_leave_nothing():
     torch.compiler.set_cache_limits(kernels=1, programs=4)
     step = torch.jit(lambda x: x.sin())
@@ -169,6 +243,8 @@ def test_reset_forgets_compiled_functions():
         ({"kernels": 0}, ValueError),
         ({"kernels": math.nan}, ValueError),
         ({"kernels": 5, "programs": -1}, ValueError),
+        ({"bytes": "1 GB"}, TypeError),
+        ({"bytes": 0.5}, ValueError),
     ],
 )
 def test_wrong_limits_set_nothing(limits, error):

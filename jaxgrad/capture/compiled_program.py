@@ -18,7 +18,8 @@ import jax
 
 from ..core import executor
 from ..core.aval import IMMEDIATE, aval_of
-from ..core.program import bare
+from ..core.bounded_cache import Weight, weight_of_kernel
+from ..core.program import bare, equations_of
 from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
@@ -33,6 +34,7 @@ from .guards import (
     ReachedArgument,
     RepeatedArgument,
     argument_at,
+    key_of,
 )
 from .input_names import NamedInputs, input_names
 from .merged_guards import merged_checks
@@ -62,8 +64,10 @@ class CompiledProgram:
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
         self.varying = varying
         self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
-        # no tensors: a program outlives the call, and must not keep the memory of its arguments
-        self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
+        # a program outlives the call, and must not keep the memory of its arguments: no tensors,
+        # and objects weakly
+        self.weak_leaves = list(map(_weakly, leaves))
+        self.weak_objects = [each for each in self.weak_leaves if isinstance(each, weakref.ref)]
         self.grad_mode, self.casting = current_mode.get(), casting.get()
         self.call_program, self.reached_arguments = None, {}
         self.observation, self.changed_numbers = None, set()
@@ -72,6 +76,7 @@ class CompiledProgram:
         with self.wide():
             # without arguments: each input is found while tracing, as an equation of `input_p`
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
+        self.equations = sum(1 for _ in equations_of(closed))
         self.constants, self.objects = closed.consts, scope.objects
         self.take_captured(scope)
         self.escaped = self.describe_escaped(scope)
@@ -87,6 +92,18 @@ class CompiledProgram:
         kernel = self.keep_results if self.changes_state else self.program
         # adopted as any program is, so that profiles and anomaly mode see one kernel
         executor.adopt(self, executor.with_wide_types(kernel))
+
+    @property
+    def leaves(self) -> list:
+        """The arguments of the call that traced, without tensors. Raises RuntimeError where an
+        object among them is gone.
+        """
+        if any(each() is None for each in self.weak_objects):
+            raise RuntimeError(
+                f"{self.name}, compiled by jaxgrad.jit, runs again for a derivative, and an object "
+                "among its arguments is gone: keep a reference to it, or to the result of the call"
+            )
+        return [each() if isinstance(each, weakref.ref) else each for each in self.weak_leaves]
 
     def take_captured(self, scope):
         """Take over the captured tensors of the scope, without the tensors themselves."""
@@ -156,9 +173,18 @@ class CompiledProgram:
         reads = [each.read for each in self.other_inputs if isinstance(each, NumberInput)]
         return [read.__code__ for read in reads if hasattr(read, "__code__")]
 
+    def weight(self) -> Weight:
+        """One program, and the bytes of its kernel and of its derivatives."""
+        made = weight_of_kernel(self.equations)
+        return made if self.call_program is None else Weight(1, self.call_program.weight().bytes)
+
     def has_expired(self) -> bool:
-        """Whether a tensor that it needs is gone, or a hook that it runs."""
-        return any(captured.has_expired() for captured in self.captured)
+        """Whether a tensor that it needs is gone, an object among its arguments, or a hook that it
+        runs.
+        """
+        return any(each() is None for each in self.weak_objects) or any(
+            captured.has_expired() for captured in self.captured
+        )
 
     # ---- tracing
 
@@ -346,7 +372,7 @@ class CompiledProgram:
                 self.set_draws(draws)
             raise
         finally:
-            # `ProgramCache.last` keeps the program, which must not keep these tensors
+            # the program may be kept, and must not keep these tensors
             self.escaped_tensors = ()
             self.made, handle_lock.owner = around, before
         return self.output.result_of(run)
@@ -406,7 +432,8 @@ class CompiledProgram:
             saved = [*inputs, *[arrays[n] for n in self.partition.numbers]] if reverse.saves else []
             saved = FREED if is_freed else saved
             edges = [edge_of(tensors[number]) for number in numbers]
-            made[is_freed] = CompiledNode(reverse, saved, edges, self.output.roots)
+            node = made[is_freed] = CompiledNode(reverse, saved, edges, self.output.roots)
+            node.objects = [each() for each in self.weak_objects]
         return [made[number in freed] for number in range(self.output.roots)]
 
     def make_call_program(self, inputs, arrays):
@@ -442,6 +469,15 @@ class CompiledProgram:
     def run_operators(self, arrays):
         """See `replay.run_operators`."""
         return run_operators(self, arrays)
+
+
+def _weakly(leaf):
+    """An argument as a program keeps it: no tensor, an object without a value weakly."""
+    if isinstance(leaf, Tensor | jax.Array):
+        return None
+    key = key_of(leaf)[1]
+    reference = getattr(key, "reference", key)
+    return reference if isinstance(reference, weakref.ref) else leaf
 
 
 def _is_stored(tensor) -> bool:

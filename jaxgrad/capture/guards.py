@@ -18,7 +18,7 @@ import jax
 
 from ..core import dtypes
 from ..core.aval import Aval, aval_of
-from ..core.bounded_cache import ENTRY, BoundedCache, Clock, exact
+from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, exact, total
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
 from ..tape.node import Node
@@ -64,14 +64,16 @@ class ProgramCache:
         self.name, self.static = name, static
         self.clock = Clock("programs")
         # lists of programs, from which expired ones go
-        self.programs = BoundedCache(self.clock, lambda programs: len(programs) + ENTRY)
+        self.programs = BoundedCache(self.clock, _weight_of_programs)
         self.numbers = BoundedCache(self.clock, lambda numbers: ENTRY)
         # the numbers in Python objects that the function changes, by the id of what holds them and
         # their name: those that are inputs, and those that it looks at
         self.rebound, self.looked_at = set(), set()
         # the inputs whose numbers the function looked at while it was traced
         self.inspected: set = set()
-        self.last = None  # the structure, the keys of the arguments and the program traced last
+        # of the program traced last: the structure, the keys of the arguments, the guards, and what
+        # escaped; the program itself may go
+        self.last = None
 
     def find(self, leaves, structure):
         """The program that serves a call, and its captured tensors. Where the function must be
@@ -92,6 +94,9 @@ class ProgramCache:
                 if not check(leaves, tensors):
                     break
             else:
+                if program is not programs[0]:
+                    # the one that was not used for the longest time is the last
+                    programs[:] = [program, *[each for each in programs if each is not program]]
                 return program, tensors
         return None, programs
 
@@ -99,7 +104,7 @@ class ProgramCache:
         """What selects programs before any guard is checked: the structure of the arguments, the
         modes, and each argument's abstract value or value.
         """
-        keys = list(map(_key_of, leaves))
+        keys = list(map(key_of, leaves))
         numbers = self.numbers.get(structure) or self.numbers.find(structure)
         for position in () if numbers is None else numbers.varying:
             keys[position] = type(leaves[position])
@@ -114,17 +119,17 @@ class ProgramCache:
         """Why no program serves a call, by comparison with the program that was traced last."""
         if self.last is None:
             return "it was called for the first time"
-        before, known, program = self.last
-        if program.escaped is not None:
-            return ESCAPED.format(program.escaped)
+        before, known, guards, escaped = self.last
+        if escaped is not None:
+            return ESCAPED.format(escaped)
         if structure != before:
             return f"the structure of the arguments was {before}, and is {structure}"
         for position, (old, new) in enumerate(zip(known, _compared(leaves), strict=True)):
             if old != new:
-                return f"argument {position} was {old[0]}, and is {new[0]}"
+                return f"argument {position} was {_shown(old[0])}, and is {_shown(new[0])}"
         tensors = []
         reasons = []
-        for guard in program.guards:
+        for guard in guards:
             if not guard.check(leaves, tensors):
                 reasons.append(guard.reason(leaves, tensors))
                 if isinstance(guard, TensorGuard):
@@ -135,12 +140,12 @@ class ProgramCache:
         """File a program under its key. A program that leaves tensors behind is not filed: it runs
         once, since another run would have to create them anew.
         """
-        self.last = structure, _compared(leaves), program
+        self.last = structure, _compared(leaves), program.guards, program.escaped
         key = self.key(leaves, structure)
         if program.escaped is None:
             programs = self.programs.keep(key, [])
             programs[:] = [program, *programs[: MOST_KEPT - 1]]
-            self.clock.count(1)
+            self.clock.count(program.weight())
 
     def drop_expired(self):
         """Drop the programs that can never serve again."""
@@ -168,13 +173,17 @@ class ProgramCache:
         return numbers
 
 
+def _weight_of_programs(programs) -> Weight:
+    return total([ENTRY, *[program.weight() for program in programs]])
+
+
 ESCAPED = (
     "it leaves behind {}, which each run would have to create anew: write into an existing tensor, "
     "as in `state.copy_(new)`, or return it"
 )
 
 
-def _key_of(leaf):
+def key_of(leaf):
     if isinstance(leaf, Tensor):
         if leaf._aval.dual:
             # levels end without a notice to their tensors, and an ended one must not cause a trace
@@ -184,39 +193,57 @@ def _key_of(leaf):
         # a weak type promotes as a number does, so it is part of the kind
         return aval_of(leaf), leaf.weak_type
     kind = type(leaf)
-    if kind in PLAIN or is_compared(kind):
-        return exact(leaf)
-    return kind, Identity(leaf)
+    return exact(leaf) if kind in PLAIN else (kind, way_of(kind)(leaf))
 
 
 class Identity:
-    """An argument that is the same as no other object, as its attributes may change."""
+    """An argument that is the same as no other object, though it may equal some. Kept weakly where
+    its class allows that, so that it may go, with the tensors that it holds.
+    """
 
-    __slots__ = ("value",)
+    __slots__ = ("number", "reference")
 
     def __init__(self, value):
-        self.value = value
+        self.number = id(value)
+        self.reference = weakref.ref(value) if type(value).__weakrefoffset__ else lambda: value
 
     def __hash__(self):
-        return id(self.value)
+        return self.number
 
     def __eq__(self, other):
-        return isinstance(other, Identity) and self.value is other.value
+        if not isinstance(other, Identity) or self.number != other.number:
+            return False
+        # another object may have the number of one that is gone
+        value = self.reference()
+        return value is not None and value is other.reference()
 
-    def __repr__(self):
-        return f"the object {self.value!r}"
+
+@functools.lru_cache(maxsize=4096)
+def way_of(kind: type):
+    """What makes an argument of a class a part of a key: its value, the object, a weak reference to
+    it.
+    """
+    if is_compared(kind):
+        return _itself
+    # a weak reference is compared in C, as its object is: by identity, in such a class
+    by_identity = kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
+    return weakref.ref if by_identity and kind.__weakrefoffset__ else Identity
+
+
+def _itself(leaf):
+    return leaf
 
 
 @functools.lru_cache(maxsize=4096)
 def is_compared(kind: type) -> bool:
     """Whether equal arguments of a class are the same to a function. A class of the user may
-    compare less than all that the function reads.
+    compare less than all that the function reads. False too where only the same object is equal.
     """
     if kind.__hash__ is None:
         # a container is refused; an object with attributes is guarded by these
         return not (kind.__flags__ & HEAP_TYPE or kind.__dictoffset__)
     by_value = is_value_class(kind) or issubclass(kind, enum.Enum | tuple)
-    return by_value or kind.__hash__ is object.__hash__ or is_of_library(kind.__module__)
+    return by_value or (kind.__hash__ is not object.__hash__ and is_of_library(kind.__module__))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -235,8 +262,16 @@ def is_value_class(kind: type) -> bool:
 
 def _compared(leaves) -> list:
     """The arguments as `reason` compares and shows them."""
-    keys = map(_key_of, leaves)
+    keys = map(key_of, leaves)
     return [(key, None) if isinstance(key, Aval) else key[::-1] for key in keys]
+
+
+def _shown(key) -> str:
+    """A part of a key as `reason` shows it."""
+    if isinstance(key, Identity | weakref.ref):
+        value = key.reference() if isinstance(key, Identity) else key()
+        return "an object that is gone" if value is None else f"the object {value!r}"
+    return str(key)
 
 
 class VaryingNumbers:

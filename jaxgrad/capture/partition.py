@@ -12,6 +12,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from ..autograd._engine.graph_task import PassTo
 from ..core.aval import Aval
+from ..core.bounded_cache import weight_of_kernel
 from ..core.program import Program, Reverse
 from ..tape.node import ProgramNode
 from ..tape.tensor import wrap
@@ -209,6 +210,9 @@ class CompiledCall(Program):
         self.outputs = (*roots, *residuals)
         self.differentiable_outputs = tuple(range(len(roots)))
 
+    def own_weight(self):
+        return weight_of_kernel(self.compiled.equations)
+
     def function(self, *arrays):
         return self.compiled.replayed(arrays)
 
@@ -219,9 +223,11 @@ class CompiledCall(Program):
 class CompiledNode(ProgramNode):
     """The call of a compiled function. Hooks of an output that gets no gradient are not called, as
     they would not be if the outputs were computed apart.
+
+    objects: those among the arguments, which a replay may need.
     """
 
-    __slots__ = ()
+    __slots__ = ("objects",)
     tells_none = False
 
 

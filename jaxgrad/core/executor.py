@@ -46,13 +46,13 @@ def immediate(program: Program):
 
     # the name that HLO and profiles show
     value.__name__ = value.__qualname__ = program.name
-    kernel = compiled(value, program.wide)
+    kernel = compiled(value, program.wide, program.own_weight())
     return kernel if program.precondition is None else checked(kernel, program.precondition)
 
 
-def compiled(function, wide: bool):
-    """The kernel of a function of arrays: one more that counts towards the limit of kernels."""
-    bounded_cache.kernels.count(1)
+def compiled(function, wide: bool, weight=bounded_cache.KERNEL):
+    """The kernel of a function of arrays, whose weight counts towards the limits."""
+    bounded_cache.kernels.count(weight)
     return with_wide_types(jax.jit(function)) if wide else jax.jit(function)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import get_opaque_trace_state
+from jax.extend.core import ClosedJaxpr, Jaxpr, get_opaque_trace_state
 
 from . import aval, bounded_cache
 
@@ -82,6 +82,22 @@ def sum_to_shape(gradient, shape):
     return summed.reshape(shape)
 
 
+def equations_of(jaxpr):
+    """The equations of a jaxpr, and of the jaxprs in their parameters in place of the outer one."""
+    jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+    for equation in jaxpr.eqns:
+        parameters = jax.tree.leaves(list(equation.params.values()), is_leaf=_is_jaxpr)
+        within = [each for each in parameters if _is_jaxpr(each)]
+        if not within:
+            yield equation
+        for each in within:
+            yield from equations_of(each)
+
+
+def _is_jaxpr(value) -> bool:
+    return isinstance(value, ClosedJaxpr | Jaxpr)
+
+
 class GradientError(RuntimeError):
     """The result of a formula does not fit its input or output; `why` says how."""
 
@@ -147,6 +163,7 @@ class Program:
     is_linear = False  # whether the program itself maps the tangent of its one input
     extends = False  # whether it is the extension of another program
     extension = None  # the program that computes tangents too (tape/dual.py)
+    equations = 0  # how many its jaxpr has, once `abstract_outputs` has seen it
     precondition = None  # called before the kernel with its arrays, such as a check of indices
 
     def function(self, *arrays) -> tuple:
@@ -171,7 +188,8 @@ class Program:
         structs = list(map(aval.struct_of, self.inputs))
         # as where the program will run: a trace of the user's own may have 64-bit types off
         with jax.enable_x64(self.mode != aval.INLINE32):
-            results = jax.eval_shape(self.value, *structs)
+            jaxpr, results = jax.make_jaxpr(self.value, return_shape=True)(*structs)
+        self.equations = sum(1 for _ in equations_of(jaxpr))
         return tuple(
             aval.make_aval(r.shape, aval.dtypes.from_numpy(r.dtype), self.mode) for r in results
         )
@@ -225,12 +243,16 @@ class Program:
     def make_reverse(self, mask) -> Reverse:
         return DerivedReverse(self, mask)
 
-    def weight(self) -> float:
-        """How many kernels it keeps, those of its derivatives included; see `bounded_cache`."""
+    def weight(self) -> bounded_cache.Weight:
+        """The weight of the kernels that it keeps, those of its derivatives included."""
         made = vars(self)
         derived = {*made.get("reverses", {}).values(), *made.get("tangents", {}).values()}
-        own = 1 if self.mode == aval.IMMEDIATE else bounded_cache.ENTRY
-        return own + sum(program.weight() for program in derived)
+        return bounded_cache.total([self.own_weight(), *[each.weight() for each in derived]])
+
+    def own_weight(self) -> bounded_cache.Weight:
+        if self.mode != aval.IMMEDIATE:
+            return bounded_cache.ENTRY
+        return bounded_cache.weight_of_kernel(self.equations)
 
 
 class Reverse(Program):

@@ -51,6 +51,7 @@ class UpdateProgram(Program):
         self.rule, self.count_of, self.fresh, self.inputs = rule, count_of, fresh, inputs
         self.name = type(rule).__name__
         self.mode = max([i.mode for i in inputs if isinstance(i, Aval)])
+        self.equations = 6 * len(inputs)  # of Adam; the outputs are known without a trace
         self.counts = slice(
             len(inputs) - len(rule.numbers) - counts, len(inputs) - len(rule.numbers)
         )

@@ -15,13 +15,13 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import jax
-from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from .. import ops
 from ..autograd._engine.saved_tensor_hooks import save_on_cpu
 from ..core import executor
 from ..core.aval import INLINE32, struct_of
 from ..core.primitive import Call
+from ..core.program import equations_of
 from ..tape import mode
 from ..tape.node import ProgramNode
 from ..tape.tensor import Tensor, held, hold, wrap
@@ -248,7 +248,7 @@ class JaxPolicy:
         structs = list(map(struct_of, program.inputs))
         with jax.enable_x64(program.mode != INLINE32):
             jaxpr = jax.make_jaxpr(program.value)(*structs)
-        for equation in _equations(jaxpr):
+        for equation in equations_of(jaxpr):
             inputs = [variable.aval for variable in equation.invars]
             chosen = self.policy(equation.primitive, *inputs, **equation.params)
             kind = type(chosen).__name__
@@ -257,14 +257,3 @@ class JaxPolicy:
             if chosen and kind != "RecomputeType":
                 return CheckpointPolicy.MUST_SAVE
         return CheckpointPolicy.PREFER_RECOMPUTE
-
-
-def _equations(jaxpr):
-    """Yield the equations of a jaxpr and of the jaxprs in their parameters."""
-    jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
-    for equation in jaxpr.eqns:
-        within = [v for v in equation.params.values() if isinstance(v, ClosedJaxpr | Jaxpr)]
-        if not within:
-            yield equation
-        for each in within:
-            yield from _equations(each)

@@ -1,11 +1,12 @@
 """Prints the memory of the process while shapes, numbers and arguments never repeat.
 
     python tests/benchmarks/growth.py shapes 2000
+    python tests/benchmarks/growth.py operator 10000
     python tests/benchmarks/growth.py compiled 5000
     python tests/benchmarks/growth.py numbers 20000
 
 Each line: iterations, resident memory in MB after a collection, executables that JAX keeps. It is
-flat once the caches are full; `--kernels` and `--programs` set their limits.
+flat once the caches are full; `--kernels`, `--programs` and `--megabytes` set their limits.
 """
 
 import os
@@ -18,6 +19,7 @@ import gc
 import random
 from pathlib import Path
 
+import numpy as np
 from jax.extend.backend import get_backend
 
 import jaxgrad as torch
@@ -37,6 +39,13 @@ def shapes():
         w = torch.zeros(2 + number // 50, 3 + number % 50, requires_grad=True)
         y = torch.softmax((w * 2.5).sin(), 1)
         (y * w).sum().backward()
+        yield
+
+
+def operator():
+    """One operator, each time of another shape: one kernel an iteration."""
+    for number in range(10**9):
+        torch.from_numpy(np.zeros((2 + number // 100, 3 + number % 100), np.float32)).sin()
         yield
 
 
@@ -67,15 +76,19 @@ def compiled():
         yield
 
 
+STEPS = {each.__name__: each for each in (shapes, operator, numbers, compiled)}
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["shapes", "numbers", "compiled"])
+    parser.add_argument("what", choices=list(STEPS))
     parser.add_argument("iterations", type=int)
     parser.add_argument("--kernels", type=int)
     parser.add_argument("--programs", type=int)
+    parser.add_argument("--megabytes", type=int)
     given = parser.parse_args()
-    torch.compiler.set_cache_limits(kernels=given.kernels, programs=given.programs)
-    steps = {"shapes": shapes, "numbers": numbers, "compiled": compiled}[given.what]()
+    size = given.megabytes and given.megabytes * 10**6
+    torch.compiler.set_cache_limits(kernels=given.kernels, programs=given.programs, bytes=size)
+    steps = STEPS[given.what]()
     for iteration in range(given.iterations + 1):
         if iteration % max(1, given.iterations // 20) == 0:
             print(f"{iteration:8} {resident():8.0f} MB {len(get_backend().live_executables()):6}")
