@@ -37,7 +37,14 @@ from .guards import (
 from .input_names import NamedInputs, input_names
 from .merged_guards import merged_checks
 from .observation import Observation
-from .partition import CompiledCall, CompiledNode, PartitionedJaxpr, Pullback, function_of
+from .partition import (
+    CompiledCall,
+    CompiledNode,
+    LastingNode,
+    PartitionedJaxpr,
+    Pullback,
+    function_of,
+)
 from .places import note_rebound
 from .reachable import reachable_tensors
 from .replay import replay, run_operators
@@ -406,8 +413,10 @@ class CompiledProgram:
         for is_freed, (reverse, numbers) in self.reverses.items():
             saved = [*inputs, *[arrays[n] for n in self.partition.numbers]] if reverse.saves else []
             saved = FREED if is_freed else saved
+            lasts = not (is_freed or self.pullback.frees)
+            node_class = LastingNode if lasts else CompiledNode
             edges = [edge_of(tensors[number]) for number in numbers]
-            made[is_freed] = CompiledNode(reverse, saved, edges, self.output.roots)
+            made[is_freed] = node_class(reverse, saved, edges, self.output.roots)
         return [made[number in freed] for number in range(self.output.roots)]
 
     def make_call_program(self, inputs, arrays):
