@@ -17,7 +17,7 @@ from threading import get_ident
 import jax
 
 from ..core import executor
-from ..core.aval import IMMEDIATE, aval_of
+from ..core.aval import IMMEDIATE, aval_of, tracing
 from ..core.program import bare
 from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
@@ -72,6 +72,7 @@ class CompiledProgram:
         # no tensors: a program outlives the call, and must not keep the memory of its arguments
         self.leaves = [None if isinstance(leaf, Tensor | jax.Array) else leaf for leaf in leaves]
         self.grad_mode, self.casting = current_mode.get(), casting.get()
+        self.enable_x64 = jax.config.jax_enable_x64  # the user's own setting
         self.call_program, self.reached_arguments = None, {}
         self.observation, self.changed_numbers = None, set()
         scope = self.scope()
@@ -173,7 +174,7 @@ class CompiledProgram:
         return CaptureScope(self.name, records_lines=self.jitted.traces_in_a_row > 0)
 
     def wide(self):
-        return jax.enable_x64(True)
+        return tracing(wide=True)
 
     def rules(self):
         """The tape differentiates what is traced, so operators need no rules for JAX."""
