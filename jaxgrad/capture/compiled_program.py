@@ -17,7 +17,7 @@ from threading import get_ident
 import jax
 
 from ..core import executor
-from ..core.aval import IMMEDIATE, aval_of
+from ..core.aval import IMMEDIATE, aval_of, tracing
 from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.program import bare, equations_of
 from ..tape import handle_lock, pytree
@@ -39,7 +39,14 @@ from .guards import (
 from .input_names import NamedInputs, input_names
 from .merged_guards import merged_checks
 from .observation import Observation
-from .partition import CompiledCall, CompiledNode, PartitionedJaxpr, Pullback, function_of
+from .partition import (
+    CompiledCall,
+    CompiledNode,
+    LastingNode,
+    PartitionedJaxpr,
+    Pullback,
+    function_of,
+)
 from .places import note_rebound
 from .reachable import reachable_tensors
 from .replay import replay, run_operators
@@ -69,6 +76,7 @@ class CompiledProgram:
         self.weak_leaves = list(map(_weakly, leaves))
         self.weak_objects = [each for each in self.weak_leaves if isinstance(each, weakref.ref)]
         self.grad_mode, self.casting = current_mode.get(), casting.get()
+        self.enable_x64 = jax.config.jax_enable_x64  # the user's own setting
         self.call_program, self.reached_arguments = None, {}
         self.observation, self.changed_numbers = None, set()
         scope = self.scope()
@@ -192,7 +200,7 @@ class CompiledProgram:
         return CaptureScope(self.name, records_lines=self.jitted.traces_in_a_row > 0)
 
     def wide(self):
-        return jax.enable_x64(True)
+        return tracing(wide=True)
 
     def rules(self):
         """The tape differentiates what is traced, so operators need no rules for JAX."""
@@ -431,8 +439,10 @@ class CompiledProgram:
         for is_freed, (reverse, numbers) in self.reverses.items():
             saved = [*inputs, *[arrays[n] for n in self.partition.numbers]] if reverse.saves else []
             saved = FREED if is_freed else saved
+            lasts = not (is_freed or self.pullback.frees)
+            node_class = LastingNode if lasts else CompiledNode
             edges = [edge_of(tensors[number]) for number in numbers]
-            node = made[is_freed] = CompiledNode(reverse, saved, edges, self.output.roots)
+            node = made[is_freed] = node_class(reverse, saved, edges, self.output.roots)
             node.objects = [each() for each in self.weak_objects]
         return [made[number in freed] for number in range(self.output.roots)]
 

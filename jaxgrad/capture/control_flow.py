@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from .. import ops
 from ..core import dtypes, executor
+from ..core.aval import types_of_trace
 from ..core.tracebacks import api_boundary
 from ..frontend import tensor_data
 from ..tape import mode, pytree
@@ -130,7 +131,8 @@ def _predicate(name, pred):
             f"{name}: Expected pred to be bool or single-element tensor, but it has shape "
             f"{list(array.shape)}"
         )
-    array = jax.lax.stop_gradient(array).reshape(()) != 0
+    with types_of_trace():
+        array = jax.lax.stop_gradient(array).reshape(()) != 0
     return wrap(array) if isinstance(array, jax.core.Tracer) else bool(array)
 
 
@@ -311,7 +313,8 @@ def split(arrays, *counts):
 
 def _slice_like(tensor):
     """A tensor of the shape of a slice, to trace with."""
-    array = jnp.zeros(tensor.shape[1:], tensor.dtype.numpy)
+    with types_of_trace():
+        array = jnp.zeros(tensor.shape[1:], tensor.dtype.numpy)
     # as tracked as a slice, for code that asks `requires_grad`
     return wrap(array, None, tensor._requires_grad)
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..core.aval import types_of_trace
 from .captured import CapturedTensor
 
 
@@ -68,5 +69,6 @@ class NumberInput(GraphInput):
 
 def random_words(state, number):
     """The four words of draw `number`, counted from a generator's state: its seed and its count."""
-    state = jnp.stack([state[0], state[1] + np.uint64(number)])
-    return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)
+    with types_of_trace():
+        state = jnp.stack([state[0], state[1] + np.uint64(number)])
+        return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)

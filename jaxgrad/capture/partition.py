@@ -11,10 +11,11 @@ from __future__ import annotations
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from ..autograd._engine.graph_task import PassTo
+from ..autograd._function.call import FunctionNode
 from ..core.aval import Aval
 from ..core.bounded_cache import weight_of_kernel
 from ..core.program import Program, Reverse
-from ..tape.node import ProgramNode
+from ..tape.node import FREED, ProgramNode
 from ..tape.tensor import wrap
 from ..tape.traversal import nodes_from
 from .graph_input import GraphInput
@@ -31,9 +32,9 @@ class Pullback:
     """The pass from the outputs of a function that have a history to its captured tensors.
 
     `avals`: those of these outputs; `freed`: the numbers of those whose graph the function has used
-    up; `saves`: whether their nodes have saved anything; `cotangents`: the inputs that the pass
-    starts from; `reached`: the numbers of the captured tensors that get a gradient; `arrays`: these
-    gradients.
+    up; `frees`: whether a pass frees anything that their nodes have saved; `is_linear`: whether the
+    pass reads nothing but gradients; `cotangents`: the inputs that the pass starts from; `reached`:
+    the numbers of the captured tensors that get a gradient; `arrays`: these gradients.
     """
 
     def __init__(self, scope, roots):
@@ -43,7 +44,8 @@ class Pullback:
         self.reached, self.arrays = [], []
         ends = [captured for captured in scope.captured.values() if captured.edge is not None]
         nodes = nodes_between(scope, roots, [captured.edge[0] for captured in ends])
-        self.saves = not all(map(reads_gradients_alone, nodes))
+        self.frees = any(map(has_saved, nodes))
+        self.is_linear = all(map(reads_gradients_alone, nodes))
         if len(self.freed) == len(roots) or not ends:
             return
         cotangents = [
@@ -94,8 +96,13 @@ def nodes_between(scope, roots, ends) -> list:
     return nodes
 
 
+def has_saved(node) -> bool:
+    """Whether a node has saved anything, which a pass frees."""
+    return bool(node._saved if isinstance(node, FunctionNode) else node.saved)
+
+
 def reads_gradients_alone(node) -> bool:
-    """Whether a node has saved nothing and has no hooks: a pass does not free it."""
+    """Whether a node has saved nothing and runs no code of the user's."""
     return isinstance(node, ProgramNode) and not node.saved and node.extras is None
 
 
@@ -231,11 +238,28 @@ class CompiledNode(ProgramNode):
     tells_none = False
 
 
+class LastingNode(CompiledNode):
+    """The call of a compiled function whose graph has saved nothing, though its hooks may read
+    something: a pass does not free it.
+    """
+
+    __slots__ = ("kept",)
+
+    @property
+    def saved(self):
+        return self.kept
+
+    @saved.setter
+    def saved(self, value):
+        if value is not FREED:
+            self.kept = value
+
+
 class CompiledReverse(Reverse):
     """The backward program of a compiled function, which reads the inputs and the residuals.
 
-    Where JAX differentiates it, the function and its pass are replayed instead. The program of a
-    graph that has saved nothing is linear and reads the cotangents alone: a pass does not free it.
+    Where JAX differentiates it, the function and its pass are replayed instead. A linear program
+    needs no replay, and reads the cotangents alone.
     """
 
     tells_apart = True
@@ -247,7 +271,7 @@ class CompiledReverse(Reverse):
         partition, count = program.compiled.partition, len(program.inputs)
         # numbers from `count` on are constants
         reads = any(is_output or number < count for is_output, number in partition.residuals)
-        self.saves = program.compiled.pullback.saves or reads
+        self.saves = reads or not program.compiled.pullback.is_linear
         if self.saves:
             # all inputs, since a replay reads them; the backward program needs only residuals
             self.saved_inputs = tuple(range(len(program.inputs)))

@@ -11,7 +11,7 @@ import math
 
 import jax
 
-from ..core.aval import aval_of, traced_aval
+from ..core.aval import aval_of, traced_aval, users_setting
 from ..ops import autocast
 from ..tape import dual_level
 from ..tape.mode import current_mode, switch
@@ -36,6 +36,7 @@ class Replay(CaptureScope):
     def __init__(self, program, inputs):
         super().__init__(program.name)
         self.is_inner, self.casting = program.is_inner, program.casting
+        self.enable_x64 = program.enable_x64
         keys = [("tensor", captured.number) for captured in program.captured]
         keys += [source.key for source in program.other_inputs]
         self.given = dict(zip(keys, inputs, strict=True))
@@ -45,12 +46,14 @@ class Replay(CaptureScope):
 
     @contextlib.contextmanager
     def open(self):
-        """As for any scope. Levels of forward mode entered inside are visible, even where the
-        replay is a part of the derivative at another level.
+        """As for any scope, with the setting of 64-bit types at the time of tracing. Levels of
+        forward mode entered inside are visible, even where the replay is a part of the derivative
+        at another level.
         """
         tokens = dual_level.window.set((0, math.inf)), dual_level.enabled.set(True)
         try:
-            with super().open(), autocast.entered(self.casting):
+            x64 = users_setting(self.enable_x64)
+            with super().open(), autocast.entered(self.casting), x64:
                 yield self
         finally:
             dual_level.window.reset(tokens[0])

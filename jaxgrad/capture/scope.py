@@ -17,7 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Primitive, set_current_trace, take_current_trace
 
-from ..core.aval import IMMEDIATE, traced_aval, with_dual
+from ..core.aval import (
+    IMMEDIATE,
+    traced_aval,
+    tracing,
+    types_of_trace,
+    wide_trace,
+    with_dual,
+)
 from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
@@ -58,6 +65,7 @@ class CaptureScope:
         # JAX's public way to learn the current trace; it sets the trace aside for the block alone
         with take_current_trace() as self.around:
             pass
+        self.is_around_wide = wide_trace.get()
         self.captured: dict[int, CapturedTensor] = {}
         self.inputs: list[GraphInput] = []
         self.created: dict[int, weakref.ref] = {}
@@ -125,7 +133,7 @@ class CaptureScope:
         """Compute in the trace around this one, or immediately where there is none."""
         token = mode.scope.set(self.parent)
         try:
-            with set_current_trace(self.around):
+            with set_current_trace(self.around), tracing(self.is_around_wide):
                 yield
         finally:
             mode.scope.reset(token)
@@ -211,7 +219,8 @@ class CaptureScope:
         """A tracer for an array that each call supplies anew."""
         number = len(self.inputs)
         self.inputs.append(source)
-        aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
+        with types_of_trace():
+            aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
         # in the trace of the scope, also where the function reads the tensor inside a jax.vjp
         with set_current_trace(self.trace):
             return input_p.bind(number=number, aval=aval)
@@ -354,7 +363,7 @@ def outside():
     """
     token = mode.scope.set(None)
     try:
-        with jax.ensure_compile_time_eval():
+        with jax.ensure_compile_time_eval(), tracing(wide=False):
             yield
     finally:
         mode.scope.reset(token)

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from ..core import dtypes, executor
-from ..core.aval import IMMEDIATE, aval_of, make_aval
+from ..core.aval import IMMEDIATE, aval_of, make_aval, strong, types_of_trace
 from ..core.program import DerivedReverse, Program
 from ..frontend import tensor_data
 from ..tape import dual_level, mode, pytree, record
@@ -102,7 +102,8 @@ class RunDraws(GraphInput):
 
         # a checkpoint that runs the loop again gets the draws of its first run
         words = mode.drawn(draw)
-        return wrap(jax.lax.bitcast_convert_type(words.reshape(2, 2), np.uint64))
+        with types_of_trace():
+            return wrap(jax.lax.bitcast_convert_type(words.reshape(2, 2), np.uint64))
 
     def at(self, state, run):
         """The state at the start of run number `run`."""
@@ -186,11 +187,6 @@ def is_hooked(leaf_or_node) -> bool:
     if found is None:
         return False
     return any([found.pre_hooks, found.post_hooks, *(found.tensor_hooks or {}).values()])
-
-
-def strong(array):
-    """The array without JAX's weak type, which arrays made of Python numbers have."""
-    return jax.lax.convert_element_type(array, array.dtype)
 
 
 def flatten(name: str, value):

@@ -7,6 +7,8 @@ tracer with 64-bit types on, `INLINE32` for a tracer with them off.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import math
 import threading
 import weakref
@@ -157,11 +159,44 @@ def strides_of(found: Aval) -> tuple[int, ...]:
     return contiguous(found.shape) if found.strides is None else found.strides
 
 
+# whether the open trace is that of a function that jaxgrad compiles: its code runs with the user's
+# setting of JAX's 64-bit types, and its program has them in any case
+wide_trace = contextvars.ContextVar("jaxgrad.wide_trace", default=False)
+
+
+def mode_of_trace() -> int:
+    """The executor of the open trace."""
+    return INLINE if wide_trace.get() or jax.config.read("jax_enable_x64") else INLINE32
+
+
+def types_of_trace():
+    """A context manager that switches JAX's 64-bit types on, if programs of the trace have them."""
+    return jax.enable_x64(True) if wide_trace.get() else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def tracing(wide: bool):
+    """Whether the trace that is open in the block has 64-bit types in any case."""
+    token = wide_trace.set(wide)
+    try:
+        yield
+    finally:
+        wide_trace.reset(token)
+
+
+@contextlib.contextmanager
+def users_setting(enabled: bool):
+    """Run a user's code under the user's setting of 64-bit types, inside of a program that may have
+    them on.
+    """
+    wide = mode_of_trace() == INLINE
+    with tracing(wide), jax.enable_x64(wide and enabled):
+        yield
+
+
 def mode_of(array) -> int:
     """The executor of this array."""
-    if not isinstance(array, jax.core.Tracer):
-        return IMMEDIATE
-    return INLINE if jax.config.read("jax_enable_x64") else INLINE32
+    return mode_of_trace() if isinstance(array, jax.core.Tracer) else IMMEDIATE
 
 
 def traced_aval(found: Aval, array) -> Aval:
@@ -185,6 +220,14 @@ def aval_of(array) -> Aval:
 def has_seen_arrays() -> bool:
     """Whether there has been a concrete array, so that XLA runs."""
     return bool(_concrete)
+
+
+def strong(array):
+    """The array without JAX's weak type, which arrays made of Python numbers have."""
+    if not array.weak_type:
+        return array
+    with types_of_trace():
+        return jax.lax.convert_element_type(array, array.dtype)
 
 
 def scalar_type(value) -> type | None:

@@ -74,7 +74,8 @@ def inline(program: Program):
         results = program.value(*arrays) if is_bare() else program.function(*arrays)
         return results[0] if single else results
 
-    return value
+    # the code around may run with 64-bit types off; in a trace that has none they stay off
+    return value if program.mode == avals.INLINE32 else with_wide_types(value)
 
 
 _wide_types = jax.enable_x64  # in a forked process it raises
@@ -200,7 +201,8 @@ def _adder(aval: Aval) -> NamedKernel:
 def add(first, second, aval: Aval):
     """The sum of two arrays of this abstract value."""
     if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
-        return first + second
+        with avals.types_of_trace():
+            return first + second
     return _adder(aval).kernel(first, second)
 
 
@@ -214,7 +216,8 @@ def filled(aval: Aval, value):
     """A new array filled with one value. Never a shared array, since users may donate it."""
     if aval.mode == IMMEDIATE:
         return _filler(aval, value).kernel()
-    return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
+    with avals.types_of_trace():
+        return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
 
 
 # JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX

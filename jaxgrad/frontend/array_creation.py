@@ -37,7 +37,8 @@ def from_host(values: np.ndarray, device=None) -> jax.Array:
     JAX may read `values` later and may keep them, so the caller must own them.
     """
     if is_traced():
-        return jnp.asarray(_narrowed(values))
+        with avals.types_of_trace():
+            return jnp.asarray(_narrowed(values))
     with jax.enable_x64(True):
         # jnp.asarray compiles for each new shape
         return jax.device_put(values, other_device(device))
@@ -64,7 +65,8 @@ def build(function, numbers, shape, dtype, device=None) -> jax.Array:
     """
     avals.check_bytes(shape, dtype)
     if is_traced():
-        return function(shape, promotion.available(dtype), jnp, *numbers)
+        with avals.types_of_trace():
+            return function(shape, promotion.available(dtype), jnp, *numbers)
     large = math.prod(shape) * dtype.itemsize >= LARGE
     if not large and not is_frequent(function, shape, dtype):
         return from_host(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
@@ -122,7 +124,6 @@ def finish(array, requires_grad=False) -> Tensor:
         )
     if aval.mode == avals.IMMEDIATE and is_traced():
         # a constant of the trace: the trace may write to it
-        traced = avals.INLINE if jax.config.read("jax_enable_x64") else avals.INLINE32
-        aval = avals.make_aval(aval.shape, aval.dtype, traced)
+        aval = avals.make_aval(aval.shape, aval.dtype, avals.mode_of_trace())
     mark = INFERENCE_TENSOR if is_inference_mode_enabled() and not requires_grad else None
     return wrap(array, aval, bool(requires_grad), mark)

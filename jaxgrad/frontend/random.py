@@ -22,7 +22,7 @@ import numpy as np
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.aval import check_bytes
+from ..core.aval import check_bytes, types_of_trace
 from ..core.executor import run
 from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import permit
@@ -75,7 +75,8 @@ def _draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
     check_bytes(shape, max(dtype, np.dtype(np.int64), key=attrgetter("itemsize")))
     words, shape = generator.next_key(), tuple(shape)
     if isinstance(words, jax.core.Tracer):
-        return _shaped(distribution, shape, dtype, _fold(words), *numbers)
+        with types_of_trace():
+            return _shaped(distribution, shape, dtype, _fold(words), *numbers)
     if draws.get() is None:
         return _numbers(distribution, shape, dtype, words, device, *numbers)
     # a recomputation repeats earlier draws, possibly inside a trace, where they are constants
@@ -335,7 +336,8 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
     draw = _draw, _bits, (count,), np.dtype(np.uint64), generator, None
     keys = run("randperm", *draw)
     if isinstance(keys, jax.core.Tracer):
-        return from_array("randperm", jnp.argsort(keys).astype(dtype.numpy), options)
+        with types_of_trace():
+            return from_array("randperm", jnp.argsort(keys).astype(dtype.numpy), options)
     order = np.argsort(np.asarray(keys), kind="stable").astype(dtype.numpy)
     return from_array("randperm", from_host(order, options.get("device")), options)
 

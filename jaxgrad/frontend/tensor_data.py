@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import dtypes, promotion
+from ..core.aval import strong, types_of_trace
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor
 from .array_creation import finish, from_host, is_traced, on_device
@@ -154,9 +155,10 @@ def _converted(array, dtype):
     """A JAX array in this dtype, by default its own, without a weak type."""
     natural = dtypes.from_numpy(array.dtype)
     if dtype is None or dtype is natural:
-        return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
+        return strong(array)
     if is_traced():
-        return jax.lax.convert_element_type(array, promotion.available(dtype))
+        with types_of_trace():
+            return jax.lax.convert_element_type(array, promotion.available(dtype))
     with jax.enable_x64(True):
         return jax.lax.convert_element_type(array, dtype.numpy)
 

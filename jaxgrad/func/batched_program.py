@@ -21,7 +21,15 @@ from ..capture.replay import created_arrays, replay
 from ..capture.scope import CaptureScope
 from ..capture.side_effects import UNCHANGED, OutputSpec, TensorEffect
 from ..core import executor
-from ..core.aval import INLINE32, mode_of, traced_aval, with_dual, with_shape
+from ..core.aval import (
+    INLINE32,
+    mode_of,
+    traced_aval,
+    tracing,
+    types_of_trace,
+    with_dual,
+    with_shape,
+)
 from ..core.program import Program, bare, is_bare
 from ..tape import pytree
 from ..tape.record import apply
@@ -79,7 +87,8 @@ class ExampleScope(CaptureScope):
                 words = generator.next_key()
         if self.randomness == "same":
             return words
-        return jnp.asarray(words).at[3].set(self.example.astype(jnp.uint32) + 1)
+        with types_of_trace():
+            return jnp.asarray(words).at[3].set(self.example.astype(jnp.uint32) + 1)
 
 
 class ExampleNumber(GraphInput):
@@ -153,7 +162,7 @@ class BatchedProgram(CompiledProgram):
         return ExampleScope(self.name, self.jitted.randomness)
 
     def wide(self):
-        return jax.enable_x64(not self.is_narrow)
+        return tracing(not self.is_narrow)
 
     def rules(self):
         return bare() if self.is_bare else jax.named_scope(self.name)
@@ -349,7 +358,8 @@ class BatchedProgram(CompiledProgram):
             return self.run_with_tangents(leaves, tensors)
         inputs = [tensor._array for tensor in tensors]
         inputs += [source.array(leaves) for source in self.other_inputs]
-        arrays = self.uncompiled(*inputs)
+        with types_of_trace():
+            arrays = self.uncompiled(*inputs)
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
         run = self.output.run(arrays, tensors, nodes)
         self.output.apply(run)

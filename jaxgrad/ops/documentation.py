@@ -13,6 +13,7 @@ from inspect import Parameter, Signature
 
 from ..rules import FAMILIES
 from ..table import REQUIRED, Argument, Formula, Rule, Schema, Type, Word
+from ..table.grammar import expression
 
 PYTHON_TYPES = {
     "Scalar": "Number",
@@ -320,7 +321,7 @@ class Docstring:
         if not self.inplace:
             yield from (f">>> {call}", result)
             return
-        tree = ast.parse(call, mode="eval").body
+        tree = expression(call)
         first, owner = tree.args[0], ast.unparse(tree.func.value)
         yield f">>> x = {call[first.col_offset : first.end_col_offset]}"
         yield f">>> {owner}.{self.name}(x{call[first.end_col_offset :]} is x"

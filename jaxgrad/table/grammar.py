@@ -7,6 +7,7 @@ attribute or call that is not on a list is a Problem.
 import ast
 import math
 import re
+import threading
 from dataclasses import dataclass, field
 
 from .functions import COUNTED, NAMESPACES
@@ -95,13 +96,27 @@ def parse(text):
     """The syntax tree of an expression. Raises Unreadable."""
     _check_text(text)
     try:
-        return ast.parse(text.strip(" "), mode="eval").body
+        return expression(text.strip(" "))
     except SyntaxError as error:
         raise Unreadable(_syntax_problem(text, error.offset or 0, error.msg)) from None
     except ValueError as error:
         raise Unreadable(_syntax_problem(text, 0, str(error))) from None
     except (MemoryError, RecursionError):
         raise Unreadable(Problem(0, "it is nested too deeply", SHORTER)) from None
+
+
+_parsing = threading.RLock()
+
+
+def expression(text):
+    """The tree of a Python expression, parsed by one thread at a time. Raises as `ast.parse`."""
+    # up to Python 3.11.7 and 3.12.1 all threads count the depth of the trees they make in one
+    # number (python/cpython#106905), and a collection of garbage lets another thread in
+    with _parsing:
+        try:
+            return ast.parse(text, mode="eval").body
+        except SystemError:  # code that is not ours has parsed meanwhile
+            return ast.parse(text, mode="eval").body
 
 
 def _syntax_problem(text, column, message):

@@ -3,9 +3,9 @@
 They hold for all overloads of an operator and stand in its first entry.
 """
 
-import ast
 import re
 
+from .grammar import expression
 from .mistakes import listed, mean, shown
 from .reader import Collection, Scalar
 
@@ -174,6 +174,6 @@ def _wrong_example(value, names):
         yield value.place(), "`example:` has no result", cure
         return
     try:
-        ast.parse(call, mode="eval")
+        expression(call)
     except SyntaxError:
         yield value.place(), f"`example:` calls {shown(call)}, which is no expression", cure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import operator
 
+from ..core.aval import types_of_trace
 from . import mode
 from .source_location import place_of_caller
 
@@ -58,15 +59,17 @@ def _arithmetic(function):
         arrays = [getattr(each, "_array", each) for each in operands]
         symbolic = [each for each in operands if isinstance(each, Varying)]
 
+        with types_of_trace():
+            result = function(*arrays)
         if any(each.compute is None for each in symbolic):
-            return Varying(function(*arrays))
+            return Varying(result)
 
         def compute(values):
             given = [e.compute(values) if isinstance(e, Varying) else e for e in operands]
             return function(*given)
 
         origins = frozenset().union(*[each.origins for each in symbolic])
-        return Varying(function(*arrays), compute, origins)
+        return Varying(result, compute, origins)
 
     return calculate
 

@@ -25,6 +25,35 @@ def changed_by_a_hook(w, y, x):
     y.add_(z)
 
 
+def changed_by_a_hook_of_its_own(w, y, x):
+    y.add_(x)
+    y.register_hook(lambda gradient: gradient * 2)
+
+
+def changed_before_a_node(w, y, x):
+    z = y * 2
+    z.grad_fn.register_prehook(lambda gradients: (gradients[0] * x,))
+    y.add_(z)
+
+
+def changed_after_a_node(w, y, x):
+    z = y * 2
+    z.grad_fn.register_hook(lambda gradients, _: (gradients[0].exp(), *gradients[1:]))
+    y.add_(z)
+
+
+class Tripled(torch.autograd.Function):
+    """A Function that saves nothing."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 3
+
+
 STEPS = {
     "add": lambda w, y, x: y.add_(x),
     "double": lambda w, y, x: y.mul_(2),
@@ -33,6 +62,11 @@ STEPS = {
     "part": lambda w, y, x: y[:1].mul_(3),
     "backward": backward_inside,
     "hook": changed_by_a_hook,
+    "own hook": changed_by_a_hook_of_its_own,
+    "prehook": changed_before_a_node,
+    "posthook": changed_after_a_node,
+    "retain": lambda w, y, x: (y * 2).retain_grad() or y.add_(x),
+    "function": lambda w, y, x: y.add_(Tripled.apply(y)),
 }
 PASSES = {
     "at the end": lambda y, number: y.sum().backward() if number == 3 else None,
@@ -61,17 +95,10 @@ def run(start, step, ends, compiled):
 
 
 @pytest.mark.parametrize("start", START.values(), ids=START)
-@pytest.mark.parametrize("step", [name for name in STEPS if name != "hook"])
+@pytest.mark.parametrize("step", STEPS)
 def test_passes_are_those_of_the_function_uncompiled(start, step):
     for ends in PASSES.values():
         assert run(start, STEPS[step], ends, True) == run(start, STEPS[step], ends, False)
-
-
-@pytest.mark.parametrize("ends", [PASSES["at the end"], PASSES["retained"]])
-def test_hooks_of_the_graph_that_grows_run(ends):
-    assert run(START["product"], STEPS["hook"], ends, True) == run(
-        START["product"], STEPS["hook"], ends, False
-    )
 
 
 @pytest.mark.parametrize("name", [name for name in STEPS if name != "backward"])

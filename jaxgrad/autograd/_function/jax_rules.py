@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import tangent_map
-from ...core.aval import IMMEDIATE
+from ...core.aval import IMMEDIATE, strong, types_of_trace, users_setting
 from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
 from ...tape.mode import PLAIN, RECORD, Draws, current_mode, switch
@@ -54,7 +54,7 @@ def concerns(args) -> bool:
 def apply(cls, args):
     """Call a Function on tensors of tracers, or on JAX arrays, for which it returns JAX arrays."""
     plain = not any(isinstance(argument, Tensor) for argument in args)
-    given = tuple([wrap(_strong(a)) if isinstance(a, jax.Array) else a for a in args])
+    given = tuple([wrap(strong(a)) if isinstance(a, jax.Array) else a for a in args])
     if any(isinstance(a, Tensor) and isinstance(a._array, jax.core.Tracer) for a in given):
         output = _traced(cls, given)
     else:
@@ -85,11 +85,6 @@ def _traced(cls, given):
     return output
 
 
-def _strong(array):
-    """The array without a weak type."""
-    return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
-
-
 class CallOnArrays:
     """A Function with all its arguments but the arrays bound: a function of arrays.
 
@@ -99,6 +94,7 @@ class CallOnArrays:
 
     def __init__(self, cls, args):
         self.cls, self.draws = cls, Draws()
+        self.enable_x64 = jax.config.jax_enable_x64  # where the Function is called
         self.arguments = tuple([None if isinstance(a, Tensor) else a for a in args])
         self.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
         self.tensors = tuple([isinstance(a, Tensor) for a in args])
@@ -123,11 +119,11 @@ class CallOnArrays:
         args, needs = self.filled(arrays), [False] * len(self.arguments)
         for position, array, needed in zip(self.positions, arrays, mask, strict=False):
             # JAX passes Python numbers as they are
-            args[position] = wrap(_strong(jnp.asarray(array)), None, needed)
+            args[position] = wrap(strong(jnp.asarray(array)), None, needed)
             needs[position] = needed
         ctx = self.cls._backward_cls()
         ctx.needs_input_grad, args = tuple(needs), tuple(args)
-        with self.draws.again():
+        with self.draws.again(), users_setting(self.enable_x64):
             output = function_call.run_forward(self.cls, ctx, args, PLAIN, PLAIN)
         user_rules.put_aside(ctx)
         ctx._tensors, ctx._args = self.tensors, args
@@ -174,7 +170,8 @@ class CallOnArrays:
         dims = [marked(argument, flags) for argument in self.arguments]
         for position, array, flag in zip(self.positions, arrays, in_batched, strict=False):
             args[position], dims[position] = wrap(array), 0 if flag else None
-        found = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
+        with users_setting(self.enable_x64):
+            found = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
         outputs, out_dims = user_rules.batched(self.cls, found)
         pairs = [p for p in zip(outputs, out_dims, strict=True) if isinstance(p[0], Tensor)]
         moved = [t._array if d is None else jnp.moveaxis(t._array, d, 0) for t, d in pairs]
@@ -203,6 +200,11 @@ def _saved(tensor, numbers):
         return None
     array = numbers.get(id(tensor))
     return SavedVariable(tensor if array is None else wrap(array, tensor._aval))
+
+
+def _zeros(shape, dtype):
+    with types_of_trace():
+        return jnp.zeros(shape, dtype)
 
 
 def _zero_tangent(output):
@@ -235,11 +237,11 @@ class _TangentOfCall:
         given = [None] * len(self.call.arguments)
         for position, flag in zip(self.call.positions, self.mask, strict=True):
             given[position] = wrap(next(supply)) if flag else None
-        with with_grad():
+        with with_grad(), users_setting(self.call.enable_x64):
             found = user_rules.tangents_of(ctx, given)
         found = [found[self.numbers[i]] for i in self.positions]
         return tuple(
-            jnp.zeros(struct.shape, struct.dtype) if tangent is None else tangent._array
+            _zeros(struct.shape, struct.dtype) if tangent is None else tangent._array
             for tangent, struct in zip(found, self.outputs, strict=True)
         )
 
@@ -249,7 +251,7 @@ class _TangentOfCall:
         Raises NotImplementedError if there is no `backward`, or if it is not linear in its
         gradients.
         """
-        zeros = tuple([jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs])
+        zeros = tuple([_zeros(struct.shape, struct.dtype) for struct in self.outputs])
         if not user_rules.has_backward(self.call.cls):
             raise NotImplementedError(user_rules.no_jvp(self.call.cls, "it has no backward"))
 
@@ -281,10 +283,10 @@ class _TangentOfCall:
         for position, cotangent in zip(self.positions, cotangents, strict=True):
             if cotangent is not None:
                 given[self.numbers[position]] = wrap(conjugate(cotangent))
-        with with_grad():
+        with with_grad(), users_setting(self.call.enable_x64):
             results = user_rules.gradients_of(ctx, given)
         return tuple(
-            jnp.zeros(aval.shape, aval.dtype.numpy) if g is None else conjugate(g._array)
+            _zeros(aval.shape, aval.dtype.numpy) if g is None else conjugate(g._array)
             for g, aval in zip(results, ctx._inputs, strict=True)
         )
 
@@ -321,7 +323,7 @@ def _is_symbolic_zero(value) -> bool:
 
 
 def _instantiated(tangent):
-    return jnp.zeros(tangent.shape, tangent.dtype) if _is_symbolic_zero(tangent) else tangent
+    return _zeros(tangent.shape, tangent.dtype) if _is_symbolic_zero(tangent) else tangent
 
 
 # arrays inside of lists, tuples and dicts, each of which is one argument
