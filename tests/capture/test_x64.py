@@ -160,6 +160,14 @@ def test_a_replay_has_the_setting_of_the_trace():
     numpy.testing.assert_allclose(second(torch.jit(function)), second(function), rtol=1e-5)
 
 
+def test_vmap_has_the_users_setting():
+    x = torch.tensor([1.0, 2.0])
+    for enabled, size in [(False, 4), (True, 8)]:
+        with jax.enable_x64(enabled):
+            found = func.vmap(lambda a: a * bytes_of_floats())(x)
+        assert found.tolist() == [size, 2 * size]
+
+
 def test_code_outside_of_the_trace_has_the_users_setting():
     seen = []
 
