@@ -169,7 +169,14 @@ def test_nothing_unwelcome(name):
 
 
 # where the value of a handle is read and set by its slot; other modules call held() and hold()
-HANDLES = {"tape.tensor", "tape.record", "storage.alias", "ops.dispatch", "ops.inplace"}
+HANDLES = {
+    "tape.tensor",
+    "tape.record",
+    "storage.alias",
+    "storage.commit",
+    "ops.dispatch",
+    "ops.inplace",
+}
 
 
 @pytest.mark.parametrize("name", MODULES)

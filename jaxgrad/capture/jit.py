@@ -146,14 +146,13 @@ class CompiledFunction:
             # calls that change state are ordered, and what a call reads is of one moment
             with handle_lock.lock:
                 program, tensors = self.cache.find(leaves, structure)
-                if program is None:
-                    program, tensors = self.traced(leaves, structure, had_program=bool(tensors))
-                else:
-                    self.traces_in_a_row = 0
                 if program is not None:
-                    if program.changes_state:
-                        return program.change(leaves, tensors)
-                    inputs = program.inputs_of(leaves, tensors)
+                    self.traces_in_a_row = 0
+                else:
+                    program, tensors = self.traced(leaves, structure, had_program=bool(tensors))
+                if program is not None and program.changes_state:
+                    return program.change(leaves, tensors)
+                inputs = program and program.inputs_of(leaves, tensors)
             if program is None:
                 return self.uncompiled(leaves, structure)
             return program(leaves, tensors, inputs)

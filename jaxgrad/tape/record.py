@@ -67,11 +67,9 @@ def apply(program: Program, leaves: list):
 def finish(program: Program, leaves, arrays, mask):
     """`apply` with the arrays of the leaves and, in `mask`, whether each leaf requires grad."""
     if handle_lock.owner is not None and handle_lock.is_owned_by_another():
-        with handle_lock.settled():
-            arrays = [getattr(leaf, "_array", leaf) for leaf in leaves]
+        arrays = _settled(leaves)
     results = program.kernel(*arrays)
-    current = current_mode.get()
-    node, requires_grad = None, False
+    current, node, requires_grad = current_mode.get(), None, False
     if current is RECORD:
         if True in mask:
             reverse = program.reverses.get(mask) or _reverse_of(program, mask)
@@ -108,6 +106,11 @@ def finish(program: Program, leaves, arrays, mask):
     if interception.is_noted:
         _note(program, leaves, mask, node, several)
     return program.result(several)
+
+
+def _settled(leaves) -> list:
+    with handle_lock.settled():
+        return [getattr(leaf, "_array", leaf) for leaf in leaves]
 
 
 def _record(reverse, leaves, arrays, results) -> ProgramNode:

@@ -409,8 +409,8 @@ _NO_AVAL = object()
 
 
 # `tensor._array` is the value of a handle, up to date. Only this module, record.py,
-# storage/alias.py and the fast paths of ops/ use the slot `_raw`. All other code calls these
-# functions, so that a handle may come to hold a value that has not been computed yet.
+# storage/alias.py, storage/commit.py and the fast paths of ops/ use the slot `_raw`. All other code
+# calls these functions, so that a handle may come to hold a value that has not been computed yet.
 
 
 # `held(tensor)`: what the handle holds, maybe out of date; its identity tells a replacement.
