@@ -85,8 +85,7 @@ def finish(program: Program, leaves, arrays, mask):
         if type(results) is not _plain:
             aval = _seen(results, aval, leaves, mask)
         made = _new(Tensor)
-        made._raw = results
-        made._aval = aval
+        made._raw, made._aval = results, aval
         made._tracked = requires_grad
         made._node = node
         made._nr = 0
