@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 
+from ..core.aval import make_aval, with_dual
 from ..tape import traced_hooks
 from ..tape.node import Node
 from ..tape.tensor import Tensor, has_tangent, known_edge_of, restore_state, state_of
@@ -53,7 +54,8 @@ class CapturedTensor(TensorGuard):
     `number`: its position among the captured tensors of its scope; `writes_grad`: whether its
     `.grad` was set before it was read; `ignores_grad`: whether `.grad` is not an input, as when the
     function is replayed. Only while tracing: `tensor`; `snapshot`: its state before; `tracer`: what
-    its handle held first; `edge`: where its gradient goes.
+    its handle held first; `edge`: where its gradient goes; `is_moved`: whether it was given the
+    memory of another tensor; `left`: the storage that it had until then.
     """
 
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
@@ -64,7 +66,25 @@ class CapturedTensor(TensorGuard):
         self.edge = known_edge_of(tensor) if tensor._tracked else None
         self.snapshot = Snapshot(tensor)
         self.has_tangent = has_tangent(tensor)
-        self.writes_grad = self.ignores_grad = False
+        self.writes_grad = self.ignores_grad = self.is_moved = False
+        self.left = None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it shows other memory than at first, or the same in another shape."""
+        alias = self.tensor._alias
+        is_view = alias is not None and alias.root is not None
+        shown = with_dual(self.aval, False)
+        return self.is_moved or is_view or outside_aval(self.tensor) is not shown
+
+    def record_moved(self, made: Tensor):
+        """Record that it is about to be given the memory of `made`."""
+        alias, other = self.tensor._alias, made._alias
+        if alias is not None and other is not None and alias.storage is other.storage:
+            return
+        if not self.is_moved and alias is not None:
+            self.left = alias.storage
+        self.is_moved = True
 
     def require_history(self):
         """Require the node that the tensor has: a pass made constants of its saved arrays."""
@@ -74,7 +94,7 @@ class CapturedTensor(TensorGuard):
     def release(self) -> CapturedTensor:
         """Drop what only tracing needs; gives the captured tensor itself."""
         # a program that held the tensor would keep it alive, and its guard could never expire
-        self.tensor = self.snapshot = self.edge = self.tracer = None
+        self.tensor = self.snapshot = self.edge = self.tracer = self.left = None
         return self
 
     def find_at(self, place: PlaceSource):
@@ -99,3 +119,9 @@ class CapturedTensor(TensorGuard):
     def grad_owner(self) -> int | None:
         """The number of the captured tensor whose `.grad` it is; None for others."""
         return self.source.owner if isinstance(self.source, GradSource) else None
+
+
+def outside_aval(tensor: Tensor):
+    """The abstract value of a traced tensor in a call, where its array is concrete."""
+    shown = tensor._aval
+    return make_aval(tuple(shown.shape), shown.dtype, strides=shown.strides)

@@ -94,7 +94,11 @@ class CompiledProgram:
         self.program = self.compile(closed.jaxpr, scope.inputs, leaves)
         self.generators = [each for each in self.other_inputs if isinstance(each, GeneratorInput)]
         self.changes_state = bool(
-            self.output.effects or self.donation or self.escaped_tensors or self.generators
+            self.output.effects
+            or self.donation
+            or self.escaped_tensors
+            or self.generators
+            or self.output.shared
         )
         self.made, self.has_run = None, not self.donation
         kernel = self.keep_results if self.changes_state else self.program
@@ -166,6 +170,7 @@ class CompiledProgram:
             # first, since each appends its tensor to `tensors`, which the guards after it read
             *self.captured,
             DistinctTensors(),
+            *([] if self.output.separate is None else [self.output.separate]),
             *[RepeatedArgument(number, positions) for number, positions in several],
             *[ReachedArgument(number, tensors[number]) for number in self.reached_arguments],
             *[NodeHooks(reference, ids) for reference, ids in self.node_hooks],
@@ -218,6 +223,7 @@ class CompiledProgram:
             changes = [] if self.is_inline else self.observation.changes()
             self.output = self.output_of(scope, result)
             self.add_effects(scope, changes)
+            self.output.share_memory()
             gradients, self.pullback = [], None
             if self.output.roots:
                 self.pullback = Pullback(scope, self.output.roots)
@@ -338,7 +344,7 @@ class CompiledProgram:
             for leaf in pytree.flatten(argument_at(args, kwargs, key))[0]
         }
         named = {each.number for each in self.captured if each.position in chosen}
-        return named | self.output.written
+        return (named - self.output.sources) | self.output.written
 
     # ---- running
 
@@ -348,7 +354,8 @@ class CompiledProgram:
         arrays = [*map(held, tensors)]
         for number in self.donation:
             # JAX deletes a donated array, which then must belong to this tensor alone
-            if sys.getrefcount(arrays[number]) > _ALONE + _is_stored(tensors[number]):
+            is_stored = _is_stored(tensors[number]) and number not in self.output.replaced
+            if sys.getrefcount(arrays[number]) > _ALONE + is_stored:
                 arrays[number] = jax.numpy.copy(arrays[number])
         arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays

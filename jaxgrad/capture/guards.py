@@ -13,12 +13,14 @@ from __future__ import annotations
 import enum
 import functools
 import weakref
+from collections import Counter
 
 import jax
 
 from ..core import dtypes
 from ..core.aval import Aval, aval_of
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, exact, total
+from ..storage.alias import is_shared
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
 from ..tape.node import Node
@@ -465,6 +467,31 @@ class DistinctTensors(Guard):
 
     def reason(self, leaves, tensors):
         return "two tensors are the same one now"
+
+
+class SeparateMemory(Guard):
+    """The captured tensors that are written to share no memory with other captured ones, and
+    `alone` share it with no tensor at all.
+    """
+
+    __slots__ = ("alone", "written")
+
+    def __init__(self, written: list[int], alone: list[int]):
+        self.written, self.alone = written, alone
+
+    def check(self, leaves, tensors):
+        aliases = [each._alias for each in tensors if each._alias is not None]
+        return not aliases or self.is_separate(aliases, tensors)
+
+    def is_separate(self, aliases, tensors) -> bool:
+        counts = Counter(id(each.storage) for each in aliases)
+        written = [tensors[number]._alias for number in self.written]
+        if any(each is not None and counts[id(each.storage)] > 1 for each in written):
+            return False
+        return not any(is_shared(tensors[number]) for number in self.alone)
+
+    def reason(self, leaves, tensors):
+        return "a tensor that it changes shares its memory now"
 
 
 class RepeatedArgument(Guard):

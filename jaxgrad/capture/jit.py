@@ -57,7 +57,8 @@ def jit(
     Captured tensors, which the function reaches by closure, attribute or global, are inputs of the
     program and have their current values at each call. Side effects are replayed after each call:
     writes to captured tensors and arguments, `.grad`, what it changes in Python objects
-    (attributes, variables, lists, dicts), `train()` and `eval()`, draws from generators.
+    (attributes, variables, lists, dicts), `train()` and `eval()`, draws from generators. Views that
+    it returns or leaves behind share memory with their base, as if it were not compiled.
 
     There is one program for each kind of arguments and captured tensors (shape, dtype,
     requires_grad, whether a `.grad` that is read is set, hooks), for each grad mode, and for the

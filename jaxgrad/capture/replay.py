@@ -23,7 +23,7 @@ from .observation import Observation
 from .partition import pull
 from .places import NumberGuard
 from .scope import CaptureScope
-from .side_effects import OutputSpec
+from .side_effects import OutputSpec, StateEffect
 
 
 class Replay(CaptureScope):
@@ -178,16 +178,21 @@ def created_arrays(program, inputs):
 
 
 def output_of(program, scope) -> OutputSpec:
-    with reinstated(program, scope):
+    with reinstated(program, scope) as observation:
         args, kwargs = jax.tree.unflatten(program.structure, scope.prepare(program))
-        return program.output_class(scope, [program.jitted.function(*args, **kwargs)])
+        output = program.output_class(scope, [program.jitted.function(*args, **kwargs)])
+        # tensors that it leaves in objects, or that others are cut from, are outputs too
+        for change in observation.changes() if observation is not None else ():
+            StateEffect(output, change)
+        output.share_memory()
+        return output
 
 
 @contextlib.contextmanager
 def reinstated(program, scope):
     """Give Python objects the state in which the function was traced; afterwards that of before."""
     if program.is_inline:
-        yield  # the state of the trace around, which is still in progress
+        yield None  # the state of the trace around, which is still in progress
         return
     numbers = {guard.place.key for guard in program.guards if isinstance(guard, NumberGuard)}
     observation = Observation(program.jitted.function, program.leaves, numbers, scope.number)
@@ -197,7 +202,7 @@ def reinstated(program, scope):
         for guard in program.guards:
             if isinstance(guard, StateGuard):
                 guard.reinstate()
-        yield
+        yield observation
     finally:
         observation.restore()
         observation.close()

@@ -84,7 +84,7 @@ class CaptureScope:
         """Trace inside of the block; afterwards every tensor from outside is what it was before."""
         with handle_lock.changing():
             try:
-                intercept(id(self), read=_read, created=_created, grad=_grad)
+                intercept(id(self), read=_read, created=_created, grad=_grad, moved=_moved)
                 mode.scope.set(self)
                 with take_current_trace() as self.trace:
                     pass
@@ -105,7 +105,7 @@ class CaptureScope:
     def close(self):
         """End the trace; a second call comes to the same."""
         mode.scope.set(self.parent)
-        release("read", "created", "grad", user=id(self))
+        release("read", "created", "grad", "moved", user=id(self))
         self.restore()
         self.forget_tracers()
 
@@ -389,6 +389,13 @@ def _created(tensor: Tensor):
     scope = mode.scope.get()
     if scope is not None:
         scope.record_created(tensor)
+
+
+def _moved(tensor: Tensor, made: Tensor):
+    scope = mode.scope.get()
+    captured = None if scope is None else scope.captured.get(id(tensor))
+    if captured is not None:
+        captured.record_moved(made)
 
 
 def _grad(tensor: Tensor, written: bool = False):

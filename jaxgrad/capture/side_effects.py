@@ -4,22 +4,34 @@ are replayed after each call.
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 
 import jax
 
-from ..core.aval import make_aval
 from ..storage.alias import assign
 from ..storage.commit import Before, items, set_all
+from ..storage.creation_meta import Severed
+from ..storage.inplace_check import alias_of_other
 from ..tape import pytree, version_counter
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, current, has_tangent, held, hold, leaf_state, wrap
+from ..tape.tensor import (
+    INFERENCE_TENSOR,
+    Tensor,
+    current,
+    has_tangent,
+    held,
+    hold,
+    leaf_state,
+    wrap,
+)
 from ..tape.version_counter import counter_of
-from .captured import CapturedTensor
+from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
 from .scope import CaptureScope, ReadsTangent
+from .shared_memory import SharedMemory
 
 UNCHANGED = object()
 LEAF = jax.tree.structure(0)
@@ -30,27 +42,30 @@ class OutputTensor:
 
     `output`: the number of its array among the outputs of the program; `aval`, `tracked`: its
     abstract value and requires_grad; `root`: its number among the outputs with a history, else
-    None.
+    None; `mark`: in place of a node, for one of inference mode; `severed`: its leaf state, for a
+    view whose history is not known.
     """
 
-    __slots__ = ("aval", "output", "root", "tracked")
+    __slots__ = ("aval", "mark", "output", "root", "severed", "tracked")
 
     def __init__(self, outputs: OutputSpec, tensor: Tensor):
         if has_tangent(tensor):
             raise ReadsTangent(f"{outputs.scope.name} gives a tensor with a tangent")
-        shown = current(tensor)._aval
-        self.output = outputs.add_array(held(tensor))
-        # the tensor inside has that of a tracer; the array of a call is concrete
-        self.aval = make_aval(tuple(shown.shape), shown.dtype, strides=shown.strides)
-        self.tracked, self.root = tensor._tracked, None
+        self.output = outputs.add_array(held(current(tensor)))
+        self.aval, self.tracked, self.root = outside_aval(tensor), tensor._tracked, None
+        self.mark = INFERENCE_TENSOR if tensor._node is INFERENCE_TENSOR else None
+        self.severed = tensor._leaf if isinstance(tensor._leaf, Severed) else None
         if self.tracked and isinstance(tensor._node, Node):
             edge = tensor._node, tensor._nr
             self.root = outputs.root_number(edge, self.aval, held(tensor))
 
     def new_tensor(self, arrays, nodes) -> Tensor:
-        if self.root is None:
-            return wrap(arrays[self.output], self.aval, self.tracked)
-        return wrap(arrays[self.output], self.aval, True, nodes[self.root], self.root)
+        if self.root is not None:
+            return wrap(arrays[self.output], self.aval, True, nodes[self.root], self.root)
+        made = wrap(arrays[self.output], self.aval, self.tracked, self.mark)
+        if self.severed is not None:
+            made._leaf = copy.copy(self.severed)
+        return made
 
     def give_to(self, tensor: Tensor, arrays, nodes):
         """Give the value to a tensor without aliases."""
@@ -93,10 +108,11 @@ class TensorEffect:
 
     `number`: that of the captured tensor; `value`: an OutputTensor where it was written to, else
     None; `writes`: how often, for its version; `tracked`: its requires_grad; `grad`: its `.grad`,
-    as a result, or UNCHANGED. `known`: the abstract value and requires_grad at the start of a call.
+    as a result, or UNCHANGED. `known`: the abstract value and requires_grad at the start of a call;
+    `place`: the number of a created tensor whose place in memory it takes, as by `data=` or `t_`.
     """
 
-    __slots__ = ("grad", "known", "number", "tracked", "value", "writes")
+    __slots__ = ("grad", "known", "number", "place", "tracked", "value", "writes")
 
     def __init__(self, outputs: OutputSpec, captured: CapturedTensor):
         tensor, snapshot = current(captured.tensor), captured.snapshot
@@ -104,11 +120,15 @@ class TensorEffect:
         self.known = captured.aval, captured.tracked
         # arrays never change, so a write leaves the handle with another tracer or node
         is_written = held(tensor) is not captured.tracer or tensor._node is not snapshot.node
-        self.value = OutputTensor(outputs, tensor) if is_written else None
-        self.writes = outputs.scope.write_count(captured)
-        self.grad = UNCHANGED
-        if self.value is not None and snapshot.alias is not None:
-            self.refuse_new_storage(outputs.scope.name, captured)
+        self.value = self.place = None
+        self.writes, self.grad = outputs.scope.write_count(captured), UNCHANGED
+        if is_written and outputs.shares_memory and captured.is_elsewhere:
+            self.place = outputs.add_output(tensor)
+            self.value = outputs.created[self.place]
+        elif is_written:
+            self.value = OutputTensor(outputs, tensor)
+        if is_written and snapshot.alias is not None and not captured.is_moved:
+            self.refuse_new_shape(outputs.scope.name, captured)
 
     def record_grad(self, outputs: OutputSpec, captured: CapturedTensor):
         """Record the `.grad`. Where the function sets it unread, a later call may find another one,
@@ -118,13 +138,13 @@ class TensorEffect:
         if grad is not captured.snapshot.grad or captured.writes_grad:
             self.grad = outputs.result(grad)
 
-    def refuse_new_storage(self, name, captured: CapturedTensor):
-        """Raises RuntimeError where a view, or a tensor with views, was given other data."""
-        if self.value.aval is not captured.aval or not self.writes:
+    def refuse_new_shape(self, name, captured: CapturedTensor):
+        """Raises RuntimeError where a view, or a tensor with views, was given another shape."""
+        if self.place is not None or not self.writes:
             raise RuntimeError(
-                f"{name}, compiled by jaxgrad.jit, gives other data or another shape to a tensor "
-                f"of shape {list(captured.aval.shape)} that shares its memory (data=, set_, t_, "
-                "unsqueeze_ and the like): do that outside of the function"
+                f"{name}, compiled by jaxgrad.jit, gives another shape or history to a tensor of "
+                f"shape {list(captured.aval.shape)} that shares its memory (t_, unsqueeze_, "
+                "detach_ and the like): do that outside of the function"
             )
 
     def is_needed(self, captured: CapturedTensor) -> bool:
@@ -134,9 +154,7 @@ class TensorEffect:
     @property
     def is_plain(self) -> bool:
         """Whether at most the array of the tensor changes, and its `.grad`."""
-        is_in_place = self.value is None or (
-            self.value.root is None and self.value.aval is self.known[0]
-        )
+        is_in_place = self.value is None or (self.value.root is None and self.place is None)
         return (
             is_in_place
             and self.tracked is self.known[1]
@@ -146,7 +164,10 @@ class TensorEffect:
     def changes(self, run) -> list[tuple]:
         """What sets the tensor: objects, their attributes, and the values of these."""
         tensor, value, found = run.tensors[self.number], self.value, []
-        if value is not None and tensor._alias is None:
+        if self.place is not None:
+            alias = alias_of_other(tensor, run.created[self.place])
+            found.append((tensor, "_alias", alias))
+        if value is not None and (tensor._alias is None or self.place is not None):
             found += [(tensor, "_raw", run.arrays[value.output]), (tensor, "_aval", value.aval)]
             if value.root is not None:
                 found += [(tensor, "_node", run.nodes[value.root]), (tensor, "_nr", value.root)]
@@ -210,7 +231,8 @@ class TensorEffects:
         try:
             for effect in self.effects:
                 tensor = run.tensors[effect.number]
-                if effect.value is not None and tensor._alias is not None:
+                is_shared = effect.value is not None and tensor._alias is not None
+                if is_shared and effect.place is None:
                     before.save(tensor)
                     effect.write_shared(run)
             changes = [change for effect in self.effects for change in effect.changes(run)]
@@ -276,8 +298,13 @@ class OutputSpec:
 
     `arrays`: what the trace returns; `created`: the tensors created inside that exist afterwards;
     `results`: what the function returns, leaf by leaf; `effects`: the side effects; `roots`: of
-    each output with a history its edge, abstract value and array, later only their number.
+    each output with a history its edge, abstract value and array, later only their number;
+    `shared`: how created tensors share memory; `separate`: the guard on captured tensors that must
+    not.
     """
+
+    # whether its tensors share memory with one another and with captured tensors
+    shares_memory = True
 
     def __init__(self, scope: CaptureScope, held: list):
         """held: a list with the result of the function, which is taken out of it."""
@@ -286,6 +313,7 @@ class OutputSpec:
         self.grads: dict[int, int] = {}
         self.has_numbers = False
         self.kept, self.numbers = [], {}
+        self.memory, self.shared, self.separate = None, (), None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
         # of its shape and dtype, and XLA copies where that was another tensor's.
         effects = [TensorEffect(self, captured) for captured in scope.captured.values()]
@@ -307,6 +335,17 @@ class OutputSpec:
         """The numbers of the captured tensors that are written to."""
         effects = [each for each in self.effects if isinstance(each, TensorEffect)]
         return {each.number for each in effects if each.value is not None}
+
+    @property
+    def sources(self) -> set[int]:
+        """The numbers of the captured tensors with which created ones share memory."""
+        return {each.source[1] for each in self.shared if each.source[0] == "captured"}
+
+    @functools.cached_property
+    def replaced(self) -> frozenset[int]:
+        """The numbers of the captured tensors that leave their memory to those that share it."""
+        effects = [each for each in self.effects if isinstance(each, TensorEffect)]
+        return frozenset(each.number for each in effects if each.place is not None)
 
     def add_array(self, array) -> int:
         self.arrays.append(array)
@@ -347,13 +386,18 @@ class OutputSpec:
         results = [self.result(each) if made else ("constant", each) for each, made in pairs]
         return results[0] if leaves[0] is value else ("tree", (structure, results))
 
+    def add_output(self, tensor: Tensor) -> int:
+        """Add a tensor to those that a call creates."""
+        self.kept.append(tensor)  # while its id is in use
+        number = self.numbers[id(tensor)] = len(self.created)
+        self.created.append(OutputTensor(self, tensor))
+        return number
+
     def add_created(self, tensor: Tensor) -> int:
         """The number of a tensor among those created inside."""
         number = self.numbers.get(id(tensor))
         if number is None:
-            self.kept.append(tensor)  # while its id is in use
-            number = self.numbers[id(tensor)] = len(self.created)
-            self.created.append(OutputTensor(self, tensor))
+            number = self.add_output(tensor)
             grad = grad_of(tensor)
             if grad is not None:
                 self.grads[number] = self.add_created(grad)
@@ -376,12 +420,18 @@ class OutputSpec:
                     "views inside of the function, or clone() before it"
                 )
 
+    def share_memory(self):
+        """Find out which tensors share memory, once all that objects hold are known."""
+        if self.shares_memory:
+            self.memory = SharedMemory(self)
+            self.memory.find(self.kept)
+
     def finish(self) -> tuple[list, dict[int, Tensor]]:
         """End the scope; gives what the trace returns, and by number the tensors created inside
         that are still referenced.
         """
-        scope = self.scope
-        self.kept, self.roots = None, len(self.roots)
+        scope, memory = self.scope, self.memory
+        self.kept, self.memory, self.roots = None, None, len(self.roots)
         # before the search for escaped tensors: what only the handles held inside is gone with it
         scope.restore()
         escaped = {}
@@ -396,7 +446,11 @@ class OutputSpec:
             if number is None:
                 number = len(self.created)
                 self.created.append(OutputTensor(self, tensor))
+                if memory is not None:
+                    memory.add_escaped(number, tensor)
             escaped[number] = tensor
+        if memory is not None:
+            self.shared, self.separate = memory.shared(), memory.separate()
         arrays, self.count = self.arrays, len(self.arrays)
         self.numbers = self.scope = self.arrays = None
         return arrays, escaped
@@ -413,6 +467,8 @@ class OutputSpec:
             for number, tensor in escaped.items():
                 self.created[number].give_to(tensor, arrays, nodes)
                 created[number] = tensor
+        for shared in self.shared:
+            shared.attach(arrays, tensors, created)
         for number, grad in self.grads.items():
             leaf_state(created[number]).grad = created[grad]
         return ProgramRun(arrays, tensors, nodes, created, numbers)
@@ -429,6 +485,8 @@ class OutputSpec:
         """Apply the side effects of a run, or those that are left after an interrupt."""
         if not run.applied:
             self.tensor_effects.apply(run)
+        for shared in self.shared:
+            shared.follow_source(run.created)
         for number in range(run.applied - 1, len(self.object_effects)):
             self.object_effects[number].apply(run, number + 2)
 

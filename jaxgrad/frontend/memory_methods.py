@@ -77,13 +77,14 @@ def offset_of(tensor: Tensor) -> int:
     """The number of elements of the storage before the first element of a tensor."""
     step, behind = None if tensor._alias is None else tensor._alias.place, 0
     while step is not None:
-        if any(isinstance(number, jax.Array) for number in step.numbers):
+        if any(isinstance(number, jax.core.Tracer) for number in step.numbers):
             raise RuntimeError(
                 f"the offset of a view of shape {list(tensor.shape)} in its storage is not known: "
                 "it was taken at an index that is being traced. storage_offset, data_ptr and "
                 "as_strided need an int as index"
             )
-        _, elements = view_ops.layout(step.call, step.numbers)
+        # a compiled function may have computed a number
+        _, elements = view_ops.layout(step.call, [int(number) for number in step.numbers])
         behind += elements * step.call.outputs[0].dtype.itemsize
         step = step.before
     return behind // tensor.dtype.itemsize

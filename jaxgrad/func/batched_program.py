@@ -106,6 +106,8 @@ class ExampleNumber(GraphInput):
 class ExampleOutput(OutputSpec):
     """The outputs of one example; each is a new tensor."""
 
+    shares_memory = False
+
     def result(self, value):
         if isinstance(value, Tensor):
             own = ops.alias(value) if self.scope.is_outside(value) else value

@@ -15,6 +15,7 @@ with the root of its chain. A detached tensor is a root with its own history and
 from __future__ import annotations
 
 import copy
+import sys
 
 import jax
 
@@ -36,7 +37,16 @@ from ..tape.record import apply
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, edge_of, known_edge_of, wrap
 from ..tape.version_counter import counter_of
-from .creation_meta import INFERENCE_MODE, NO_GRAD, NO_GRAD_SEVERAL, ONE_OF_SEVERAL, USUAL, Severed
+from .creation_meta import (
+    INFERENCE_MODE,
+    NO_GRAD,
+    NO_GRAD_SEVERAL,
+    ONE_OF_SEVERAL,
+    USUAL,
+    Severed,
+    origin_of,
+    view_of_view,
+)
 
 
 class Storage:
@@ -113,6 +123,21 @@ class Alias:
             _put(tensor, _look(self.storage, self.place))
             self.seen = self.storage.epoch
             dual.mark(tensor)
+
+
+def is_shared(tensor: Tensor) -> bool:
+    """Whether a tensor shares its memory with another one that exists."""
+    return tensor._alias is not None and _references(tensor)[0] > _UNSHARED[0]
+
+
+def has_views(tensor: Tensor) -> bool:
+    """Whether views exist that were cut from a root."""
+    return tensor._alias is not None and _references(tensor)[1] > _UNSHARED[1]
+
+
+def _references(tensor):
+    alias = tensor._alias
+    return sys.getrefcount(alias.storage), sys.getrefcount(alias)
 
 
 def root_of(alias: Alias) -> Tensor:
@@ -234,9 +259,33 @@ def detached(tensor: Tensor) -> Tensor:
 
 def _detach(leaves, results):
     (source,), (tensor,) = leaves, results
+    tensor._raw = stop_gradient(source._raw)
+    place_detached(tensor, source, ())
+
+
+def place_detached(tensor: Tensor, source: Tensor, steps):
+    """Give a tensor the memory of another at the place that view calls lead to, as a root.
+
+    steps: the calls in order, each with its numbers.
+    """
     alias = source._alias or begin(source)
-    tensor._raw, tensor._counter = stop_gradient(source._raw), source._counter
-    tensor._alias = Alias(alias.storage, alias.place)
+    place = alias.place
+    for call, numbers in steps:
+        place = ViewStep(call, numbers, place)
+    tensor._alias, tensor._counter = Alias(alias.storage, place), source._counter
+
+
+def place_view(tensor: Tensor, source: Tensor, steps, made: int):
+    """Make a tensor a view of another by view calls, as `watch` does when they run.
+
+    steps: as for `place_detached`; made: how the calls alone make a view.
+    """
+    alias = source._alias or begin(source)
+    root = alias if alias.root is None else alias.root
+    base, how = source if alias.base is None else alias.base, view_of_view(alias.made, made)
+    for call, numbers in steps:
+        alias = _further(alias, call, numbers, root, base, how)
+    tensor._alias, tensor._counter = alias, source._counter
 
 
 # writing
@@ -357,7 +406,7 @@ def _follow_root(target, alias):
     root = root_of(alias)
     alias.followed = alias.root.followed
     if alias.made >= NO_GRAD:
-        target._leaf = Severed(target)
+        target._leaf = Severed(alias.made, origin_of(target))
         target._node, target._tracked = None, True
         return
     if not root._tracked:  # the root has left the graph since
@@ -424,3 +473,13 @@ def cut(alias: Alias, steps: ViewStep | None) -> Tensor:
         made = apply(executor.prepare(step.call), [made, *step.numbers])
         dual.share(made, alias, step)
     return made
+
+
+def _unshared():
+    tensor = Tensor.__new__(Tensor)
+    tensor._alias = Alias(Storage(None, None))
+    return _references(tensor)
+
+
+# counted in the same form, since interpreters differ in the references that a call adds
+_UNSHARED = _unshared()

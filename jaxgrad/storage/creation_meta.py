@@ -16,6 +16,13 @@ USUAL, ONE_OF_SEVERAL, NO_GRAD, NO_GRAD_SEVERAL, INFERENCE_MODE = range(5)
 FUNCTION, FUNCTION_SEVERAL = 5, 6
 
 
+def view_of_view(source: int, made: int) -> int:
+    """How a view of a view was created; made: the same for a source that is USUAL."""
+    if source < NO_GRAD and made == NO_GRAD:
+        return NO_GRAD if source == USUAL else NO_GRAD_SEVERAL
+    return made if (source < NO_GRAD and made) or made >= FUNCTION else source
+
+
 def origin_of(tensor: Tensor) -> str:
     """A tensor as PyTorch's messages describe it: an output of a node."""
     node = tensor._node
@@ -30,10 +37,13 @@ class Severed(LeafState):
 
     __slots__ = ("made", "origin")
 
-    def __init__(self, tensor: Tensor):
-        self.made, self.origin = tensor._alias.made, origin_of(tensor)
+    def __init__(self, made: int, origin: str):
+        self.made, self.origin = made, origin
         self.grad = self.hooks = self.post_hooks = self.tangents = None
         self.grad_dtype = OWN_DTYPE
+
+    def __copy__(self):
+        return Severed(self.made, self.origin)
 
     def node(self):
         if self.made >= FUNCTION:

@@ -11,12 +11,22 @@ from ..core import executor, promotion, view_ops
 from ..core.aval import Aval, with_shape
 from ..core.primitive import ARRAY
 from ..core.tracebacks import users_stacklevel
-from ..tape import handle_lock
+from ..tape import handle_lock, interception
 from ..tape.mode import INFERENCE, RECORD, current_mode
 from ..tape.record import apply
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held, hold
 from ..tape.version_counter import counter_of
-from .alias import Alias, assign, begin, cut, refuse_leak, root_of, snapshot, take
+from .alias import (
+    Alias,
+    assign,
+    begin,
+    cut,
+    has_views,
+    refuse_leak,
+    root_of,
+    snapshot,
+    take,
+)
 from .creation_meta import (
     AMBIGUOUS,
     FUNCTION,
@@ -222,15 +232,25 @@ def move(target: Tensor, made: Tensor):
     The tensors that shared its old memory keep that.
     """
     refuse_leak(target, made)
+    if interception.moved is not None:
+        interception.moved(target, made)
     with handle_lock.lock:
-        # views of the old memory keep it, by a handle that stands in for this one
-        before = _stand_in(target)
+        alias = alias_of_other(target, made)
         hold(target, held(made), made._aval)
-        target._alias = made._alias
+        target._alias = alias
         if target._leaf is not None:
             target._leaf.tangents = None
-        if before is not None:
-            begin(target).before = before
+
+
+def alias_of_other(target: Tensor, made: Tensor) -> Alias | None:
+    """The alias of a tensor that is about to show the memory of `made`."""
+    # views of the old memory keep it, by a handle that stands in for this one
+    before = _stand_in(target)
+    if before is None:
+        return made._alias
+    alias = begin(made)
+    alias.before = before
+    return alias
 
 
 def turn(target: Tensor, view_of, follow: bool):
@@ -269,6 +289,9 @@ def _stand_in(target):
         return None
     if alias.root is not None:
         return alias.before
+    del alias  # it would count as a view
+    if not has_views(target):
+        return None
     made = snapshot(target)
-    made._alias, made._counter = alias, target._counter
+    made._alias, made._counter = target._alias, target._counter
     return made

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from contextlib import contextmanager
 
 # Capture (capture/scope.py) follows tensors: `read(tensor)` before a tensor is used,
-# `created(tensor)` once it is made, `grad(tensor, written)` when its `.grad` is read or assigned.
-read = created = grad = None
+# `created(tensor)` once it is made, `grad(tensor, written)` when its `.grad` is read or assigned,
+# `moved(tensor, made)` before it is given the memory of another one.
+read = created = grad = moved = None
 
 # Autocast (ops/autocast.py): `arguments(operator, args, kwargs)` returns those to call it with.
 arguments = None

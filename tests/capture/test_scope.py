@@ -353,10 +353,12 @@ def test_what_is_overwritten_is_donated_and_nothing_else():
     assert [each[0].item() for each in (first, doubled, held)] == [2, 4, 2]
     add = torch.jit(lambda x: x.add_(1))
     add(held)
+    assert [each[0].item() for each in (first, doubled, held)] == [3, 4, 3]
+    del first  # it shares the memory, and holds the array that it has read
     before = held._array.unsafe_buffer_pointer()
     add(held)
     assert held._array.unsafe_buffer_pointer() == before
-    assert [each[0].item() for each in (first, doubled, held)] == [2, 4, 4]
+    assert [each[0].item() for each in (doubled, held)] == [4, 4]
     array = held._array
     assert torch.jit(lambda x: x.add_(1), donate=())(held) is held
     assert array[0] == 4 and held[0].item() == 5
@@ -368,11 +370,13 @@ def test_a_gradient_that_was_returned_is_not_overwritten_pitfall_24():
     @torch.jit
     def step(x):
         (weight * x).sum().backward()
-        return weight.grad.detach(), weight.grad
+        return weight.grad.clone(), weight.grad.detach(), weight.grad
 
-    found = [step(torch.full((2,), float(n)))[0] for n in (1, 2, 3)]
-    shared = [found[0].tolist(), found[2].tolist()]
-    assert shared == [[1, 1], [6, 6]] and weight.grad.tolist() == [6, 6]
+    found = [step(torch.full((2,), float(n))) for n in (1, 2, 3)]
+    copied, shared, same = zip(*found, strict=True)
+    assert [each.tolist() for each in copied] == [[1, 1], [3, 3], [6, 6]]
+    # as in PyTorch: `backward` adds to the memory of the gradient, which `detach` shares
+    assert all(each.tolist() == [6, 6] for each in (*shared, *same, weight.grad))
 
 
 def test_nothing_is_kept_by_a_program():

@@ -1,0 +1,217 @@
+"""Memory that the tensors share which leave a compiled function: views of captured tensors and of
+one another, and what was detached.
+
+Inside of a trace, tensors share memory as anywhere: each has an `Alias`. At its end, a
+`SharedTensor` describes the place of each tensor that leaves it and shares memory with another one
+that exists afterwards. At each call it gives the new tensor that place, as the calls of the view
+operators would. A tensor that shares its memory with none has memory of its own: the base of the
+only view of a base that is gone is no output of the program.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import jax
+import jax.numpy as jnp
+
+from ..core.copy_slices import in_order
+from ..storage.alias import Alias, place_detached, place_view, root_of, settle, watch
+from ..tape.tensor import Tensor, wrap
+from .guards import SeparateMemory
+
+
+class TracedNumber:
+    """A number of a view's call that the program computes: its output of this number."""
+
+    __slots__ = ("output",)
+
+    def __init__(self, output: int):
+        self.output = output
+
+
+class SharedTensor:
+    """How a created tensor shares memory: by the calls of view operators, from the tensor `source`.
+
+    `number`: its own number among the created tensors; `made`: how it was created as a view
+    (storage/creation_meta.py), None for a detached tensor; `base`: its `_base`, where that is
+    neither the source nor the base of that; `is_turned`: whether it became a view of itself, as by
+    `t_`. Source and base are results (`OutputSpec.result`).
+    """
+
+    __slots__ = ("base", "is_turned", "made", "number", "source", "steps")
+
+    def __init__(self, number: int, source: tuple, steps: list, made: int | None = None):
+        self.number, self.source, self.steps, self.made = number, source, steps, made
+        self.base, self.is_turned = None, False
+
+    def attach(self, arrays, tensors, created):
+        """Give the tensor of a call its place in the memory of its source."""
+        found = {"captured": tensors, "created": created}
+        source, tensor = found[self.source[0]][self.source[1]], created[self.number]
+        steps = [
+            (call, [arrays[n.output] if type(n) is TracedNumber else n for n in numbers])
+            for call, numbers in self.steps
+        ]
+        if self.made is None:
+            place_detached(tensor, source, steps)
+            return
+        place_view(tensor, source, steps, self.made)
+        if self.is_turned:
+            tensor._alias.base, tensor._alias.before = None, source
+        elif self.base is not None:
+            tensor._alias.base = found[self.base[0]][self.base[1]]
+
+    def follow_source(self, created):
+        """Mark the tensor as up to date once its source is written to: it has its value and its
+        history of the end of the trace.
+        """
+        alias = created[self.number]._alias
+        alias.seen = alias.storage.epoch
+        if alias.root is not None:
+            alias.followed = alias.root.followed
+
+
+def owner_of(alias: Alias) -> Tensor:
+    """A tensor for all of a memory of which the others show parts."""
+    settle(alias.storage)
+    owner = wrap(alias.storage.array, alias.storage.aval)
+    owner._alias = Alias(alias.storage)
+    return owner
+
+
+class SharedMemory:
+    """Which of the tensors that exist after a call share memory.
+
+    `roots`: by the id of its alias each tensor that views may be cut from, as a result; `donors`:
+    by the id of a storage a tensor that shows all of it; `counts`: how many tensors share one;
+    `left`: by the id of a storage the captured tensor that it belonged to; `alone`: the numbers of
+    the captured tensors that must share their memory with none outside. It holds no tensors, since
+    references tell which tensors escape.
+    """
+
+    def __init__(self, outputs):
+        self.outputs = outputs
+        self.roots: dict[int, tuple] = {}
+        self.donors: dict[int, tuple] = {}
+        self.counts: Counter[int] = Counter()
+        self.left: dict[int, int] = {}
+        self.alone: set[int] = set()
+        self.detached: list[SharedTensor] = []
+        self.views: list[SharedTensor] = []
+        self.is_closed = False
+        for captured in outputs.scope.captured.values():
+            self.add_captured(captured)
+
+    def add_captured(self, captured):
+        tensor, alias = captured.tensor, captured.tensor._alias
+        if captured.left is not None:
+            self.left[id(captured.left)] = captured.number
+        if id(tensor) in self.outputs.numbers:
+            # it takes the place of a created tensor, which `find` describes
+            if not captured.is_moved:
+                self.alone.add(captured.number)
+        elif alias is not None:
+            self.counts[id(alias.storage)] += 1
+            self.roots[id(alias)] = self.donors[id(alias.storage)] = "captured", captured.number
+
+    def find(self, tensors: list[Tensor]):
+        """Describe how these tensors, which are all that are created, share memory. The tensors
+        that they need beside themselves are appended.
+        """
+        for number, tensor in enumerate(tensors):
+            self.add(number, tensor)
+        for number, tensor in enumerate(tensors):
+            self.describe(number, tensor)
+
+    def add_escaped(self, number: int, tensor: Tensor):
+        """Describe how a tensor shares memory that is found only once `find` has ended."""
+        self.is_closed = True
+        self.add(number, tensor)
+        self.describe(number, tensor)
+
+    def add(self, number: int, tensor: Tensor):
+        alias = tensor._alias
+        if alias is None:
+            return
+        self.counts[id(alias.storage)] += 1
+        if id(alias.storage) in self.left:
+            self.alone.add(self.left[id(alias.storage)])
+        if alias.root is None:
+            self.roots.setdefault(id(alias), ("created", number))
+            if alias.place is None:
+                self.donors.setdefault(id(alias.storage), ("created", number))
+
+    def describe(self, number: int, tensor: Tensor):
+        alias = tensor._alias
+        if alias is None or self.counts[id(alias.storage)] < 2:
+            return
+        if alias.root is None:
+            source = self.donors.get(id(alias.storage)) or self.needed(tensor, owner_of)
+            if source != ("created", number):
+                steps = self.steps(source, alias.place)
+                self.detached.append(SharedTensor(number, source, steps))
+            elif self.is_closed:
+                raise self.refusal(tensor)  # the others have been given memory of their own
+            return
+        source = self.roots.get(id(alias.root))
+        if source is None:
+            source = self.needed(tensor, root_of)
+        shared = SharedTensor(number, source, self.steps(source, alias.steps), alias.made)
+        base = None if alias.base is None else self.known(alias.base)
+        shared.base, shared.is_turned = None if base == source else base, alias.base is None
+        self.views.append(shared)
+
+    def known(self, tensor: Tensor) -> tuple | None:
+        """A tensor that exists after a call, as a result."""
+        captured = self.outputs.scope.captured.get(id(tensor))
+        number = self.outputs.numbers.get(id(tensor))
+        created = None if number is None else ("created", number)
+        return created if captured is None else ("captured", captured.number)
+
+    def needed(self, tensor: Tensor, find) -> tuple:
+        """A tensor beside those that leave the function, which a call must create for the place of
+        one of them. find: finds it, given the alias.
+        """
+        if self.is_closed:
+            raise self.refusal(tensor)
+        found = find(tensor._alias)
+        number = self.outputs.add_created(found)
+        self.add(number, found)
+        return "created", number
+
+    def steps(self, source, place) -> list[tuple]:
+        """The calls that lead from a source to a place, on concrete arrays, and their numbers."""
+        kind, number = source
+        scope, steps = self.outputs.scope, []
+        known = self.outputs.created if kind == "created" else list(scope.captured.values())
+        shown = known[number].aval
+        for call, numbers in in_order(place):
+            again = call.primitive.call(call.structure, (shown, *call.inputs[1:]))
+            shown = again.outputs[0]
+            steps.append((watch(again), list(map(self.number, numbers))))
+        return steps
+
+    def number(self, value):
+        """A number of a call, or where the program finds it."""
+        if not isinstance(value, jax.core.Tracer):
+            return value
+        # kernels take 32 bits; what does not fit is out of range before and after
+        bounds = jnp.iinfo(jnp.int32)
+        value = jnp.clip(value, bounds.min, bounds.max) if value.dtype.itemsize > 4 else value
+        return TracedNumber(self.outputs.add_array(value.astype(jnp.int32)))
+
+    def refusal(self, tensor):
+        return RuntimeError(
+            f"{self.outputs.scope.name}, compiled by jaxgrad.jit, leaves behind a tensor of shape "
+            f"{list(tensor.shape)} that shares memory with another one: clone() it, or return it"
+        )
+
+    def shared(self) -> list[SharedTensor]:
+        """The tensors that share memory, in the order in which they get their places."""
+        return self.detached + self.views  # views are cut from tensors that have theirs
+
+    def separate(self) -> SeparateMemory | None:
+        """The guard on captured tensors that must not share memory; None where all may."""
+        written = self.outputs.written
+        return SeparateMemory(list(written), list(self.alone)) if written else None

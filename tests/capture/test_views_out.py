@@ -1,0 +1,531 @@
+"""Views that leave a compiled function share memory with their base, as they do uncompiled.
+
+For each kind of view: what a function returns is written to after the call, through the view and
+through the base, and differentiated. The oracles are PyTorch's recorded answers, the function
+uncompiled, and for random programs the same programs without writes (storage/programs.py).
+"""
+
+import gc
+
+import checks
+import hypothesis
+import jax
+import numpy as np
+import pytest
+from as_torch import as_torch
+from hypothesis import HealthCheck
+from storage import programs
+from storage.compare import arrays, observed, same
+from storage.views import VIEWS
+
+import jaxgrad
+from jaxgrad.nn.utils import parameters_to_vector
+
+
+def compiled(torch, function):
+    """The function, compiled where the module is jaxgrad."""
+    return jaxgrad.jit(function) if torch is jaxgrad else function
+
+
+# ---- each kind of view, and what is done with it after the call
+
+
+def base_of(torch, view):
+    """A tensor of which views of this kind can be made."""
+    dtype = torch.complex128 if view.is_complex else torch.float64
+    values = 0.1 * (1 + np.arange(np.prod(view.shape))).reshape(view.shape)
+    return torch.tensor((values * (1 + 1j if view.is_complex else 1)).tolist(), dtype=dtype)
+
+
+# Each gives, of a leaf, a function that returns a base and a view of it, and its argument.
+ORIGINS = {
+    "of a leaf": lambda leaf, view: (lambda x: (x, view(x)), leaf),
+    "of an argument": lambda leaf, view: (lambda x: (x, view(x)), leaf * 1),
+    "of a constant": lambda leaf, view: (lambda x: (x, view(x)), leaf.detach()),
+    "of a result": lambda leaf, view: ((lambda x: (lambda y: (y, view(y)))(x * 2)), leaf),
+    "after a write": lambda leaf, view: (lambda x: (x.mul_(3), view(x)), leaf * 1),
+    "before a write": lambda leaf, view: (lambda x: (lambda v: (x.mul_(3), v))(view(x)), leaf * 1),
+}
+
+
+def without_recording(write):
+    def action(torch, base, view):
+        with torch.no_grad():
+            write(torch, base, view)
+
+    return action
+
+
+ACTIONS = {
+    "nothing": lambda torch, base, view: None,
+    "write to the view": lambda torch, base, view: view.mul_(3),
+    "write to the base": lambda torch, base, view: base.mul_(3),
+    "constant into the view": lambda torch, base, view: view.fill_(2),
+    "both": lambda torch, base, view: (view.mul_(2), base.add_(1), view.mul_(base.real.sum())),
+    "unrecorded": without_recording(lambda torch, base, view: view.mul_(3)),
+    "unrecorded base": without_recording(lambda torch, base, view: base.mul_(3)),
+}
+
+
+def outcome(torch, base, view, leaf, action):
+    """All that can be observed of a base and a view of it after an action, and the gradient."""
+    try:
+        action(torch, base, view)
+        raised = None
+    except RuntimeError as error:
+        # PyTorch's words, without the name of the node: that is the function's where it is compiled
+        raised = (str(error).partition(" is a view and ")[2] or str(error)).partition(".")[0]
+    found = {"raised": raised, "base": base.detach().clone(), "view": view.detach().clone()}
+    for name, each in (("base", base), ("view", view)):
+        found[f"{name} is"] = [each.requires_grad, each.is_leaf, each._is_view(), each._version]
+    found["base of the view"] = view._base is base
+    found["bytes between"] = view.data_ptr() - base.data_ptr()
+    loss = sum((each * each.conj()).real.sum() for each in (base, view) if each.requires_grad)
+    if leaf.requires_grad and not isinstance(loss, int):
+        found["gradient"] = torch.autograd.grad(loss, leaf, allow_unused=True)[0]
+    return found
+
+
+def outcomes(torch, view, origin, compile):
+    """The outcomes of all actions, each after another call of one function."""
+    function, found = None, {}
+    for name, action in ACTIONS.items():
+        leaf = base_of(torch, view).requires_grad_()
+        made, given = ORIGINS[origin](leaf, lambda x: view.call(torch, x))
+        function = function or compile(made)
+        found[name] = outcome(torch, *function(given), leaf, action)
+    return found, function
+
+
+def equal(found, wanted, where):
+    assert found.keys() == wanted.keys(), where
+    for key, value in wanted.items():
+        if isinstance(value, jaxgrad.Tensor):
+            np.testing.assert_allclose(found[key].numpy(), value.numpy(), 1e-12, err_msg=where)
+        else:
+            assert found[key] == value, f"{where}: {key} is {found[key]}, not {value}"
+
+
+QUICK = ("select", "transpose", "expand", "view", "unbind", "detach", "view_of_view", "imag")
+
+
+@pytest.mark.parametrize(
+    "view",
+    [pytest.param(v, marks=[] if v.name in QUICK else pytest.mark.slow, id=v.name) for v in VIEWS],
+)
+def test_views_are_those_of_the_uncompiled_function(view):
+    for origin in ORIGINS:
+        found, step = outcomes(jaxgrad, view, origin, jaxgrad.jit)
+        wanted, _ = outcomes(jaxgrad, view, origin, lambda function: function)
+        for action in ACTIONS:
+            equal(found[action], wanted[action], f"{view} {origin}, {action}")
+        assert len(step.traces) == 1, step.explain()
+
+
+# PyTorch and jaxgrad differ on purpose in what they do with some others (docs/conventions.md)
+COMPARED = (
+    "select", "slice_with_step", "transpose", "squeeze", "view", "diagonal", "detach", "unfold",
+    "view_of_view", "imag",
+)  # fmt: skip
+
+
+def summed(torch, value):
+    """A number in place of a tensor, to which each element contributes differently."""
+    if not hasattr(value, "detach"):
+        return value
+    value = (value * (1 - 0.5j)).real if value.is_complex() else value
+    weights = torch.arange(1, 1 + value.numel(), dtype=torch.float64).sqrt()
+    return (value.reshape(-1) * weights).sum().item()
+
+
+@as_torch(precision=1e-12)
+def test_views_are_those_of_pytorch(torch):
+    return {
+        f"{view} {origin}, {action}": [summed(torch, each) for each in found.values()]
+        for view in VIEWS
+        for origin in ORIGINS
+        if view.name in COMPARED
+        for action, found in outcomes(torch, view, origin, lambda f: compiled(torch, f))[0].items()
+    }
+
+
+# ---- random programs, cut in two
+
+
+def split(program, cut, is_inside):
+    """The results of a program whose first steps are compiled, and its handles.
+
+    is_inside: whether the handles that the steps begin with are created by that function.
+    """
+    steps = list(zip(program.steps, program.errors, strict=True))
+    errors, inputs = [], programs.leaves(jaxgrad)
+
+    def take(steps, handles):
+        for step, error in steps:
+            run = programs.refuses if error else programs.take
+            errors.append(run(jaxgrad, step, handles))
+        return handles
+
+    @jaxgrad.jit
+    def first(a, b, c):
+        return take(steps[:cut], [a * 1.0, b * 1.0, c] if is_inside else [a, b, c])
+
+    a, b = inputs if is_inside else [leaf * 1.0 for leaf in inputs]
+    handles = first(a, b, jaxgrad.tensor(programs.numbers("c"), dtype=jaxgrad.float64))
+    take(steps[cut:], handles)
+    readable, loss = programs.read(jaxgrad, program, handles)
+    return handles, programs.Outcome(
+        program.steps,
+        tuple(errors),
+        {name: tensor.detach().numpy() for name, tensor in readable.items()},
+        tuple(each.numpy() for each in programs.gradients_of(jaxgrad, loss, inputs)),
+        {name: programs.significant(t.shape, t.stride()) for name, t in readable.items()},
+    )
+
+
+def placed(handles):
+    """What else can be observed of handles, and which of them share memory."""
+    return [
+        (
+            {**observed(each), "version": None},  # of a new tensor it begins at 0
+            [number for number, other in enumerate(handles) if other is each._base],
+            [each.untyped_storage() == other.untyped_storage() for other in handles],
+        )
+        for each in handles
+    ]
+
+
+def check_split(draws, cut, is_inside):
+    with jax.enable_x64(True):
+        program = programs.interpret(draws)
+        numbers = arrays(program)
+    handles, found = split(program, cut, is_inside)
+    same(program, numbers, found, f"the first {cut} steps compiled,")
+    _, eager = programs.run(jaxgrad, program)
+    assert placed(handles) == placed(eager), f"the first {cut} steps compiled of\n{program}"
+    checks.count("aliasing")
+
+
+@pytest.mark.slow
+def test_random_programs_of_which_a_part_is_compiled():
+    strategy = hypothesis.strategies
+    settings = hypothesis.settings(max_examples=60, suppress_health_check=list(HealthCheck))
+    cuts, insides = strategy.integers(1, 11), strategy.booleans()
+    settings(hypothesis.given(programs.drawn_steps, cuts, insides)(check_split))()
+
+
+# ---- by hand
+
+
+def numbers(*shape, requires_grad=False):
+    values = np.arange(1.0, np.prod(shape) + 1).reshape(shape)
+    return jaxgrad.tensor(values, requires_grad=requires_grad)
+
+
+def test_each_call_of_one_program_gives_views_of_its_argument():
+    step = jaxgrad.jit(lambda x: x[1:])
+    pairs = [(x, step(x)) for x in (numbers(3), numbers(3) * 2)]
+    for _, view in pairs:
+        view.add_(1)
+    assert [x.tolist() for x, _ in pairs] == [[1, 3, 4], [2, 5, 7]]
+    part = numbers(5)[1:4]
+    inner = step(part)
+    inner.mul_(10)
+    assert part._base.tolist() == [1, 2, 30, 40, 5] and inner._base is part._base
+    assert inner.storage_offset() == 2 and len(step.traces) == 1
+
+
+@pytest.mark.parametrize(
+    "index", [lambda i: jaxgrad.tensor(i), lambda i: i], ids=["a tensor", "an int"]
+)
+def test_the_index_of_a_view_is_that_of_the_call(index):
+    q, wanted = numbers(4, 2), np.arange(1.0, 9).reshape(4, 2)
+    take = jaxgrad.jit(lambda i: (q[i], q[:, 1:][i, 0], q.detach().view(2, 4).view(4, 2)[i]))
+    for i in (1, 2, 3, -1):
+        row, number, same_row = take(index(i))
+        row.mul_(2)
+        wanted[i] *= 2
+        q.add_(1)
+        wanted += 1
+        assert q.tolist() == wanted.tolist() and row.tolist() == same_row.tolist()
+        assert row.tolist() == wanted[i].tolist() and number.item() == wanted[i, 1]
+        assert row.storage_offset() == 2 * (i % 4)
+        same_row.zero_()
+        wanted[i] = 0
+        assert q.tolist() == wanted.tolist() and number.item() == 0
+
+
+def test_views_whose_base_is_gone_share_memory():
+    def pieces(x):
+        y = x * 2
+        return y[:2], y[1:], y.detach()[1:2], y.clone()[1:]
+
+    for run in (pieces, jaxgrad.jit(pieces)):
+        x = numbers(3, requires_grad=True)
+        first, last, middle, alone = run(x)
+        assert first._base is last._base and first._base.tolist() == [2, 4, 6]
+        first.mul_(last)
+        middle.add_(100)
+        assert [e.tolist() for e in (first, last, middle)] == [[8, 124], [124, 6], [124]]
+        alone.zero_()
+        # of (y0 y1, y1 y2), and of the last piece its second half
+        (slope,) = torch_grad(first.sum() + last.sum(), x)
+        assert slope.tolist() == [8, 4 + 2 * 2 * 6, 4 * 2 * 2 + 2]
+
+
+def torch_grad(loss, *inputs):
+    return jaxgrad.autograd.grad(loss, inputs)
+
+
+def test_the_memory_of_a_base_that_is_gone_is_no_output():
+    """One view of a base that nothing else shows has memory of its own."""
+    step = jaxgrad.jit(lambda x: ((x * 2)[0], (x + 1).detach(), (x * 3).t()[1:]))
+    x = numbers(2, 3)
+    row, detached, columns = step(x)
+    assert [each._is_view() for each in (row, detached, columns)] == [False] * 3
+    assert step.traces[0].output.count == 3
+    assert columns.stride() == (1, 3) and columns.tolist() == [[6, 15], [9, 18]]
+
+
+def test_views_in_state():
+    class Ring:
+        def __init__(self):
+            self.buffer, self.parts = numbers(4), []
+
+        def step(self, x):
+            self.view = self.buffer[1:]
+            self.new = x * 2
+            self.parts = list(self.new.unbind())
+            self.buffer.add_(1)
+
+    for compile in (jaxgrad.jit, lambda function: function):
+        ring = Ring()
+        step = compile(ring.step)
+        for _ in range(3):
+            step(numbers(2))
+            ring.view.mul_(2)
+            ring.new.add_(5)
+            ring.parts[0].zero_()
+        assert ring.buffer.tolist() == [4, 30, 38, 46] and ring.view.tolist() == [30, 38, 46]
+        assert [each.item() for each in ring.parts] == [0, 9] and ring.new.tolist() == [0, 9]
+        assert ring.view._base is ring.buffer and ring.buffer._version == 6
+
+
+def test_a_gradient_that_is_a_view():
+    for compile in (jaxgrad.jit, lambda function: function):
+        flat, w = numbers(6), numbers(2, requires_grad=True)
+
+        def step(flat=flat, w=w):
+            w.grad = flat[2:4]
+
+        run = compile(step)
+        for _ in range(2):
+            run()
+            flat.add_(1)
+            (w * 10).sum().backward()
+            assert w.grad.tolist() == flat[2:4].tolist()
+        assert flat.tolist() == [3, 4, 25, 26, 7, 8]
+
+
+@pytest.mark.unverified
+def test_a_tensor_that_is_kept_out_of_sight_shares_memory():
+    def keep():
+        kept = []
+        while True:
+            kept.append((yield kept))
+
+    kept, weight = keep(), numbers(3)
+    next(kept)
+
+    def step(x):
+        y = x * 2
+        for each in (weight[1:], y.detach()):
+            kept.send(each)
+        return y
+
+    y = jaxgrad.jit(step)(numbers(2))
+    weight.add_(1)
+    y.add_(1)
+    found = kept.send(None)[:2]
+    assert [each.tolist() for each in found] == [[3, 4], [3, 5]]
+    with pytest.raises(RuntimeError, match=r"leaves behind a tensor of shape \[2\] that shares"):
+        jaxgrad.jit(lambda x: (lambda y: (kept.send(y), y[:1])[1])(x * 2))(numbers(2))
+
+
+def test_a_nested_compiled_function_gives_views():
+    inner = jaxgrad.jit(lambda x: x[1:])
+    x = numbers(3)
+    view = jaxgrad.jit(lambda x: inner(x)[0])(x)
+    view.add_(10)
+    assert x.tolist() == [1, 12, 3] and view._base is x
+
+
+def test_views_inside_of_transforms_are_inside_of_them():
+    step = jaxgrad.jit(
+        lambda x: (jaxgrad.func.vmap(lambda row: row[1:] * 2)(x)[0], jaxgrad.func.grad(sin_of)(x))
+    )
+    x = numbers(2, 3)
+    for _ in range(2):
+        row, slope = step(x)
+        row.zero_()
+        slope.zero_()
+    assert x.tolist() == numbers(2, 3).tolist()
+
+
+def sin_of(x):
+    return x[0].sin().sum() + x.detach().sum()
+
+
+@pytest.mark.unverified
+def test_a_donated_argument_lives_on_in_its_views():
+    step = jaxgrad.jit(lambda x, y: (x[1:], y + 1), donate=(0, 1))
+    x, y = numbers(3), numbers(2)
+    view, _ = step(x, y)
+    view.add_(1)
+    assert x.tolist() == [1, 3, 4] and y._array.is_deleted()
+
+
+def test_second_derivatives_through_views():
+    def pieces(x, w):
+        y = x**3 * w
+        return y[:2], y[1:]
+
+    found = []
+    for run in (pieces, jaxgrad.jit(pieces)):
+        x, w = numbers(3, requires_grad=True), numbers(3, requires_grad=True)
+        first, last = run(x, w)
+        first.mul_(last)
+        slopes = jaxgrad.autograd.grad((first**2).sum() + last.sum(), (x, w), create_graph=True)
+        found.append(jaxgrad.autograd.grad(sum((s**2).sum() for s in slopes), (x, w)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12)
+
+
+def test_modes_decide_how_a_view_was_made():
+    @jaxgrad.jit
+    def views(x):
+        with jaxgrad.no_grad():
+            return x[0], x * 1
+
+    base = numbers(2, requires_grad=True) * 1
+    view, _ = views(base)
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        view.mul_(2)
+    base.mul_(2)
+    with pytest.raises(RuntimeError, match="its base or another view of its base has been mod"):
+        view * 2
+
+    @jaxgrad.jit
+    def late(x):
+        with jaxgrad.no_grad():
+            view = x[0]
+        x.mul_(2)
+        return view
+
+    with pytest.raises(RuntimeError, match="its base or another view of its base has been mod"):
+        late(numbers(2, requires_grad=True) * 1) * 2
+
+    @jaxgrad.jit
+    def after(x):
+        x.mul_(2)
+        with jaxgrad.no_grad():
+            return x[0]
+
+    base = numbers(2, requires_grad=True) * 1
+    view = after(base)
+    with jaxgrad.no_grad():
+        base.add_(1)
+    assert (view * 2).item() == 6 and not view.requires_grad
+    with jaxgrad.inference_mode():
+        row, doubled = jaxgrad.jit(lambda x: (x[0], x * 2))(base.detach())
+    assert not row.is_inference() and doubled.is_inference()
+    with pytest.raises(RuntimeError, match="A view was created in inference mode"):
+        row.mul_(base.sum())
+
+
+# ---- tensors that are given other memory
+
+
+def test_views_of_the_memory_that_a_tensor_had_keep_it():
+    for compile in (jaxgrad.jit, lambda function: function):
+        w = numbers(3)
+
+        def step(w=w):
+            w.data = w.data * 2
+            return w[1:]
+
+        run, views = compile(step), []
+        for _ in range(3):
+            views.append(run())
+            w.add_(1)
+        assert w.tolist() == [15, 23, 31]
+        assert [each.tolist() for each in views] == [[5, 7], [11, 15], [23, 31]]
+        flat = numbers(4)
+        give = compile(lambda flat=flat, w=w: setattr(w, "data", flat[1:]))
+        give()
+        w.zero_()
+        assert flat.tolist() == [1, 0, 0, 0] and views[2].tolist() == [23, 31]
+
+
+def test_a_tensor_that_is_given_data_again_and_again_keeps_no_array():
+    for step in (lambda w: setattr(w, "data", w.data * 2), lambda w: w.data.__isub__(1)):
+        w = numbers(2)
+        for _ in range(5):
+            step(w)
+            w.data -= 1
+        gc.collect()
+        assert w._alias is None or w._alias.before is None
+
+
+def test_a_new_shape_is_that_of_its_views_too():
+    for compile in (jaxgrad.jit, lambda function: function):
+
+        def step(w):
+            view = w[0]
+            w.t_()
+            return view, w[1:]
+
+        run = compile(step)
+        for _ in range(2):
+            w = numbers(2, 3)
+            row, rows = run(w)
+            w.mul_(2)
+            assert w.shape == (3, 2) and row.tolist() == [2, 4, 6]
+            assert rows.tolist() == [[4, 10], [6, 12]] and rows._base is w
+        shown = w[:1]
+        if compile is jaxgrad.jit:
+            w = numbers(2, 3)
+            shown = w[:1]
+            with pytest.raises(RuntimeError, match=r"another shape .* that shares its memory"):
+                run(w)
+            assert w.shape == (2, 3) and shown.tolist() == [[1, 2, 3]]
+
+
+# ---- what is not compiled
+
+
+@pytest.mark.parametrize("share", [lambda x: x[:], lambda x: x.detach()])
+def test_captured_tensors_that_come_to_share_memory(share):
+    """A program that was traced for tensors apart does not serve tensors that share memory."""
+
+    def step(x, y):
+        x.add_(1)
+        return y * 2
+
+    run, x = jaxgrad.jit(step), numbers(3)
+    run(numbers(3), numbers(3))
+    view = share(x)
+    with pytest.raises(RuntimeError, match="that share memory, and writes to one of them"):
+        run(x, view)
+    assert x.tolist() == [1, 2, 3]
+    assert jaxgrad.jit(lambda x, y: x + y)(x, view).tolist() == [2, 4, 6]
+
+
+def test_flattened_parameters():
+    """`parameters_to_vector` copies, and views of the copy share it."""
+    w = [numbers(2, requires_grad=True), numbers(1, 3, requires_grad=True)]
+    flat, first = jaxgrad.jit(lambda: (lambda v: (v, v[:2]))(parameters_to_vector(w)))()
+    first.mul_(3)
+    assert flat.tolist() == [3, 6, 1, 2, 3] and w[0].tolist() == [1, 2]
+    (slope,) = torch_grad(flat.sum(), w[0])
+    assert slope.tolist() == [3, 3]
