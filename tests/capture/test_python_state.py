@@ -123,6 +123,17 @@ def with_a_set():
     return run
 
 
+def with_numbers_beside_a_tensor():
+    values = [0, 0.5, None]
+
+    def run(x):
+        values[0] += 1
+        values[2] = x * values[0]
+        return values[2] * values[1]
+
+    return run
+
+
 def with_a_pair():
     class Cell:
         def __init__(self):
@@ -169,6 +180,7 @@ FUNCTIONS = {
     "containers": (with_containers, 4),
     "order": (with_an_order, 4),
     "set of tensors": (with_a_set, 2),
+    "numbers beside a tensor": (with_numbers_beside_a_tensor, 2),
     "pair of tensors": (with_a_pair, 2),
 }
 
