@@ -78,6 +78,7 @@ class CompiledProgram:
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
         self.equations = sum(1 for _ in equations_of(closed))
         self.constants, self.objects = closed.consts, scope.objects
+        self.discard = None if self.is_inner else scope.take_back
         self.take_captured(scope)
         self.escaped = self.describe_escaped(scope)
         self.other_inputs = [each for each in scope.inputs if each.is_read]
@@ -165,7 +166,7 @@ class CompiledProgram:
             *self.observation.guards(unseen),
         ]
         self.observation.release()
-        self.observation = None
+        self.observation = self.discard = None
         self.checks = merged_checks(self.guards)
 
     def number_readers(self) -> list:

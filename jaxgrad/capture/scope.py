@@ -84,8 +84,7 @@ class CaptureScope:
                     yield self
             # an interrupt too: a call takes effect entirely, or not at all
             except BaseException:
-                for take_back in self.undo:
-                    take_back()
+                self.take_back()
                 raise
             finally:
                 try:
@@ -93,6 +92,13 @@ class CaptureScope:
                 except BaseException:
                     self.close()  # what an interrupt left over
                     raise
+
+    def take_back(self):
+        """Undo what modules and optimizers have set: nothing comes of this trace."""
+        for undo in self.undo:
+            undo()
+        if self.parent is None:
+            self.objects.put_back()
 
     def close(self):
         """End the trace; a second call comes to the same."""

@@ -298,6 +298,37 @@ def test_an_error_leaves_python_state_as_it_was():
     assert vars(holder) == {"n": 0, "kept": None} and log == []
 
 
+def test_an_error_leaves_the_mode_of_a_module_as_it_was():
+    module = nn.Dropout()
+
+    @torch.jit
+    def run(x):
+        module.eval()
+        raise KeyError("always")
+
+    with pytest.raises(KeyError):
+        run(torch.ones(2))
+    assert module.training
+
+
+def test_a_second_trace_begins_in_the_mode_of_the_call():
+    """The trace with `k` as an input goes another way than the call; the next one must not see it."""
+    module = nn.Dropout()
+
+    def run(x, k):
+        result = x * 2 if module.training else x * 3
+        module.eval()
+        try:
+            return result * int(k)
+        except RuntimeError:
+            return result * 0
+
+    compiled = torch.jit(run)
+    for k in range(4):
+        module.train()
+        assert compiled(torch.ones(1), k).item() == 2 * k and not module.training
+
+
 def test_lists_and_dicts_among_the_arguments_must_stay_as_they_are():
     def adds(x, out):
         out.append(x * 2)
