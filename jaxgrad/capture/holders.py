@@ -229,7 +229,10 @@ class SequenceHolder(Holder):
         return new, [WHOLE]
 
     def bind(self, target, name, value):
-        target[name:] = [value, *target[name + 1 :]]
+        if name < len(target):
+            target[name] = value
+        else:
+            target.append(value)
 
     def put(self, target, bound, removed):
         if removed:

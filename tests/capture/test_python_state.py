@@ -123,6 +123,18 @@ def with_a_set():
     return run
 
 
+def with_a_queue_that_is_full():
+    queue, count = collections.deque([7, 8], maxlen=2), 0
+
+    def run(x):
+        nonlocal count
+        count += 1
+        queue.append(count)
+        return x * 1
+
+    return run
+
+
 def with_numbers_beside_a_tensor():
     values = [0, 0.5, None]
 
@@ -180,6 +192,7 @@ FUNCTIONS = {
     "containers": (with_containers, 4),
     "order": (with_an_order, 4),
     "set of tensors": (with_a_set, 2),
+    "queue that is full": (with_a_queue_that_is_full, 3),
     "numbers beside a tensor": (with_numbers_beside_a_tensor, 2),
     "pair of tensors": (with_a_pair, 2),
 }
@@ -312,7 +325,7 @@ def test_an_error_leaves_the_mode_of_a_module_as_it_was():
 
 
 def test_a_second_trace_begins_in_the_mode_of_the_call():
-    """The trace with `k` as an input goes another way than the call; the next one must not see it."""
+    """The trace with `k` as an input goes another way than the call; no trace after it sees that."""
     module = nn.Dropout()
 
     def run(x, k):
