@@ -67,6 +67,7 @@ class CaptureScope:
         self.objects = ObjectState(self.parent and self.parent.objects)
         self.observation = self.parent and self.parent.observation
         self.inspected: set[GraphInput] = set()
+        self.derived: list[Varying] = []
         self.outer = traced_hooks.OuterNodes()
 
     # ---- opening
@@ -251,7 +252,7 @@ class CaptureScope:
         source = NumberInput(read, key)
         with self.unobserved():
             value = read()
-        return Varying.of_input(self.add_input(value, source), source)
+        return Varying.of_input(self.add_input(value, source), source, value)
 
     @contextlib.contextmanager
     def unobserved(self):
@@ -271,6 +272,12 @@ class CaptureScope:
         self.inspected |= origins
         if self.parent is not None:
             self.parent.record_inspected(origins)
+
+    def record_derived(self, number: Varying):
+        """Record a number that is computed from those that vary: a guard compares its kind."""
+        self.derived.append(number)
+        if self.parent is not None:
+            self.parent.record_derived(number)
 
     def record_grad_access(self, tensor: Tensor, written: bool):
         """Record that the `.grad` of a tensor is read, or written; captures the gradient."""
