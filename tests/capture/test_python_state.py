@@ -325,7 +325,7 @@ def test_an_error_leaves_the_mode_of_a_module_as_it_was():
 
 
 def test_a_second_trace_begins_in_the_mode_of_the_call():
-    """The trace with `k` as an input goes another way than the call; no trace after it sees that."""
+    """The trace with `k` as an input goes another way than the call, which no later trace sees."""
     module = nn.Dropout()
 
     def run(x, k):
