@@ -47,7 +47,7 @@ from .partition import (
     Pullback,
     function_of,
 )
-from .places import note_rebound
+from .places import DerivedNumbers, note_rebound
 from .reachable import reachable_tensors
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
@@ -86,6 +86,8 @@ class CompiledProgram:
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
         self.equations = sum(1 for _ in equations_of(closed))
         self.constants, self.objects = closed.consts, scope.objects
+        self.derived = scope.derived
+        self.discard = None if self.is_inner else scope.take_back
         self.take_captured(scope)
         self.escaped = self.describe_escaped(scope)
         self.other_inputs = [each for each in scope.inputs if each.is_read]
@@ -176,9 +178,10 @@ class CompiledProgram:
             *[NodeHooks(reference, ids) for reference, ids in self.node_hooks],
             *self.objects.guards(),
             *self.observation.guards(unseen),
+            *([DerivedNumbers(self.derived)] if self.derived else ()),
         ]
         self.observation.release()
-        self.observation = None
+        self.observation = self.discard = self.derived = None
         self.checks = merged_checks(self.guards)
 
     def number_readers(self) -> list:
@@ -287,7 +290,7 @@ class CompiledProgram:
                 leaf = scope.add_input(leaf, ArgumentInput(position))
             elif position in self.varying:
                 source = ArgumentInput(position)
-                leaf = Varying.of_input(scope.add_input(leaf, source), source)
+                leaf = Varying.of_input(scope.add_input(leaf, source), source, leaf)
             given.append(leaf)
         return given
 

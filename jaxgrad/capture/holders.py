@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..tape.object_walk import UNSET, named_cells
+from ..tape.object_walk import UNSET, named_cells, slot_values, slots_of
 from ..tape.tensor import Tensor
 from .guards import Guard, is_same_plain_value, show_change
 
@@ -88,10 +88,14 @@ class Holder:
         """What a name is bound to now; UNSET where it is not."""
         return self.now().get(name, UNSET)
 
-    def changes(self) -> tuple[dict, list]:
-        """The names that were bound since, with their values, and those that were removed."""
+    def changes(self, before=None) -> tuple[dict, list]:
+        """The names that were bound since, with their values, and those that were removed.
+        before: what they were bound to, if it is not `self.before`.
+        """
         target = self.reference()
-        return ({}, []) if target is None else self.difference(self.before, self.contents(target))
+        if target is None:
+            return {}, []
+        return self.difference(self.before if before is None else before, self.contents(target))
 
     def put(self, target, bound: dict, removed):
         """Bind names, and remove others."""
@@ -149,13 +153,7 @@ class InstanceHolder(Holder):
 
 def _attributes(slots, target) -> dict:
     # the snapshot must not count as a read
-    found = {}
-    for name, slot in slots.items():
-        try:
-            found[name] = slot.__get__(target)
-        except AttributeError:
-            continue
-    return {**found, **own_dict(target)}
+    return {**slot_values(target, slots), **own_dict(target)}
 
 
 class MemberHolder(Holder):
@@ -231,7 +229,10 @@ class SequenceHolder(Holder):
         return new, [WHOLE]
 
     def bind(self, target, name, value):
-        target[name:] = [value, *target[name + 1 :]]
+        if name < len(target):
+            target[name] = value
+        else:
+            target.append(value)
 
     def put(self, target, bound, removed):
         if removed:
@@ -360,18 +361,6 @@ def own_dict(target) -> dict:
         return object.__getattribute__(target, "__dict__")
     except AttributeError:
         return {}
-
-
-@functools.lru_cache(maxsize=1024)
-def slots_of(kind: type) -> dict:
-    """The slots of a class and its bases, by name."""
-    return {
-        name: member
-        for base in reversed(kind.__mro__)
-        if "__slots__" in vars(base)  # classes in C make some members anew at each read
-        for name, member in vars(base).items()
-        if type(member) is types.MemberDescriptorType
-    }
 
 
 def reference_to(target):

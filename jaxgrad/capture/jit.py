@@ -253,6 +253,7 @@ class CompiledFunction:
             if not (cache.inspected and cache.give_up(numbers)):
                 cache.rebound |= program.changed_numbers - cache.looked_at
                 return program
+            program.discard()
 
     def new_program(self, leaves, structure, varying) -> CompiledProgram:
         return CompiledProgram(self, leaves, structure, varying)

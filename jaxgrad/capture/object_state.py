@@ -33,13 +33,21 @@ class ObjectState:
         if self.parent is not None:
             self.parent.guard_attribute(owner, name)
 
-    def record_set(self, owner, name: str):
+    def record_set(self, owner, name: str, before=UNSET):
         """Record that the function sets an attribute: each call leaves it at the value that it has
-        at the end of the trace.
+        at the end of the trace. before: its value, for a trace that comes to nothing.
         """
-        self._attribute(owner, name, UNSET).is_set = True
+        known = self._attribute(owner, name, UNSET)
+        if not known.is_set:
+            known.is_set, known.before = True, before
         if self.parent is not None:
-            self.parent.record_set(owner, name)
+            self.parent.record_set(owner, name, before)
+
+    def put_back(self):
+        """Give the attributes that were set the values of before."""
+        for each in self.attributes.values():
+            if each.before is not UNSET and each.owner() is not None:
+                object.__setattr__(each.owner(), each.name, each.before)
 
     def is_set(self, owner, name: str) -> bool:
         """Whether the function has set an attribute."""
@@ -79,11 +87,11 @@ class ObjectState:
 
 class _Attribute:
     """An attribute that the function reads or sets. `value`: what it was where it was read before
-    it was set, else UNSET.
+    it was set, else UNSET; `before`: what it was when it was set.
     """
 
-    __slots__ = ("is_set", "name", "owner", "value")
+    __slots__ = ("before", "is_set", "name", "owner", "value")
 
     def __init__(self, owner, name, value):
         self.owner, self.name, self.value = weakref.ref(owner), name, value
-        self.is_set = False
+        self.is_set, self.before = False, UNSET

@@ -127,17 +127,13 @@ class Observation:
         return [each for each in map(self.change_of, self.holders) if each is not None]
 
     def change_of(self, holder) -> Change | None:
-        bound, removed = holder.changes()
+        inputs = {name: value for (known, name), value in self.inputs.items() if known is holder}
+        bound, removed = holder.changes(holder.before | inputs)
         if not (bound or removed):
             return None
         hidden = reported(type(holder.reference())) if type(holder) is InstanceHolder else ()
         removed = [name for name in removed if name not in hidden]
-        bound = {
-            name: value
-            for name, value in bound.items()
-            if name in removed
-            or (name not in hidden and self.inputs.get((holder, name), UNSET) is not value)
-        }
+        bound = {name: value for name, value in bound.items() if name not in hidden}
         return Change(holder, bound, removed) if bound or removed else None
 
     def restore(self):

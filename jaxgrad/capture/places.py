@@ -10,6 +10,7 @@ import jax
 
 from ..tape import pytree
 from ..tape.object_walk import UNSET
+from ..tape.symbolic_number import fits
 from ..tape.tensor import Tensor
 from .guards import Guard, TensorSource, is_same_plain_value
 from .holders import SetHolder
@@ -74,6 +75,29 @@ class NumberGuard(Guard):
 
     def reason(self, leaves, tensors):
         return f"{self.place.name} is no {self.kind.__name__} any more"
+
+
+class DerivedNumbers(Guard):
+    """The program computes numbers from those that vary as Python does: none is divided by zero,
+    too large, or of another kind than it was in the trace.
+    """
+
+    __slots__ = ("numbers", "sources")
+
+    def __init__(self, derived: list):
+        self.sources = frozenset().union(*[each.origins for each in derived])
+        # without the tracer
+        self.numbers = [(each.compute, each.kind) for each in derived]
+
+    def check(self, leaves, tensors):
+        values = {source: source.array(leaves) for source in self.sources}
+        try:
+            return all(fits(compute(values), kind) for compute, kind in self.numbers)
+        except ArithmeticError:
+            return False
+
+    def reason(self, leaves, tensors):
+        return "a number computed from one that varies is of another kind, or too large"
 
 
 class TensorsGuard(Guard):

@@ -11,7 +11,14 @@ import types
 import jax
 import numpy as np
 
-from ..tape.object_walk import CLOSED, ObjectWalk, cell_value, global_names, named_cells
+from ..tape.object_walk import (
+    CLOSED,
+    ObjectWalk,
+    cell_value,
+    global_names,
+    is_of_library,
+    named_cells,
+)
 from ..tape.tensor import Tensor
 from .guards import grad_of
 
@@ -21,12 +28,13 @@ VALUES = (
 
 
 def reachable_tensors(function, arguments, tensors) -> set[int]:
-    """The ids of those tensors that a function can reach through its variables or through
-    `arguments`: containers, attributes and functions that its code names are entered.
+    """The ids of those tensors that a function can reach through its variables, through the object
+    whose method it is, or through `arguments`: containers, attributes, modules, and the functions
+    that its code names are entered.
     """
     sought = set(map(id, tensors))
     found = set()
-    for value in _StateWalk().walk(*arguments, python_function(function)) if sought else ():
+    for value in _StateWalk().walk(*arguments, function) if sought else ():
         if id(value) in sought:
             found.add(id(value))
             if found == sought:
@@ -50,8 +58,8 @@ def variables(function):
 class _StateWalk(ObjectWalk):
     """All state that a function can reach, as far as tensors may be there."""
 
-    opaque = (*VALUES, types.ModuleType)
-    most = 20_000
+    opaque = VALUES
+    most = 200_000
 
     def contents(self, value):
         return (grad_of(value),) if isinstance(value, Tensor) else super().contents(value)
@@ -64,9 +72,12 @@ class _StateWalk(ObjectWalk):
         return *named, *(function.__defaults__ or ()), *defaults
 
     def of_object(self, value):
-        if _is_closed(value):
-            return ()
+        if isinstance(value, types.ModuleType):
+            return () if is_of_library(value.__name__) else vars(value).values()
         held = super().of_object(value)
+        if _is_closed(value):
+            # modules and optimizers hold tensors, their classes do not
+            return () if isinstance(value, type) else held
         return held if isinstance(value, type) else (*held, type(value))
 
 

@@ -75,6 +75,7 @@ class CaptureScope:
         self.objects = ObjectState(self.parent and self.parent.objects)
         self.observation = self.parent and self.parent.observation
         self.inspected: set[GraphInput] = set()
+        self.derived: list[Varying] = []
         self.outer = traced_hooks.OuterNodes()
 
     # ---- opening
@@ -92,8 +93,7 @@ class CaptureScope:
                     yield self
             # an interrupt too: a call takes effect entirely, or not at all
             except BaseException:
-                for take_back in self.undo:
-                    take_back()
+                self.take_back()
                 raise
             finally:
                 try:
@@ -101,6 +101,13 @@ class CaptureScope:
                 except BaseException:
                     self.close()  # what an interrupt left over
                     raise
+
+    def take_back(self):
+        """Undo what modules and optimizers have set: nothing comes of this trace."""
+        for undo in self.undo:
+            undo()
+        if self.parent is None:
+            self.objects.put_back()
 
     def close(self):
         """End the trace; a second call comes to the same."""
@@ -254,7 +261,7 @@ class CaptureScope:
         source = NumberInput(read, key)
         with self.unobserved():
             value = read()
-        return Varying.of_input(self.add_input(value, source), source)
+        return Varying.of_input(self.add_input(value, source), source, value)
 
     @contextlib.contextmanager
     def unobserved(self):
@@ -274,6 +281,12 @@ class CaptureScope:
         self.inspected |= origins
         if self.parent is not None:
             self.parent.record_inspected(origins)
+
+    def record_derived(self, number: Varying):
+        """Record a number that is computed from those that vary: a guard compares its kind."""
+        self.derived.append(number)
+        if self.parent is not None:
+            self.parent.record_derived(number)
 
     def record_grad_access(self, tensor: Tensor, written: bool):
         """Record that the `.grad` of a tensor is read, or written; captures the gradient."""

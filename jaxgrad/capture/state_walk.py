@@ -181,6 +181,9 @@ class StateWalk:
         around = [name[:end] for end, letter in enumerate(name) if letter == "["]
         if any(self.keys.get(each) is None for each in around):
             return None
+        # where elements are dropped, what is left depends on those that were there
+        if isinstance(value, collections.deque) and value.maxlen is not None:
+            return None
         keys = self.keys.get(name)
         return keys if isinstance(value, dict) or not keys else None
 

@@ -86,7 +86,7 @@ class Members:
         object.__setattr__(self, name, value)
         changes, scope = self.__dict__.get("_changes"), mode.scope.get()
         if name == "training" and scope is not None:
-            scope.objects.record_set(self, name)
+            scope.objects.record_set(self, name, before)
         if changes is None or before is value or _is_same_word(before, value):
             return
         # An assignment made by `forward` under a trace is not a change by the user.

@@ -6,6 +6,7 @@ checkpointing for the tensors that it must put back, a Function's context for in
 
 from __future__ import annotations
 
+import collections
 import dis
 import functools
 import sys
@@ -48,7 +49,7 @@ class ObjectWalk:
         """The objects that an object holds."""
         if isinstance(value, Tensor):
             return ()
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, list | tuple | set | frozenset | collections.deque):
             return value
         if isinstance(value, dict):
             return value.values()
@@ -64,7 +65,31 @@ class ObjectWalk:
         return [cell.cell_contents for cell in full_cells(function)]
 
     def of_object(self, value):
-        return vars(value).values() if hasattr(value, "__dict__") else ()
+        held = vars(value).values() if hasattr(value, "__dict__") else ()
+        return [*held, *slot_values(value, slots_of(type(value))).values()]
+
+
+@functools.lru_cache(maxsize=1024)
+def slots_of(kind: type) -> dict:
+    """The slots of a class and its bases, by name."""
+    return {
+        name: member
+        for base in reversed(kind.__mro__)
+        if "__slots__" in vars(base)  # classes in C make some members anew at each read
+        for name, member in vars(base).items()
+        if type(member) is types.MemberDescriptorType
+    }
+
+
+def slot_values(target, slots: dict) -> dict:
+    """What is in the slots of an instance, by name."""
+    found = {}
+    for name, slot in slots.items():
+        try:
+            found[name] = slot.__get__(target)
+        except AttributeError:
+            continue
+    return found
 
 
 # ---- what the code of a function reads

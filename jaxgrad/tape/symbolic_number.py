@@ -16,21 +16,22 @@ class Varying(numbers.Number):
 
     kind: float or int; _array: JAX's weakly typed value; `compute`: a function that gives the value
     of a call from the values of its inputs, None where that takes tensors; `origins`: the inputs
-    that it depends on. Raises RuntimeError where code needs the value of the number.
+    that it depends on; `value`: that of the call that is traced, None where it is not known. Raises
+    RuntimeError where code needs the value of the number.
     """
 
-    __slots__ = ("_array", "compute", "kind", "origins")
+    __slots__ = ("_array", "compute", "kind", "origins", "value")
     # no key of a cache: the cache would compare it, and so need its value
     __hash__ = None
 
-    def __init__(self, array, compute=None, origins=frozenset()):
-        self._array, self.compute, self.origins = array, compute, origins
+    def __init__(self, array, compute=None, origins=frozenset(), value=None):
+        self._array, self.compute, self.origins, self.value = array, compute, origins, value
         self.kind = type(array.dtype.type(0).item())
 
     @classmethod
-    def of_input(cls, array, source):
+    def of_input(cls, array, source, value=None):
         """The number that the input `source` supplies."""
-        return cls(array, operator.itemgetter(source), frozenset([source]))
+        return cls(array, operator.itemgetter(source), frozenset([source]), value)
 
     def _refuse(self, *_):
         scope = mode.scope.get()
@@ -44,15 +45,29 @@ class Varying(numbers.Number):
         )
 
     __bool__ = __float__ = __int__ = __index__ = __complex__ = __round__ = _refuse
+    __repr__ = __str__ = __format__ = _refuse
+
+    # what `isinstance` sees, so that code goes the way that it goes with the number
+    @property
+    def __class__(self):
+        return self.kind
 
     def __jax_array__(self):
         return self._array
 
-    def __repr__(self):
-        return f"<{self.kind.__name__} that varies>"
+
+def fits(value, kind) -> bool:
+    """Whether a program computes this value as Python does: it is of the kind of the one that was
+    traced, and no larger than the program's integers.
+    """
+    return type(value) is kind and (kind is not int or -(2**63) <= value < 2**63)
 
 
-def _arithmetic(function):
+def _arithmetic(function, may_differ=True):
+    """A method of symbolic numbers. may_differ: whether there are floats for which a program does
+    something else than Python, as for a divisor of zero.
+    """
+
     def calculate(*operands):
         if not all(isinstance(each, numbers.Number) for each in operands):
             return NotImplemented
@@ -69,7 +84,15 @@ def _arithmetic(function):
             return function(*given)
 
         origins = frozenset().union(*[each.origins for each in symbolic])
-        return Varying(result, compute, origins)
+        values = [e.value if isinstance(e, Varying) else e for e in operands]
+        # what Python raises, this raises too
+        value = None if None in values else function(*values)
+        made = Varying(result, compute, origins, value)
+        if value is not None and not fits(value, made.kind):
+            made._refuse()
+        if mode.scope.get() is not None and (may_differ or made.kind is int):
+            mode.scope.get().record_derived(made)
+        return made
 
     return calculate
 
@@ -79,8 +102,8 @@ def _swapped(function):
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    _function = _arithmetic(getattr(operator, _name))
+    _function = _arithmetic(getattr(operator, _name), _name not in ("add", "sub", "mul"))
     setattr(Varying, f"__{_name}__", _function)
     setattr(Varying, f"__r{_name}__", _swapped(_function))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs"):
-    setattr(Varying, f"__{_name}__", _arithmetic(getattr(operator, _name)))
+    setattr(Varying, f"__{_name}__", _arithmetic(getattr(operator, _name), may_differ=False))

@@ -1,6 +1,9 @@
 """Each guard says why a compiled function was traced again, with names and values."""
 
+import collections
+import functools
 import math
+import types
 from types import SimpleNamespace
 
 import pytest
@@ -33,6 +36,62 @@ def test_an_argument_that_is_also_read_by_closure_must_be_that_tensor():
     assert compiled(held).tolist() == [2, 2]
     assert compiled(torch.zeros(2)).tolist() == [1, 1]
     assert "also reaches by itself is another tensor now" in compiled.explain()
+
+
+class Holder:
+    def __init__(self):
+        self.held = torch.ones(2)
+
+    def add(self, x):
+        return x + self.held
+
+    __call__ = add
+
+
+class Slot:
+    __slots__ = ("held",)
+
+
+def method():
+    return (holder := Holder()).add, holder.held
+
+
+def callable_object():
+    return (holder := Holder()), holder.held
+
+
+def partial():
+    return functools.partial(Holder.add, holder := Holder()), holder.held
+
+
+def slots():
+    slot = Slot()
+    slot.held = torch.ones(2)
+    return lambda x: x + slot.held, slot.held
+
+
+def deque():
+    queue = collections.deque([torch.ones(2)])
+    return lambda x: x + queue[0], queue[0]
+
+
+def module():
+    made = types.ModuleType("settings")
+    made.held = torch.ones(2)
+    return lambda x: x + made.held, made.held
+
+
+def layer():
+    linear = nn.Linear(2, 2)
+    return (lambda x: linear(x).sum(0) - linear.bias + x), linear.bias
+
+
+@pytest.mark.parametrize("make", [method, callable_object, partial, slots, deque, module, layer])
+def test_an_argument_that_is_also_read_from_an_object_must_be_that_tensor(make):
+    function, held = make()
+    compiled = torch.jit(function)
+    for x in (held, torch.zeros(2), torch.ones(2) * 2, held):
+        assert (compiled(x) - function(x)).abs().max().item() < 1e-6
 
 
 def test_a_gradient_that_is_read_must_be_there_or_not():

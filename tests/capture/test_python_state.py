@@ -123,6 +123,29 @@ def with_a_set():
     return run
 
 
+def with_a_queue_that_is_full():
+    queue, count = collections.deque([7, 8], maxlen=2), 0
+
+    def run(x):
+        nonlocal count
+        count += 1
+        queue.append(count)
+        return x * 1
+
+    return run
+
+
+def with_numbers_beside_a_tensor():
+    values = [0, 0.5, None]
+
+    def run(x):
+        values[0] += 1
+        values[2] = x * values[0]
+        return values[2] * values[1]
+
+    return run
+
+
 def with_a_pair():
     class Cell:
         def __init__(self):
@@ -169,6 +192,8 @@ FUNCTIONS = {
     "containers": (with_containers, 4),
     "order": (with_an_order, 4),
     "set of tensors": (with_a_set, 2),
+    "queue that is full": (with_a_queue_that_is_full, 3),
+    "numbers beside a tensor": (with_numbers_beside_a_tensor, 2),
     "pair of tensors": (with_a_pair, 2),
 }
 
@@ -284,6 +309,37 @@ def test_an_error_leaves_python_state_as_it_was():
     with pytest.raises(KeyError, match="mine"):
         step(torch.ones(1))
     assert vars(holder) == {"n": 0, "kept": None} and log == []
+
+
+def test_an_error_leaves_the_mode_of_a_module_as_it_was():
+    module = nn.Dropout()
+
+    @torch.jit
+    def run(x):
+        module.eval()
+        raise KeyError("always")
+
+    with pytest.raises(KeyError):
+        run(torch.ones(2))
+    assert module.training
+
+
+def test_a_second_trace_begins_in_the_mode_of_the_call():
+    """The trace with `k` as an input goes another way than the call, which no later trace sees."""
+    module = nn.Dropout()
+
+    def run(x, k):
+        result = x * 2 if module.training else x * 3
+        module.eval()
+        try:
+            return result * int(k)
+        except RuntimeError:
+            return result * 0
+
+    compiled = torch.jit(run)
+    for k in range(4):
+        module.train()
+        assert compiled(torch.ones(1), k).item() == 2 * k and not module.training
 
 
 def test_lists_and_dicts_among_the_arguments_must_stay_as_they_are():

@@ -1,0 +1,71 @@
+"""Numbers that vary from call to call give what they give uncompiled, errors included."""
+
+import math
+
+import pytest
+
+import jaxgrad as torch
+
+# what is computed of a number, its values at the calls, and how many traces there are at most
+CASES = {
+    "sum": (lambda n: n + n * 3 - 1, [1, 2, 3, 4], 2),
+    "schedule": (lambda n: 0.5 / (1 + n), [1, 2, 3, 4], 2),
+    "decay": (lambda n: 0.5**n, [1, 2, 3, -4], 2),
+    "comparison": (lambda n: (n > 2) * 1.0, [1, 2, 3, 4], 2),
+    "kind by isinstance": (lambda n: 2 if isinstance(n, int) else 3, [1, 2, 3.5, 4.5], 4),
+    "other kind": (lambda n: 2 if isinstance(n, float) else 3, [1.5, 2.5, 3], 3),
+    "format": (lambda n: len(f"{n}"), [1, 22, 333], 3),
+    "text": (lambda n: len(str(n)), [1, 22, 333], 3),
+    "text of a list": (lambda n: len(repr([n])), [1, 22, 333], 3),
+    "item of a dict": (lambda n: {1: 2.0}.get(n, 5.0), [1, 2, 1, 4], 4),
+    "power that is a float": (lambda n: 2**n, [1, 2, -1, -2, 5], 5),
+    "power that is complex": (lambda n: abs((-8) ** n), [2.0, 3.0, 0.5, 1.5], 4),
+    "power that is too large": (lambda n: 2 ** (n * 10) % 7, [1, 2, 8, 3], 4),
+    "product that is too large": (lambda n: n * 3 // 5, [1, 2, 2**62, 4], 4),
+    "division by zero": (lambda n: 1 / n, [1, 2, 0, 4], 4),
+    "floor division by zero": (lambda n: 7 // n, [1, 2, -3, 0], 4),
+    "remainder of zero": (lambda n: 7 % n, [2.5, -3.0, 0.0], 3),
+    "function of C": (math.cos, [1, 2, 3], 3),
+    "choice": (lambda n: max(n, 2), [1, 2, 3], 3),
+}
+
+
+def result_of(function, x, n):
+    try:
+        return function(x, n).item()
+    except (ArithmeticError, TypeError) as error:
+        return type(error).__name__
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numbers_are_those_of_python(name):
+    compute, values, most = CASES[name]
+
+    def function(x, n):
+        return x * compute(n)
+
+    compiled, x = torch.jit(function), torch.ones((), dtype=torch.float64)
+    for n in values:
+        found, expected = result_of(compiled, x, n), result_of(function, x, n)
+        is_number = isinstance(expected, float)
+        assert found == (pytest.approx(expected, rel=1e-14) if is_number else expected)
+    assert compiled.count <= most, compiled.explain()
+
+
+def test_a_counter_that_is_divided_by():
+    """The division fails at the third call, and leaves the counter as it was."""
+
+    class Countdown:
+        n = 3
+
+        def __call__(self, x):
+            self.n -= 1
+            return x / self.n + 1 / self.n
+
+    one, other = Countdown(), Countdown()
+    compiled, x = torch.jit(one), torch.ones((), dtype=torch.float64)
+    for _ in range(2):
+        assert compiled(x).item() == other(x).item()
+    with pytest.raises(ZeroDivisionError):
+        compiled(x)
+    assert one.n == 1
