@@ -196,10 +196,11 @@ class SharedMemory:
         """A number of a call, or where the program finds it."""
         if not isinstance(value, jax.core.Tracer):
             return value
-        # kernels take 32 bits; what does not fit is out of range before and after
         bounds = jnp.iinfo(jnp.int32)
-        value = jnp.clip(value, bounds.min, bounds.max) if value.dtype.itemsize > 4 else value
-        return TracedNumber(self.outputs.add_array(value.astype(jnp.int32)))
+        # kernels take 32 bits; what does not fit is out of range before and after
+        with jax.enable_x64(True):
+            value = jnp.clip(value, bounds.min, bounds.max) if value.dtype.itemsize > 4 else value
+            return TracedNumber(self.outputs.add_array(value.astype(jnp.int32)))
 
     def refusal(self, tensor):
         return RuntimeError(
