@@ -259,8 +259,10 @@ def detached(tensor: Tensor) -> Tensor:
 
 def _detach(leaves, results):
     (source,), (tensor,) = leaves, results
-    tensor._raw = stop_gradient(source._raw)
-    place_detached(tensor, source, ())
+    # another thread's write must not come between the array and its place
+    with handle_lock.lock:
+        tensor._raw = stop_gradient(current(source)._raw)
+        place_detached(tensor, source, ())
 
 
 def place_detached(tensor: Tensor, source: Tensor, steps):
