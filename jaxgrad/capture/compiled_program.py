@@ -370,8 +370,8 @@ class CompiledProgram:
     def change(self, leaves, tensors):
         """A call of a program that changes state, under the lock of handles: all of it or nothing.
 
-        The program may delete the arrays of before. So once it has run, the changes are completed,
-        whatever comes in between, such as an interrupt.
+        The program may delete the arrays of before. Once it has, or once a change is made, the rest
+        is changed too, whatever comes in between, such as an interrupt.
         """
         made, run, inputs = [], None, None
         before, around = handle_lock.owner, self.made
@@ -384,7 +384,7 @@ class CompiledProgram:
             run = self.run_of(tensors, inputs, made[0])
             self.output.apply(run)
         except BaseException:
-            if made:
+            if made and ((run is not None and run.applied) or self.has_deleted(inputs)):
                 self.output.apply(run or self.run_of(tensors, inputs, made[0]))
             else:
                 self.set_draws(draws)
@@ -423,6 +423,10 @@ class CompiledProgram:
         """Run the program; the results are in `made` before Python handles a signal."""
         self.made.extend(itertools.starmap(self.program, (inputs,)))
         return self.made[0]
+
+    def has_deleted(self, inputs) -> bool:
+        """Whether the program has taken the memory of an input."""
+        return any(inputs[number].is_deleted() for number in self.donation)
 
     def draws(self) -> list[int]:
         """How many draws the generators have given."""

