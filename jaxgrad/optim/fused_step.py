@@ -180,6 +180,7 @@ class FusedStep:
     def __init__(self, optimizer):
         self.optimizer, self.scope = optimizer, modes.scope.get()
         self.given: list[tuple] = []
+        self.is_complete = False
         self.created: list[functools.partial] = []
         self.counts: dict[int, tuple] = {}
         self.copies: dict[int, Tensor] = {}
@@ -212,10 +213,16 @@ class FusedStep:
 
     def put_each(self):
         """Assign the results where tensors are traced or share their memory."""
-        with commit.all_or_nothing([target for target, _ in self.given]):
+        before = commit.Before()
+        try:
             for target, array in self.given:
+                before.save(target)
                 put(target, array)
-        commit.set_all((), (), (), self.created)
+            commit.set_all([self], ["is_complete"], [True], self.created)
+        except BaseException:
+            if not self.is_complete:
+                before.restore()
+            raise
 
     def guard_state(self, idle):
         """Guard on the structure of the optimizer's state, without that of the parameters in
