@@ -1,5 +1,6 @@
 """Numbers that vary from call to call give what they give uncompiled, errors included."""
 
+import collections
 import math
 
 import pytest
@@ -50,6 +51,47 @@ def test_numbers_are_those_of_python(name):
         is_number = isinstance(expected, float)
         assert found == (pytest.approx(expected, rel=1e-14) if is_number else expected)
     assert compiled.count <= most, compiled.explain()
+
+
+class Holder:
+    def __init__(self, count):
+        self.count, self.made = count, None
+
+
+@pytest.mark.parametrize(
+    "make", [Holder, lambda n: collections.deque([n]), lambda n: lambda: n, lambda n: [(n, {n})]]
+)
+def test_no_number_of_a_trace_is_kept(make):
+    """Objects that the function makes of a counter, and keeps or returns."""
+    holder = Holder(0)
+
+    def count(x):
+        holder.count += 1
+        holder.made = make(holder.count)
+        return make(holder.count * 2)
+
+    def shown(made):
+        if isinstance(made, Holder):
+            return made.count
+        return made() if callable(made) else repr(made)
+
+    compiled = torch.jit(count)
+    for n in range(1, 5):
+        result = compiled(torch.ones(1))
+        assert (shown(result), shown(holder.made)) == (shown(make(n * 2)), shown(make(n)))
+
+
+def test_an_object_whose_counter_varies_is_replaced():
+    holder = Holder(None)
+
+    def count(x):
+        holder.made.count += 1
+        return x * holder.made.count
+
+    holder.made, compiled = Holder(0), torch.jit(count)
+    assert [compiled(torch.ones(())).item() for _ in range(3)] == [1, 2, 3]
+    holder.made = Holder(5)
+    assert [compiled(torch.ones(())).item() for _ in range(3)] == [6, 7, 8]
 
 
 def test_a_counter_that_is_divided_by():
