@@ -6,13 +6,14 @@ import math
 import pytest
 
 import jaxgrad as torch
+from jaxgrad import nn
 
 # what is computed of a number, its values at the calls, and how many traces there are at most
 CASES = {
     "sum": (lambda n: n + n * 3 - 1, [1, 2, 3, 4], 2),
     "schedule": (lambda n: 0.5 / (1 + n), [1, 2, 3, 4], 2),
     "decay": (lambda n: 0.5**n, [1, 2, 3, -4], 2),
-    "comparison": (lambda n: (n > 2) * 1.0, [1, 2, 3, 4], 2),
+    "comparison": (lambda n: (n > 2) * 1.0, [1, 2, 3, 4], 4),
     "kind by isinstance": (lambda n: 2 if isinstance(n, int) else 3, [1, 2, 3.5, 4.5], 4),
     "other kind": (lambda n: 2 if isinstance(n, float) else 3, [1.5, 2.5, 3], 3),
     "format": (lambda n: len(f"{n}"), [1, 22, 333], 3),
@@ -79,6 +80,20 @@ def test_no_number_of_a_trace_is_kept(make):
     for n in range(1, 5):
         result = compiled(torch.ones(1))
         assert (shown(result), shown(holder.made)) == (shown(make(n * 2)), shown(make(n)))
+
+
+def test_a_flag_computed_of_a_number_is_a_bool():
+    module, weight = nn.Dropout(), torch.ones(2, requires_grad=True)
+
+    @torch.jit
+    def step(x, n):
+        module.training = n > 1
+        weight.requires_grad_(n > 2)
+        return x
+
+    for n in (1, 2, 3, 1):
+        step(torch.ones(2), n)
+        assert module.training is (n > 1) and weight.requires_grad is (n > 2)
 
 
 def test_an_object_whose_counter_varies_is_replaced():
