@@ -48,7 +48,7 @@ from .partition import (
     function_of,
 )
 from .places import DerivedNumbers, note_rebound
-from .reachable import reachable_tensors
+from .reachable import reachable_tensors, refuse_numbers
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
 from .side_effects import AttributeEffect, OutputSpec, ProgramRun, StateEffect
@@ -235,6 +235,8 @@ class CompiledProgram:
             del changes
             if not self.is_inline:
                 self.observation.restore()
+                refuse_numbers(self.output.constants)
+            del self.output.constants
             arrays, self.escaped_tensors = self.output.finish()
             return arrays + gradients
 

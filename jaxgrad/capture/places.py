@@ -93,7 +93,8 @@ class DerivedNumbers(Guard):
         values = {source: source.array(leaves) for source in self.sources}
         try:
             return all(fits(compute(values), kind) for compute, kind in self.numbers)
-        except ArithmeticError:
+        # TypeError: of a place that has no number any more, as NumberGuard tells
+        except (ArithmeticError, TypeError):
             return False
 
     def reason(self, leaves, tensors):

@@ -19,6 +19,7 @@ from ..tape.object_walk import (
     is_of_library,
     named_cells,
 )
+from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .guards import grad_of
 
@@ -40,6 +41,15 @@ def reachable_tensors(function, arguments, tensors) -> set[int]:
             if found == sought:
                 break
     return found
+
+
+def refuse_numbers(values):
+    """Raise RuntimeError, as code does that looks at a symbolic number, where values hold one: it
+    must not outlive the trace.
+    """
+    for value in _NumberWalk().walk(*values):
+        if type(value) is Varying:
+            value._refuse()
 
 
 # ---- variables
@@ -79,6 +89,12 @@ class _StateWalk(ObjectWalk):
             # modules and optimizers hold tensors, their classes do not
             return () if isinstance(value, type) else held
         return held if isinstance(value, type) else (*held, type(value))
+
+
+class _NumberWalk(ObjectWalk):
+    """Everything that objects made by a function may hold."""
+
+    opaque = (Tensor, str, bytes, jax.Array, np.ndarray, types.ModuleType, type)
 
 
 def _is_closed(value) -> bool:

@@ -300,7 +300,7 @@ class OutputSpec:
     `results`: what the function returns, leaf by leaf; `effects`: the side effects; `roots`: of
     each output with a history its edge, abstract value and array, later only their number;
     `shared`: how created tensors share memory; `separate`: the guard on captured tensors that must
-    not.
+    not; `constants`: objects that each run gives as they are.
     """
 
     # whether its tensors share memory with one another and with captured tensors
@@ -311,7 +311,7 @@ class OutputSpec:
         self.scope, self.arrays, self.roots = scope, [], []
         self.created: list[OutputTensor] = []
         self.grads: dict[int, int] = {}
-        self.has_numbers = False
+        self.has_numbers, self.constants = False, []
         self.kept, self.numbers = [], {}
         self.memory, self.shared, self.separate = None, (), None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
@@ -369,10 +369,14 @@ class OutputSpec:
             self.has_numbers = True
             return "number", value.compute
         if not isinstance(value, Tensor):
-            return "constant", value
+            return self.constant(value)
         if self.scope.is_outside(value):
             return "captured", self.scope.capture(value).number
         return "created", self.add_created(value)
+
+    def constant(self, value) -> tuple:
+        self.constants.append(value)
+        return "constant", value
 
     def tree(self, value) -> tuple:
         """Where a run finds a value that may hold tensors: as `result`, or ("tree", a structure
@@ -381,9 +385,9 @@ class OutputSpec:
         leaves, structure = pytree.flatten(value)
         is_made = [isinstance(each, Tensor | jax.Array | Varying) for each in leaves]
         if not any(is_made):
-            return "constant", value
+            return self.constant(value)
         pairs = zip(leaves, is_made, strict=True)
-        results = [self.result(each) if made else ("constant", each) for each, made in pairs]
+        results = [self.result(each) if made else self.constant(each) for each, made in pairs]
         return results[0] if leaves[0] is value else ("tree", (structure, results))
 
     def add_output(self, tensor: Tensor) -> int:

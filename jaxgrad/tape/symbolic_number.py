@@ -46,6 +46,8 @@ class Varying(numbers.Number):
 
     __bool__ = __float__ = __int__ = __index__ = __complex__ = __round__ = _refuse
     __repr__ = __str__ = __format__ = _refuse
+    # a bool is there to be looked at, by a flag or a mode that would keep it
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse
 
     # what `isinstance` sees, so that code goes the way that it goes with the number
     @property
@@ -105,5 +107,5 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     _function = _arithmetic(getattr(operator, _name), _name not in ("add", "sub", "mul"))
     setattr(Varying, f"__{_name}__", _function)
     setattr(Varying, f"__r{_name}__", _swapped(_function))
-for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs"):
+for _name in ("neg", "pos", "abs"):
     setattr(Varying, f"__{_name}__", _arithmetic(getattr(operator, _name), may_differ=False))

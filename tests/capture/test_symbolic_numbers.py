@@ -1,17 +1,19 @@
 """Numbers that vary from call to call give what they give uncompiled, errors included."""
 
+import collections
 import math
 
 import pytest
 
 import jaxgrad as torch
+from jaxgrad import nn
 
 # what is computed of a number, its values at the calls, and how many traces there are at most
 CASES = {
     "sum": (lambda n: n + n * 3 - 1, [1, 2, 3, 4], 2),
     "schedule": (lambda n: 0.5 / (1 + n), [1, 2, 3, 4], 2),
     "decay": (lambda n: 0.5**n, [1, 2, 3, -4], 2),
-    "comparison": (lambda n: (n > 2) * 1.0, [1, 2, 3, 4], 2),
+    "comparison": (lambda n: (n > 2) * 1.0, [1, 2, 3, 4], 4),
     "kind by isinstance": (lambda n: 2 if isinstance(n, int) else 3, [1, 2, 3.5, 4.5], 4),
     "other kind": (lambda n: 2 if isinstance(n, float) else 3, [1.5, 2.5, 3], 3),
     "format": (lambda n: len(f"{n}"), [1, 22, 333], 3),
@@ -50,6 +52,61 @@ def test_numbers_are_those_of_python(name):
         is_number = isinstance(expected, float)
         assert found == (pytest.approx(expected, rel=1e-14) if is_number else expected)
     assert compiled.count <= most, compiled.explain()
+
+
+class Holder:
+    def __init__(self, count):
+        self.count, self.made = count, None
+
+
+@pytest.mark.parametrize(
+    "make", [Holder, lambda n: collections.deque([n]), lambda n: lambda: n, lambda n: [(n, {n})]]
+)
+def test_no_number_of_a_trace_is_kept(make):
+    """Objects that the function makes of a counter, and keeps or returns."""
+    holder = Holder(0)
+
+    def count(x):
+        holder.count += 1
+        holder.made = make(holder.count)
+        return make(holder.count * 2)
+
+    def shown(made):
+        if isinstance(made, Holder):
+            return made.count
+        return made() if callable(made) else repr(made)
+
+    compiled = torch.jit(count)
+    for n in range(1, 5):
+        result = compiled(torch.ones(1))
+        assert (shown(result), shown(holder.made)) == (shown(make(n * 2)), shown(make(n)))
+
+
+def test_a_flag_computed_of_a_number_is_a_bool():
+    module, weight = nn.Dropout(), torch.ones(2, requires_grad=True)
+
+    @torch.jit
+    def step(x, n):
+        module.training = n > 1
+        weight.requires_grad_(n > 2)
+        return x
+
+    for n in (1, 2, 3, 1):
+        step(torch.ones(2), n)
+        assert module.training is (n > 1) and weight.requires_grad is (n > 2)
+
+
+def test_an_object_whose_counter_varies_is_replaced():
+    holder = Holder(None)
+
+    def count(x):
+        holder.made.count += 1
+        return x * holder.made.count
+
+    holder.made, compiled = Holder(0), torch.jit(count)
+    assert [compiled(torch.ones(())).item() for _ in range(3)] == [1, 2, 3]
+    holder.made = Holder(5)
+    assert [compiled(torch.ones(())).item() for _ in range(3)] == [6, 7, 8]
 
 
 def test_a_counter_that_is_divided_by():
