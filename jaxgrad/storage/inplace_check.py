@@ -283,15 +283,21 @@ def _turned(target, shown):
 
 
 def _stand_in(target):
-    """A handle that takes the tensor's place as the root of its views; None without views."""
+    """A handle that takes the tensor's place as the root of its views, or of those of a memory that
+    it showed before; None without views.
+    """
     alias = current(target)._alias
     if alias is None or alias.base is not None:
         return None
     if alias.root is not None:
         return alias.before
+    before = alias.before
     del alias  # it would count as a view
     if not has_views(target):
-        return None
+        # an earlier memory may still have views
+        while before is not None and not has_views(before):
+            before = before._alias.before
+        return before
     made = snapshot(target)
     made._alias, made._counter = target._alias, target._counter
     return made
