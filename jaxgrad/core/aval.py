@@ -142,6 +142,11 @@ def with_strides(found: Aval, strides) -> Aval:
     return make_aval(found.shape, found.dtype, found.mode, strides, found.dual)
 
 
+def with_mode(found: Aval, mode: int) -> Aval:
+    """The same abstract value with another executor."""
+    return make_aval(found.shape, found.dtype, mode, found.strides, found.dual)
+
+
 def with_dual(found: Aval, dual: bool) -> Aval:
     """The same abstract value with the flag `dual` set or cleared."""
     if found.dual == dual:
@@ -201,7 +206,7 @@ def mode_of(array) -> int:
 
 def traced_aval(found: Aval, array) -> Aval:
     """The abstract value of a tensor after a tracer took the place of its array."""
-    return make_aval(found.shape, found.dtype, mode_of(array), found.strides, found.dual)
+    return with_mode(found, mode_of(array))
 
 
 def aval_of(array) -> Aval:

@@ -18,8 +18,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...core import tangent_map
-from ...core.aval import IMMEDIATE, strong, types_of_trace, users_setting
+from ...core import executor, tangent_map
+from ...core.aval import (
+    IMMEDIATE,
+    aval_of,
+    mode_of_trace,
+    strong,
+    types_of_trace,
+    users_setting,
+    with_mode,
+)
 from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
 from ...tape.mode import PLAIN, RECORD, Draws, current_mode, switch
@@ -117,9 +125,13 @@ class CallOnArrays:
         results: the arrays of the outputs, if they are known.
         """
         args, needs = self.filled(arrays), [False] * len(self.arguments)
+        # inside of a trace `forward` may write tracers to a residual that is no tracer
+        traced = executor.is_traced()
         for position, array, needed in zip(self.positions, arrays, mask, strict=False):
             # JAX passes Python numbers as they are
-            args[position] = wrap(strong(jnp.asarray(array)), None, needed)
+            array = strong(jnp.asarray(array))
+            found = with_mode(aval_of(array), mode_of_trace()) if traced else None
+            args[position] = wrap(array, found, needed)
             needs[position] = needed
         ctx = self.cls._backward_cls()
         ctx.needs_input_grad, args = tuple(needs), tuple(args)

@@ -65,9 +65,21 @@ def test_random_functions_equal_jax_compiled(drawn):
     assert order == programs.derivatives(jaxgrad, planned, leaf())[3]
 
 
+# a `forward` that writes to an input which is concrete where JAX traces its rule again
+WRITES_TO_A_RESIDUAL = [programs.Step(0, 0, 0, 0), programs.Step(5, 1, 0, 0)]
+
+
 @examples(8, 20)
 def test_random_functions_under_jax_transformations(drawn):
     """Tensors of tracers may be written to; hooks belong to the tape, not to JAX."""
+    compare_under_jax(drawn)
+
+
+def test_a_function_that_writes_to_a_residual_under_jax_transformations():
+    compare_under_jax(WRITES_TO_A_RESIDUAL)
+
+
+def compare_under_jax(drawn):
     planned = programs.plan(drawn, hooks=False)
 
     def f(x):
