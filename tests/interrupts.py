@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 import time
 
@@ -201,12 +202,16 @@ class Timer:
         self.random, self.is_armed = random.Random(seed), False
 
     def __enter__(self):
-        self.before = signal.signal(signal.SIGALRM, self.handle)
+        self.before = signal.signal(signal.SIGALRM, self.handle), sys.unraisablehook
+        # an interrupt in a callback of a weak reference ends there: pytest's hook would keep it, and
+        # so the frames of the trace and their tensors
+        sys.unraisablehook = lambda _: None
         return self
 
     def __exit__(self, *error):
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, self.before)
+        handler, sys.unraisablehook = self.before
+        signal.signal(signal.SIGALRM, handler)
 
     def handle(self, *_):
         if self.is_armed:

@@ -14,11 +14,9 @@ import jaxgrad as torch
 from jaxgrad.core import executor
 
 
-# Python prints an interrupt that arrives in a callback of a weak reference
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", [name for name in interrupts.JOBS if name != "FirstCall"])
+@pytest.mark.parametrize("name", interrupts.JOBS)
 def test_interrupts_at_random_moments(name):
-    times = {"Save": 40}.get(name, 150)
+    times = {"FirstCall": 15, "Save": 40}.get(name, 150)
     interrupts.interrupt(interrupts.JOBS[name], times, seed=1)
 
 

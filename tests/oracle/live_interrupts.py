@@ -15,8 +15,6 @@ TIMES = 10_000
 SLOW = {"FirstCall": 100, "Save": 2000}
 
 
-# Python prints an interrupt that arrives in a callback of a weak reference
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", interrupts.JOBS)
 def test_interrupts_at_random_moments(name):
     try:
