@@ -203,8 +203,8 @@ class Timer:
 
     def __enter__(self):
         self.before = signal.signal(signal.SIGALRM, self.handle), sys.unraisablehook
-        # an interrupt in a callback of a weak reference ends there: pytest's hook would keep it, and
-        # so the frames of the trace and their tensors
+        # an interrupt in a callback of a weak reference ends there: pytest's hook would keep it,
+        # and so the frames of the trace and their tensors
         sys.unraisablehook = lambda _: None
         return self
 
