@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import weakref
 
+from .. import ops
 from ..core.aval import make_aval, with_dual
+from ..storage.alias import snapshot
 from ..tape import traced_hooks
+from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import Node
-from ..tape.tensor import Tensor, has_tangent, known_edge_of, restore_state, state_of
+from ..tape.tensor import Tensor, current, has_tangent, known_edge_of, restore_state, state_of
 from .guards import GradSource, HandleSource, TensorGuard, TensorSource
 from .places import PlaceSource
 
@@ -55,7 +58,8 @@ class CapturedTensor(TensorGuard):
     `.grad` was set before it was read; `ignores_grad`: whether `.grad` is not an input, as when the
     function is replayed. Only while tracing: `tensor`; `snapshot`: its state before; `tracer`: what
     its handle held first; `edge`: where its gradient goes; `is_moved`: whether it was given the
-    memory of another tensor; `left`: the storage that it had until then.
+    memory of another tensor; `left`: the storage that it had until then; `led_past`: of a view that
+    was written to, the node of its hooks and the edge to which that leads.
     """
 
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
@@ -67,7 +71,25 @@ class CapturedTensor(TensorGuard):
         self.snapshot = Snapshot(tensor)
         self.has_tangent = has_tangent(tensor)
         self.writes_grad = self.ignores_grad = self.is_moved = False
-        self.left = None
+        self.left, self.led_past = None, (None, None)
+
+    def lead_past_hooks(self):
+        """Give a view that was written to a node for its hooks alone: the gradient of the tensor
+        that it shows passes the write, and none of the hooks of the view.
+        """
+        tensor, alias = current(self.tensor), self.snapshot.alias
+        is_view = alias is not None and alias.root is not None
+        node, number = tensor._node, tensor._nr
+        is_old = node is self.snapshot.node or node is self.led_past[0]
+        if not is_view or is_old or not isinstance(node, Node):
+            return
+        before = switch(RECORD)
+        try:
+            made = ops.alias(snapshot(tensor))
+        finally:
+            current_mode.set(before)
+        self.led_past = made._node, (node, number)
+        tensor._node, tensor._nr = made._node, made._nr
 
     @property
     def is_elsewhere(self) -> bool:
@@ -94,7 +116,7 @@ class CapturedTensor(TensorGuard):
     def release(self) -> CapturedTensor:
         """Drop what only tracing needs; gives the captured tensor itself."""
         # a program that held the tensor would keep it alive, and its guard could never expire
-        self.tensor = self.snapshot = self.edge = self.tracer = self.left = None
+        self.tensor = self.snapshot = self.edge = self.tracer = self.left = self.led_past = None
         return self
 
     def find_at(self, place: PlaceSource):

@@ -122,7 +122,8 @@ class CompiledProgram:
     def take_captured(self, scope):
         """Take over the captured tensors of the scope, without the tensors themselves."""
         self.captured = list(scope.captured.values())
-        places = {} if self.is_inline else self.observation.rebound_tensors()
+        rebound = [] if self.is_inline else self.observation.rebound_tensors()
+        places = {id(tensor): source for tensor, source in reversed(rebound)}
         for captured in self.captured:
             if captured.is_outside and id(captured.tensor) in places:
                 captured.find_at(places[id(captured.tensor)])
@@ -177,6 +178,7 @@ class CompiledProgram:
             *[ReachedArgument(number, tensors[number]) for number in self.reached_arguments],
             *[NodeHooks(reference, ids) for reference, ids in self.node_hooks],
             *self.objects.guards(),
+            *self.observation.same_tensors(self.captured, tensors),
             *self.observation.guards(unseen),
             *([DerivedNumbers(self.derived)] if self.derived else ()),
         ]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
+from collections import Counter
+from collections.abc import Hashable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -56,15 +61,66 @@ class GeneratorInput(GraphInput):
 
 
 class NumberInput(GraphInput):
-    """A Python number that `read()` gives at each call."""
+    """A Python number that `read()` gives at each call. `turn`: how often this reader was asked in
+    the trace before.
+    """
 
     is_read = True
 
-    def __init__(self, read, number):
-        self.read, self.key = read, ("number", number)
+    def __init__(self, read, number, turn: int):
+        self.read, self.turn, self.key = read, turn, ("number", number)
 
     def array(self, leaves):
-        return self.read()
+        reads = number_reads.get()
+        return self.read() if reads is None else reads.repeat(self)
+
+
+def reader_of(read):
+    """What readers that are made anew at each call have in common."""
+    reader = getattr(read, "__code__", read)
+    return reader if isinstance(reader, Hashable) else id(reader)
+
+
+class NumberReads:
+    """The numbers that the uncompiled run of a verified call reads by `tracing.number`, by reader.
+
+    A clock and random numbers give other ones each time, so the other runs are given these.
+    """
+
+    def __init__(self):
+        self.values: dict[object, list] = {}
+        self.turns: Counter = Counter()
+
+    @contextlib.contextmanager
+    def open(self):
+        """Inside of the block a run of the call reads numbers."""
+        self.turns.clear()
+        token = number_reads.set(self)
+        try:
+            yield
+        finally:
+            number_reads.reset(token)
+
+    def read(self, read):
+        """A number that a run without a trace reads."""
+        reader = reader_of(read)
+        values, turn = self.values.setdefault(reader, []), self.turns[reader]
+        self.turns[reader] += 1
+        if turn == len(values):
+            values.append(read())
+        return values[turn]
+
+    def repeat(self, source: NumberInput):
+        """The number of an input of a program."""
+        found, known = source.read(), self.values.get(reader_of(source.read), ())
+        # what depends on state alone is the same again: if it differs, the comparison is to tell
+        if source.turn >= len(known) or found == known[source.turn] or found == source.read():
+            return found
+        return known[source.turn]
+
+
+# those of the verified call that is going on in this context
+number_reads = contextvars.ContextVar("jaxgrad.number_reads", default=None)
 
 
 def random_words(state, number):

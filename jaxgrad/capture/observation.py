@@ -20,7 +20,15 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .guards import Guard, is_value_class
 from .holders import Holder, InstanceHolder, StateGuard, own_dict
-from .places import NumberGuard, Place, PlaceSource, TensorsGuard, has_tensors, is_rebound
+from .places import (
+    NumberGuard,
+    Place,
+    PlaceSource,
+    SameTensorGuard,
+    TensorsGuard,
+    has_tensors,
+    is_rebound,
+)
 from .reachable import python_function
 from .state_walk import ALL, Snapshots, StateWalk, is_closed, is_observable
 
@@ -100,17 +108,27 @@ class Observation:
         while self.classes:
             release(self.classes.pop())
 
-    def rebound_tensors(self) -> dict[int, PlaceSource]:
-        """By the id of a tensor where each call finds one, of those that are at a rebound place."""
-        found = {}
+    def rebound_tensors(self) -> list[tuple[Tensor, PlaceSource]]:
+        """The tensors at rebound places, and where each call finds others."""
+        found = []
         for holder, name in self.rebound_places():
             value = holder.before[name]
             inner = [value] if isinstance(value, Tensor) else pytree.flatten(value)[0]
             for number, each in enumerate(inner):
                 if isinstance(each, Tensor):
                     leaf = None if each is value else number
-                    found.setdefault(id(each), PlaceSource(Place(holder, name), leaf))
+                    found.append((each, PlaceSource(Place(holder, name), leaf)))
         return found
+
+    def same_tensors(self, captured, tensors) -> list[Guard]:
+        """Guards on rebound places that have a captured tensor which another source finds."""
+        numbers = {id(tensor): number for number, tensor in enumerate(tensors)}
+        found = [(numbers.get(id(tensor)), source) for tensor, source in self.rebound_tensors()]
+        return [
+            SameTensorGuard(source, number)
+            for number, source in found
+            if number is not None and not source.is_same(captured[number].source)
+        ]
 
     def rebound_places(self) -> list[tuple]:
         """The holders and names that some compiled function binds to other tensors."""

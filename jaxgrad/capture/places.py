@@ -53,6 +53,11 @@ class PlaceSource(TensorSource):
             found = inner[self.leaf] if self.leaf < len(inner) else None
         return found if isinstance(found, Tensor) else None
 
+    def is_same(self, other: TensorSource) -> bool:
+        """Whether another source finds its tensor at the same place."""
+        is_place = isinstance(other, PlaceSource)
+        return is_place and (other.place.key, other.leaf) == (self.place.key, self.leaf)
+
     def put(self, tensor):
         """Put a tensor there, for a replay."""
         if self.leaf is not None:
@@ -60,6 +65,21 @@ class PlaceSource(TensorSource):
             inner[self.leaf] = tensor
             tensor = jax.tree.unflatten(structure, inner)
         self.place.put(tensor)
+
+
+class SameTensorGuard(Guard):
+    """A place has the captured tensor of this number, which another source finds."""
+
+    __slots__ = ("number", "source")
+
+    def __init__(self, source: PlaceSource, number: int):
+        self.source, self.number = source, number
+
+    def check(self, leaves, tensors):
+        return self.source.find(leaves, tensors) is tensors[self.number]
+
+    def reason(self, leaves, tensors):
+        return f"{self.source.place.name} is another tensor than what it was the same as"
 
 
 class NumberGuard(Guard):

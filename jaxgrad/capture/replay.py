@@ -21,7 +21,7 @@ from .graph_input import ArgumentInput
 from .holders import StateGuard
 from .observation import Observation
 from .partition import pull
-from .places import NumberGuard
+from .places import NumberGuard, SameTensorGuard
 from .scope import CaptureScope
 from .side_effects import OutputSpec, StateEffect
 
@@ -104,6 +104,9 @@ class Replay(CaptureScope):
             self.edges.append(edge_of(tensor) if captured.tracked else None)
             for position in program.positions.get(captured.number, ()):
                 leaves[position] = tensor
+        for guard in program.guards:
+            if isinstance(guard, SameTensorGuard):
+                guard.source.put(self.tensors[guard.number])
         for other in program.other_inputs:
             if isinstance(other, ArgumentInput):
                 array = self.given[other.key]

@@ -25,6 +25,7 @@ from ..tape.object_walk import is_of_library
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import Tensor, current, held, hold, is_traced, known_edge_of
 from ..tape.traversal import nodes_from
+from .graph_input import NumberReads
 from .holders import GlobalsHolder, Holder, parts_of, slots_of
 from .input_names import PathWalk, arguments_by_name
 from .reachable import VALUES
@@ -102,7 +103,8 @@ class Settings(Holder):
 
 class SavedState:
     """The state that a function reaches: its tensors, by id with their names; the `holders` of
-    Python objects; `edges`: by the id of a tensor that requires grad where its gradient arrived.
+    Python objects; `edges`: by the id of a tensor that requires grad where its gradient arrived;
+    `numbers`: those that it reads by `tracing.number`.
     """
 
     def __init__(self, function, args, kwargs):
@@ -114,7 +116,7 @@ class SavedState:
         self.created: dict[int, weakref.ref] = {}
         # of tensors and nodes: what they hold is put back, and shown by the tensors
         self.inner = reached.counters
-        self.begun = next_sequence_number()
+        self.begun, self.numbers = next_sequence_number(), NumberReads()
         for tensor in reached.tensors:
             self.save(tensor)
 
@@ -123,7 +125,7 @@ class SavedState:
         """Save each tensor that is read inside of the block, before its first read."""
         saving.set(self)
         traced_hooks.outer_nodes.set(self)
-        with interception.watch(read=_read, grad=_read, created=_created):
+        with interception.watch(read=_read, grad=_read, created=_created), self.numbers.open():
             yield
 
     def save(self, tensor: Tensor):
@@ -134,8 +136,9 @@ class SavedState:
             id(tensor), f"the tensor of shape {list(tensor.shape)} read at {place_of_caller()}"
         )
         # up to date: settling a write changes no value, and need not be undone
-        if current(tensor)._tracked:
+        if current(tensor)._tracked and not is_cut(tensor):
             self.edges[id(tensor)] = known_edge_of(tensor)
+        # not before, since a leaf may get its state there
         counter, leaf, alias = tensor._counter, tensor._leaf, tensor._alias
         self.save_inner(tensor, counter, counter and counter.places, leaf, alias)
         self.save_extras(getattr(tensor._node, "extras", None))
@@ -181,8 +184,24 @@ class SavedState:
 
     def put_back(self, moment: list[Holder] | None = None):
         """Make everything what it was when it was saved, or at a later moment."""
-        for holder in moment or self.all():
-            holder.restore()
+        holders = moment or self.all()
+        try:
+            for holder in holders:
+                holder.restore()
+        except KeyboardInterrupt:
+            # once more comes to the same, and half of it would be a state in between
+            for holder in holders:
+                holder.restore()
+            raise
+
+    @contextlib.contextmanager
+    def put_back_after_errors(self):
+        """Put everything back where the block fails, by an interrupt or a lack of memory too."""
+        try:
+            yield
+        except BaseException:
+            self.put_back()
+            raise
 
     def disturb(self):
         """Change the saved tensors of floating point by about as much as rounding does."""
@@ -193,6 +212,14 @@ class SavedState:
 
     def name(self, tensor: Tensor) -> str:
         return self.names[id(tensor)]
+
+
+def is_cut(tensor: Tensor) -> bool:
+    """Whether a tensor has the history of the one that it is a view of. After a write a gradient
+    arrives there, through the node of the view or past it.
+    """
+    alias = tensor._alias
+    return alias is not None and alias.root is not None and isinstance(tensor._node, Node)
 
 
 def disturbed(array, seed: int):

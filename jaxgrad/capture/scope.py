@@ -32,7 +32,15 @@ from ..tape.source_location import place_of_caller
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import LeafState, Tensor, current, held, hold, is_traced
 from .captured import CapturedTensor
-from .graph_input import GeneratorInput, GraphInput, NumberInput, TensorInput, random_words
+from .graph_input import (
+    GeneratorInput,
+    GraphInput,
+    NumberInput,
+    TensorInput,
+    number_reads,
+    random_words,
+    reader_of,
+)
 from .guards import GradSource, HandleSource, TensorSource
 from .object_state import ObjectState
 
@@ -85,7 +93,7 @@ class CaptureScope:
         """Trace inside of the block; afterwards every tensor from outside is what it was before."""
         with handle_lock.changing():
             try:
-                intercept(id(self), read=_read, created=_created, grad=_grad, moved=_moved)
+                intercept(id(self), **_POINTS)
                 mode.scope.set(self)
                 with take_current_trace() as self.trace:
                     pass
@@ -112,7 +120,7 @@ class CaptureScope:
     def close(self):
         """End the trace; a second call comes to the same."""
         mode.scope.set(self.parent)
-        release("read", "created", "grad", "moved", user=id(self))
+        release(*_POINTS, user=id(self))
         self.restore()
         self.forget_tracers()
 
@@ -256,9 +264,9 @@ class CaptureScope:
         """
         if self.is_inner and self.parent is not None:
             return self.parent.number(read, key)
-        if key is None:
-            key = sum(isinstance(each, NumberInput) for each in self.inputs)
-        source = NumberInput(read, key)
+        known = [reader_of(each.read) for each in self.inputs if isinstance(each, NumberInput)]
+        key = len(known) if key is None else key
+        source = NumberInput(read, key, known.count(reader_of(read)))
         with self.unobserved():
             value = read()
         return Varying.of_input(self.add_input(value, source), source, value)
@@ -354,7 +362,10 @@ def number(read):
     (tensor([0.2500]), 1)
     """
     scope = mode.scope.get()
-    return read() if scope is None else scope.number(read)
+    if scope is not None:
+        return scope.number(read)
+    reads = number_reads.get()
+    return read() if reads is None else reads.read(read)
 
 
 @contextlib.contextmanager
@@ -415,3 +426,13 @@ def _grad(tensor: Tensor, written: bool = False):
     scope = mode.scope.get()
     if scope is not None:
         scope.record_grad_access(tensor, written)
+
+
+def _hooked(tensor: Tensor):
+    scope = mode.scope.get()
+    captured = None if scope is None else scope.captured.get(id(tensor))
+    if captured is not None:
+        captured.lead_past_hooks()
+
+
+_POINTS = {"read": _read, "created": _created, "grad": _grad, "moved": _moved, "hooked": _hooked}

@@ -109,10 +109,11 @@ class TensorEffect:
     `number`: that of the captured tensor; `value`: an OutputTensor where it was written to, else
     None; `writes`: how often, for its version; `tracked`: its requires_grad; `grad`: its `.grad`,
     as a result, or UNCHANGED. `known`: the abstract value and requires_grad at the start of a call;
-    `place`: the number of a created tensor whose place in memory it takes, as by `data=` or `t_`.
+    `place`: the number of a created tensor whose place in memory it takes, as by `data=` or `t_`;
+    `past`: of a view with hooks of its own, the number of its root without these.
     """
 
-    __slots__ = ("grad", "known", "number", "place", "tracked", "value", "writes")
+    __slots__ = ("grad", "known", "number", "past", "place", "tracked", "value", "writes")
 
     def __init__(self, outputs: OutputSpec, captured: CapturedTensor):
         tensor, snapshot = current(captured.tensor), captured.snapshot
@@ -120,13 +121,16 @@ class TensorEffect:
         self.known = captured.aval, captured.tracked
         # arrays never change, so a write leaves the handle with another tracer or node
         is_written = held(tensor) is not captured.tracer or tensor._node is not snapshot.node
-        self.value = self.place = None
+        self.value = self.place = self.past = None
         self.writes, self.grad = outputs.scope.write_count(captured), UNCHANGED
         if is_written and outputs.shares_memory and captured.is_elsewhere:
             self.place = outputs.add_output(tensor)
             self.value = outputs.created[self.place]
         elif is_written:
             self.value = OutputTensor(outputs, tensor)
+            hooked, edge = captured.led_past
+            if hooked is not None and tensor._node is hooked:
+                self.past = outputs.root_number(edge, self.value.aval, held(tensor))
         if is_written and snapshot.alias is not None and not captured.is_moved:
             self.refuse_new_shape(outputs.scope.name, captured)
 
@@ -185,7 +189,12 @@ class TensorEffect:
     def write_shared(self, run):
         """Write to a tensor that shares its memory; `changes` has the rest."""
         tensor, value = run.tensors[self.number], self.value
-        assign(tensor, value.new_tensor(run.arrays, run.nodes), value.root is not None)
+        made = value.new_tensor(run.arrays, run.nodes)
+        if self.past is not None:
+            made._node, made._nr = run.nodes[self.past], self.past
+        assign(tensor, made, value.root is not None)
+        if self.past is not None:
+            tensor._node, tensor._nr = run.nodes[value.root], value.root
         # `assign` counts one, and `writes` includes it
         counter_of(tensor).value -= 1
 

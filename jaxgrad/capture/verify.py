@@ -19,10 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import dtypes
-from ..tape import pytree
+from ..tape import handle_lock, pytree
 from ..tape.node import Node
 from ..tape.object_walk import UNSET
 from ..tape.tensor import Tensor, current, edge_of, held
+from . import one_shot
 from .guards import PLAIN, grad_of
 from .holders import StateGuard, parts_of
 from .input_names import leaf_names
@@ -64,29 +65,37 @@ def verified(compiled, call, args, kwargs):
     """The result of `call(*args, **kwargs)`, a call of a compiled function. Raises RuntimeError
     where the uncompiled function does something else; then everything is as before the call.
     """
-    state = SavedState(compiled.function, args, kwargs)
+    # it would use up iterators
+    one_shot.refuse_arguments(compiled.function, *pytree.flatten((args, kwargs)))
+    # other threads see the state of before or of after both runs
+    with handle_lock.changing():
+        state = SavedState(compiled.function, args, kwargs)
 
-    def outcome() -> Outcome:
-        try:
-            # in a context of its own, for modes that it sets and leaves
-            context = contextvars.copy_context()
-            return context.run(uncompiled, state, compiled.function, args, kwargs)
-        finally:
+        def outcome() -> Outcome:
+            try:
+                # in a context of its own, for modes that it sets and leaves
+                context = contextvars.copy_context()
+                return context.run(uncompiled, state, compiled, args, kwargs)
+            finally:
+                state.put_back()
+
+        expected = outcome()
+        with state.numbers.open():
+            result = call(*args, **kwargs)
+        with state.put_back_after_errors():
+            found = expected.differences(Outcome(state, result))
+            if not found:
+                return result
+            after = state.now()
             state.put_back()
-
-    expected = outcome()
-    result = call(*args, **kwargs)
-    found = expected.differences(Outcome(state, result))
-    if found:
-        after = state.now()
-        state.put_back()
-        repeated = expected.differences(outcome())
-        state.disturb()
-        found = beyond_rounding(found, repeated, expected.differences(outcome()))
-        if found:
-            raise RuntimeError(message(compiled, found, repeated, args, kwargs)) from expected.error
-        state.put_back(after)
-    return result
+            repeated = expected.differences(outcome())
+            state.disturb()
+            found = beyond_rounding(found, repeated, expected.differences(outcome()))
+            if found:
+                text = message(compiled, found, repeated, args, kwargs)
+                raise RuntimeError(text) from expected.error
+            state.put_back(after)
+            return result
 
 
 def beyond_rounding(found, repeated, disturbed) -> list[Difference]:
@@ -105,8 +114,8 @@ def beyond_rounding(found, repeated, disturbed) -> list[Difference]:
     ]
 
 
-def uncompiled(state, function, args, kwargs) -> Outcome:
-    """The outcome of the function, run uncompiled."""
+def uncompiled(state, compiled, args, kwargs) -> Outcome:
+    """The outcome of a function, run uncompiled."""
     global running
     within.set(True)
     running += 1
@@ -116,7 +125,8 @@ def uncompiled(state, function, args, kwargs) -> Outcome:
         with state.recording(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                result = function(*args, **kwargs)
+                made = compiled.function(*args, **kwargs)
+                result = one_shot.refuse_result(compiled.__name__, made)
             except Exception as raised:
                 error = raised
             return Outcome(state, result, error)
@@ -239,7 +249,9 @@ class Outcome:
 
     def pull(self, leaves):
         """Compute the gradients of everything with a new history."""
-        tensors, edges = self.state.tensors, self.state.edges
+        tensors = self.state.tensors
+        # a gradient goes no further from where the function has used up the graph
+        edges = {key: edge for key, edge in self.state.edges.items() if not edge[0].is_freed}
         named = [(f"result {number}", leaf) for number, leaf in enumerate(leaves)]
         named += [(key, tensor) for key, tensor in tensors.items()]
         for name, tensor in named:

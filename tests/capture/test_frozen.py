@@ -81,6 +81,7 @@ def told(call):
 
 
 @pytest.mark.parametrize("name", FROZEN)
+@pytest.mark.unverified
 def test_what_a_program_freezes_is_warned_of_once(name):
     function, what = FROZEN[name]
     compiled, x = torch.jit(function), torch.ones(2)
@@ -90,6 +91,7 @@ def test_what_a_program_freezes_is_warned_of_once(name):
     assert told(lambda: compiled(x)) == told(lambda: compiled(torch.ones(3))) == []
 
 
+@pytest.mark.unverified
 def test_the_line_is_that_of_the_draw():
     def step(x):
         x = x + 1
@@ -100,6 +102,7 @@ def test_the_line_is_that_of_the_draw():
     assert f"{__file__}:{line}:" in message
 
 
+@pytest.mark.unverified
 def test_a_draw_without_a_name_is_told_too():
     (message,) = told(lambda: torch.jit(lambda x: x * sum(rolls()))(torch.ones(2)))
     assert "draws random numbers from random: those of the trace" in message
@@ -122,6 +125,7 @@ def test_vmap_calls_such_a_function_each_time():
     assert first[0] < second[0]
 
 
+@pytest.mark.unverified
 def test_a_function_in_a_trace_is_told_of_by_the_program():
     inner = torch.jit(lambda x: x * random.random())
     (message,) = told(lambda: torch.jit(lambda x: inner(x) * 2)(torch.ones(2)))

@@ -234,6 +234,52 @@ def test_a_counter_that_the_code_looks_at_is_right_too():
             assert compiled(torch.ones(1)).item() == expected(torch.ones(1)).item()
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_state_that_is_the_argument_at_first(number):
+    """Where one call stores its argument, the next one may find that very tensor in two places."""
+    expected, module, xs = Recurrent(), Recurrent(), [torch.ones(1) for _ in range(number)]
+    compiled = torch.jit(module)
+    for call in range(7):
+        x = xs[call % number]
+        assert compiled(x).item() == expected(x).item()
+        assert module.h.item() == expected.h.item() == call + 1
+    assert compiled.count <= 4, compiled.explain()
+
+
+def test_two_attributes_that_are_one_tensor_at_first():
+    class Pair:
+        def __init__(self):
+            self.a = self.b = torch.ones(1)
+
+        def __call__(self, x):
+            self.a, self.b = self.a + x, self.b * 2
+            return self.a * self.b
+
+    compiled, expected, x = torch.jit(Pair()), Pair(), torch.ones(1)
+    for call in range(6):
+        if call == 3:
+            compiled.function.b, expected.b = compiled.function.a, expected.a
+        if call == 4:
+            compiled.function.b, expected.b = torch.zeros(1), torch.zeros(1)
+        assert compiled(x).item() == expected(x).item()
+
+
+def test_second_derivatives_where_state_is_the_argument():
+    """The function is replayed with the tensors of the call in both places."""
+    module = Recurrent()
+    module.first = False
+    compiled = torch.jit(module)
+    x = torch.tensor([3.0], requires_grad=True)
+    for _ in range(2):
+        compiled(x.detach())
+    module.h, module.calls = x, 0
+    y = compiled(x) ** 3  # (2 x) ** 3
+    (first,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    module.h = torch.zeros(1)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    assert (first.item(), second.item()) == (24 * 9, 48 * 3)
+
+
 def test_a_change_from_outside_between_calls_counts():
     compiled = torch.jit(module := Recurrent())
     x = torch.ones(1)

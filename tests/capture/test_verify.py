@@ -3,6 +3,8 @@
 import ctypes
 import os
 import random
+import threading
+import time
 
 import leaks
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import jaxgrad as torch
 import jaxgrad.nn.functional as F
 from jaxgrad import nn, optim
+from jaxgrad.capture import verify
 
 
 class Config:
@@ -53,7 +56,8 @@ is_told = pytest.mark.filterwarnings("ignore:.*constants? of the program:UserWar
 @pytest.mark.parametrize("function", [by_name, from_the_environment, from_memory])
 def test_a_stale_value_is_found(function, monkeypatch):
     change_all(monkeypatch, 2.0)
-    x, compiled, verified = torch.ones(3), torch.jit(function), torch.jit(function, verify=1)
+    x = torch.ones(3)
+    compiled, verified = (torch.jit(function, verify=number) for number in (0, 1))
     assert compiled(x).tolist() == verified(x).tolist() == [2, 2, 2]
     change_all(monkeypatch, 3.0)
     # so that the test has something to find
@@ -302,6 +306,110 @@ def test_rounding_is_no_difference():
     x = torch.rand(64, 64)
     torch.jit(lambda x: ((x @ x).softmax(1) @ x).mean(), verify=1)(x)
     torch.jit(lambda x: x.sin().sum(), verify=1)(x.to(torch.bfloat16))
+
+
+@pytest.mark.parametrize("read", [time.perf_counter, random.random, lambda: random.random()])
+def test_numbers_that_each_call_reads_are_the_same_for_both_runs(read):
+    function = torch.jit(lambda x: x * torch.tracing.number(read), verify=1)
+    x = torch.ones(2, dtype=torch.float64)
+    first, *others = (function(x)[0].item() for _ in range(4))
+    assert first not in others and function.count == 1
+
+
+def test_a_number_that_the_function_changes_before_it_reads_it_is_found():
+    """A program reads its numbers before all else."""
+    state = {"n": 0}
+
+    def function(x):
+        state["n"] += 1
+        return x * torch.tracing.number(lambda: state["n"])
+
+    verified = torch.jit(function, verify=1)
+    with pytest.raises(RuntimeError, match=r"result: largest difference 1: 0\.0 compiled"):
+        verified(torch.tensor(1.0))
+
+
+# JAX warns of iterators in trees, and jaxgrad raises
+@pytest.mark.filterwarnings("ignore:Python iterable:DeprecationWarning")
+def test_what_is_refused_is_not_used_up():
+    function = torch.jit(lambda xs: sum(xs), verify=1)
+    given = iter([torch.ones(1)])
+    with pytest.raises(TypeError, match="list_iterator"):
+        function(given)
+    assert len(list(given)) == 1
+
+
+def test_a_result_that_is_refused_is_closed():
+    async def doubled(x):
+        return x * 2
+
+    # a coroutine that is never awaited warns
+    with pytest.raises(TypeError, match="the result is a coroutine"):
+        torch.jit(lambda x: doubled(x), verify=1)(torch.ones(1))
+
+
+def test_a_view_that_is_written_to():
+    """Its gradient passes the node that the view had, or goes through it."""
+
+    def gradient(wrapped):
+        weight = torch.tensor([1.0, 2.0], requires_grad=True)
+        view = (weight * 2)[:]
+        step = wrapped(lambda: view[:1].mul_(3))
+        step(), step()
+        view.sum().backward()
+        return weight.grad.tolist()
+
+    assert gradient(torch.jit(verify=1)) == gradient(lambda function: function) == [18, 2]
+
+
+def test_a_graph_that_the_function_uses_up():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    outer = weight.exp()
+
+    @torch.jit(verify=1)
+    def step():
+        outer.mul_(2)
+        outer.sum().backward()
+
+    step()
+    np.testing.assert_allclose(weight.grad.numpy(), 2 * np.exp([1, 2]), rtol=1e-6)
+    with pytest.raises(RuntimeError, match="second time"):
+        outer.sum().backward()
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_an_error_of_the_comparison_changes_nothing(error, monkeypatch):
+    weight = torch.zeros(2)
+    step = torch.jit(lambda: weight.add_(1), verify=1)
+    step()
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(verify.Outcome, "differences", fail)
+    with pytest.raises(error):
+        step()
+    assert weight.tolist() == [1, 1]
+
+
+def test_threads_wait_for_both_runs():
+    total, found = torch.zeros(()), []
+
+    @torch.jit(verify=1)
+    def step():
+        total.add_(1)
+
+    def work():
+        for _ in range(5):
+            step()
+            found.append(total.item())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert total.item() == len(found) == 20 and min(found) == 1
 
 
 def test_a_verified_call_keeps_no_graph(monkeypatch):

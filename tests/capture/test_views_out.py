@@ -529,3 +529,20 @@ def test_flattened_parameters():
     assert flat.tolist() == [3, 6, 1, 2, 3] and w[0].tolist() == [1, 2]
     (slope,) = torch_grad(flat.sum(), w[0])
     assert slope.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(("used", "expected"), [("view", [60, 60]), ("base", [6, 6])])
+def test_a_hook_of_a_view_is_none_of_its_base(used, expected):
+    """By hand: the gradient of the base passes the hook."""
+    weight = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    base = weight * 2
+    view = base[:]
+
+    @jaxgrad.jit
+    def step():
+        view.mul_(3)
+        view.register_hook(lambda gradient: gradient * 10)
+
+    step()
+    {"view": view, "base": base}[used].sum().backward()
+    assert weight.grad.tolist() == expected

@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 
+from ...tape import interception
 from ...tape.hooks import Hooks, RemovableHandle, register
 from ...tape.node import Node
 from ...tape.tensor import Tensor, edge_of, leaf_state
@@ -114,6 +115,8 @@ def _post_hooks_of(tensor: Tensor) -> Hooks:
 
 def hooks_of(tensor: Tensor) -> Hooks:
     """The hooks of a tensor, created if it has none: a leaf's own, else its node's."""
+    if interception.hooked is not None:
+        interception.hooked(tensor)
     if tensor.grad_fn is not None:
         return tensor.grad_fn.hooks_of(tensor.output_nr)
     state = leaf_state(tensor)
