@@ -230,7 +230,7 @@ class Outcome:
         if id(value) in seen:
             return Copied(type(value), {})  # it holds itself, or was copied already
         seen.add(id(value))
-        parts = list(parts_of(list(value) if type(value) in FIXED else value, ""))
+        parts = list(parts_of(list(value) if isinstance(value, FIXED) else value, ""))
         if not parts or id(value) in self.saved:
             return value
         holders = [kind(target, name) for target, name, kind in parts]

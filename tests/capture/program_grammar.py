@@ -697,7 +697,9 @@ class Writer:
 
     def draw(self, choices):
         """One of the choices that name no excluded attribute."""
-        while not self.excluded.isdisjoint(ATTRIBUTE.findall(chosen := self.random.choice(choices))):
+        while not self.excluded.isdisjoint(
+            ATTRIBUTE.findall(chosen := self.random.choice(choices))
+        ):
             pass
         return chosen
 
