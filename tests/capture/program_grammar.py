@@ -348,7 +348,6 @@ RESULTS = """
 - Point(k, <v>)
 - [<m>, {'z': (<r>, None)}]
 - s.hist
-- s.h
 - <r>.detach(), n
 - extra['m'], <m>
 """
@@ -697,11 +696,10 @@ class Writer:
 
     def draw(self, choices):
         """One of the choices that name no excluded attribute."""
-        while not self.excluded.isdisjoint(
-            ATTRIBUTE.findall(chosen := self.random.choice(choices))
-        ):
-            pass
-        return chosen
+        while True:
+            chosen = self.random.choice(choices)
+            if self.excluded.isdisjoint(ATTRIBUTE.findall(chosen)):
+                return chosen
 
     def variables(self, kind):
         return [name for scope in self.scopes for each, name in scope if each == kind]
