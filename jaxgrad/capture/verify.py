@@ -277,8 +277,9 @@ class Outcome:
             before = self.shown(holder.before.get(name, UNSET))
             pair = compiled.contents.get(key, before), self.contents.get(key, before)
             triples.append((holder.path(name), *pair))
-        # a history that only one of them has is a difference already
-        if self.roots.keys() == compiled.roots.keys():
+        # a history that only one of them has is a difference already; without gradients, the one
+        # pass met a graph that was used up, which the other's need not be
+        if self.roots.keys() == compiled.roots.keys() and compiled.gradients:
             for key, each in self.gradients.items():
                 name = f"the gradient of the results by {self.state.names[key]}"
                 triples.append((name, compiled.gradients.get(key), each))

@@ -179,6 +179,19 @@ def test_named_tuples_are_compared_by_their_elements():
         step(torch.ones(3))
 
 
+def test_a_graph_that_grows_and_is_used_up_is_no_difference():
+    weight, buffer = torch.tensor([1.0, 2.0], requires_grad=True), torch.zeros(2)
+
+    def function(x):
+        buffer.copy_((x * weight).sin())
+        return (weight**2).sum()
+
+    step = torch.jit(function, verify=1)
+    for _ in range(3):
+        step(torch.ones(2)).backward()
+    assert weight.grad.tolist() == [6, 12]
+
+
 def test_gradients_of_results_are_compared(monkeypatch):
     """The value of the result is right, and its gradient stale."""
 
