@@ -229,17 +229,17 @@ class CompiledProgram:
             self.output = self.output_of(scope, result)
             self.add_effects(scope, changes)
             self.output.share_memory()
-            gradients, self.pullback = [], None
+            gradients, leaves, self.pullback = [], (), None
             if self.output.roots:
                 self.pullback = Pullback(scope, self.output.roots)
-                gradients = self.pullback.take_arrays()
+                gradients, leaves = self.pullback.take_arrays(), self.pullback.leaves
             # before the search for tensors that escape: what was stored in objects comes out
             del changes
             if not self.is_inline:
                 self.observation.restore()
                 refuse_numbers(self.output.constants)
             del self.output.constants
-            arrays, self.escaped_tensors = self.output.finish()
+            arrays, self.escaped_tensors = self.output.finish(leaves)
             return arrays + gradients
 
     @contextlib.contextmanager

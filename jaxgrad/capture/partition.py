@@ -15,7 +15,7 @@ from ..autograd._function.call import FunctionNode
 from ..core.aval import Aval
 from ..core.bounded_cache import weight_of_kernel
 from ..core.program import Program, Reverse
-from ..tape.node import FREED, ProgramNode
+from ..tape.node import FREED, AccumulateGrad, ProgramNode
 from ..tape.tensor import wrap
 from ..tape.traversal import nodes_from
 from .graph_input import GraphInput
@@ -34,7 +34,8 @@ class Pullback:
     `avals`: those of these outputs; `freed`: the numbers of those whose graph the function has used
     up; `frees`: whether a pass frees anything that their nodes have saved; `is_linear`: whether the
     pass reads nothing but gradients; `cotangents`: the inputs that the pass starts from; `reached`:
-    the numbers of the captured tensors that get a gradient; `arrays`: these gradients.
+    the numbers of the captured tensors that get a gradient; `arrays`: these gradients; `leaves`:
+    the ids of the leaves from inside that the outputs depend on, which get none.
     """
 
     def __init__(self, scope, roots):
@@ -42,21 +43,23 @@ class Pullback:
         self.freed = {number for number, (edge, _, _) in enumerate(roots) if is_freed(edge[0])}
         self.cotangents = [Cotangent(number) for number in range(len(roots))]
         self.reached, self.arrays = [], []
-        ends = [captured for captured in scope.captured.values() if captured.edge is not None]
-        nodes = nodes_between(scope, roots, [captured.edge[0] for captured in ends])
+        ends = [(captured, end_of(captured)) for captured in scope.captured.values()]
+        ends = [(captured, edge) for captured, edge in ends if edge is not None]
+        nodes = nodes_between(scope, roots, [edge[0] for _, edge in ends])
         self.frees = any(map(has_saved, nodes))
         self.is_linear = all(map(reads_gradients_alone, nodes))
+        lasting = [edge[0] for n, (edge, _, _) in enumerate(roots) if n not in self.freed]
+        self.leaves = leaves_of(lasting) - {id(captured.tensor) for captured, _ in ends}
         if len(self.freed) == len(roots) or not ends:
             return
         cotangents = [
             None if number in self.freed else scope.add_input(array, self.cotangents[number])
             for number, (_, _, array) in enumerate(roots)
         ]
-        for captured in ends:
+        for captured, _ in ends:
             captured.snapshot.hooks.mute()  # the engine calls them on the gradient outside
-        edges = [captured.edge for captured in ends]
-        found = pull([edge for edge, _, _ in roots], cotangents, edges)
-        for captured, array in zip(ends, found, strict=True):
+        found = pull([edge for edge, _, _ in roots], cotangents, [edge for _, edge in ends])
+        for (captured, _), array in zip(ends, found, strict=True):
             if array is not None:
                 self.reached.append(captured.number)
                 self.arrays.append(array)
@@ -65,6 +68,16 @@ class Pullback:
         """The gradients, which it does not keep."""
         arrays, self.arrays = self.arrays, None
         return arrays
+
+
+def end_of(captured):
+    """The edge at which the gradient of a captured tensor arrives; None where it gets none."""
+    if captured.edge is not None:
+        return captured.edge
+    # a leaf that requires grad since the function said so
+    leaf = captured.tensor._leaf
+    node = None if leaf is None else leaf.node()
+    return None if node is None else (node, 0)
 
 
 def pull(roots, cotangents, ends):
@@ -94,6 +107,11 @@ def nodes_between(scope, roots, ends) -> list:
                 "inside of the function, or omit create_graph"
             )
     return nodes
+
+
+def leaves_of(nodes) -> set[int]:
+    """The ids of the leaves that nodes lead to."""
+    return {id(node.variable) for node in nodes_from(nodes) if type(node) is AccumulateGrad}
 
 
 def has_saved(node) -> bool:
@@ -228,8 +246,8 @@ class CompiledCall(Program):
 
 
 class CompiledNode(ProgramNode):
-    """The call of a compiled function. Hooks of an output that gets no gradient are not called, as
-    they would not be if the outputs were computed apart.
+    """The call of a compiled function. Where an output gets no gradient, or an input that does not
+    depend on it, a pass does not go on, as it would not if the outputs were computed apart.
 
     objects: those among the arguments, which a replay may need.
     """
@@ -285,6 +303,8 @@ class CompiledReverse(Reverse):
         return self.program.compiled.replayed(inputs, cotangents, self.wanted)
 
     def value(self, *arrays):
+        if not self.wanted:
+            return ()
         compiled, count = self.program.compiled, self.program.root_count
         cotangents = [arrays[i] for i in range(count) if i not in compiled.pullback.freed]
         rest, count = arrays[count:], len(self.program.inputs)

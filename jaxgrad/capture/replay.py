@@ -29,8 +29,7 @@ from .side_effects import OutputSpec, StateEffect
 class Replay(CaptureScope):
     """A scope whose inputs are given arrays, by the keys of the inputs of the first trace.
 
-    `tensors`: the captured tensors, by number; `edges`: where their gradients arrive, None for
-    those that do not require grad.
+    `tensors`: the captured tensors, by number; `edges`: where their gradients arrive.
     """
 
     def __init__(self, program, inputs):
@@ -101,7 +100,7 @@ class Replay(CaptureScope):
             else:
                 tensor = self.recapture(captured, reference())
             self.tensors.append(tensor)
-            self.edges.append(edge_of(tensor) if captured.tracked else None)
+            self.edges.append(edge_of(tensor))
             for position in program.positions.get(captured.number, ()):
                 leaves[position] = tensor
         for guard in program.guards:

@@ -439,16 +439,33 @@ class OutputSpec:
             self.memory = SharedMemory(self)
             self.memory.find(self.kept)
 
-    def finish(self) -> tuple[list, dict[int, Tensor]]:
+    def refuse_leaves(self, tensors, leaves):
+        """Raises RuntimeError where a tensor is one of these leaves, by their ids: the node of a
+        call gives gradients to the inputs of the call alone.
+        """
+        for tensor in tensors:
+            if id(tensor) in leaves:
+                raise RuntimeError(
+                    f"{self.scope.name}, compiled by jaxgrad.jit, leaves behind a leaf of shape "
+                    f"{list(tensor.shape)} and a result that depends on it, which would not fill "
+                    "its .grad: pass the leaf in, or compute its gradient inside of the function"
+                )
+
+    def finish(self, leaves=()) -> tuple[list, dict[int, Tensor]]:
         """End the scope; gives what the trace returns, and by number the tensors created inside
         that are still referenced.
+
+        leaves: the ids of those created inside that the outputs depend on.
         """
-        scope, memory = self.scope, self.memory
+        scope, memory, kept = self.scope, self.memory, self.kept
         self.kept, self.memory, self.roots = None, None, len(self.roots)
+        self.refuse_leaves(kept, leaves)
+        del kept
         # before the search for escaped tensors: what only the handles held inside is gone with it
         scope.restore()
         escaped = {}
         for tensor in scope.escaped_tensors():
+            self.refuse_leaves([tensor], leaves)
             number = self.numbers.get(id(tensor))
             if number is None and tensor._tracked and isinstance(tensor._node, Node):
                 raise RuntimeError(

@@ -240,7 +240,7 @@ class Outcome:
         if id(value) in seen:
             return Copied(type(value), {})  # it holds itself, or was copied already
         seen.add(id(value))
-        parts = list(parts_of(list(value) if type(value) in FIXED else value, ""))
+        parts = list(parts_of(list(value) if isinstance(value, FIXED) else value, ""))
         if not parts or id(value) in self.saved:
             return value
         holders = [kind(target, name) for target, name, kind in parts]
@@ -289,8 +289,9 @@ class Outcome:
             before = self.shown(holder.before.get(name, UNSET))
             pair = compiled.contents.get(key, before), self.contents.get(key, before)
             triples.append((holder.path(name), *pair))
-        # a history that only one of them has is a difference already
-        if self.roots.keys() == compiled.roots.keys():
+        # a history that only one of them has is a difference already; without gradients, the one
+        # pass met a graph that was used up, which the other's need not be
+        if self.roots.keys() == compiled.roots.keys() and compiled.gradients:
             for key, each in self.gradients.items():
                 name = f"the gradient of the results by {self.state.names[key]}"
                 triples.append((name, compiled.gradients.get(key), each))

@@ -59,7 +59,8 @@ class Node:
     reverse = None  # the program of a ProgramNode; other nodes have `run(pass, gradients)`
     saved = ()
     named = True  # whether the class has the node's name
-    tells_none = True  # whether hooks of outputs are called with None for a missing gradient
+    # whether a missing gradient goes on: as None to hooks of outputs, and along the edges
+    tells_none = True
 
     def name(self) -> str:
         """PyTorch's name of the node.

@@ -116,3 +116,24 @@ def test_derivatives_of_three_orders(name):
         return first.tolist(), second.tolist(), torch.autograd.grad(second.sum(), w)[0].tolist()
 
     assert derivatives(True) == derivatives(False)
+
+
+def passes_beside(jit):
+    """The gradient after passes from results on which the growing graph does not depend."""
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = torch.zeros(2)
+
+    @jit
+    def step(x):
+        y.add_(x.sin())
+        return x * 3
+
+    for number in range(4):
+        result = step(w * 2)
+        if number:
+            result.sum().backward()
+    return w.grad.tolist()
+
+
+def test_a_pass_does_not_go_on_where_nothing_depends_on_it():
+    assert passes_beside(torch.jit) == passes_beside(lambda function: function) == [18, 18]

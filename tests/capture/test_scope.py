@@ -700,6 +700,84 @@ def test_a_compiled_function_in_another():
     assert outer.count == 1 and inner.count == 0
 
 
+def marks(jit, derivatives):
+    """Derivatives of a tensor that requires grad since the function has said so."""
+    weight, found = torch.tensor([1.0, 2.0], dtype=torch.float64), []
+
+    @jit
+    def cubes(x):
+        weight.requires_grad_(True)
+        return (weight**3 * x).sum()
+
+    for requires_grad in (True, False, True):
+        found.append(derivatives(cubes(torch.tensor([2.0, 3.0], dtype=torch.float64)), weight))
+        weight.requires_grad_(requires_grad)
+    return found
+
+
+def accumulated(result, weight):
+    result.backward()
+    return weight.grad.tolist()
+
+
+def twice(result, weight):
+    (first,) = torch.autograd.grad(result, weight, create_graph=True)
+    (second,) = torch.autograd.grad((first * first).sum(), weight)
+    return first.tolist(), second.tolist()
+
+
+def test_a_tensor_that_the_function_marks_gets_gradients():
+    def plain(function):
+        return function
+
+    totals = [[6, 36], [12, 72], [18, 108]]
+    assert marks(torch.jit, accumulated) == marks(plain, accumulated) == totals
+    assert marks(torch.jit, twice) == marks(plain, twice) == [([6, 36], [144, 2592])] * 3
+
+
+def new_leaf(x):
+    return x.detach().requires_grad_()
+
+
+def test_a_leaf_from_inside_that_would_get_no_gradient_is_refused():
+    weight, holder = leaf(1.0, 2.0), SimpleNamespace()
+
+    @torch.jit
+    def returned(x):
+        made = new_leaf(x)
+        return made, (made**2 * weight).sum()
+
+    @torch.jit
+    def stored(x):
+        holder.made = new_leaf(x)
+        return (holder.made**2).sum()
+
+    for function in (returned, stored):
+        with pytest.raises(RuntimeError, match=r"a leaf of shape \[2\] and a result that depends"):
+            function(torch.ones(2))
+
+
+def test_a_leaf_from_inside_may_leave_alone_or_stay():
+    @torch.jit
+    def stays(x):
+        return (new_leaf(x) ** 2).sum()
+
+    @torch.jit
+    def used_up(x):
+        made = new_leaf(x)
+        loss = (made**2).sum()
+        loss.backward()
+        return made, loss
+
+    result = stays(torch.ones(2))
+    result.backward()
+    assert result.requires_grad
+    made, loss = used_up(torch.ones(2))
+    assert made.grad.tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="second time"):
+        loss.backward()
+
+
 def test_threads_trace_functions_of_their_own():
     def work(number):
         weight = torch.full((3,), float(number), requires_grad=True)

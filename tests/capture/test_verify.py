@@ -5,6 +5,7 @@ import os
 import random
 import threading
 import time
+from typing import NamedTuple
 
 import leaks
 import numpy as np
@@ -101,6 +102,11 @@ class Inner:
     pass
 
 
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
 @pytest.mark.parametrize(
     ("do", "message"),
     [
@@ -158,6 +164,36 @@ def test_changes_of_state_are_compared_and_undone(do, message, monkeypatch):
     with pytest.raises(RuntimeError, match=message):
         step(x)
     assert everything() == before
+
+
+def test_named_tuples_are_compared_by_their_elements():
+    holder = Inner()
+    holder.pair = Pair(0.5, torch.ones(3))
+
+    def function(x):
+        number.value += growth
+        holder.pair = Pair(0.5, x * number.value)
+
+    growth, number.value = 0, 2.0
+    step = torch.jit(function, verify=1)
+    step(torch.ones(3))
+    assert holder.pair.first == 0.5 and holder.pair.second.tolist() == [2, 2, 2]
+    growth = 1
+    with pytest.raises(RuntimeError, match=r"holder.pair\[1\]: largest difference 1"):
+        step(torch.ones(3))
+
+
+def test_a_graph_that_grows_and_is_used_up_is_no_difference():
+    weight, buffer = torch.tensor([1.0, 2.0], requires_grad=True), torch.zeros(2)
+
+    def function(x):
+        buffer.copy_((x * weight).sin())
+        return (weight**2).sum()
+
+    step = torch.jit(function, verify=1)
+    for _ in range(3):
+        step(torch.ones(2)).backward()
+    assert weight.grad.tolist() == [6, 12]
 
 
 def test_gradients_of_results_are_compared(monkeypatch):

@@ -180,11 +180,13 @@ class Pass:
             results = self.called(node, gradients)
         edges = node.edges
         if len(edges) == 1:
-            target, output_nr = edges[0]
-            self.arrive(target, output_nr, results)
+            if results is not None or node.tells_none:
+                target, output_nr = edges[0]
+                self.arrive(target, output_nr, results)
             return
         for (target, output_nr), gradient in zip(edges, results, strict=True):
-            self.arrive(target, output_nr, gradient)
+            if gradient is not None or node.tells_none:
+                self.arrive(target, output_nr, gradient)
 
     def called(self, node, gradients):
         """The gradients that a node computes, with its hooks."""
