@@ -75,7 +75,8 @@ class CompiledStep(Job):
         return loss.detach()
 
     def run(self):
-        self.compiled(self.inputs[self.number % len(self.inputs)])
+        # a copy, since the step must be traced anew for an argument that it reaches by itself
+        self.compiled(self.inputs[self.number % len(self.inputs)].clone())
 
     def state(self):
         return [*super().state(), self.number, len(self.calls)]

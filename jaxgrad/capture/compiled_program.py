@@ -411,7 +411,13 @@ class CompiledProgram:
         """
         draws = self.draws()
         with jax.enable_x64(True):
-            compiled = self.program.lower(*self.inputs_of(leaves, tensors)).compile()
+            lowered = self.program.lower(*self.inputs_of(leaves, tensors))
+            try:
+                compiled = lowered.compile()
+            except BaseException:
+                # after an interrupt XLA's thread goes on, and reads it
+                first_run.interrupted.append(lowered)
+                raise
         self.set_draws(draws)
 
         def kernel(*inputs):

@@ -8,6 +8,7 @@ them in C, and they need the same memory.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import signal
 import threading
@@ -19,6 +20,10 @@ try:
     import resource
 except ImportError:  # not on Windows
     resource = None
+
+
+# programs whose compilation an interrupt has ended
+interrupted: collections.deque = collections.deque(maxlen=64)
 
 
 @contextlib.contextmanager

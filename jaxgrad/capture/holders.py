@@ -30,8 +30,9 @@ class Holder:
     """An object with state, and its contents before the function ran.
 
     `name`: the variable, attribute or item by which the function reached it first; `before`: what
-    its names were bound to; `read`: the names whose values the function has read; `rebound`: those
-    that it binds anew.
+    its names were bound to; `read`: the names whose values the function has read; `written`: the
+    attributes that it has set; `changed`: the names that it has bound to something else; `rebound`:
+    those that it binds anew.
     """
 
     is_sequence, is_ordered = False, False  # whether the names are numbers, and keep their order
@@ -40,6 +41,8 @@ class Holder:
     def __init__(self, target, name: str):
         self.name, self.reference = name, reference_to(target)
         self.before, self.read, self.rebound = self.contents(target), set(), set()
+        self.written: set = set()
+        self.changed: set = set()
 
     # ---- what each kind of holder defines
 

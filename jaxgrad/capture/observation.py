@@ -94,6 +94,12 @@ class Observation:
             self.record_class_read(kind, name)
         return None
 
+    def record_write(self, instance, name):
+        """Record that an attribute of an instance is set."""
+        holder = self.snapshots.get(instance, InstanceHolder)
+        if holder is not None and name not in reported(type(instance)):
+            holder.written.add(name)
+
     def record_class_read(self, kind, name):
         """Record the class that gives an attribute to its instances."""
         base = next((base for base in kind.__mro__ if name in vars(base)), None)
@@ -147,6 +153,9 @@ class Observation:
     def change_of(self, holder) -> Change | None:
         inputs = {name: value for (known, name), value in self.inputs.items() if known is holder}
         bound, removed = holder.changes(holder.before | inputs)
+        holder.changed = {*bound, *removed}
+        # where an attribute was set to what it was, nothing has to be done: as long as it is that
+        holder.read |= holder.written & holder.before.keys() - holder.changed
         if not (bound or removed):
             return None
         hidden = reported(type(holder.reference())) if type(holder) is InstanceHolder else ()
@@ -252,20 +261,20 @@ def release(kind: type):
         _observed[kind] -= 1
         if not _observed[kind]:
             del _observed[kind]
-            original = vars(kind)["__getattribute__"].own
-            if original is None:
-                type.__delattr__(kind, "__getattribute__")
-            else:
-                type.__setattr__(kind, "__getattribute__", original)
+            for name in ("__getattribute__", "__setattr__"):
+                original = vars(kind)[name].own
+                if original is None:
+                    type.__delattr__(kind, name)
+                else:
+                    type.__setattr__(kind, name, original)
 
 
 def _install(kind):
-    read = kind.__getattribute__
+    read, write = kind.__getattribute__, kind.__setattr__
 
     def __getattribute__(self, name):
-        scope = mode.scope.get()
-        observation = None if scope is None else scope.observation
-        if observation is None or not observation.is_open or name == "__class__":
+        observation = _open_observation()
+        if observation is None or name == "__class__":
             return read(self, name)
         key = id(self), kind, name
         if key not in observation.reads and not (name == "__dict__" and _is_called_by_library()):
@@ -273,8 +282,23 @@ def _install(kind):
             observation.record_read(self, name)
         return read(self, name)
 
-    __getattribute__.own = vars(kind).get("__getattribute__")
-    type.__setattr__(kind, "__getattribute__", __getattribute__)
+    def __setattr__(self, name, value):
+        observation = _open_observation()
+        if observation is not None:
+            observation.record_write(self, name)
+        write(self, name, value)
+
+    for each in (__getattribute__, __setattr__):
+        each.own = vars(kind).get(each.__name__)
+    for each in (__getattribute__, __setattr__):
+        type.__setattr__(kind, each.__name__, each)
+
+
+def _open_observation() -> Observation | None:
+    """The observation of the trace that is in progress, while the function itself runs."""
+    scope = mode.scope.get()
+    observation = None if scope is None else scope.observation
+    return observation if observation is not None and observation.is_open else None
 
 
 def _is_called_by_library() -> bool:

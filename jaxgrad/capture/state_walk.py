@@ -3,7 +3,7 @@ instances that they hold, and the functions and classes that it calls.
 
 A walk serves twice. Before the function runs, it takes a snapshot of each holder of state, since
 the function may change it. Afterwards a second walk, which enters only what was read, chooses the
-names to guard.
+names to guard: those that are read, and those that are assigned to what they were bound to already.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import types
 import jax
 import numpy as np
 
-from ..tape.object_walk import CLOSED, codes, is_of_library, named_cells, names_in
+from ..tape.object_walk import CLOSED, CodeNames, codes, is_of_library, named_cells, names_in
 from ..tape.tensor import Tensor
 from .guards import HEAP_TYPE, is_value_class
 from .holders import (
@@ -87,7 +87,9 @@ class StateWalk:
         self.seen: set[tuple] = set()
         self.kept: list = []
         self.names: set[str] = set() if learned is None else learned.names
+        self.stored_names: set[str] = set() if learned is None else learned.stored_names
         self.keys: dict[str, frozenset | None] = {} if learned is None else learned.keys
+        self.stored_keys: dict[str, frozenset] = {} if learned is None else learned.stored_keys
         # classes, modules and functions: the names in the code say what it reads of them
         self.named: list[tuple[Holder, dict]] = []
         self.wanted: dict[int, tuple[Holder, set]] = {}
@@ -164,6 +166,7 @@ class StateWalk:
         holder = self.snapshots.take(value, name)
         before, keys = holder.before, self.keys_of(name, value)
         if keys is not None:
+            keys |= self.stored_keys.get(name, frozenset()) - holder.changed
             before = {key: before[key] for key in keys if key in before}
         if keys is None or keys:
             self.want(holder, ALL if keys is None else keys)
@@ -233,14 +236,17 @@ class StateWalk:
         # the compiled function itself is entered even where it is part of an installed library
         if function is not self.root and is_of_library(function.__module__):
             return ()
-        variables = self.learn(function.__code__)
+        code = self.learn(function.__code__)
         module = self.snapshots.take(function.__globals__, function.__module__, GlobalsHolder)
-        wanted = variables.difference(function.__code__.co_freevars)
+        stored = set().union(*[each.stored_globals for each in code])
+        wanted = set().union(*[each.globals for each in code])
+        wanted |= stored & module.before.keys() - module.changed
         self.want(module, wanted)
         found = [(each, module.before[each]) for each in wanted if each in module.before]
         for name, cell in named_cells(function):
             holder = self.snapshots.take(cell, name, CellHolder)
-            if name in variables:
+            is_stored = any(name in each.stored_cells for each in code) and not holder.changed
+            if is_stored or any(name in each.cells for each in code):
                 self.want(holder, [name])
                 found += holder.before.items()
         defaults = self.snapshots.take(function, function.__name__, FunctionHolder)
@@ -254,24 +260,26 @@ class StateWalk:
                 found.append((function.__name__, attributes.before["__wrapped__"]))
         return found
 
-    def learn(self, code) -> set[str]:
-        """Collect the names in the code of a function; gives the variables that it reads."""
-        variables = set()
-        for each in codes(code, self.unseen):
-            found = names_in(each)
-            self.names |= found.attributes | found.strings | found.variables
+    def learn(self, code) -> list[CodeNames]:
+        """Collect the names in the code of a function; gives them."""
+        learned = [names_in(each) for each in codes(code, self.unseen)]
+        for found in learned:
+            self.names |= found.attributes | found.strings | found.globals | found.cells
+            self.stored_names |= found.stored_attributes
             self.keys.update(dict.fromkeys(found.strings))
-            variables |= found.variables
             for name, keys in found.keys.items():
                 known = self.keys.get(name, frozenset())
                 self.keys[name] = None if keys is None or known is None else known | keys
-        return variables
+            for name, keys in found.stored_keys.items():
+                self.stored_keys[name] = self.stored_keys.get(name, frozenset()) | keys
+        return learned
 
     def named_values(self) -> list:
         """The values of what classes and modules hold under names in the code."""
         found = []
         for holder, before in self.named:
-            names = self.names & before.keys()
+            # what was set to what it was must be that
+            names = (self.names | self.stored_names - holder.changed) & before.keys()
             absent = self.names - before.keys() if isinstance(holder, InstanceHolder) else ()
             if isinstance(holder, InstanceHolder) and self.names & _DYNAMIC:
                 self.want(holder, ALL)

@@ -98,51 +98,70 @@ def slot_values(target, slots: dict) -> dict:
 class CodeNames(NamedTuple):
     """The names in a code object.
 
-    `attributes`, `strings`: the attributes that it reads, and its constant strings; `variables`:
-    the globals and closure variables that it reads; `keys`: by variable or attribute, and by item
-    of one as in `name['key']`, the constant keys by which the code reads items of it, None where it
-    does anything else with it than that, assigning items and appending.
+    `attributes`, `strings`: the attributes that it reads, and its constant strings; `globals`,
+    `cells`: the global and the closure variables that it reads; `keys`: by variable or attribute,
+    and by item of one as in `name['key']`, the constant keys by which the code reads items of it,
+    None where it does anything else with it than that, assigning items and appending;
+    `stored_attributes`, `stored_globals`, `stored_cells`, `stored_keys`: the same for what it
+    assigns.
     """
 
     attributes: frozenset
     strings: frozenset
-    variables: frozenset
+    globals: frozenset
+    cells: frozenset
     keys: dict[str, frozenset | None]
+    stored_attributes: frozenset
+    stored_globals: frozenset
+    stored_cells: frozenset
+    stored_keys: dict[str, frozenset]
 
 
 @functools.lru_cache(maxsize=4096)
 def names_in(code) -> CodeNames:
     lines = [each for each in dis.get_instructions(code) if each.opname not in _SILENT]
     keys: dict[str, frozenset | None] = {}
+    stored_keys: dict[str, frozenset] = {}
     for number, each in enumerate(lines):
-        if each.opname in _LOADS_VARIABLE or each.opname in _LOADS_ATTRIBUTE:
-            _record_keys(keys, each.argval, lines, number)
+        if each.opname in (*_LOADS_GLOBAL, *_LOADS_CELL, *_LOADS_ATTRIBUTE):
+            _record_keys(keys, stored_keys, each.argval, lines, number)
 
     def named(kinds):
         return frozenset(each.argval for each in lines if each.opname in kinds)
 
     strings = frozenset(each for each in code.co_consts if isinstance(each, str))
-    return CodeNames(named(_LOADS_ATTRIBUTE), strings, named(_LOADS_VARIABLE), keys)
+    return CodeNames(
+        named(_LOADS_ATTRIBUTE),
+        strings,
+        named(_LOADS_GLOBAL),
+        named(_LOADS_CELL),
+        keys,
+        named(["STORE_ATTR"]),
+        named(["STORE_GLOBAL"]),
+        named(["STORE_DEREF"]),
+        stored_keys,
+    )
 
 
 # the words of Python 3.11 and of later versions
 _SILENT = ("CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL", "RESUME")
 _LOADS_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM")
-_LOADS_VARIABLE = (
-    "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF",
-    "LOAD_FROM_DICT_OR_GLOBALS",
-)  # fmt: skip
+_LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_LOADS_CELL = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 
 
-def _record_keys(keys, name, lines, number):
+def _record_keys(keys, stored_keys, name, lines, number):
     """Record the key by which the code reads an item of what instruction `number` gives, and those
-    by which it reads items of that item.
+    by which it reads items of that item; or the key of the item that it assigns.
     """
+    following = [each.opname for each in lines[number + 1 : number + 3]]
+    if following == ["LOAD_CONST", "STORE_SUBSCR"]:
+        stored_keys[name] = stored_keys.get(name, frozenset()) | {lines[number + 1].argval}
     found, known = _keys_of(lines, number), keys.get(name, frozenset())
     keys[name] = None if found is None or known is None else known | found
     for key in found or ():
         if lines[number + 2].opname == "BINARY_SUBSCR":
-            _record_keys(keys, f"{name}[{key!r}]", lines, number + 2)
+            _record_keys(keys, stored_keys, f"{name}[{key!r}]", lines, number + 2)
         else:
             keys[f"{name}[{key!r}]"] = None
 

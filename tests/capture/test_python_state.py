@@ -432,3 +432,116 @@ def test_classes_are_as_they_were_after_a_trace():
     for made in (Plain(), Own()):
         torch.jit(lambda x, made=made: x * made.k * made.j)(torch.ones(1))
     assert "__getattribute__" not in vars(Plain) and vars(Own)["__getattribute__"] is own
+    assert "__setattr__" not in vars(Plain)
+
+
+# ---- assignments of what is there already
+
+
+class Slots:
+    __slots__ = ("first",)
+
+
+first = True
+
+
+def of_a_global():
+    def put(value):
+        global first
+        first = value
+
+    def sets(x):
+        global first
+        first = False
+        return x * 2
+
+    return sets, put, lambda: first
+
+
+def of_a_cell():
+    own = True
+
+    def put(value):
+        nonlocal own
+        own = value
+
+    def sets(x):
+        nonlocal own
+        own = False
+        return x * 2
+
+    return sets, put, lambda: own
+
+
+def of_an_instance(kind):
+    target = kind()
+
+    def sets(x):
+        target.first = False
+        return x * 2
+
+    return sets, lambda value: setattr(target, "first", value), lambda: target.first
+
+
+def of_an_item(target, key):
+    def sets_first(x):
+        target["first"] = False
+        return x * 2
+
+    def sets_0(x):
+        target[0] = False
+        return x * 2
+
+    def put(value):
+        target[key] = value
+
+    return sets_0 if key == 0 else sets_first, put, lambda: target[key]
+
+
+PLACES = {
+    "global": of_a_global,
+    "cell": of_a_cell,
+    "instance": lambda: of_an_instance(SimpleNamespace),
+    "plain": lambda: of_an_instance(Average),
+    "slots": lambda: of_an_instance(Slots),
+    "class": lambda: of_an_instance(lambda: Recurrent),
+    "dict": lambda: of_an_item({}, "first"),
+    "list": lambda: of_an_item([None], 0),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_set_to_the_value_it_has_is_set_at_later_calls_too(place):
+    sets, put, get = PLACES[place]()
+    put(True)
+    compiled = torch.jit(sets)
+    for size, before in ((2, True), (3, False), (3, True), (3, False)):
+        put(before)
+        compiled(torch.ones(size))
+        assert get() is False
+    traces = len(compiled.traces)
+    for before in (True, False):
+        put(before)
+        compiled(torch.ones(3))
+    assert get() is False and len(compiled.traces) == traces
+
+
+counted = None
+
+
+def test_a_closure_variable_is_not_the_global_of_its_name():
+    global counted
+
+    def step(x):
+        counted = x.sum()
+
+        def again():
+            return counted * 2
+
+        return again()
+
+    compiled = torch.jit(step)
+    for number in range(3):
+        counted = compiled(torch.full((2,), float(number))).item()
+        assert counted == 4 * number
+    assert len(compiled.traces) == 1
