@@ -185,7 +185,14 @@ class ClassHolder(Holder):
         type.__delattr__(target, name)
 
 
-_ADDED = ("__getattribute__", "__dict__", "__weakref__", "__doc__", "__annotations__")
+_ADDED = (
+    "__getattribute__",
+    "__setattr__",
+    "__dict__",
+    "__weakref__",
+    "__doc__",
+    "__annotations__",
+)
 
 
 class DictHolder(Holder):
