@@ -160,7 +160,8 @@ class CompiledProgram:
         function, unseen = self.jitted.function, self.number_readers()
         given = [captured for captured in self.captured if captured.position is not None]
         own = [tensors[captured.number] for captured in given]
-        reachable = reachable_tensors(function, self.leaves, own)
+        read = self.observation.attributes_read
+        reachable = reachable_tensors(function, self.leaves, own, read)
         # such a tensor was captured once, as the argument: with another argument the function would
         # read two tensors, and this program one
         self.reached_arguments = {

@@ -186,13 +186,8 @@ class ClassHolder(Holder):
 
 
 _ADDED = (
-    "__getattribute__",
-    "__setattr__",
-    "__dict__",
-    "__weakref__",
-    "__doc__",
-    "__annotations__",
-)
+    "__getattribute__", "__setattr__", "__dict__", "__weakref__", "__doc__", "__annotations__",
+)  # fmt: skip
 
 
 class DictHolder(Holder):

@@ -108,6 +108,17 @@ class Observation:
 
     # ---- afterwards
 
+    def attributes_read(self, instance) -> dict | None:
+        """The attributes of an instance that the function has read, with their values of before;
+        None where not all reads are observed.
+        """
+        kind = type(instance)
+        # a module reads its own parameters past what is observed
+        holder = None if reported(kind) else self.snapshots.get(instance, InstanceHolder)
+        if holder is None or not is_observable(kind) or is_closed(kind):
+            return None
+        return {name: holder.before[name] for name in holder.read & holder.before.keys()}
+
     def close(self):
         """End the observation of classes."""
         self.is_open = False

@@ -28,14 +28,17 @@ VALUES = (
 )  # fmt: skip
 
 
-def reachable_tensors(function, arguments, tensors) -> set[int]:
+def reachable_tensors(function, arguments, tensors, attributes_read) -> set[int]:
     """The ids of those tensors that a function can reach through its variables, through the object
     whose method it is, or through `arguments`: containers, attributes, modules, and the functions
     that its code names are entered.
+
+    attributes_read: gives what the function has read of the attributes of an instance, by name, or
+    None where all of them may have been read.
     """
     sought = set(map(id, tensors))
     found = set()
-    for value in _StateWalk().walk(*arguments, function) if sought else ():
+    for value in _StateWalk(attributes_read).walk(*arguments, function) if sought else ():
         if id(value) in sought:
             found.add(id(value))
             if found == sought:
@@ -71,6 +74,10 @@ class _StateWalk(ObjectWalk):
     opaque = VALUES
     most = 200_000
 
+    def __init__(self, attributes_read):
+        super().__init__()
+        self.attributes_read = attributes_read
+
     def contents(self, value):
         return (grad_of(value),) if isinstance(value, Tensor) else super().contents(value)
 
@@ -84,7 +91,8 @@ class _StateWalk(ObjectWalk):
     def of_object(self, value):
         if isinstance(value, types.ModuleType):
             return () if is_of_library(value.__name__) else vars(value).values()
-        held = super().of_object(value)
+        read = self.attributes_read(value)
+        held = super().of_object(value) if read is None else read.values()
         if _is_closed(value):
             # modules and optimizers hold tensors, their classes do not
             return () if isinstance(value, type) else held

@@ -146,3 +146,33 @@ def test_zeros_of_both_signs_are_two_numbers(way):
         found = compiled(torch.ones(1), given).tolist()
         assert found == function(torch.ones(1), given).tolist() == [math.copysign(math.inf, zero)]
     assert compiled.count == 2
+
+
+class Batches:
+    def __init__(self):
+        self.batches = [torch.full((2,), float(n)) for n in range(4)]
+        self.first, self.scale = self.batches[0], torch.tensor(2.0)
+
+    def double(self, x):
+        return x * self.scale
+
+    def add_first(self, x):
+        return x * 2 + self.first
+
+
+def test_an_argument_from_a_list_that_is_not_read_is_no_state():
+    held = Batches()
+    compiled = torch.jit(held.double)
+    assert [compiled(x).tolist() for x in held.batches] == [[2 * n] * 2 for n in range(4)]
+    assert len(compiled.traces) == 1
+
+
+def test_an_argument_that_the_function_reads_too_is_another_tensor_later():
+    held = Batches()
+    compiled = torch.jit(held.add_first)
+    for _ in range(2):
+        assert [compiled(x).tolist() for x in held.batches] == [[2 * n] * 2 for n in range(4)]
+    held.first = held.batches[1]
+    assert [compiled(x).tolist() for x in held.batches] == [[2 * n + 1] * 2 for n in range(4)]
+    held.batches[0].add_(5)  # no longer what is added
+    assert compiled(held.batches[0]).tolist() == [11, 11]
