@@ -29,7 +29,8 @@ from .side_effects import OutputSpec, StateEffect
 class Replay(CaptureScope):
     """A scope whose inputs are given arrays, by the keys of the inputs of the first trace.
 
-    `tensors`: the captured tensors, by number; `edges`: where their gradients arrive.
+    `tensors`: the captured tensors, by number; `edges`: where their gradients arrive, None for
+    those that do not require grad at the start.
     """
 
     def __init__(self, program, inputs):
@@ -100,7 +101,7 @@ class Replay(CaptureScope):
             else:
                 tensor = self.recapture(captured, reference())
             self.tensors.append(tensor)
-            self.edges.append(edge_of(tensor))
+            self.edges.append(edge_of(tensor) if captured.tracked else None)
             for position in program.positions.get(captured.number, ()):
                 leaves[position] = tensor
         for guard in program.guards:
@@ -154,7 +155,7 @@ def replay(program, inputs, cotangents=None, wanted=()):
             roots = output_of(program, scope).roots
             if cotangents is None:
                 return tuple([array for _, _, array in roots])
-            edges = [scope.edges[number] for number in wanted]
+            edges = [scope.edges[number] or edge_of(scope.tensors[number]) for number in wanted]
             found = pull([edge for edge, _, _ in roots], cotangents, edges)
     finally:
         current_mode.set(before)

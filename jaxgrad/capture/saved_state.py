@@ -78,8 +78,8 @@ class ReachedState(PathWalk):
         snapshots = self.counters if is_counter else self.objects
         for part in () if isinstance(value, Tensor) else parts_of(value, name):
             holder = snapshots.take(*part)
-            # of globals only those that the code names, which `super` gives
-            if not isinstance(holder, GlobalsHolder):
+            # of globals only those that the code names, which `super` gives; of arrays copies
+            if not isinstance(holder, GlobalsHolder) and not isinstance(value, np.ndarray):
                 yield from [(holder.path(key), each) for key, each in holder.before.items()]
         yield kind.__qualname__, kind
 

@@ -510,3 +510,23 @@ def test_the_variable_is_a_number_of_calls(monkeypatch):
     monkeypatch.setenv("JAXGRAD_JIT_VERIFY", "often")
     with pytest.raises(ValueError, match="JAXGRAD_JIT_VERIFY='often'"):
         torch.jit(abs)
+
+
+def test_state_beside_a_numpy_array_is_put_back():
+    """The walk over the state must not go on into the copies of the array."""
+    scale = np.array([1.0, 2.0])
+    weight = torch.ones(2, requires_grad=True)
+    adam = optim.Adam([weight], lr=0.5)
+
+    def step(x):
+        adam.zero_grad()
+        (weight * x * scale).sum().backward()
+        adam.step()
+        return weight.detach()
+
+    verified = torch.jit(step, verify=1)
+    for number in range(3):
+        verified(torch.ones(2))
+        assert adam.state[weight]["step"].item() == number + 1
+    # a step of Adam along a constant gradient is as long as the learning rate
+    assert np.allclose(weight.tolist(), [-0.5, -0.5])

@@ -49,18 +49,26 @@ def test_a_walk_ends_at_its_limit_and_leaves_out_opaque_types():
 
 
 def test_the_names_in_code_are_those_that_it_reads_and_sets():
-    around = 1
+    around = counted = 1
 
     def function(value):
+        nonlocal counted
+        global STORED
+        counted = STORED = 2
         value.stored = value.read["word"] * STEP
+        value.table["set"] = 1
         return [around for _ in value.other]
 
     found = [names_in(code) for code in codes(function.__code__)]
-    assert set().union(*[each.attributes for each in found]) == {"read", "other"}
-    assert found[0].keys["read"] == {"word"} and set().union(*[f.variables for f in found]) == {
-        "STEP",
-        "around",
-    }
+
+    def named(field):
+        return set().union(*[getattr(each, field) for each in found])
+
+    assert named("attributes") == {"read", "other", "table"} and found[0].keys["read"] == {"word"}
+    assert (named("globals"), named("stored_globals")) == ({"STEP"}, {"STORED"})
+    assert (named("cells"), named("stored_cells")) == ({"around"}, {"counted"})
+    assert named("stored_attributes") == {"stored"}
+    assert found[0].keys["table"] == set() and found[0].stored_keys == {"table": {"set"}}
     assert "word" in found[0].strings
     assert global_names(function) == ["STEP"]
-    assert [cell.cell_contents for cell in full_cells(function)] == [1]
+    assert [cell.cell_contents for cell in full_cells(function)] == [1, 1]
