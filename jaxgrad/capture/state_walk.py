@@ -166,7 +166,7 @@ class StateWalk:
         holder = self.snapshots.take(value, name)
         before, keys = holder.before, self.keys_of(name, value)
         if keys is not None:
-            keys |= self.stored_keys.get(name, frozenset()) - holder.changed
+            keys |= self.stored_items(name, holder)
             before = {key: before[key] for key in keys if key in before}
         if keys is None or keys:
             self.want(holder, ALL if keys is None else keys)
@@ -189,6 +189,15 @@ class StateWalk:
             return None
         keys = self.keys.get(name)
         return keys if isinstance(value, dict) or not keys else None
+
+    def stored_items(self, name, holder) -> set:
+        """The constant keys of items that the code sets to what they were."""
+        stored = self.stored_keys.get(name, frozenset())
+        if holder.is_sequence:
+            size = len(holder.before)
+            numbers = [key for key in stored if type(key) is int and -size <= key < size]
+            stored = {key % size for key in numbers}
+        return (stored & holder.before.keys()) - holder.changed
 
     def of_instance(self, name, value):
         kind = type(value)

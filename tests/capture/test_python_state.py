@@ -492,10 +492,14 @@ def of_an_item(target, key):
         target[0] = False
         return x * 2
 
+    def sets_last(x):
+        target[-1] = False
+        return x * 2
+
     def put(value):
         target[key] = value
 
-    return sets_0 if key == 0 else sets_first, put, lambda: target[key]
+    return {"first": sets_first, 0: sets_0, -1: sets_last}[key], put, lambda: target[key]
 
 
 PLACES = {
@@ -507,6 +511,7 @@ PLACES = {
     "class": lambda: of_an_instance(lambda: Recurrent),
     "dict": lambda: of_an_item({}, "first"),
     "list": lambda: of_an_item([None], 0),
+    "end of a list": lambda: of_an_item([torch.ones(3), None], -1),
 }
 
 
