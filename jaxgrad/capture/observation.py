@@ -272,12 +272,16 @@ def release(kind: type):
         _observed[kind] -= 1
         if not _observed[kind]:
             del _observed[kind]
-            for name in ("__getattribute__", "__setattr__"):
-                original = vars(kind)[name].own
-                if original is None:
-                    type.__delattr__(kind, name)
-                else:
-                    type.__setattr__(kind, name, original)
+            _uninstall(kind, "__getattribute__")
+            _uninstall(kind, "__setattr__")
+
+
+def _uninstall(kind, name):
+    own = vars(kind)[name].own
+    if own is None:
+        type.__delattr__(kind, name)
+    else:
+        type.__setattr__(kind, name, own)
 
 
 def _install(kind):

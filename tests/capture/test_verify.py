@@ -445,7 +445,8 @@ def test_threads_wait_for_both_runs():
         thread.start()
     for thread in threads:
         thread.join()
-    assert total.item() == len(found) == 20 and min(found) == 1
+    # a thread may read after others have added theirs
+    assert total.item() == len(found) == max(found) == 20 and min(found) >= 1
 
 
 def test_a_verified_call_keeps_no_graph(monkeypatch):
