@@ -159,6 +159,10 @@ def _attributes(slots, target) -> dict:
     return {**slot_values(target, slots), **own_dict(target)}
 
 
+class SettingsHolder(InstanceHolder):
+    """The attributes of a module or an optimizer of jaxgrad, whose reads are not observed."""
+
+
 class MemberHolder(Holder):
     """The buffers of a module."""
 

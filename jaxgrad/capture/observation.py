@@ -169,7 +169,7 @@ class Observation:
         holder.read |= holder.written & holder.before.keys() - holder.changed
         if not (bound or removed):
             return None
-        hidden = reported(type(holder.reference())) if type(holder) is InstanceHolder else ()
+        hidden = reported(type(holder.reference())) if isinstance(holder, InstanceHolder) else ()
         removed = [name for name in removed if name not in hidden]
         bound = {name: value for name, value in bound.items() if name not in hidden}
         return Change(holder, bound, removed) if bound or removed else None

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..tape.object_walk import CLOSED, CodeNames, codes, is_of_library, named_cells, names_in
 from ..tape.tensor import Tensor
-from .guards import HEAP_TYPE, is_value_class
+from .guards import HEAP_TYPE, PLAIN, is_value_class
 from .holders import (
     MOST_BYTES_COMPARED,
     MOST_COMPARED,
@@ -28,6 +28,7 @@ from .holders import (
     Holder,
     InstanceHolder,
     MemberHolder,
+    SettingsHolder,
     holder_of,
     own_dict,
 )
@@ -45,6 +46,9 @@ WRAPPERS = (staticmethod, classmethod, property, functools.cached_property)
 MOST_MET = 20_000
 
 ALL = object()  # in the place of names: all contents of a holder, in their order
+
+
+_SETTINGS = (*PLAIN, tuple)
 
 
 class Snapshots:
@@ -92,6 +96,8 @@ class StateWalk:
         self.stored_keys: dict[str, frozenset] = {} if learned is None else learned.stored_keys
         # classes, modules and functions: the names in the code say what it reads of them
         self.named: list[tuple[Holder, dict]] = []
+        # modules and optimizers of jaxgrad report what they read: other code reads what it names
+        self.settings: list[tuple[Holder, set]] = []
         self.wanted: dict[int, tuple[Holder, set]] = {}
         self.skipped: dict[str, str] = {}
 
@@ -155,6 +161,11 @@ class StateWalk:
         own = own_dict(value)
         if "__wrapped__" in own:
             return [(name, own["__wrapped__"])]
+        reported = getattr(type(value), "_reported", None)
+        if reported is not None:
+            holder = self.snapshots.take(value, name, SettingsHolder)
+            plain = {key for key, each in holder.before.items() if isinstance(each, _SETTINGS)}
+            self.settings.append((holder, plain - reported))
         return members(own)
 
     def of_container(self, name, value):
@@ -286,6 +297,11 @@ class StateWalk:
     def named_values(self) -> list:
         """The values of what classes and modules hold under names in the code."""
         found = []
+        for holder, plain in self.settings:
+            names = plain if self.names & _DYNAMIC else plain & self.names
+            names = names | (plain & self.stored_names - holder.changed)
+            if names:
+                self.want(holder, names)
         for holder, before in self.named:
             # what was set to what it was must be that
             names = (self.names | self.stored_names - holder.changed) & before.keys()

@@ -550,3 +550,46 @@ def test_a_closure_variable_is_not_the_global_of_its_name():
         counted = compiled(torch.full((2,), float(number))).item()
         assert counted == 4 * number
     assert len(compiled.traces) == 1
+
+
+# ---- plain attributes of jaxgrad's own modules and optimizers
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dropout, self.config = nn.Dropout(0.0), nn.Identity()
+        self.config.k = 2.0
+
+    def forward(self, x):
+        return x * self.dropout.p + self.config.k
+
+
+def test_settings_of_modules_that_are_not_called_are_seen():
+    module = Scaled()
+    compiled = torch.jit(module)
+    for p, k in ((0.0, 2.0), (0.5, 2.0), (0.5, 3.0), (0.0, 3.0)):
+        module.dropout.p, module.config.k = p, k
+        assert compiled(torch.ones(1)).item() == p + k
+    count = len(compiled.traces)
+    for _ in range(3):
+        compiled(torch.ones(1))
+    assert len(compiled.traces) == count
+
+
+def test_settings_of_modules_and_optimizers_are_set_at_each_call():
+    def results(wrap):
+        slope = nn.LeakyReLU(0.5)
+        optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        optimizer.k = 2.0
+
+        def step(x):
+            slope.negative_slope = slope.negative_slope * 0.5
+            optimizer.k += 1
+            return slope(x) * optimizer.k
+
+        run = wrap(step)
+        values = [run(-torch.ones(1)).item() for _ in range(5)]
+        return values, slope.negative_slope, optimizer.k
+
+    assert results(torch.jit) == results(lambda function: function)
