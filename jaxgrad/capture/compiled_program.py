@@ -77,7 +77,7 @@ class CompiledProgram:
         self.weak_objects = [each for each in self.weak_leaves if isinstance(each, weakref.ref)]
         self.grad_mode, self.casting = current_mode.get(), casting.get()
         self.enable_x64 = jax.config.jax_enable_x64  # the user's own setting
-        self.call_program, self.reached_arguments = None, {}
+        self.call_program, self.reached_arguments, self.guards = None, {}, []
         self.observation, self.changed_numbers = None, set()
         scope = self.scope()
         scope.inspected = jitted.cache.inspected
