@@ -21,8 +21,7 @@ try:
 except ImportError:  # not on Windows
     resource = None
 
-
-# programs whose compilation an interrupt has ended
+# lowered programs whose compilation was interrupted: XLA's threads go on and read them
 interrupted: collections.deque = collections.deque(maxlen=64)
 
 

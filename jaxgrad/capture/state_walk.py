@@ -48,6 +48,7 @@ MOST_MET = 20_000
 ALL = object()  # in the place of names: all contents of a holder, in their order
 
 
+# what an attribute of a module or an optimizer of jaxgrad holds that is compared
 _SETTINGS = (*PLAIN, tuple)
 
 
@@ -298,9 +299,8 @@ class StateWalk:
         """The values of what classes and modules hold under names in the code."""
         found = []
         for holder, plain in self.settings:
-            names = plain if self.names & _DYNAMIC else plain & self.names
-            names = names | (plain & self.stored_names - holder.changed)
-            if names:
+            named = plain & (self.names | self.stored_names - holder.changed)
+            if names := plain if self.names & _DYNAMIC else named:
                 self.want(holder, names)
         for holder, before in self.named:
             # what was set to what it was must be that
