@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 
 import jax
 
 from ..storage.alias import assign
-from ..storage.commit import Before, items, set_all
+from ..storage.commit import Before, set_all
 from ..storage.creation_meta import Severed
 from ..storage.inplace_check import alias_of_other
 from ..tape import pytree, version_counter
@@ -206,27 +205,30 @@ class TensorEffects:
         self.effects, self.is_plain = effects, all(each.is_plain for each in effects)
         written = [each for each in effects if each.value is not None]
         graded = [each for each in effects if each.grad is not UNCHANGED]
-        self.written = items([each.number for each in written])
-        self.outputs = items([each.value.output for each in written])
-        self.writes = [each.writes for each in written]
+        self.written = [(each.number, each.value.output, each.writes) for each in written]
         self.grads = [(each.number, each.grad) for each in graded]
-        counts = ("_raw", len(written)), ("value", len(written)), ("grad", len(graded))
-        self.names = [*itertools.chain(*[[name] * n for name, n in counts]), "applied"]
+        counts = {"_raw": len(written), "value": len(written), "grad": len(graded), "applied": 1}
+        self.names = [name for name, count in counts.items() for _ in range(count)]
 
     def apply(self, run: ProgramRun):
         """Set the tensors, and `applied` of the run."""
         if not self.is_plain:
             self.apply_each(run)
             return
-        tensors = run.tensors
-        targets, values = [*self.written(tensors)], [*self.outputs(run.arrays)]
-        for tensor, writes in zip(targets.copy(), self.writes, strict=True):
+        tensors, arrays = run.tensors, run.arrays
+        targets, values, counters, versions = [], [], [], []
+        for number, output, writes in self.written:
+            tensor = tensors[number]
             counter = tensor._counter
             if tensor._alias is not None or counter is None or counter.places is not None:
                 self.apply_each(run)
                 return
-            targets.append(counter)
-            values.append(counter.value + writes)
+            targets.append(tensor)
+            values.append(arrays[output])
+            counters.append(counter)
+            versions.append(counter.value + writes)
+        targets += counters
+        values += versions
         for number, grad in self.grads:
             targets.append(tensors[number]._leaf or leaf_state(tensors[number]))
             values.append(run.value(grad))

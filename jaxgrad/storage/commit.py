@@ -27,8 +27,9 @@ def set_all(targets, names, values, calls=()):
     """Set attributes, of each target that of its name to its value, after some calls. These are
     `functools.partial`s of functions in C that give None.
     """
+    steps = map(setattr, targets, names, values)
     # `any` goes on, since each of them gives None
-    any(chain(map(operator.call, calls), map(setattr, targets, names, values)))
+    any(chain(map(operator.call, calls), steps) if calls else steps)
 
 
 def give_all(targets: list[Tensor], arrays, calls=()) -> bool:
@@ -59,13 +60,6 @@ def clear_gradients(tensors):
         return
     leaves = [tensor._leaf for tensor in tensors if tensor._leaf is not None]
     set_all(leaves, repeat("grad"), repeat(None, len(leaves)))
-
-
-def items(numbers: list[int]):
-    """A function that gives these items of a list."""
-    if len(numbers) > 1:
-        return operator.itemgetter(*numbers)
-    return lambda found: [found[number] for number in numbers]
 
 
 # ---- with what was there before
