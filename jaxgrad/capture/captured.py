@@ -92,6 +92,13 @@ class CapturedTensor(TensorGuard):
         tensor._node, tensor._nr = made._node, made._nr
 
     @property
+    def is_hooked_view(self) -> bool:
+        """Whether it was a view when it was captured, and the gradient of what it was has hooks."""
+        alias, node = self.snapshot.alias, self.snapshot.node
+        is_view = alias is not None and alias.root is not None
+        return is_view and isinstance(node, Node) and bool(traced_hooks.hooks_at(*self.edge))
+
+    @property
     def is_elsewhere(self) -> bool:
         """Whether it shows other memory than at first, or the same in another shape."""
         alias = self.tensor._alias

@@ -132,6 +132,8 @@ class TensorEffect:
                 self.past = outputs.root_number(edge, self.value.aval, held(tensor))
         if is_written and snapshot.alias is not None and not captured.is_moved:
             self.refuse_new_shape(outputs.scope.name, captured)
+        if is_written and captured.is_hooked_view and tensor._alias is not None:
+            raise refused_view(outputs.scope.name, captured)
 
     def record_grad(self, outputs: OutputSpec, captured: CapturedTensor):
         """Record the `.grad`. Where the function sets it unread, a later call may find another one,
@@ -196,6 +198,17 @@ class TensorEffect:
             tensor._node, tensor._nr = run.nodes[value.root], value.root
         # `assign` counts one, and `writes` includes it
         counter_of(tensor).value -= 1
+
+
+def refused_view(name, captured: CapturedTensor) -> RuntimeError:
+    """The error for a view with hooks that was written to and has views of its own: what a write
+    through these leaves unchanged has a gradient that passes none of the hooks.
+    """
+    return RuntimeError(
+        f"{name}, compiled by jaxgrad.jit, writes to a view of shape {list(captured.aval.shape)} "
+        "that has hooks, and makes views of it: register the hooks after the call, or write "
+        "outside of the function"
+    )
 
 
 class TensorEffects:

@@ -52,11 +52,16 @@ def hook_lists(tensor: Tensor) -> tuple[Hooks | None, ...]:
     """
     node, state = current(tensor)._node, tensor._leaf
     if isinstance(node, Node):
-        hooks = node.extras and (node.extras.tensor_hooks or {}).get(tensor._nr)
+        hooks = hooks_at(node, tensor._nr)
         return () if hooks is None else (hooks,)
     if type(state) is not LeafState:
         return ()
     return state.hooks, state.post_hooks, *_own_hook_lists(state.node())
+
+
+def hooks_at(node: Node, output_nr: int) -> Hooks | None:
+    """The hooks of the gradient of an output of a node."""
+    return node.extras and (node.extras.tensor_hooks or {}).get(output_nr)
 
 
 def _own_hook_lists(node):

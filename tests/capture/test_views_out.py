@@ -546,3 +546,32 @@ def test_a_hook_of_a_view_is_none_of_its_base(used, expected):
     step()
     {"view": view, "base": base}[used].sum().backward()
     assert weight.grad.tolist() == expected
+
+
+@pytest.mark.parametrize("is_outside", [True, False])
+def test_a_view_with_hooks_of_which_a_part_is_written(is_outside):
+    """What is not written has a gradient that passes no hook, so compiling refuses."""
+
+    def build(jit):
+        weight = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+        base = weight * 2
+        view = base[:]
+        if is_outside:
+            view.register_hook(lambda gradient: gradient * 10)
+
+        @jit
+        def step():
+            if not is_outside:
+                view.register_hook(lambda gradient: gradient * 10)
+            view[1:].mul_(3)
+
+        return weight, base, view, step
+
+    weight, base, view, step = build(lambda function: function)
+    step()
+    base.sum().backward()
+    assert weight.grad.tolist() == [2, 60]
+    weight, base, view, step = build(jaxgrad.jit)
+    with pytest.raises(RuntimeError, match=r"view of shape \[2\] that has hooks"):
+        step()
+    assert base.tolist() == view.tolist() == [2, 4]
