@@ -561,7 +561,7 @@ class ObjectRead(Guard):
 
 
 class AttributeValue(Guard):
-    """The value of an attribute, by equality."""
+    """The value of an attribute, as `is_same_plain_value` compares."""
 
     __slots__ = ("name", "owner", "value")
 
@@ -569,14 +569,13 @@ class AttributeValue(Guard):
         self.owner, self.name, self.value = owner, name, value
 
     def check(self, leaves, tensors):
-        # UNSET where the owner is gone: it equals no value
-        found = getattr(self.owner(), self.name, UNSET)
-        return found == self.value
+        # UNSET where the owner is gone: it is the same as no value
+        return is_same_plain_value(getattr(self.owner(), self.name, UNSET), self.value)
 
     def reason(self, leaves, tensors):
         owner = self.owner()
         found = getattr(owner, self.name, UNSET)
-        return f"{self.name} of a {type(owner).__name__} was {self.value}, and is {found}"
+        return f"{self.name} of a {type(owner).__name__} was {self.value!r}, and is {found!r}"
 
 
 def is_same_plain_value(value, known) -> bool:

@@ -37,8 +37,9 @@ def _merged(guards):
         return Bindings(guards)
     if len(guards) == 1:
         return first
-    read = first.read if isinstance(first, ObjectRead) else operator.attrgetter(first.name)
-    return Reads(guards, read)
+    if isinstance(first, ObjectRead):
+        return Reads(guards, first.read, operator.eq)
+    return Reads(guards, operator.attrgetter(first.name), _same)
 
 
 class MergedGuard:
@@ -61,15 +62,15 @@ class MergedGuard:
 
 
 class Reads(MergedGuard):
-    """What a function reads of many objects."""
+    """What a function reads of many objects. `same(values, found)` compares it."""
 
-    def __init__(self, guards, read):
+    def __init__(self, guards, read, same):
         super().__init__(guards)
-        self.read, self.owners = read, [guard.owner for guard in guards]
+        self.read, self.same, self.owners = read, same, [guard.owner for guard in guards]
         self.values = [guard.value for guard in guards]
 
     def is_unchanged(self):
-        return list(map(self.read, map(operator.call, self.owners))) == self.values
+        return self.same(self.values, list(map(self.read, map(_call, self.owners))))
 
 
 class Bindings(MergedGuard):

@@ -7,6 +7,7 @@ import warnings
 import weakref
 
 from ..autograd.grad_mode import no_grad
+from ..core.bounded_cache import exact
 from ..tape import mode
 from ..tape.tensor import Tensor
 from .optimizer import Optimizer
@@ -256,4 +257,4 @@ class LRScheduler:
 
 
 def _last(scheduler):
-    return list(scheduler._last_lr)
+    return list(map(exact, scheduler._last_lr))

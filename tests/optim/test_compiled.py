@@ -493,6 +493,30 @@ def test_a_rate_that_is_set_within_is_set_at_each_call():
     assert both(sgd, script, step) == 2
 
 
+@pytest.mark.parametrize(
+    "read",
+    [lambda s, n: s.optimizer.param_groups[n]["lr"], lambda s, n: s.get_last_lr()[n]],
+    ids=["group", "last"],
+)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_an_equal_rate_of_another_type(read, groups):
+    """The types are those of the function uncompiled."""
+    params = [{"params": [jaxgrad.ones(1, requires_grad=True)]} for _ in range(groups)]
+    optimizer = jaxgrad.optim.SGD(params, lr=1)
+    schedule = jaxgrad.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1)
+    count = jaxgrad.tensor([2])
+
+    def scale():
+        return count * sum(read(schedule, number) for number in range(groups))
+
+    scaled = jaxgrad.jit(scale)
+    for rate in (1, 1.0, True):
+        schedule._last_lr = [rate] * groups
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        assert scaled().dtype is scale().dtype
+
+
 def test_an_optimizer_of_ones_own_has_the_rate_of_now():
     class Signs(jaxgrad.optim.Optimizer):
         @jaxgrad.no_grad()
