@@ -172,7 +172,7 @@ BASES = {
 # what no signature expresses
 OPTIONS_OF_JIT = (
     'donate: int | str | Sequence[int | str] = "auto", '
-    "static_argnames: str | Sequence[str] = ()"
+    "static_argnames: str | Sequence[str] = (), verify: int | None = None"
 )
 DECLARATIONS = {
     "jaxgrad.jit": [

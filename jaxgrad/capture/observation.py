@@ -97,7 +97,7 @@ class Observation:
     def record_write(self, instance, name):
         """Record that an attribute of an instance is set."""
         holder = self.snapshots.get(instance, InstanceHolder)
-        if holder is not None and name not in reported(type(instance)):
+        if holder is not None and name not in reported_when_set(type(instance)):
             holder.written.add(name)
 
     def record_class_read(self, kind, name):
@@ -169,7 +169,8 @@ class Observation:
         holder.read |= holder.written & holder.before.keys() - holder.changed
         if not (bound or removed):
             return None
-        hidden = reported(type(holder.reference())) if isinstance(holder, InstanceHolder) else ()
+        is_instance = isinstance(holder, InstanceHolder)
+        hidden = reported_when_set(type(holder.reference())) if is_instance else ()
         removed = [name for name in removed if name not in hidden]
         bound = {name: value for name, value in bound.items() if name not in hidden}
         return Change(holder, bound, removed) if bound or removed else None
@@ -177,7 +178,7 @@ class Observation:
     def restore(self):
         """Put all state back to what it was before the function ran."""
         for holder in self.holders:
-            holder.restore(reported(type(holder.reference())))
+            holder.restore(reported_when_set(type(holder.reference())))
 
     def guards(self, unseen) -> list[Guard]:
         """Guards on what was read. unseen: code objects whose reads do not count."""
@@ -237,8 +238,13 @@ class Change(NamedTuple):
 
 
 def reported(kind: type):
-    """The attributes that a class reports by itself (capture/object_state.py)."""
+    """The attributes whose reads a class reports by itself (capture/object_state.py)."""
     return getattr(kind, "_reported", ())
+
+
+def reported_when_set(kind: type):
+    """The attributes that a class reports by itself when they are set."""
+    return getattr(kind, "_reported_when_set", reported(kind))
 
 
 def warn_of_skipped(skipped: dict):

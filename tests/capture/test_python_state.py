@@ -370,6 +370,54 @@ def test_an_error_leaves_the_mode_of_a_module_as_it_was():
     assert module.training
 
 
+class Shifted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(1, 1)
+
+
+MODE_READS = {
+    "attribute": lambda model: model[0].training,
+    "getattr": lambda model: getattr(model[0], "train" + "ing"),
+    "vars": lambda model: vars(model[0])["training"],
+    "modules": lambda model: all(each.training for each in model.modules()),
+}
+MODE_CHANGES = {
+    "nothing": lambda model: None,
+    "eval": lambda model: model.eval(),
+    "setattr": lambda model: setattr(model[0], "training", False),
+}
+
+
+@pytest.mark.parametrize("read", MODE_READS.values(), ids=MODE_READS)
+@pytest.mark.parametrize("change", MODE_CHANGES.values(), ids=MODE_CHANGES)
+@pytest.mark.parametrize("kind", [nn.Dropout, Shifted, lambda: nn.Sequential(nn.Tanh())])
+def test_the_mode_of_a_module_that_is_not_called(read, change, kind):
+    """Each call does what the uncompiled function does."""
+
+    def build():
+        model = nn.Sequential(kind())
+
+        def run(x):
+            result = x * 2 if read(model) else x * 3
+            change(model)
+            return result
+
+        return model, run
+
+    def results(model, run):
+        found = []
+        for mode in (True, True, False, False, True):
+            model.train(mode)
+            found.append((run(torch.ones(1)).item(), model.training, model[0].training))
+        return found
+
+    model, run = build()
+    compiled = torch.jit(run)
+    assert results(model, compiled) == results(*build())
+    assert compiled.count == 2
+
+
 def test_a_second_trace_begins_in_the_mode_of_the_call():
     """The trace with `k` as an input goes another way than the call, which no later trace sees."""
     module = nn.Dropout()

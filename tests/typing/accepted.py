@@ -34,7 +34,7 @@ optimizer = optim.Adam(model.parameters(), lr=0.01)
 schedule = StepLR(optimizer, step_size=10)
 
 
-@torch.jit
+@torch.jit(verify=100)
 def step(x: Tensor, y: Tensor) -> Tensor:
     optimizer.zero_grad()
     loss = F.mse_loss(model(x), y)
