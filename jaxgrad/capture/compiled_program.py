@@ -180,7 +180,7 @@ class CompiledProgram:
             *[NodeHooks(reference, ids) for reference, ids in self.node_hooks],
             *self.objects.guards(),
             *self.observation.same_tensors(self.captured, tensors),
-            *self.observation.guards(unseen),
+            *self.observation.guards(unseen, tensors),
             *([DerivedNumbers(self.derived)] if self.derived else ()),
         ]
         self.observation.release()

@@ -15,12 +15,13 @@ import types
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from contextvars import ContextVar
 
 import numpy as np
 
 from ..tape.object_walk import UNSET, named_cells, slot_values, slots_of
 from ..tape.tensor import Tensor
-from .guards import Guard, is_same_plain_value, show_change
+from .guards import AttributeValue, Guard, is_same_plain_value, show_change
 
 # a larger container or array is not compared at each call: the user is warned
 MOST_COMPARED, MOST_BYTES_COMPARED = 10_000, 2**22
@@ -160,7 +161,9 @@ def _attributes(slots, target) -> dict:
 
 
 class SettingsHolder(InstanceHolder):
-    """The attributes of a module or an optimizer of jaxgrad, whose reads are not observed."""
+    """The attributes of a module, an optimizer or a scheduler of jaxgrad, which reads them itself:
+    the reads of other code are observed.
+    """
 
 
 class MemberHolder(Holder):
@@ -210,6 +213,13 @@ class DictHolder(Holder):
 
 def _dict_class(target):
     return OrderedDict if isinstance(target, OrderedDict) else dict
+
+
+class ProxyHolder(DictHolder):
+    """The items of a dict, through a view that cannot change them."""
+
+    def put(self, target, bound, removed):
+        pass  # what changed the dict itself is recorded there
 
 
 class GlobalsHolder(DictHolder):
@@ -319,6 +329,24 @@ class CellHolder(Holder):
         del target.cell_contents
 
 
+class ContextHolder(Holder):
+    """A `contextvars.ContextVar`, by its name."""
+
+    suffix = ""
+
+    def contents(self, target):
+        value = target.get(UNSET)
+        return {} if value is UNSET else {target.name: value}
+
+    mapping = contents
+
+    def bind(self, target, name, value):
+        target.set(value)
+
+    def unbind(self, target, name):
+        raise NotImplementedError(f"the context variable {name!r} cannot be unset")
+
+
 class FunctionHolder(Holder):
     """The defaults of a function."""
 
@@ -333,6 +361,8 @@ class FunctionHolder(Holder):
 
 KINDS = (
     (dict, DictHolder),
+    (types.MappingProxyType, ProxyHolder),
+    (ContextVar, ContextHolder),
     (list, SequenceHolder),
     (deque, SequenceHolder),
     (set, SetHolder),
@@ -508,3 +538,14 @@ class ContentGuard(Guard):
 
     def reason(self, leaves, tensors):
         return f"{self.name} has other elements"
+
+
+class KindGuard(AttributeValue):
+    """The abstract value of a tensor that is no input of the program."""
+
+    __slots__ = ()
+
+    def reason(self, leaves, tensors):
+        tensor = self.owner()
+        now = "is gone" if tensor is None else f"is {tensor._aval}"
+        return f"a tensor that it reaches was {self.value}, and {now}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
+import weakref
 from typing import NamedTuple
 
 from ..core.tracebacks import users_stacklevel
@@ -19,7 +20,7 @@ from ..tape.object_walk import UNSET
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .guards import Guard, is_value_class
-from .holders import Holder, InstanceHolder, StateGuard, own_dict
+from .holders import Holder, InstanceHolder, KindGuard, SettingsHolder, StateGuard, own_dict
 from .places import (
     NumberGuard,
     Place,
@@ -30,7 +31,15 @@ from .places import (
     is_rebound,
 )
 from .reachable import python_function
-from .state_walk import ALL, Snapshots, StateWalk, is_closed, is_observable
+from .state_walk import (
+    ALL,
+    Snapshots,
+    StateWalk,
+    is_closed,
+    is_observable,
+    reported,
+    reported_when_set,
+)
 
 
 class Observation:
@@ -63,7 +72,7 @@ class Observation:
     def add(self, holder: Holder, target):
         """Take in a new holder: observe its class, and make numbers that vary inputs."""
         self.holders.append(holder)
-        if type(holder) is InstanceHolder and is_observable(type(target)):
+        if type(holder) in (InstanceHolder, SettingsHolder) and is_observable(type(target)):
             self.classes.append(type(target))
             observe(type(target))
         for name, value in holder.before.items():
@@ -75,17 +84,21 @@ class Observation:
     def record_read(self, instance, name):
         """Record that an attribute of an instance was read, or found to be missing."""
         kind = type(instance)
-        if name in reported(kind) or is_value_class(kind):
-            return
-        holder = self.snapshots.get(instance, InstanceHolder)
+        if name in reported(kind):
+            report = getattr(kind, "_report", None)
+            return report and report(instance)
+        if is_value_class(kind):
+            return None
+        holder_kind = SettingsHolder if is_closed(kind) else InstanceHolder
+        holder = self.snapshots.get(instance, holder_kind)
         if holder is None:
             # created by the function, or reached in a way that the walk does not see
-            holder = self.snapshots.take(instance, kind.__name__, InstanceHolder)
+            holder = self.snapshots.take(instance, kind.__name__, holder_kind)
         if name == "__dict__":
-            holder.read.update(holder.before)
-            return
-        is_missing = name not in holder.before
-        if is_missing and reported(kind) and name not in own_dict(instance):
+            holder.read |= holder.before.keys() - set(reported(kind))
+            return None
+        is_missing, own = name not in holder.before, own_dict(instance)
+        if is_missing and "_modules" in own and name not in own:
             return self.record_class_read(kind, name)  # a module reports what is set on it
         # what the function itself has set is not read from outside
         if holder.before.get(name, UNSET) is holder.value(name):
@@ -101,10 +114,14 @@ class Observation:
             holder.written.add(name)
 
     def record_class_read(self, kind, name):
-        """Record the class that gives an attribute to its instances."""
-        base = next((base for base in kind.__mro__ if name in vars(base)), None)
-        if base is not None and not is_closed(base):
+        """Record the class that gives an attribute to its instances, and those that might."""
+        bases = [base for base in kind.__mro__ if not is_closed(base)]
+        if not any(name in vars(base) for base in kind.__mro__):
+            bases = []  # as with what `__getattr__` gives
+        for base in bases:
             self.snapshots.take(base, base.__name__).read.add(name)
+            if name in vars(base):
+                break
 
     # ---- afterwards
 
@@ -180,8 +197,10 @@ class Observation:
         for holder in self.holders:
             holder.restore(reported_when_set(type(holder.reference())))
 
-    def guards(self, unseen) -> list[Guard]:
-        """Guards on what was read. unseen: code objects whose reads do not count."""
+    def guards(self, unseen, captured) -> list[Guard]:
+        """Guards on what was read. unseen: code objects whose reads do not count; captured: the
+        captured tensors.
+        """
         rebound = self.rebound_places()
         ignored = [*self.inputs, *rebound]
         # objects that are gone were created by the function
@@ -207,7 +226,10 @@ class Observation:
                 guards.append(StateGuard(holder, None, skipped) if skipped else holder.guard())
             elif names - skipped:
                 guards.append(StateGuard(holder, names - skipped))
-        return guards
+        known = {*map(id, captured), *[id(tensor) for tensor, _ in self.rebound_tensors()]}
+        # of other tensors the function may have read the shape
+        seen = [each for each in walk.tensors.values() if id(each) not in known]
+        return guards + [KindGuard(weakref.ref(each), "_aval", each._aval) for each in seen]
 
     def release(self):
         """Drop what only tracing needs: snapshots hold tensors, and functions do."""
@@ -235,16 +257,6 @@ class Change(NamedTuple):
             and type(value) in (int, float, Varying)
             and value is not before[name]
         }
-
-
-def reported(kind: type):
-    """The attributes whose reads a class reports by itself (capture/object_state.py)."""
-    return getattr(kind, "_reported", ())
-
-
-def reported_when_set(kind: type):
-    """The attributes that a class reports by itself when they are set."""
-    return getattr(kind, "_reported_when_set", reported(kind))
 
 
 def warn_of_skipped(skipped: dict):
@@ -292,10 +304,11 @@ def _uninstall(kind, name):
 
 def _install(kind):
     read, write = kind.__getattribute__, kind.__setattr__
+    is_own = is_closed(kind)  # what jaxgrad itself reads is reported
 
     def __getattribute__(self, name):
         observation = _open_observation()
-        if observation is None or name == "__class__":
+        if observation is None or name == "__class__" or (is_own and _is_called_by_library()):
             return read(self, name)
         key = id(self), kind, name
         if key not in observation.reads and not (name == "__dict__" and _is_called_by_library()):

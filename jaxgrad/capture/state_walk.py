@@ -9,16 +9,20 @@ names to guard: those that are read, and those that are assigned to what they we
 from __future__ import annotations
 
 import collections
+import contextvars
 import functools
+import operator
+import re
 import sys
 import types
+import weakref
 
 import jax
 import numpy as np
 
 from ..tape.object_walk import CLOSED, CodeNames, codes, is_of_library, named_cells, names_in
 from ..tape.tensor import Tensor
-from .guards import HEAP_TYPE, PLAIN, is_value_class
+from .guards import HEAP_TYPE, is_value_class
 from .holders import (
     MOST_BYTES_COMPARED,
     MOST_COMPARED,
@@ -38,7 +42,9 @@ OPAQUE = (
     types.BuiltinFunctionType, types.CodeType, types.MemberDescriptorType,
     types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
 )  # fmt: skip
-MUTABLE = (dict, list, set, collections.deque, np.ndarray, bytearray)
+MUTABLE = (
+    dict, list, set, collections.deque, types.MappingProxyType, np.ndarray, bytearray,
+)  # fmt: skip
 # what a class may wrap a function in
 WRAPPERS = (staticmethod, classmethod, property, functools.cached_property)
 
@@ -46,10 +52,6 @@ WRAPPERS = (staticmethod, classmethod, property, functools.cached_property)
 MOST_MET = 20_000
 
 ALL = object()  # in the place of names: all contents of a holder, in their order
-
-
-# what an attribute of a module or an optimizer of jaxgrad holds that is compared
-_SETTINGS = (*PLAIN, tuple)
 
 
 class Snapshots:
@@ -77,8 +79,8 @@ class Snapshots:
 class StateWalk:
     """A walk from values, each with the name by which it was reached, to all state behind them.
 
-    `wanted`: by the key of a holder the names of it that code reads, or ALL; `skipped`: containers
-    that are too large to compare, with their names.
+    `wanted`: by the key of a holder the names of it that code reads, or ALL; `tensors`: by id those
+    that it has met; `skipped`: containers that are too large to compare, with their names.
     """
 
     def __init__(self, snapshots: Snapshots, root, is_after=False, unseen=(), learned=None):
@@ -97,8 +99,7 @@ class StateWalk:
         self.stored_keys: dict[str, frozenset] = {} if learned is None else learned.stored_keys
         # classes, modules and functions: the names in the code say what it reads of them
         self.named: list[tuple[Holder, dict]] = []
-        # modules and optimizers of jaxgrad report what they read: other code reads what it names
-        self.settings: list[tuple[Holder, set]] = []
+        self.tensors: dict[int, Tensor] = {}
         self.wanted: dict[int, tuple[Holder, set]] = {}
         self.skipped: dict[str, str] = {}
 
@@ -106,7 +107,9 @@ class StateWalk:
         stack = list(roots)
         while stack and len(self.seen) < MOST_MET:
             name, value = stack.pop()
-            if not isinstance(value, OPAQUE) and self.is_new(name, value):
+            if isinstance(value, Tensor):
+                self.tensors[id(value)] = value
+            elif not isinstance(value, OPAQUE) and self.is_new(name, value):
                 stack.extend(self.contents(name, value))
             # names that were found late may be those of objects that were found early
             stack = stack or self.named_values()
@@ -141,6 +144,15 @@ class StateWalk:
             return () if is_of_library(value.__name__) else self.of_module(value)
         if isinstance(value, type):
             return self.of_class(name, value)
+        if isinstance(value, weakref.ref):
+            return [(name, value())]
+        if isinstance(value, contextvars.ContextVar):
+            holder = self.snapshots.take(value, value.name)
+            self.want(holder, [value.name])
+            return holder.before.items()
+        if isinstance(value, operator.attrgetter | operator.methodcaller):
+            self.names.update(re.findall(r"\w+", repr(value)))
+            return ()
         if isinstance(value, tuple | frozenset) and type(value).__module__ == "builtins":
             return elements(name, enumerate(value))
         return self.of_object(name, value)
@@ -162,11 +174,8 @@ class StateWalk:
         own = own_dict(value)
         if "__wrapped__" in own:
             return [(name, own["__wrapped__"])]
-        reported = getattr(type(value), "_reported", None)
-        if reported is not None:
-            holder = self.snapshots.take(value, name, SettingsHolder)
-            plain = {key for key, each in holder.before.items() if isinstance(each, _SETTINGS)}
-            self.settings.append((holder, plain - reported))
+        if hasattr(type(value), "_reported"):
+            self.snapshots.take(value, name, SettingsHolder)
         return members(own)
 
     def of_container(self, name, value):
@@ -227,7 +236,7 @@ class StateWalk:
         # its special methods are looked up past `__getattribute__`
         found.append((kind.__name__, kind))
         if not self.is_after:
-            hidden = getattr(kind, "_reported", ())
+            hidden = reported_when_set(kind)
             found += [each for each in holder.before.items() if each[0] not in hidden]
         return found
 
@@ -244,7 +253,7 @@ class StateWalk:
             if derives or (each[:2] == "__" and each not in _NO_CALLS)
             for function in wrapped_functions(member)
         ]
-        return [*methods, *[(base.__name__, base) for base in value.__bases__]]
+        return [*methods, *[(each.__name__, each) for each in (*value.__bases__, type(value))]]
 
     def of_module(self, value):
         holder = self.snapshots.take(vars(value), value.__name__, GlobalsHolder)
@@ -255,10 +264,11 @@ class StateWalk:
 
     def of_function(self, function):
         # the compiled function itself is entered even where it is part of an installed library
-        if function is not self.root and is_of_library(function.__module__):
+        name = function.__globals__.get("__name__", "__main__")
+        if function is not self.root and is_of_library(name):
             return ()
         code = self.learn(function.__code__)
-        module = self.snapshots.take(function.__globals__, function.__module__, GlobalsHolder)
+        module = self.snapshots.take(function.__globals__, str(function.__module__), GlobalsHolder)
         stored = set().union(*[each.stored_globals for each in code])
         wanted = set().union(*[each.globals for each in code])
         wanted |= stored & module.before.keys() - module.changed
@@ -298,10 +308,6 @@ class StateWalk:
     def named_values(self) -> list:
         """The values of what classes and modules hold under names in the code."""
         found = []
-        for holder, plain in self.settings:
-            named = plain & (self.names | self.stored_names - holder.changed)
-            if names := plain if self.names & _DYNAMIC else named:
-                self.want(holder, names)
         for holder, before in self.named:
             # what was set to what it was must be that
             names = (self.names | self.stored_names - holder.changed) & before.keys()
@@ -313,6 +319,8 @@ class StateWalk:
             for name in names:
                 value = before[name]
                 found += [(name, each) for each in wrapped_functions(value) or (value,)]
+                if isinstance(value, Tensor):
+                    self.tensors[id(value)] = value
         return [
             (name, value)
             for name, value in found
@@ -372,7 +380,17 @@ def is_closed(kind: type, but=()) -> bool:
 
 
 # modules of Python whose instances hold the user's data, and the user's own script
-_DATA = frozenset(["__main__", "argparse", "collections", "types"])
+_DATA = frozenset(["__main__", "argparse", "collections", "types", "weakref"])
+
+
+def reported(kind: type):
+    """The attributes whose reads a class reports by itself (capture/object_state.py)."""
+    return getattr(kind, "_reported", ())
+
+
+def reported_when_set(kind: type):
+    """The attributes that a class reports by itself when they are set."""
+    return getattr(kind, "_reported_when_set", reported(kind))
 
 
 def is_observable(kind: type) -> bool:

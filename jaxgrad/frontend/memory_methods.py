@@ -17,7 +17,7 @@ from ..core.device import channels_last, contiguous_format, preserve_format
 from ..core.tracebacks import api_boundary
 from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
-from ..tape import dual, interception, untracked_reason
+from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.tensor import Tensor, current, has_tangent
 
@@ -219,6 +219,10 @@ def _inplace_view(name, arguments, shape, function=None):
     return method
 
 
+def _writes(tensor) -> int:
+    return 0 if tensor._counter is None else tensor._counter.value
+
+
 class MemoryMethods:
     """Methods of `Tensor` about its memory; `frontend/methods.py` installs them."""
 
@@ -230,7 +234,10 @@ class MemoryMethods:
         """
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
-        return 0 if self._counter is None else self._counter.value
+        scope = mode.scope.get()
+        if scope is not None and scope.is_outside(self):
+            scope.objects.guard(self, _writes)
+        return _writes(self)
 
     @property
     def _base(self) -> Tensor | None:

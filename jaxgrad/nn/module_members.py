@@ -50,6 +50,7 @@ class Members:
     ))  # fmt: skip
     # other code reads `training` too
     _reported_when_set = _reported | {"training"}
+    _report = note
 
     def __init__(self):
         own = self.__dict__
@@ -66,6 +67,8 @@ class Members:
                 if interception.read is not None:
                     note(self)
                 return members[name]
+        if interception.read is not None:
+            note(self)  # it may be set later
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value):

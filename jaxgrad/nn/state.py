@@ -13,7 +13,7 @@ from ..core.tracebacks import api_boundary
 from ..storage.commit import all_or_nothing
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor
-from .module_members import Members
+from .module_members import Members, note
 from .parameter import Parameter
 
 KINDS = (
@@ -63,6 +63,7 @@ class ModuleState(Members):
         >>> {name: tuple(tensor.shape) for name, tensor in layer.state_dict().items()}
         {'weight': (2, 1), 'bias': (2,)}
         """
+        note(self)
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()

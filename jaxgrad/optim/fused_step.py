@@ -32,7 +32,7 @@ from ..tape.mode import current_mode, switch, with_grad
 from ..tape.record import apply
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, wrap
-from .groups import as_set, raw, settings
+from .groups import as_set, options_of, raw, settings
 from .optimizer import Optimizer
 
 
@@ -134,7 +134,7 @@ def structure_of(optimizer, active: frozenset | None = None):
 
     active: the positions of the parameters that have a gradient; all by default.
     """
-    groups = list(map(dict, optimizer.param_groups))
+    groups = list(map(options_of, optimizer.param_groups))
     states, shared = optimizer.state.values(), False
     if active is not None:
         states, shared = _split_states(optimizer.state, groups, active)
@@ -191,7 +191,7 @@ class FusedStep:
         work, idle = [], []
         for number, group in enumerate(self.optimizer.param_groups):
             params, grads = [], []
-            group = dict(group) if self.scope is None else as_set(self.scope, group)
+            group = options_of(group) if self.scope is None else as_set(self.scope, group)
             for param in group["params"]:
                 grad = param.grad
                 if grad is None:

@@ -37,7 +37,10 @@ class Group(dict):
     def __getitem__(self, name):
         value = raw(self, name)
         scope = mode.scope.get()
-        if scope is None or isinstance(value, Tensor | list):
+        if scope is None or isinstance(value, Tensor):
+            return value
+        if isinstance(value, list):
+            scope.objects.guard(self, _params)
             return value
         known = settings(scope).get((id(self), name))
         if known is not None:
@@ -49,7 +52,35 @@ class Group(dict):
         try:
             return self[name]
         except KeyError:
+            self._guard_names()
             return default
+
+    def __contains__(self, name):
+        self._guard_names()
+        return dict.__contains__(self, name)
+
+    def __iter__(self):
+        self._guard_names()
+        return dict.__iter__(self)
+
+    def __len__(self):
+        self._guard_names()
+        return dict.__len__(self)
+
+    def keys(self):
+        self._guard_names()
+        return dict.keys(self)
+
+    def items(self):
+        return dict.items(self if mode.scope.get() is None else {n: self[n] for n in self})
+
+    def values(self):
+        return dict.values(self if mode.scope.get() is None else {n: self[n] for n in self})
+
+    def _guard_names(self):
+        scope = mode.scope.get()
+        if scope is not None:
+            scope.objects.guard(self, _names)
 
     def __setitem__(self, name, value):
         scope = mode.scope.get()
@@ -68,12 +99,25 @@ class Group(dict):
 
     def __getattr__(self, name):
         """An option as an attribute, for guards."""
-        if name not in self:
+        if not dict.__contains__(self, name):
             raise AttributeError(f"a parameter group has no option {name!r}")
         return raw(self, name)
 
 
 raw = dict.__getitem__
+
+
+def options_of(group) -> dict:
+    """The options, without guards."""
+    return dict(dict.items(group))
+
+
+def _names(group) -> list:
+    return [*dict.__iter__(group)]
+
+
+def _params(group) -> list:
+    return [*map(id, raw(group, "params"))]
 
 
 class AssignedOption:
@@ -122,7 +166,7 @@ def settings(scope) -> dict[tuple, AssignedOption]:
 
 def as_set(scope, group) -> dict:
     """The options of a group, with those that the function being traced has set."""
-    options = dict(group)
+    options = options_of(group)
     for (owner, name), each in settings(scope).items():
         if owner == id(group):
             options[name] = each.option

@@ -89,9 +89,10 @@ class Optimizer:
 
     # reported to a trace by the optimizer, not observed
     _reported = frozenset((
-        "param_groups", "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced",
-        "_due",
+        "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced", "_due",
     ))  # fmt: skip
+    # other code reads `param_groups` too
+    _reported_when_set = _reported | {"param_groups"}
 
     def __init__(self, params, defaults: dict):
         if isinstance(params, Tensor):

@@ -104,6 +104,8 @@ class LRScheduler:
     [0.25]
     """
 
+    _reported = frozenset()  # code other than jaxgrad's is observed where it reads a scheduler
+
     _get_lr_called_within_step = False
     _is_initial = False
 
