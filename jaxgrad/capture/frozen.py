@@ -1,5 +1,6 @@
 """What a compiled function reads that no guard can watch: random numbers of Python and NumPy, the
-time, files, the environment. Each is a constant of the program, and a warning tells of it.
+time, files, the environment, iterators, queues. Each is a constant of the program, and a warning
+tells of it.
 
 Draws are seen by the states of the generators before and after the trace. The rest, and the lines,
 are found by the names in the code of the function and of the functions that it names.
@@ -12,11 +13,13 @@ import dis
 import functools
 import inspect
 import os
+import queue
 import random
 import secrets
 import time
 import types
 import uuid
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +40,7 @@ _READS = frozenset(
         ),
     )
 )  # fmt: skip
+_QUEUES = (queue.Queue, queue.SimpleQueue)
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
 MOST_FUNCTIONS = 1000
 
@@ -204,12 +208,19 @@ def _reads(names, values, code, line):
     if isinstance(last, types.BuiltinFunctionType | types.MethodType):
         values = (*values, last.__self__)  # of `from random import random`
     has_no_state = any(isinstance(each, random.SystemRandom) for each in values)
-    if has_no_state or is_moment or _READS & set(map(id, values)):
+    is_queue = any(isinstance(each, _QUEUES) for each in values)
+    is_read = has_no_state or is_moment or is_queue or _is_iterator(last)
+    if is_read or _READS & set(map(id, values)):
         yield Named(text, None, last, code, place)
         return
     for value in values:
         if value is random or value is np.random or isinstance(value, _GENERATORS):
             yield Named(text, _MODULE_OF.get(id(value), value), last, code, place)
+
+
+def _is_iterator(value) -> bool:
+    """Whether a value is an iterator whose state Python hides: a generator, `iter([])`, `zip()`."""
+    return isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools")
 
 
 # the instances whose methods are the functions of these modules

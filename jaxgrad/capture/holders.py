@@ -8,9 +8,11 @@ what a run changes, and compares it with what another run changes (capture/saved
 
 from __future__ import annotations
 
+import array
 import functools
 import itertools
 import operator
+import threading
 import types
 import weakref
 from collections import OrderedDict, deque
@@ -284,18 +286,19 @@ class SetHolder(Holder):
 
 
 class ArrayHolder(Holder):
-    """The elements of a NumPy array, or the bytes of a bytearray."""
+    """The elements of a NumPy array or an `array.array`, or the bytes of a bytearray."""
 
+    kinds = np.ndarray, bytearray, array.array
     suffix = ""
 
     def contents(self, target):
-        return {None: target.copy()}
+        return {None: target[:] if isinstance(target, array.array) else target.copy()}
 
     def difference(self, old, new):
         return ({}, []) if _bytes(old[None]) == _bytes(new[None]) else (new, [])
 
     def bind(self, target, name, value):
-        if isinstance(target, bytearray):
+        if not isinstance(target, np.ndarray):
             target[:] = value
         elif target.flags.writeable:  # else it changes with the array that owns the memory
             target[...] = value
@@ -306,7 +309,7 @@ class ArrayHolder(Holder):
 
 
 def _bytes(target) -> bytes:
-    return target.tobytes() if isinstance(target, np.ndarray) else bytes(target)
+    return bytes(target) if isinstance(target, bytearray) else target.tobytes()
 
 
 class CellHolder(Holder):
@@ -366,8 +369,7 @@ KINDS = (
     (list, SequenceHolder),
     (deque, SequenceHolder),
     (set, SetHolder),
-    (np.ndarray, ArrayHolder),
-    (bytearray, ArrayHolder),
+    (ArrayHolder.kinds, ArrayHolder),
     (types.CellType, CellHolder),
     (types.FunctionType, FunctionHolder),
     (type, ClassHolder),
@@ -399,7 +401,7 @@ def own_dict(target) -> dict:
     try:
         return object.__getattribute__(target, "__dict__")
     except AttributeError:
-        return {}
+        return vars(target) if type(target) is threading.local else {}
 
 
 def reference_to(target):

@@ -14,6 +14,7 @@ import functools
 import operator
 import re
 import sys
+import threading
 import types
 import weakref
 
@@ -26,6 +27,7 @@ from .guards import HEAP_TYPE, is_value_class
 from .holders import (
     MOST_BYTES_COMPARED,
     MOST_COMPARED,
+    ArrayHolder,
     CellHolder,
     FunctionHolder,
     GlobalsHolder,
@@ -43,7 +45,7 @@ OPAQUE = (
     types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
 )  # fmt: skip
 MUTABLE = (
-    dict, list, set, collections.deque, types.MappingProxyType, np.ndarray, bytearray,
+    dict, list, set, collections.deque, types.MappingProxyType, *ArrayHolder.kinds,
 )  # fmt: skip
 # what a class may wrap a function in
 WRAPPERS = (staticmethod, classmethod, property, functools.cached_property)
@@ -146,6 +148,8 @@ class StateWalk:
             return self.of_class(name, value)
         if isinstance(value, weakref.ref):
             return [(name, value())]
+        if isinstance(value, weakref.ProxyTypes):
+            return [(name, value.__init__.__self__)]
         if isinstance(value, contextvars.ContextVar):
             holder = self.snapshots.take(value, value.name)
             self.want(holder, [value.name])
@@ -191,8 +195,9 @@ class StateWalk:
             before = {key: before[key] for key in keys if key in before}
         if keys is None or keys:
             self.want(holder, ALL if keys is None else keys)
-        if isinstance(value, np.ndarray | bytearray):
-            return ()
+        if isinstance(value, ArrayHolder.kinds):
+            holds_objects = is_array and value.dtype.hasobject
+            return elements(name, enumerate(value.flat)) if holds_objects else ()
         return elements(name, before.items())
 
     def keys_of(self, name, value) -> frozenset | None:
@@ -264,16 +269,21 @@ class StateWalk:
 
     def of_function(self, function):
         # the compiled function itself is entered even where it is part of an installed library
-        name = function.__globals__.get("__name__", "__main__")
-        if function is not self.root and is_of_library(name):
+        # one that `exec` made may have no module
+        is_library = "__name__" in function.__globals__ and is_of_library(function.__module__)
+        if function is not self.root and is_library:
             return ()
         code = self.learn(function.__code__)
         module = self.snapshots.take(function.__globals__, str(function.__module__), GlobalsHolder)
         stored = set().union(*[each.stored_globals for each in code])
         wanted = set().union(*[each.globals for each in code])
         wanted |= stored & module.before.keys() - module.changed
+        if "globals" in wanted:
+            wanted |= set().union(*[each.strings for each in code]) & module.before.keys()
         self.want(module, wanted)
         found = [(each, module.before[each]) for each in wanted if each in module.before]
+        imported = set().union(*[each.imports for each in code]) & sys.modules.keys()
+        found += [(each, sys.modules[each]) for each in imported]
         for name, cell in named_cells(function):
             holder = self.snapshots.take(cell, name, CellHolder)
             is_stored = any(name in each.stored_cells for each in code) and not holder.changed
@@ -376,11 +386,13 @@ def is_closed(kind: type, but=()) -> bool:
     """
     root = kind.__module__.partition(".")[0]
     is_python = root in sys.stdlib_module_names and root not in _DATA
-    return (root in CLOSED or is_python) and root not in but
+    return (root in CLOSED or is_python) and root not in but and kind is not threading.local
 
 
 # modules of Python whose instances hold the user's data, and the user's own script
-_DATA = frozenset(["__main__", "argparse", "collections", "types", "weakref"])
+_DATA = frozenset(
+    ["__main__", "_weakrefset", "argparse", "array", "collections", "types", "weakref"]
+)
 
 
 def reported(kind: type):

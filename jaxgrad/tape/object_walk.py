@@ -96,7 +96,7 @@ def slot_values(target, slots: dict) -> dict:
 
 
 class CodeNames(NamedTuple):
-    """The names in a code object.
+    """The names in a code object, with the modules that it imports.
 
     `attributes`, `strings`: the attributes that it reads, and its constant strings; `globals`,
     `cells`: the global and the closure variables that it reads; `keys`: by variable or attribute,
@@ -110,6 +110,7 @@ class CodeNames(NamedTuple):
     strings: frozenset
     globals: frozenset
     cells: frozenset
+    imports: frozenset
     keys: dict[str, frozenset | None]
     stored_attributes: frozenset
     stored_globals: frozenset
@@ -135,6 +136,7 @@ def names_in(code) -> CodeNames:
         strings,
         named(_LOADS_GLOBAL),
         named(_LOADS_CELL),
+        named(["IMPORT_NAME"]),
         keys,
         named(["STORE_ATTR"]),
         named(["STORE_GLOBAL"]),
