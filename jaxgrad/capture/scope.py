@@ -111,9 +111,10 @@ class CaptureScope:
                     raise
 
     def take_back(self):
-        """Undo what modules and optimizers have set: nothing comes of this trace."""
+        """Undo what modules, optimizers and passes have set: nothing comes of this trace."""
         for undo in self.undo:
             undo()
+        self.outer.put_back()
         if self.parent is None:
             self.objects.put_back()
 

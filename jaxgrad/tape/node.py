@@ -58,6 +58,7 @@ class Node:
 
     reverse = None  # the program of a ProgramNode; other nodes have `run(pass, gradients)`
     saved = ()
+    _residuals = ()  # the attributes that a pass frees
     named = True  # whether the class has the node's name
     # whether a missing gradient goes on: as None to hooks of outputs, and along the edges
     tells_none = True
@@ -185,6 +186,7 @@ class ProgramNode(Node):
     """
 
     __slots__ = ("edges", "extras", "output_count", "reverse", "saved", "sequence")
+    _residuals = ("saved",)
     named = False
 
     def __init__(self, reverse, saved, edges, output_count=1):

@@ -140,11 +140,12 @@ class OuterNodes:
     """The outer nodes that passes inside a traced function can reach.
 
     `hook_ids`: by id a weak reference to each node and the ids of its hooks; `is_run`: whether a
-    pass runs one of them.
+    pass runs one of them; `residuals`: what they saved, which a pass frees.
     """
 
     def __init__(self):
         self.begun, self.hook_ids, self.is_run = next_sequence_number(), {}, False
+        self.residuals: list[tuple] = []
 
     def record(self, roots, runs):
         """Record the outer nodes that a pass can reach. `runs(node)`: whether it runs a node."""
@@ -152,6 +153,14 @@ class OuterNodes:
             if node.sequence < self.begun and type(node) is not AccumulateGrad:
                 self.hook_ids[id(node)] = weakref.ref(node), node_hook_ids(node)
                 self.is_run = self.is_run or runs(node)
+                self.residuals += [(node, name, getattr(node, name)) for name in node._residuals]
+                if node.extras is not None:
+                    self.residuals.append((node.extras, "packed", node.extras.packed))
+
+    def put_back(self):
+        """Give the nodes what they saved before the passes."""
+        for owner, name, value in reversed(self.residuals):
+            setattr(owner, name, value)
 
     @contextmanager
     def recording(self):

@@ -98,6 +98,7 @@ class CheckedNode(ProgramNode):
     """A node that checks the versions of its saved tensors when it runs."""
 
     __slots__ = ("checks", "kept")
+    _residuals = ("kept",)
 
     def __init__(self, reverse, saved, edges, output_count, leaves):
         self.checks = Checks()

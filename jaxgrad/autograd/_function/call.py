@@ -53,6 +53,7 @@ class FunctionNode(Node):
     `user_rules.put_aside` moves those away that the node itself needs.
     """
 
+    _residuals = ("_saved", "_again")
     edges, extras, output_count, sequence = (), None, 0, 0
     to_save = saved_for_forward = dirty_tensors = non_differentiable = None
     materialize_grads = True
