@@ -2,6 +2,7 @@
 
 import collections
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -126,3 +127,41 @@ def test_a_counter_that_is_divided_by():
     with pytest.raises(ZeroDivisionError):
         compiled(x)
     assert one.n == 1
+
+
+def test_a_second_trace_finds_the_graph_of_an_argument_whole():
+    """The first trace with `count` as an input runs a pass through that graph, and comes to nothing
+    at the `if`.
+    """
+
+    def run(jit):
+        weight, holder = torch.tensor([1.0, 2.0], requires_grad=True), SimpleNamespace(count=0)
+
+        def step(x):
+            (x * weight).sum().backward()
+            holder.count += 1
+            return x.detach() * (2 if holder.count > 2 else 1)
+
+        step, found = jit(step), []
+        for _ in range(4):
+            found.append(step(weight.sin()).tolist())
+        return found, weight.grad.tolist()
+
+    assert run(torch.jit) == run(lambda step: step)
+
+
+def test_an_error_leaves_the_graph_of_an_argument_whole():
+    """By hand: the gradient of sin(3 x)."""
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    @torch.jit
+    def step(x):
+        x.sum().backward()
+        raise KeyError("mine")
+
+    x = (weight * 3).sin()
+    with pytest.raises(KeyError, match="mine"):
+        step(x)
+    x.sum().backward()
+    expected = [3 * math.cos(3), 3 * math.cos(6)]
+    assert weight.grad.tolist() == pytest.approx(expected)
