@@ -208,7 +208,7 @@ def _reads(names, values, code, line):
     if isinstance(last, types.BuiltinFunctionType | types.MethodType):
         values = (*values, last.__self__)  # of `from random import random`
     has_no_state = any(isinstance(each, random.SystemRandom) for each in values)
-    is_queue = any(isinstance(each, _QUEUES) for each in values)
+    is_queue = names[-1][:3] == "get" and any(isinstance(each, _QUEUES) for each in values)
     is_read = has_no_state or is_moment or is_queue or _is_iterator(last)
     if is_read or _READS & set(map(id, values)):
         yield Named(text, None, last, code, place)

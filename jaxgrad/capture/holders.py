@@ -347,7 +347,7 @@ class ContextHolder(Holder):
         target.set(value)
 
     def unbind(self, target, name):
-        raise NotImplementedError(f"the context variable {name!r} cannot be unset")
+        pass  # once it is set it cannot be unset
 
 
 class FunctionHolder(Holder):

@@ -67,7 +67,8 @@ def jit(
     trace, and so does a hook that is added or removed. A number that the function itself changes at
     each call becomes an input. `explain()` tells why it was traced. A warning tells of
     random numbers of Python and NumPy, of the time, files, the environment, iterators and queues: a
-    program repeats what they gave. Dicts keep the order of their keys, so there is a program for each order.
+    program repeats what they gave. Dicts keep the order of their keys, so there is a program for
+    each order.
 
     A Python int or float argument is a constant too, until a call passes another value: then it
     becomes an input, whose value cannot be inspected. If the function does inspect it, it stays a

@@ -25,7 +25,7 @@ from ..tape.object_walk import UNSET
 from ..tape.tensor import Tensor, current, edge_of, held
 from . import one_shot
 from .guards import PLAIN, grad_of
-from .holders import StateGuard, parts_of
+from .holders import ArrayHolder, StateGuard, parts_of
 from .input_names import leaf_names
 from .partition import pull
 from .saved_state import SavedState, is_closed
@@ -233,8 +233,8 @@ class Outcome:
         seen = set() if seen is None else seen
         if isinstance(value, Tensor):
             return value if id(value) in self.tensors else TensorValue(value, is_new=True)
-        if isinstance(value, np.ndarray | bytearray):
-            return value.copy()
+        if isinstance(value, ArrayHolder.kinds):
+            return ArrayHolder(value, "").before[None]
         if isinstance(value, OPAQUE) or is_closed(type(value)):
             return value
         if id(value) in seen:

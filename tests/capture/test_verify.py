@@ -3,6 +3,7 @@
 import ctypes
 import os
 import random
+import sys
 import threading
 import time
 from typing import NamedTuple
@@ -27,8 +28,12 @@ hidden = 2.0
 # ---- what capture does not see
 
 
+def unseen():
+    return sys._getframe().f_globals["hidden"]
+
+
 def by_name(x):
-    return x * globals()["hidden"]
+    return x * unseen()
 
 
 def from_the_environment(x):
@@ -80,7 +85,7 @@ def test_random_numbers_of_python_are_found_at_the_first_call():
 def test_the_message_has_the_values_that_guards_know(monkeypatch):
     change_all(monkeypatch, 2.0)
     shift = 7
-    verified = torch.jit(lambda x: x * globals()["hidden"] + shift, verify=1)
+    verified = torch.jit(lambda x: x * unseen() + shift, verify=1)
     verified(torch.ones(1))
     change_all(monkeypatch, 3.0)
     with pytest.raises(RuntimeError, match="traced with shift = 7"):
@@ -91,7 +96,7 @@ def stale_branch(do):
     """A compiled function that changes state, depending on what capture does not see."""
 
     def function(x):
-        if globals()["hidden"] > 2:
+        if unseen() > 2:
             do(x)
         return x + 1
 
@@ -206,7 +211,7 @@ def test_gradients_of_results_are_compared(monkeypatch):
 
         @staticmethod
         def backward(ctx, grad):
-            return grad * globals()["hidden"]
+            return grad * unseen()
 
     change_all(monkeypatch, 2.0)
     weight = torch.ones(2, requires_grad=True)
@@ -219,7 +224,7 @@ def test_gradients_of_results_are_compared(monkeypatch):
 
 def test_an_exception_of_the_uncompiled_function_is_found(monkeypatch):
     def function(x):
-        if globals()["hidden"] > 2:
+        if unseen() > 2:
             raise ValueError("too large")
         return x
 
