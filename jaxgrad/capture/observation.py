@@ -85,8 +85,7 @@ class Observation:
         """Record that an attribute of an instance was read, or found to be missing."""
         kind = type(instance)
         if name in reported(kind):
-            report = getattr(kind, "_report", None)
-            return report and report(instance)
+            return self.report(instance)
         if is_value_class(kind):
             return None
         holder_kind = SettingsHolder if is_closed(kind) else InstanceHolder
@@ -96,7 +95,7 @@ class Observation:
             holder = self.snapshots.take(instance, kind.__name__, holder_kind)
         if name == "__dict__":
             holder.read |= holder.before.keys() - set(reported(kind))
-            return None
+            return self.report(instance)
         is_missing, own = name not in holder.before, own_dict(instance)
         if is_missing and "_modules" in own and name not in own:
             return self.record_class_read(kind, name)  # a module reports what is set on it
@@ -106,6 +105,12 @@ class Observation:
         if is_missing:
             self.record_class_read(kind, name)
         return None
+
+    def report(self, instance):
+        """Let an instance report what it holds, where its class has such attributes."""
+        report = getattr(type(instance), "_report", None)
+        if report is not None:
+            report(instance)
 
     def record_write(self, instance, name):
         """Record that an attribute of an instance is set."""

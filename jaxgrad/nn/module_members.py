@@ -45,12 +45,11 @@ class Members:
 
     # reported to a trace by `note`, not observed
     _reported = frozenset((
-        "_changes", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set",
-        "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks",
+        "training", "_changes", "_parameters", "_buffers", "_modules",
+        "_non_persistent_buffers_set", "_forward_pre_hooks", "_forward_hooks",
+        "_backward_pre_hooks", "_backward_hooks",
     ))  # fmt: skip
-    # other code reads `training` too
-    _reported_when_set = _reported | {"training"}
-    _report = note
+    _report = note  # where other code reads them
 
     def __init__(self):
         own = self.__dict__
