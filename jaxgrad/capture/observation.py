@@ -102,6 +102,9 @@ class Observation:
         # what the function itself has set is not read from outside
         if holder.before.get(name, UNSET) is holder.value(name):
             holder.read.add(name)
+            if type(holder) is SettingsHolder and not is_missing:
+                # before the function changes it: the first walk does not enter these
+                StateWalk(self.snapshots, self.root).walk((name, holder.before[name]))
         if is_missing:
             self.record_class_read(kind, name)
         return None

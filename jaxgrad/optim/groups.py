@@ -17,6 +17,11 @@ VARIES = (
     "jaxgrad.jit is tracing: set it before the call, where a new value does not trace again"
 )
 
+REMOVES = (
+    "the option {!r} of param_groups[...] is removed in a function that jaxgrad.jit is tracing: "
+    "remove it outside"
+)
+
 
 class Group(dict):
     """The options of a parameter group, with its `"params"`.
@@ -35,41 +40,41 @@ class Group(dict):
     __slots__ = ("__weakref__",)
 
     def __getitem__(self, name):
-        value = raw(self, name)
         scope = mode.scope.get()
+        known = None if scope is None else settings(scope).get((id(self), name))
+        if known is not None:
+            return known.option
+        value = raw(self, name)
         if scope is None or isinstance(value, Tensor):
             return value
         if isinstance(value, list):
             scope.objects.guard(self, _params)
-            return value
-        known = settings(scope).get((id(self), name))
-        if known is not None:
-            return known.option
-        scope.objects.guard_attribute(self, name)
+        else:
+            scope.objects.guard_attribute(self, name)
         return value
 
     def get(self, name, default=None):
         try:
             return self[name]
         except KeyError:
-            self._guard_names()
+            self.keys()  # guards on the names: it may be set later
             return default
 
     def __contains__(self, name):
-        self._guard_names()
-        return dict.__contains__(self, name)
+        return name in self.keys()
 
     def __iter__(self):
-        self._guard_names()
-        return dict.__iter__(self)
+        return iter(self.keys())
 
     def __len__(self):
-        self._guard_names()
-        return dict.__len__(self)
+        return len(self.keys())
 
     def keys(self):
-        self._guard_names()
-        return dict.keys(self)
+        scope = mode.scope.get()
+        if scope is None:
+            return dict.keys(self)
+        scope.objects.guard(self, _names)
+        return as_set(scope, self).keys()
 
     def items(self):
         return dict.items(self if mode.scope.get() is None else {n: self[n] for n in self})
@@ -77,10 +82,26 @@ class Group(dict):
     def values(self):
         return dict.values(self if mode.scope.get() is None else {n: self[n] for n in self})
 
-    def _guard_names(self):
-        scope = mode.scope.get()
-        if scope is not None:
-            scope.objects.guard(self, _names)
+    def setdefault(self, name, default=None):
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def __ior__(self, given):
+        self.update(given)
+        return self
+
+    def __delitem__(self, name):
+        self._refuse(name)
+        dict.__delitem__(self, name)
+
+    def pop(self, name, *default):
+        self._refuse(name)
+        return dict.pop(self, name, *default)
+
+    def _refuse(self, name):
+        if mode.scope.get() is not None:
+            raise RuntimeError(REMOVES.format(name))
 
     def __setitem__(self, name, value):
         scope = mode.scope.get()

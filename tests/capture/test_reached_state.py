@@ -399,6 +399,116 @@ def test_a_change_is_seen(build):
     compare(build)
 
 
+# ---- what a function changes
+
+
+def changes_attributes_of_library_objects():
+    optimizer, layer = sgd(), nn.Dropout(0.0)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, 1)
+    optimizer.n = layer.n = 1
+
+    def run(x):
+        optimizer.n += 1
+        layer.n += optimizer.n
+        scheduler.last_epoch += 1
+        return x * optimizer.n * layer.n * scheduler.last_epoch
+
+    return run
+
+
+def changes_containers_of_library_objects():
+    optimizer, layer = sgd(), nn.Dropout(0.0)
+    layer.seen = [1]
+
+    def run(x):
+        optimizer.defaults["lr"] *= 2
+        layer.seen.append(len(layer.seen) + 1)
+        return x * optimizer.defaults["lr"] * layer.seen[-1]
+
+    return run
+
+
+def changes_options():
+    optimizer = sgd()
+
+    def run(x):
+        (group,) = optimizer.param_groups
+        group["n"] = group.get("n", 0) + 1
+        group |= {"m": group["n"] * 2}
+        assert "m" in group and "n" in list(group)
+        return x * group["n"] * group["m"] * group.setdefault("k", 3)
+
+    return run
+
+
+def changes_the_state_of_an_optimizer():
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = optim.Adam([weight], lr=0.1)
+
+    def run(x):
+        own = optimizer.state[weight]
+        own["n"] = own.get("n", 0) + 1
+        optimizer.zero_grad()
+        (weight * x).sum().backward()
+        optimizer.step()
+        return (weight.detach() * own["n"]).sum() * len(own)
+
+    return run
+
+
+def changes_the_mode():
+    layer = nn.Dropout(0.0)
+
+    def run(x):
+        result = x * 2 if layer.training else x
+        layer.train(not layer.training)
+        return result
+
+    return run
+
+
+def changes_arrays_and_variables():
+    numbers, variable = array.array("d", [1.0]), contextvars.ContextVar("variable", default=1)
+
+    def run(x):
+        numbers.append(numbers[-1] + 1)
+        variable.set(variable.get() + 1)
+        return x * numbers[-1] * variable.get()
+
+    return run
+
+
+def changes_what_is_weakly_held():
+    target, local = Plain(k=1), threading.local()
+    keys, local.k = weakref.WeakKeyDictionary({target: 1}), 1
+
+    def run(x):
+        keys[target] += 1
+        local.k += keys[target]
+        return x * local.k
+
+    return run
+
+
+@pytest.mark.parametrize("build", [each for n, each in globals().items() if n[:8] == "changes_"])
+def test_a_change_is_made_at_each_call(build):
+    def called(jit):
+        function = jit(build())
+        return [function(torch.tensor([1.0])).item() for _ in range(4)]
+
+    expected = contextvars.copy_context().run(called, lambda function: function)
+    assert contextvars.copy_context().run(called, torch.jit) == expected
+    assert len(set(expected)) > 1
+
+
+def test_an_option_is_not_removed_inside():
+    optimizer = sgd()
+    (group,) = optimizer.param_groups
+    with pytest.raises(RuntimeError, match=r"'momentum' of param_groups.* is removed"):
+        torch.jit(lambda x: x * group.pop("momentum"))(torch.ones(1))
+    assert group["momentum"] == 0
+
+
 # ---- what cannot be watched
 
 ITERATORS = {
