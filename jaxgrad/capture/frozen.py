@@ -19,6 +19,7 @@ import secrets
 import time
 import types
 import uuid
+import weakref
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -180,7 +181,7 @@ def _values(names, function, owner) -> list:
         value = function.__globals__.get(names[0], _BUILTINS.get(names[0], UNSET))
     values = []
     for name in (*names[1:], None):
-        if value is UNSET:
+        if value is UNSET or type(value) in weakref.ProxyTypes:  # whose object may be gone
             break
         values.append(value)
         value = _attribute(value, name)

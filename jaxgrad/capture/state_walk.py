@@ -109,6 +109,7 @@ class StateWalk:
         stack = list(roots)
         while stack and len(self.seen) < MOST_MET:
             name, value = stack.pop()
+            value = referent(value) if type(value) in weakref.ProxyTypes else value
             if isinstance(value, Tensor):
                 self.tensors[id(value)] = value
             elif not isinstance(value, OPAQUE) and self.is_new(name, value):
@@ -148,8 +149,6 @@ class StateWalk:
             return self.of_class(name, value)
         if isinstance(value, weakref.ref):
             return [(name, value())]
-        if isinstance(value, weakref.ProxyTypes):
-            return [(name, value.__init__.__self__)]
         if isinstance(value, contextvars.ContextVar):
             holder = self.snapshots.take(value, value.name)
             self.want(holder, [value.name])
@@ -349,6 +348,14 @@ _DYNAMIC = frozenset(["getattr", "attrgetter", "vars", "__dict__", "globals", "l
 _NO_CALLS = ("__repr__", "__str__", "__hash__", "__del__", "__init_subclass__")
 # the attributes of a module with submodules and hooks
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+
+
+def referent(proxy):
+    """The object of a `weakref.proxy`, None where it is gone."""
+    try:
+        return proxy.__init__.__self__
+    except ReferenceError:
+        return None
 
 
 def elements(name, pairs) -> list:
