@@ -437,6 +437,7 @@ def test_a_donated_argument_can_be_run_again_M02():
     assert message.startswith("Function 'SqrtBackward0' returned nan values")
 
 
+@pytest.mark.filterwarnings("ignore:.* reads factors at")
 def test_a_compiled_function_that_reads_what_has_changed_since_M02():
     factors = iter([-1.5, 1.5])
     step = jaxgrad.jit(lambda x: (x * next(factors)).log())
