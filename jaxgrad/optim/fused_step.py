@@ -162,9 +162,13 @@ def structure_among(active: frozenset):
 _values = operator.methodcaller("values")
 
 
+_PLAIN = frozenset((int, float, bool, str, tuple, list, type(None)))
+
+
 def _identity(group):
     options = (*group.values(), *group.get("betas", ()))
-    tensors = [id(value) for value in options if isinstance(value, Tensor)]
+    is_plain = _PLAIN.issuperset(map(type, options))  # one step in C, for the usual options
+    tensors = () if is_plain else tuple(id(value) for value in options if isinstance(value, Tensor))
     return tuple(map(id, group["params"])), tensors, group["differentiable"]
 
 
