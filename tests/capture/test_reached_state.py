@@ -162,7 +162,7 @@ def the_epoch_of_a_scheduler():
     return lambda x: x * (scheduler.last_epoch + scheduler.gamma), changes
 
 
-# ---- tensors of which only the shape is read
+# ---- tensors whose shape alone is read
 
 SHAPE_READS = {
     "shape": lambda t: t.shape[0],
