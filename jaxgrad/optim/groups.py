@@ -47,7 +47,7 @@ class Group(dict):
         value = raw(self, name)
         if scope is None or isinstance(value, Tensor):
             return value
-        if isinstance(value, list):
+        if name == "params":
             scope.objects.guard(self, _params)
         else:
             scope.objects.guard_attribute(self, name)
