@@ -362,13 +362,7 @@ class CompiledProgram:
         arrays = [*map(held, tensors)]
         for number in self.donation:
             # JAX deletes a donated array, which then must belong to this tensor alone
-            tensor = tensors[number]
-            # the usual case, a tensor without aliases, first
-            is_stored = (
-                tensor._alias is not None
-                and _is_stored(tensor)
-                and number not in self.output.replaced
-            )
+            is_stored = _is_stored(tensors[number]) and number not in self.output.replaced
             if sys.getrefcount(arrays[number]) > _ALONE + is_stored:
                 arrays[number] = jax.numpy.copy(arrays[number])
         arrays += [source.array(leaves) for source in self.other_inputs]
@@ -523,7 +517,7 @@ def _weakly(leaf):
 
 def _is_stored(tensor) -> bool:
     """Whether the storage that a tensor shares with its views holds its array too."""
-    return tensor._alias.storage.array is held(tensor)
+    return tensor._alias is not None and tensor._alias.storage.array is held(tensor)
 
 
 def _alone() -> int:

@@ -123,11 +123,11 @@ class Observation:
 
     def record_class_read(self, kind, name):
         """Record the class that gives an attribute to its instances, and those that might."""
-        bases = [base for base in kind.__mro__ if not is_closed(base)]
         if not any(name in vars(base) for base in kind.__mro__):
-            bases = []  # as with what `__getattr__` gives
-        for base in bases:
-            self.snapshots.take(base, base.__name__).read.add(name)
+            return  # `__getattr__` gives it
+        for base in kind.__mro__:
+            if not is_closed(base):
+                self.snapshots.take(base, base.__name__).read.add(name)
             if name in vars(base):
                 break
 

@@ -219,9 +219,7 @@ class TensorEffects:
         written = [each for each in effects if each.value is not None]
         graded = [each for each in effects if each.grad is not UNCHANGED]
         self.written = [(each.number, each.value.output, each.writes) for each in written]
-        # most are new tensors
-        self.grads = [(e.number, e.grad[1]) for e in graded if e.grad[0] == "created"]
-        self.other_grads = [(e.number, e.grad) for e in graded if e.grad[0] != "created"]
+        self.grads = [(each.number, each.grad) for each in graded]
         counts = {"_raw": len(written), "value": len(written), "grad": len(graded), "applied": 1}
         self.names = [name for name, count in counts.items() for _ in range(count)]
 
@@ -244,11 +242,7 @@ class TensorEffects:
             versions.append(counter.value + writes)
         targets += counters
         values += versions
-        created = run.created
         for number, grad in self.grads:
-            targets.append(tensors[number]._leaf or leaf_state(tensors[number]))
-            values.append(created[grad])
-        for number, grad in self.other_grads:
             targets.append(tensors[number]._leaf or leaf_state(tensors[number]))
             values.append(run.value(grad))
         targets.append(run)
