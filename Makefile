@@ -25,12 +25,14 @@ quick: .venv/test  # the tests that are not marked slow
 lint: .venv/lint
 	$(python) -m ruff check .
 
-stubs: .venv/test  # write the type stubs, jaxgrad/**/*.pyi
+stubs: .venv/test  # write the type stubs, jaxgrad/**/*.pyi, and the pages of the operators, docs/api
 	$(python) tests/stubs.py
+	$(python) tests/cards.py
 
-record: .venv-torch/oracle  # record PyTorch's answers for OPERATORS="i0 copysign", or all that are missing, and write the stubs
+record: .venv-torch/oracle  # record PyTorch's answers for OPERATORS="i0 copysign", or all that are missing, and write what `make stubs` writes
 	.venv-torch/bin/python tests/oracle/record_operators.py $(OPERATORS)
 	.venv-torch/bin/python tests/stubs.py
+	.venv-torch/bin/python tests/cards.py
 
 oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorded answers
 	JAX_DISABLE_MOST_OPTIMIZATIONS=0 .venv-torch/bin/python $(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
@@ -38,7 +40,8 @@ oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorde
 	    tests/oracle/live_functions.py tests/oracle/live_transforms.py \
 	    tests/oracle/live_samples.py tests/oracle/live_rules.py \
 	    tests/oracle/live_staleness.py tests/oracle/live_compiled.py \
-	    tests/oracle/live_interrupts.py tests/oracle/live_examples.py $(ARGUMENTS)
+	    tests/oracle/live_interrupts.py tests/oracle/live_examples.py \
+	    tests/oracle/live_models.py $(ARGUMENTS)
 
 mutate: .venv/test  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))

@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 from . import autograd as autograd
 from . import compiler as compiler
 from . import func as func
+from . import functions
 from . import nn as nn
 from . import ops as ops
 from . import random as random
@@ -37,6 +38,7 @@ from .core.device import device as device
 from .core.device import layout as layout
 from .core.device import memory_format as memory_format
 from .core.device import preserve_format as preserve_format
+from .core.device import sparse_coo as sparse_coo
 from .core.device import strided as strided
 from .core.dtypes import bfloat16 as bfloat16
 from .core.dtypes import bool as bool
@@ -104,7 +106,6 @@ from .frontend.random import default_generator as default_generator
 from .frontend.random import get_rng_state as get_rng_state
 from .frontend.random import initial_seed as initial_seed
 from .frontend.random import manual_seed as manual_seed
-from .frontend.random import normal as normal
 from .frontend.random import rand as rand
 from .frontend.random import rand_like as rand_like
 from .frontend.random import randint as randint
@@ -124,6 +125,7 @@ from .tape.mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .tape.tensor import Tensor as Tensor
 
 methods.install()
+functions.install()
 
 # modules of names that few programs use or whose import is slow; imported at the first use
 _LATER = {"load": "serialization", "save": "serialization"}
@@ -137,17 +139,28 @@ _LATER |= dict.fromkeys(
     "amp.autocast_mode",
 )
 
+_LATER |= {name: f"functions.{module}" for name, module in functions.MODULE_OF.items()}
+
+_LATER |= dict.fromkeys(
+    ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
+    "nn.convolution",
+)
+
+_LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
+
+_LATER_MODULES = ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
+_LATER_MODULES += ("special",)
 _MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
-_MODULES += ("tracing", "utils")
+_MODULES += ("tracing", "utils", "fft", "linalg", "masked", "signal", "sparse", "special")
 
 
 def __getattr__(name):
     """The operators of the table and their in-place forms become names here at their first use."""
-    if name in ("amp", "optim", "serialization"):
+    if name in _LATER_MODULES:
         return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:
         found = getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
-    elif _is_operator(name):
+    elif ops.is_public(name):
         found = getattr(ops, name)
     else:
         raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")
@@ -158,10 +171,6 @@ def __getattr__(name):
 def __dir__():
     """The names that users call, without internal modules and operators that only formulas call."""
     mine = [name for name, value in globals().items() if type(value) is not type(importlib)]
-    offered = {*mine, *filter(_is_operator, dir(ops)), *_MODULES, *_LATER}
+    offered = {*mine, *filter(ops.is_public, dir(ops)), *_MODULES, *_LATER}
     helpers = ("_backward", "_forward")
     return sorted(n for n in offered if not n.startswith("_") and not n.endswith(helpers))
-
-
-def _is_operator(name):
-    return not name.startswith("_") and ops.library.has(name)

@@ -1,13 +1,17 @@
-"""`jaxgrad check FILE...`: finds mistakes in tables of derivatives without computing anything."""
+"""The command `jaxgrad`: `check` finds mistakes in tables of derivatives, `ops` tells about the
+operators.
+"""
 
 import argparse
 import ast
+import difflib
 import json
 import sys
 from pathlib import Path
 
-from . import ops
+from . import coverage, ops
 from .core import shape_check
+from .ops import cards
 from .table import TableError, load
 from .table.mistakes import printable
 
@@ -15,8 +19,15 @@ FINE, MISTAKES, UNREADABLE = 0, 1, 2
 
 
 def main(arguments=None):
-    """Run the command `jaxgrad`. Returns 0 for no mistakes, 1 for mistakes, 2 for no file."""
+    """Run the command `jaxgrad`, and return its exit status.
+
+    check: 0 for no mistakes, 1 for mistakes, 2 for no file. ops: 0, 1 for an unknown operator.
+    """
     options = command_line().parse_args(arguments)
+    return options.run(options)
+
+
+def run_check(options):
     try:
         functions, operators = known_names(options.functions)
     except (OSError, SyntaxError, ValueError) as error:
@@ -43,7 +54,43 @@ def command_line():
         metavar="FILE.py",
         help="a module whose functions the formulas may call; it is read, not run",
     )
+    check.set_defaults(run=run_check)
+    operators = commands.add_parser("ops", help="tell about the operators")
+    operators.add_argument("names", nargs="*", metavar="NAME", help="print the operator's card")
+    operators.add_argument(
+        "--missing", action="store_true", help="list PyTorch's names that jaxgrad does not have"
+    )
+    operators.set_defaults(run=run_ops)
     return parser
+
+
+def run_ops(options):
+    if options.missing:
+        print(coverage.report())
+        return FINE
+    if not options.names:
+        for name in cards.names():
+            print(f"{cards.public_path(name):32} {ops.library.table.doc(name) or ''}")
+        return FINE
+    return max(map(print_card, options.names))
+
+
+def print_card(name):
+    """Print the card of an operator by any of its names, `torch.linalg.svd` or `linalg_svd`."""
+    entry = name.removeprefix("torch.").removeprefix("ops.").removeprefix("Tensor.")
+    entry = entry.replace(".", "_")
+    try:
+        found = cards.card(entry)
+    except AttributeError:
+        near = difflib.get_close_matches(entry, ops.library.table.operators, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        print(f"jaxgrad ops: no operator {printable(name)}{hint}", file=sys.stderr)
+        return MISTAKES
+    width = max(len(title) for title, _ in found.rows)
+    print(f"{found.name}: {found.sentence}")
+    for title, text in found.rows:
+        print(f"  {title:{width}}  {text.replace('`', '')}")
+    return FINE
 
 
 def check_file(path, functions, operators):

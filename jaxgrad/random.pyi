@@ -18,3 +18,4 @@ from jaxgrad import (
     seed as seed,
     set_rng_state as set_rng_state,
 )
+def fork_rng(devices: Any = None, enabled: _bool = True, device_type: _str = 'cuda', **names: Any) -> Any: ...

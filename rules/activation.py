@@ -4,10 +4,10 @@ import math
 
 import jax.numpy as jnp
 from jax import lax
-from jaxgrad.rules import shape
+from jaxgrad.rules import pointwise, shape
 
-from jaxgrad.core import promotion
-from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGRAL
 
 _real = promotion.without(BOOLEAN, COMPLEX)
 _floating = promotion.without(BOOLEAN, INTEGRAL, COMPLEX)
@@ -71,6 +71,110 @@ hardtanh.precondition = promotion.refuse_overflow
 
 def hardtanh_backward(grad_output, self, min_val, max_val):
     return jnp.where((self <= min_val) | (self >= max_val), 0, grad_output)
+
+
+def hardsigmoid_backward(grad_output, self):
+    return jnp.where((self > -3) & (self < 3), grad_output * (1 / 6), 0)
+
+
+@_floating
+@promotion.in_single
+def hardsigmoid(self):
+    """`min(max(self + 3, 0), 6) / 6`."""
+    return jnp.minimum(jnp.maximum(self + 3, 0), 6) / 6
+
+
+@_floating
+@promotion.in_single
+def hardswish(self):
+    """`self * hardsigmoid(self)`."""
+    return self * jnp.minimum(jnp.maximum(self + 3, 0), 6) / 6
+
+
+@promotion.in_single
+def hardswish_backward(grad_output, self):
+    """`grad_output * (self / 3 + 1 / 2)` from -3 on to below 3; beyond, 0 and `grad_output`."""
+    inner = jnp.where(self < 3, grad_output * (self / 3 + 0.5), grad_output)
+    return jnp.where(self <= -3, 0, inner)
+
+
+@promotion.in_single
+def hardswish_double_backward(grad, self):
+    """The gradient of `self` in `hardswish_backward`; `grad` is multiplied by `grad_output`."""
+    return jnp.where((self > -3) & (self < 3), grad / 3, 0)
+
+
+@_floating
+def hardshrink(self, lambd):
+    # a NaN passes
+    return jnp.where((self >= -lambd) & (self <= lambd), 0, self)
+
+
+def shrink_backward(grad_output, self, lambd):
+    """`grad_output` where `abs(self)` is greater than `lambd`, else 0."""
+    return jnp.where((self >= -lambd) & (self <= lambd), 0, grad_output)
+
+
+@_floating
+@promotion.in_single
+def softshrink(self, lambd):
+    """`self - sign(self) * lambd` where `abs(self)` is greater than `lambd`, else 0 with the sign
+    of `self`, or NaN.
+    """
+    return jnp.where(self > lambd, self - lambd, jnp.where(self < -lambd, self + lambd, self * 0))
+
+
+def _check_softshrink(self, lambd):
+    dtype = dtypes.from_numpy(self.dtype)
+    if dtype.category == FLOATING and not 0 <= lambd <= dtypes.finfo(dtype).max:
+        raise RuntimeError(
+            f"lambda must be in range [0, {dtypes.finfo(dtype).max:g}] for input dtype "
+            f"{dtype.scalar_type}, but found {lambd:g}"
+        )
+
+
+softshrink.precondition = _check_softshrink
+
+
+# leaky, with a slope for each channel or a random one
+
+
+def prelu_kernel(self, weight):
+    if self.dtype != weight.dtype:
+        kinds = [dtypes.from_numpy(each.dtype).scalar_type for each in (self, weight)]
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {kinds[0]} and {kinds[1]}")
+    promotion.refuse("prelu", self, BOOLEAN, INTEGRAL, COMPLEX)
+    promotion.broadcast_shapes("prelu", self.shape, weight.shape)
+    return jnp.where(self > 0, self, weight * self)
+
+
+def prelu_kernel_backward(grad_output, self, weight):
+    return prelu_self_backward(grad_output, self, weight), prelu_weight_backward(grad_output, self)
+
+
+def prelu_self_backward(grad_output, self, weight):
+    return jnp.where(self > 0, grad_output, weight * grad_output)
+
+
+def prelu_weight_backward(grad_output, self):
+    return jnp.where(self > 0, 0, self * grad_output)
+
+
+def rrelu(self, noise, lower, upper, training):
+    """`self`, multiplied by `noise` if `training`, else by the mean slope where it is negative."""
+    if training:
+        return self * noise
+    return leaky_relu(self, (lower + upper) / 2)
+
+
+def rrelu_with_noise_backward(
+    grad_output, self, noise, lower, upper, training, self_is_result=False
+):
+    """The gradient of `rrelu_with_noise` from its input, or from its result if `self_is_result`."""
+    if not training:
+        slope = (lower + upper) / 2
+        return leaky_relu_backward(grad_output, self, slope, self_is_result)
+    return grad_output * noise
 
 
 # smooth
@@ -229,6 +333,53 @@ def elu_double_backward(grad, scale, input_scale, is_result, self_or_result):
     return jnp.where(self_or_result < 0, grad * curvature, 0)
 
 
+@_floating
+def celu(self, alpha):
+    # a 0 is part of the program, other numbers are inputs
+    if isinstance(alpha, int | float) and alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return elu(self, alpha, 1, 1 / alpha)
+
+
+@_floating
+@promotion.in_single
+def mish(self):
+    """`self * tanh(softplus(self))`."""
+    return self * jnp.tanh(jnp.logaddexp(self, 0))
+
+
+@promotion.in_single
+def mish_backward(grad_output, self):
+    """`grad_output * (t + self * (1 - t * t) * sigmoid(self))` with `t = tanh(softplus(self))`."""
+    tanh = jnp.tanh(jnp.logaddexp(self, 0))
+    return grad_output * (tanh + self * (1 - tanh * tanh) * lax.logistic(self))
+
+
+def glu(self, dim):
+    """The first half of `self` along `dim` times the sigmoid of the second."""
+    if not self.ndim:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    axis = shape.wrap_dim(dim, self.ndim)
+    if self.shape[axis] % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {axis} is size {self.shape[axis]}"
+        )
+    promotion.refuse("glu", self, BOOLEAN, INTEGRAL, COMPLEX)
+    values, gates = jnp.split(upcast_half(self), 2, axis)
+    return (values * lax.logistic(gates)).astype(self.dtype)
+
+
+def glu_backward(grad_output, self, dim):
+    """The gradient `grad_output * s` of the values and `grad_output * values * s * (1 - s)` of the
+    gates, with `s = sigmoid(gates)`.
+    """
+    axis = shape.wrap_dim(dim, self.ndim)
+    values, gates = jnp.split(upcast_half(self), 2, axis)
+    sigmoid, grad = lax.logistic(gates), upcast_half(grad_output)
+    of_gates = grad * values * sigmoid * lax.logistic(-gates)
+    return jnp.concatenate([grad * sigmoid, of_gates], axis).astype(self.dtype)
+
+
 def _negative(tensor):
     """`min(tensor, 0)`, whose exponential cannot overflow."""
     return jnp.where(tensor < 0, tensor, 0)
@@ -246,7 +397,9 @@ def log_softmax(self, dim, dtype):
 
 
 def _converted(tensor, dtype):
-    return tensor if dtype is None else promotion.cast(tensor, dtype)
+    return (
+        tensor if dtype is None else pointwise.to(tensor, dtype)
+    )  # of complex numbers the real part
 
 
 def softmax_along(self, dim, half_to_float=False):

@@ -62,6 +62,67 @@ bitwise_or = _bits(lax.bitwise_or)
 bitwise_xor = _bits(lax.bitwise_xor)
 bitwise_not = _bits(lax.bitwise_not)
 
+_without_bits = promotion.without(dtypes.BOOLEAN, dtypes.FLOATING, dtypes.COMPLEX)
+
+
+@promotion.common
+@_without_bits
+def bitwise_left_shift(self, other):
+    return lax.shift_left(self, other)  # 0 if all bits are shifted out, or by a negative number
+
+
+@promotion.common
+@_without_bits
+def bitwise_right_shift(self, other):
+    if jnp.issubdtype(self.dtype, jnp.unsignedinteger):
+        return lax.shift_right_logical(self, other)
+    return lax.shift_right_arithmetic(self, other)
+
+
 isnan = jnp.isnan
 isinf = jnp.isinf
 isfinite = jnp.isfinite
+
+
+def _of_infinite(name, infinite):
+    def tested(self):
+        if jnp.iscomplexobj(self):
+            raise RuntimeError(f"{name} does not support complex inputs.")
+        if not jnp.issubdtype(self.dtype, jnp.inexact):
+            return jnp.zeros(self.shape, bool)
+        return self == infinite
+
+    return tested
+
+
+isposinf = _of_infinite("isposinf", jnp.inf)
+isneginf = _of_infinite("isneginf", -jnp.inf)
+
+
+def isreal(self):
+    return lax.imag(self) == 0 if jnp.iscomplexobj(self) else jnp.ones(self.shape, bool)
+
+
+def isclose(self, other, rtol=1e-5, atol=1e-8, equal_nan=False):
+    if self.dtype != other.dtype:
+        first, second = (dtypes.from_numpy(each.dtype) for each in (self, other))
+        raise RuntimeError(
+            f"{first.scalar_type} did not match {second.scalar_type}: isclose compares tensors of "
+            "one dtype; convert one of them"
+        )
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(
+                f"{name} must be greater than or equal to zero, but got {tolerance:g}"
+            )
+    return _isclose(*promotion.broadcast("isclose", self, other), rtol, atol, equal_nan)
+
+
+def _isclose(self, other, rtol, atol, equal_nan):
+    same = lax.eq(self, other) if self.shape == other.shape else self == other
+    if equal_nan:
+        same |= jnp.isnan(self) & jnp.isnan(other)
+    wide = [promotion.cast(each, promotion.floating_type(each)) for each in (self, other)]
+    error = jnp.abs(wide[0] - wide[1])
+    allowed = atol + jnp.abs(rtol * wide[1])
+    return same | (jnp.isfinite(error) & (error <= allowed))

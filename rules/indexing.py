@@ -162,15 +162,15 @@ def index_put_zeros(grad, indices):
 
 def index_select(self, dim, index):
     dim = shapes.wrap_dim(dim, self.ndim)
-    _check_vector("index_select", self, index)
+    check_vector("index_select", self, index)
     (places,) = at_least_1d(index)
     (source,) = at_least_1d(self)
     return jnp.reshape(
-        jnp.take(source, places, dim, mode="fill"), _selected_shape(self.shape, dim, places)
+        jnp.take(source, places, dim, mode="fill"), selected_shape(self.shape, dim, places)
     )
 
 
-def _check_vector(name, self, index):
+def check_vector(name, self, index):
     if index.ndim > 1:
         raise IndexError(
             f"{name}(): Index is supposed to be a vector, but its shape is {list(index.shape)}"
@@ -182,16 +182,16 @@ def _check_vector(name, self, index):
         )
 
 
-def _selected_shape(sizes, dim, places):
+def selected_shape(sizes, dim, places):
     return (*sizes[:dim], *places.shape, *sizes[dim + 1 :]) if len(sizes) else ()
 
 
-def _check_selected(self, dim, index, *_):
+def check_selected(self, dim, index, *_):
     dim = shapes.wrap_dim(dim, self.ndim)
     check_range(index, dim, self.shape[dim] if self.ndim else 1)
 
 
-index_select.precondition = _check_selected
+index_select.precondition = check_selected
 
 
 def index_select_backward(grad, sizes, dim, index):
@@ -201,10 +201,10 @@ def index_select_backward(grad, sizes, dim, index):
 def index_add(self, dim, index, source, *, alpha=1):
     """`self` with slices of `source` times `alpha` added at indices of `dim`; duplicates add up."""
     dim = shapes.wrap_dim(dim, self.ndim)
-    _check_vector("index_add", self, index)
+    check_vector("index_add", self, index)
     _check_same_dtype("index_add", self, source)
     (places,) = at_least_1d(index)
-    expected = _selected_shape(self.shape, dim, places)
+    expected = selected_shape(self.shape, dim, places)
     if source.shape != expected:
         raise RuntimeError(
             "index_add(): source tensor shape must match self tensor shape, excluding the "
@@ -223,7 +223,7 @@ def index_add(self, dim, index, source, *, alpha=1):
     return jnp.reshape(_added(target, (*[slice(None)] * dim, places), moved), self.shape)
 
 
-index_add.precondition = _check_selected
+index_add.precondition = check_selected
 
 
 def index_add_backward(grad, dim, index, source_shape, alpha):
@@ -235,16 +235,16 @@ def index_add_backward(grad, dim, index, source_shape, alpha):
 
 
 def gather(self, dim, index, *, sparse_grad=False):
-    """The elements at the indices `index` along `dim`; `sparse_grad` has no effect."""
+    """The elements at the indices `index` along `dim`; the engine reads `sparse_grad`."""
     dim = _check_gathered("gather", self, dim, index)
     if not index.size:
         return jnp.zeros(index.shape, self.dtype)
     source, places = at_least_1d(self, index)
-    found = jnp.take_along_axis(_corner(source, places.shape, dim), places, dim, mode="fill")
+    found = jnp.take_along_axis(corner(source, places.shape, dim), places, dim, mode="fill")
     return jnp.reshape(found, index.shape)
 
 
-def _corner(tensor, extents, whole_dim=None):
+def corner(tensor, extents, whole_dim=None):
     """The first `extents` elements of each dimension, and all elements along `whole_dim`."""
     wanted = [
         old if dim == whole_dim else new
@@ -273,12 +273,12 @@ def _check_gathered(name, self, dim, index):
     return dim
 
 
-def _check_gathered_range(self, dim, index, *_):
+def check_gathered_range(self, dim, index, *_):
     dim = shapes.wrap_dim(dim, self.ndim)
     check_range(index, dim, self.shape[dim] if self.ndim else 1)
 
 
-gather.precondition = _check_gathered_range
+gather.precondition = check_gathered_range
 
 
 def gather_backward(grad, sizes, dim, index):
@@ -287,14 +287,14 @@ def gather_backward(grad, sizes, dim, index):
 
 def scatter_add(self, dim, index, src):
     """`self` with the elements of `src` added at indices along `dim`; duplicates add up."""
-    dim, places, source = _scattered("scatter_add", self, dim, index, src)
+    dim, places, source = scattered("scatter_add", self, dim, index, src)
     (target,) = at_least_1d(self)
     return (
-        jnp.reshape(_added(target, _mesh(places, dim), source), self.shape) if index.size else self
+        jnp.reshape(_added(target, mesh(places, dim), source), self.shape) if index.size else self
     )
 
 
-scatter_add.precondition = _check_gathered_range
+scatter_add.precondition = check_gathered_range
 
 
 def scatter(self, dim, index, src):
@@ -304,17 +304,17 @@ def scatter(self, dim, index, src):
     """
     if not hasattr(src, "shape") or getattr(src, "weak_type", False):
         src = jnp.broadcast_to(promotion.cast(src, _dtype(self)), index.shape)
-    dim, places, source = _scattered("scatter", self, dim, index, src)
+    dim, places, source = scattered("scatter", self, dim, index, src)
     (target,) = at_least_1d(self)
     return (
-        jnp.reshape(target.at[_mesh(places, dim)].set(source, mode="drop"), self.shape)
+        jnp.reshape(target.at[mesh(places, dim)].set(source, mode="drop"), self.shape)
         if index.size
         else self
     )
 
 
 def _check_scattered(self, dim, index, src):
-    _check_gathered_range(self, dim, index)
+    check_gathered_range(self, dim, index)
     if not hasattr(src, "shape"):
         promotion.checked_number(src, _dtype(self))
 
@@ -322,7 +322,7 @@ def _check_scattered(self, dim, index, src):
 scatter.precondition = _check_scattered
 
 
-def _scattered(name, self, dim, index, src):
+def scattered(name, self, dim, index, src):
     """The dimension from 0, the index, and the part of `src` that the index covers."""
     dim = _check_gathered(name, self, dim, index)
     if self.dtype != src.dtype:
@@ -339,10 +339,10 @@ def _scattered(name, self, dim, index, src):
             f"{list(self.shape)} apart from dimension "
             f"{dim} and to be no larger size than src {list(src.shape)}"
         )
-    return dim, places, _corner(source, places.shape) if index.size else source
+    return dim, places, corner(source, places.shape) if index.size else source
 
 
-def _mesh(places, dim):
+def mesh(places, dim):
     """An index tensor for each dimension: `places` for `dim`, coordinates for the others."""
     extents = places.shape
     own = [lax.broadcasted_iota(places.dtype, extents, other) for other in range(places.ndim)]
@@ -420,6 +420,36 @@ def take_along_dim_backward(grad, sizes, indices, dim):
     wide, indices, dim = _along(jnp.zeros(sizes, grad.dtype), indices, dim)
     found = op.scatter_add(wide, dim, indices, grad)
     return jnp.reshape(found, sizes) if found.size == math.prod(sizes) else found
+
+
+# selections whose size is known
+
+
+def select_flat(self, size, places):
+    """The elements of `self`, broadcast to `size`, at positions of the flattened tensor."""
+    return jnp.take(jnp.ravel(jnp.broadcast_to(self, size)), places, mode="clip")
+
+
+def select_flat_backward(grad, size, places):
+    flat = jnp.zeros((math.prod(size),), grad.dtype)
+    return jnp.reshape(flat.at[places].set(grad, unique_indices=True), size)
+
+
+def nonzero_static(self, *, size, fill_value=-1):
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, not {size}")
+    if not self.ndim:
+        return jnp.zeros((size, 0), promotion.available(dtypes.int64))
+    found = jnp.argwhere(self, size=size, fill_value=fill_value)
+    return found.astype(promotion.available(dtypes.int64))
+
+
+def repeated_positions(repeats, count):
+    """Each position of `repeats` as often as it says; `count` is the sum, which need not be known
+    to be it.
+    """
+    places = jnp.arange(repeats.size, dtype=repeats.dtype)
+    return jnp.repeat(places, repeats, total_repeat_length=count)
 
 
 # masks and triangles

@@ -60,6 +60,19 @@ def l1_loss(self, target, reduction):
     return apply_loss_reduction(losses, reduction)
 
 
+def l1_loss_backward(grad_output, self, target, reduction):
+    """`grad_output * sign(self - target)`, which is 0 where both are equal."""
+    difference = self - target
+    return loss_reduction_backward(grad_output * _sign(difference), reduction)
+
+
+def _sign(difference):
+    if not jnp.iscomplexobj(difference):
+        return jnp.sign(difference)
+    length = jnp.abs(difference)
+    return jnp.where(length == 0, 0, difference / jnp.where(length == 0, 1, length))
+
+
 @promotion.in_single
 def smooth_l1_loss(self, target, reduction, beta):
     if beta < 0:
@@ -80,6 +93,34 @@ def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
     # with beta=0 PyTorch's gradient is -1 where both are equal; 0 is that of l1_loss
     is_near = jnp.abs(difference) < beta if beta else difference == 0
     return loss_reduction_backward(jnp.where(is_near, near, far), reduction)
+
+
+@promotion.in_single
+def huber_loss(self, target, reduction, delta):
+    if delta <= 0:
+        raise RuntimeError(
+            f"huber_loss does not support non-positive values for delta, got {delta}"
+        )
+    self, target = _operands("huber_loss", self, target)
+    distance = jnp.abs(self - target)
+    near, far = 0.5 * distance * distance, delta * (distance - 0.5 * delta)
+    return apply_loss_reduction(jnp.where(distance <= delta, near, far), reduction)
+
+
+@promotion.in_single
+def huber_loss_backward(grad_output, self, target, reduction, delta):
+    """`grad_output` times the difference, limited to `delta` and `-delta`."""
+    difference = self - target
+    far = jnp.where(difference < 0, -delta, delta)
+    slope = jnp.where(jnp.abs(difference) <= delta, difference, far)
+    return loss_reduction_backward(slope * grad_output, reduction)
+
+
+@promotion.in_single
+def huber_loss_double_backward(grad, self, target, reduction, delta):
+    """The gradient of `self` in `huber_loss_backward`; `grad` is multiplied by `grad_output`."""
+    near = jnp.abs(self - target) <= delta
+    return loss_reduction_backward(jnp.where(near, grad, 0), reduction)
 
 
 @promotion.in_single
@@ -104,6 +145,12 @@ def kl_div_target_backward(grad, self, target, reduction, log_target):
     else:
         slope = jnp.where(target == 0, jnp.nan, jnp.log(target) + 1 - self)
     return loss_reduction_backward(grad * slope, reduction)
+
+
+def kl_div_backward(grad_output, self, target, reduction):
+    """The gradient of `self` in `kl_div` of 2018, which is 0 for a target that is not positive."""
+    gradients = kl_div_self_backward(grad_output, self.shape, target, reduction, False)
+    return jnp.where(target > 0, gradients, 0)
 
 
 # classes
@@ -218,7 +265,9 @@ def _refuse_other_classes(self, target, weight, reduction, ignore_index, *_):
 
 
 nll_loss.precondition = nll_loss_forward.precondition = _refuse_other_classes
-nll_loss2d, nll_loss2d_forward, nll_loss2d_backward = nll_loss, nll_loss_forward, nll_loss_backward
+nll_loss2d = nll_loss
+nll_loss2d_forward = nll_loss_forward
+nll_loss2d_backward = nll_loss_backward
 
 
 def cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing):
@@ -348,6 +397,97 @@ def _positive_weight(target, pos_weight):
 
 def _weighted(losses, weight):
     return losses if weight is None else losses * weight
+
+
+@promotion.in_single
+def binary_cross_entropy(self, target, weight, reduction):
+    """`-weight * (target * log(self) + (1 - target) * log(1 - self))`, logarithms at least -100."""
+    _check_probabilities(self, target, weight)
+    log_p, log_q = _bounded_logarithms(self)
+    losses = (target - 1) * log_q - target * log_p
+    return apply_loss_reduction(_weighted(losses, weight), reduction).astype(self.dtype)
+
+
+def _bounded_logarithms(probability):
+    return jnp.maximum(jnp.log(probability), -100), jnp.maximum(jnp.log1p(-probability), -100)
+
+
+@promotion.in_single
+def binary_cross_entropy_backward(grad_output, self, target, weight, reduction):
+    """`grad_output * weight * (self - target) / max(self * (1 - self), 1e-12)`."""
+    slope = (self - target) / jnp.maximum((1 - self) * self, 1e-12)
+    return loss_reduction_backward(_weighted(grad_output * slope, weight), reduction)
+
+
+@promotion.in_single
+def binary_cross_entropy_target_backward(grad, self, target, weight, reduction):
+    log_p, log_q = _bounded_logarithms(self)
+    slope = jnp.broadcast_to(log_q - log_p, target.shape)
+    return loss_reduction_backward(_weighted(grad * slope, weight), reduction)
+
+
+def _check_probabilities(self, target, weight):
+    promotion.refuse("binary_cross_entropy", self, BOOLEAN, INTEGRAL, COMPLEX)
+    if target.dtype != self.dtype:
+        kinds = [dtypes.from_numpy(each.dtype).scalar_type for each in (target, self)]
+        raise RuntimeError(
+            f"Found dtype {kinds[0]} but expected {kinds[1]}: binary_cross_entropy takes targets "
+            "of the dtype of its input"
+        )
+    if target.shape != self.shape:
+        raise RuntimeError(
+            f"The size of tensor a {list(self.shape)} must match the size of tensor b "
+            f"{list(target.shape)}: input and target of binary_cross_entropy"
+        )
+    together = self.shape if weight is None else _together(self.shape, weight.shape)
+    if together != self.shape:
+        raise RuntimeError(
+            f"output with shape {list(self.shape)} doesn't match the broadcast shape "
+            f"{list(together)}: binary_cross_entropy"
+        )
+
+
+def _together(*shapes):
+    return promotion.broadcast_shapes("binary_cross_entropy", *shapes)
+
+
+def _refuse_no_probabilities(self, target, weight, reduction):
+    """Raise RuntimeError for numbers that are no probabilities."""
+    for role, tensor in (("input", self), ("target", target)):
+        values = numpy.asarray(tensor)
+        # a NaN is no probability either
+        if values.dtype.kind not in "iub" and not ((values >= 0) & (values <= 1)).all():
+            raise RuntimeError(
+                f"all elements of {role} should be between 0 and 1: binary_cross_entropy"
+            )
+
+
+binary_cross_entropy.precondition = _refuse_no_probabilities
+
+
+@promotion.in_single
+def soft_margin_loss(self, target, reduction):
+    """`log(1 + exp(-target * self))`, without overflow."""
+    promotion.refuse("soft_margin_loss", self, COMPLEX)
+    if not jnp.issubdtype(self.dtype, jnp.floating):
+        kind = dtypes.from_numpy(self.dtype).scalar_type
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {kind}: soft_margin_loss"
+        )
+    together = promotion.broadcast_shapes("soft_margin_loss", self.shape, target.shape)
+    if together != self.shape:
+        raise RuntimeError(
+            f"output with shape {list(self.shape)} doesn't match the broadcast shape "
+            f"{list(together)}: soft_margin_loss"
+        )
+    return apply_loss_reduction(jnp.logaddexp(-target * self, 0), reduction)
+
+
+@promotion.in_single
+def soft_margin_loss_backward(grad_output, self, target, reduction):
+    """`-target * grad_output * sigmoid(-target * self)`."""
+    slope = -target * lax.logistic(-target * self)
+    return loss_reduction_backward(slope * grad_output, reduction)
 
 
 def one_hot(self, num_classes):

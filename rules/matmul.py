@@ -385,3 +385,120 @@ def _times(tensor, scalar):
     if _is(scalar, 1):
         return tensor
     return tensor * promotion.cast(scalar, dtypes.from_numpy(tensor.dtype))
+
+
+# other products, and the trace
+
+
+def trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=0):
+    """The product of three tensors with dimensions inserted, summed over `sumdim`."""
+    count = i1.ndim + len(expand1)
+    if not 0 <= unroll_dim < count:
+        raise RuntimeError(f"unroll_dim must be in [0,{count - 1}], not {unroll_dim}: _trilinear")
+    _check_dtypes("_trilinear", i1, i2, i3)
+    expanded = [{dim % count for dim in dims} for dims in (expand1, expand2, expand3)]
+    operands = []
+    for tensor, dims in zip((i1, i2, i3), expanded, strict=True):
+        operands += [tensor, [dim for dim in range(count) if dim not in dims]]
+    summed = {dim % count for dim in sumdim}
+    kept = [dim for dim in range(count) if dim not in summed]
+    everywhere = set.intersection(*expanded)  # einsum knows no extent for these
+    named = [dim for dim in kept if dim not in everywhere]
+    product = jnp.einsum(*operands, named, precision=lax.Precision.HIGHEST)
+    return lax.expand_dims(product, [kept.index(dim) for dim in kept if dim in everywhere])
+
+
+def trilinear_backward(shape, *arguments):
+    """The gradient of one factor, of shape `shape`: a product with the other two."""
+    product = trilinear(*arguments)
+    return jnp.broadcast_to(product, promotion.broadcast_shapes("_trilinear", product.shape, shape))
+
+
+def linalg_cross(self, other, *, dim=-1):
+    if self.ndim != other.ndim:
+        raise RuntimeError(
+            "linalg.cross: inputs must have the same number of dimensions. Got "
+            f"{list(self.shape)} and {list(other.shape)}"
+        )
+    along = shapes.wrap_dim(dim, self.ndim)
+    if not self.ndim or (self.shape[along], other.shape[along]) != (3, 3):
+        extents = f"{self.shape[along]} and {other.shape[along]}" if self.ndim else "1 and 1"
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {extents}"
+        )
+    _check_same_type("cross", self, other)
+    promotion.broadcast_shapes("cross", self.shape, other.shape)
+    return jnp.cross(self, other, axis=along)
+
+
+def _check_same_type(name, self, other):
+    first, second = (dtypes.from_numpy(each.dtype) for each in (self, other))
+    if first is not second:
+        raise RuntimeError(
+            f"expected scalar type {first.scalar_type} but found {second.scalar_type}: {name} "
+            "needs one dtype, convert with .to(dtype)"
+        )
+    promotion.refuse(name, self, dtypes.BOOLEAN)
+
+
+def cross(self, other, dim=None):
+    return linalg_cross(self, other, dim=cross_dim(self.shape, other.shape, dim))
+
+
+def cross_dim(first, second, dim):
+    """`dim`, or the first dimension of extent 3 in the shape to which both broadcast."""
+    if dim is not None:
+        return dim
+    shape = promotion.broadcast_shapes("cross", first, second)
+    if 3 not in shape:
+        raise RuntimeError(f"no dimension of size 3 in input of shape {list(shape)}")
+    return shape.index(3)
+
+
+def trace(self):
+    if self.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
+    promotion.refuse("trace", self, dtypes.BOOLEAN)
+    exact = jnp.issubdtype(self.dtype, jnp.integer)
+    dtype = promotion.available(dtypes.int64) if exact else self.dtype
+    return jnp.trace(self, dtype=dtype)
+
+
+def trace_backward(grad, sizes):
+    """`grad` along the diagonal of a matrix of zeros."""
+    rows, columns = (lax.broadcasted_iota(jnp.int32, sizes, axis) for axis in (0, 1))
+    return jnp.where(rows == columns, grad, 0)
+
+
+def block_diag(tensors):
+    blocks = promotion.unify(*map(_block, range(len(tensors)), tensors))
+    width = sum(block.shape[1] for block in blocks)
+    rows, start = [], 0
+    for block in blocks:
+        end = start + block.shape[1]
+        rows.append(jnp.pad(block, ((0, 0), (start, width - end))))
+        start = end
+    return jnp.concatenate(rows)
+
+
+def _block(position, tensor):
+    if tensor.ndim > 2:
+        raise RuntimeError(
+            "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+            f"{position} has {tensor.ndim} dimensions"
+        )
+    return jnp.reshape(tensor, _block_shape(tensor.shape))
+
+
+def _block_shape(shape):
+    return (1,) * (2 - len(shape)) + tuple(shape)
+
+
+def block_diag_backward(grad, shapes):
+    """The blocks of `grad` in these shapes."""
+    found, row, column = [], 0, 0
+    for shape in shapes:
+        height, width = _block_shape(shape)
+        found.append(jnp.reshape(grad[row : row + height, column : column + width], shape))
+        row, column = row + height, column + width
+    return found

@@ -82,6 +82,44 @@ def logaddexp(self, other):
     return jnp.logaddexp(self, other)
 
 
+@promotion.common
+@promotion.in_single
+@_real_inexact
+def logaddexp2(self, other):
+    return jnp.logaddexp2(self, other)
+
+
+@promotion.floating
+@promotion.in_single
+@_real
+def _logit(self, *, low, high):
+    bounded = jnp.where(self < low, low, jnp.where(self > high, high, self)).astype(self.dtype)
+    return lax.log(bounded / (1 - bounded))
+
+
+def logit(self, eps=None):
+    low, high = _bounds_of_logit(eps, jnp.inf)
+    return _logit(self, low=low, high=high)
+
+
+def _bounds_of_logit(eps, distance):
+    """`eps` and `1 - eps`; without a bound, which a negative `eps` means too, numbers at that
+    distance from 0 and 1.
+    """
+    if eps is None:
+        return -distance, 1 + distance
+    return jnp.where(eps < 0, -distance, eps), jnp.where(eps < 0, 1 + distance, 1 - eps)
+
+
+def logit_backward(grad, self, eps):
+    """`grad / (x * (1 - x))`; NaN outside of [0, 1], with `eps` 0 outside of [eps, 1 - eps]."""
+    low, high = _bounds_of_logit(eps, 0)
+    inside = (self >= low) & (self <= high)
+    safe = jnp.where(inside, self, 0.5)
+    outside = jnp.nan if eps is None else jnp.where(eps < 0, jnp.nan, 0)
+    return jnp.where(inside, grad / (safe * (1 - safe)), outside)
+
+
 # ---- trigonometric and hyperbolic functions
 
 sin = promotion.floating(lax.sin)
@@ -112,6 +150,29 @@ def acosh_backward(grad, self):
     return grad * conj(lax.rsqrt(size - 1) * lax.rsqrt(size + 1))
 
 
+@promotion.floating
+@promotion.in_single
+def sinc(self):
+    angle = jnp.where(self == 0, 1, math.pi * self)
+    return jnp.where(self == 0, 1, lax.sin(angle) / angle)
+
+
+@promotion.in_single
+def sinc_backward(grad, self):
+    """`grad * (cos(p) - sin(p) / p) / x` with `p = pi * x`; near 0, where that loses digits and has
+    no second derivative, the Taylor series.
+    """
+    angle = math.pi * self
+    is_small = lax.abs(angle) < 1
+    safe = jnp.where(is_small, 1, angle)
+    slope = (op.cos(safe) - op.sin(safe) / safe) / safe
+    near = jnp.where(is_small, angle, 0)
+    # the sum of (-1) ** k * 2k / (2k + 1)! * p ** (2k - 1)
+    terms = [(-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 11)]
+    series = near * functools.reduce(lambda total, c: total * near**2 + c, reversed(terms))
+    return grad * conj(math.pi * jnp.where(is_small, series, slope))
+
+
 def atan2_backward(grad, self, other):
     """The gradients `grad * other / r ** 2` and `-grad * self / r ** 2`; 0 at the origin.
 
@@ -136,6 +197,22 @@ def hypot(self, other):
 erf = promotion.floating(_real(lax.erf))
 erfc = promotion.floating(_real(lax.erfc))
 erfinv = promotion.floating(_real(lax.erf_inv))
+
+# ---- Bessel functions
+
+
+@promotion.floating
+@promotion.in_single
+@_real
+def i0(self):
+    return lax.bessel_i0e(self) * lax.exp(lax.abs(self))
+
+
+@promotion.in_single
+def i0_backward(grad, self):
+    """`grad` times the modified Bessel function of order 1."""
+    return grad * (lax.bessel_i1e(self) * lax.exp(op.abs(self)))
+
 
 # ---- bounds
 

@@ -61,18 +61,24 @@ def _converted(self, dtype):
     return promotion.cast(self, dtype)
 
 
-def _summable(self, dtype):
+def summable(self, dtype):
     """`self` converted to `dtype`; without one, integers and booleans become int64."""
     given = dtypes.from_numpy(self.dtype)
     integral = dtype is None and given.category <= dtypes.INTEGRAL
     return _converted(self, dtypes.int64 if integral else dtype)
 
 
-def _in_single(function, self):
+def in_single(function, self):
     """`function` of `self`, computed in float32 for half precision."""
+    numbers = widened(self)
+    return function(self) if numbers is self else function(numbers).astype(self.dtype)
+
+
+def widened(self):
+    """`self` as float32 if it is of half precision."""
     if self.dtype.itemsize > 2 or not jnp.issubdtype(self.dtype, jnp.floating):
-        return function(self)
-    return function(self.astype(jnp.float32)).astype(self.dtype)
+        return self
+    return self.astype(jnp.float32)
 
 
 def _refuse_complex(name, self):
@@ -86,10 +92,10 @@ def _refuse_complex(name, self):
 
 
 def sum(self, dim=None, keepdim=False, *, dtype=None):
-    numbers = _summable(self, dtype)
+    numbers = summable(self, dtype)
     if numbers.dtype == bool:
         return _reduced(lax.reduce_or, numbers, dim, keepdim)
-    return _in_single(lambda x: _reduced(lax.reduce_sum, x, dim, keepdim), numbers)
+    return in_single(lambda x: _reduced(lax.reduce_sum, x, dim, keepdim), numbers)
 
 
 def mean(self, dim=None, keepdim=False, *, dtype=None):
@@ -100,7 +106,23 @@ def mean(self, dim=None, keepdim=False, *, dtype=None):
         total = _reduced(lax.reduce_sum, numbers, dim, keepdim)
         return lax.div(total, lax.full_like(total, count))
 
-    return _in_single(average, _converted(self, dtype))
+    return in_single(average, _converted(self, dtype))
+
+
+def nansum(self, dim=None, keepdim=False, *, dtype=None):
+    if jnp.iscomplexobj(self):
+        raise RuntimeError("nansum(): does not support complex inputs: sum .real and .imag")
+    return sum(_without_nan(self), dim, keepdim, dtype=dtype)
+
+
+def _without_nan(self):
+    is_float = jnp.issubdtype(self.dtype, jnp.floating)
+    return jnp.where(jnp.isnan(self), 0, self) if is_float else self
+
+
+def nansum_backward(grad, self, dim=None, keepdim=False):
+    """`grad` for each element but NaNs, which get 0."""
+    return jnp.where(jnp.isnan(self), 0, sum_backward(grad, self.shape, dim, keepdim))
 
 
 def _check_mean(self, dtype):
@@ -114,8 +136,9 @@ def _check_mean(self, dtype):
 
 
 def cumsum(self, dim, *, dtype=None):
-    dim, numbers = shapes.wrap_dim(dim, self.ndim), _summable(self, dtype)
-    return _in_single(lambda x: lax.cumsum(x, dim) if x.ndim else x, numbers)
+    dim, numbers = shapes.wrap_dim(dim, self.ndim), summable(self, dtype)
+    promotion.refuse("cumsum", numbers, dtypes.BOOLEAN)
+    return in_single(lambda x: lax.cumsum(x, dim) if x.ndim else x, numbers)
 
 
 def cumsum_backward(grad, dim):
@@ -147,7 +170,7 @@ def _truth(reduce, self, dim, keepdim):
 # extrema
 
 
-def _check_reduced_dims(name, self, dim):
+def check_reduced_dims(name, self, dim):
     if dim in (None, ()) and self.size == 0:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
@@ -163,7 +186,7 @@ def _check_reduced_dims(name, self, dim):
 
 def _extremum(name, reduce, self, dim=None, keepdim=False):
     _refuse_complex(name, self)
-    _check_reduced_dims(name, self, dim)
+    check_reduced_dims(name, self, dim)
     return _reduced(reduce, self, dim, keepdim)
 
 
@@ -181,6 +204,17 @@ def max(self):
 
 def min(self):
     return _extremum("min", lax.reduce_min, self)
+
+
+def aminmax(self, *, dim=None, keepdim=False):
+    _refuse_complex("aminmax", self)
+    if dim is None and not self.size:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            f"identity: the shape is {list(self.shape)}"
+        )
+    check_reduced_dims("aminmax", self, dim)
+    return tuple(_reduced(each, self, dim, keepdim) for each in (lax.reduce_min, lax.reduce_max))
 
 
 def max_dim(self, dim, keepdim=False):
@@ -227,7 +261,7 @@ def _check_argument(name, self, dim):
             f"shape is {list(self.shape)}"
         )
     if dim is not None:
-        _check_reduced_dims(name, self, dim)
+        check_reduced_dims(name, self, dim)
 
 
 def evenly_distribute_backward(grad, self, result, dim=None, keepdim=False):
@@ -254,7 +288,7 @@ def value_selecting_reduction_backward(grad, dim, indices, shape, keepdim):
 
 def logsumexp(self, dim, keepdim=False):
     (numbers,) = promotion.unify_floating(self)
-    return _in_single(lambda x: _logsumexp(x, dim, keepdim), numbers)
+    return in_single(lambda x: _logsumexp(x, dim, keepdim), numbers)
 
 
 def _logsumexp(numbers, dim, keepdim):
@@ -279,10 +313,10 @@ def prod(self, *, dtype=None):
 
 
 def prod_dim_int(self, dim, keepdim=False, *, dtype=None):
-    numbers = _summable(self, dtype)
+    numbers = summable(self, dtype)
     if numbers.dtype == bool:
         return _reduced(lax.reduce_and, numbers, dim, keepdim)
-    return _in_single(lambda x: _reduced(lax.reduce_prod, x, dim, keepdim), numbers)
+    return in_single(lambda x: _reduced(lax.reduce_prod, x, dim, keepdim), numbers)
 
 
 def prod_backward(grad, self, dtype, dim=None, keepdim=False):
@@ -313,12 +347,20 @@ def _shifted(numbers, dim, by):
 # variance
 
 
+def var_mean_of(self, dim=None, correction=1, keepdim=False):
+    return variance(self, dim, correction, keepdim), mean(self, dim, keepdim)
+
+
+def std_mean_of(self, dim=None, correction=1, keepdim=False):
+    return standard_deviation(self, dim, correction, keepdim), mean(self, dim, keepdim)
+
+
 def variance(self, dim=None, correction=1, keepdim=False):
     _check_variance(self)
     if jnp.iscomplexobj(self):
         real, imaginary = (variance(x, dim, correction, keepdim) for x in (self.real, self.imag))
         return real + imaginary
-    return _in_single(lambda x: _variance(x, dim, correction, keepdim), self)
+    return in_single(lambda x: _variance(x, dim, correction, keepdim), self)
 
 
 def standard_deviation(self, dim=None, correction=1, keepdim=False):

@@ -1,19 +1,18 @@
 """Settings of every test, and the counter of executed checks (checks.py)."""
 
-import os
+import xla_settings  # isort: skip  # noqa: F401  before anything imports JAX
 
-# before anything imports JAX
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# most kernels run once, so compiling them takes longest, half of it in XLA's expensive passes;
-# `make oracle`, the wheel's tests in .ci/run and the benchmarks run with these
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-
+import gc
 import random
 
 import checks
 import hypothesis
+import jax
 import numpy
 import pytest
+from jax.extend.backend import get_backend
+
+import jaxgrad
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("repeatable")
@@ -24,6 +23,8 @@ SELECTIONS = (
     *("lf", "stepwise", "collectonly"),
 )
 
+MANY_EXECUTABLES = 1000
+
 findings = pytest.StashKey[list]()
 
 
@@ -31,6 +32,28 @@ findings = pytest.StashKey[list]()
 def fixed_seeds():
     random.seed(0)
     numpy.random.seed(0)
+
+
+@pytest.fixture(autouse=True)
+def small_heap():
+    """Forget what earlier tests compiled before it slows down each garbage collection."""
+    if len(get_backend().live_executables()) > MANY_EXECUTABLES:
+        jaxgrad.compiler.reset()
+        jax.clear_caches()
+        gc.collect()
+
+
+@pytest.fixture(scope="module")
+def nothing_compiled():
+    """For tests that count what is alive, or collect garbage often: only what they make is
+    searched.
+    """
+    jaxgrad.compiler.reset()
+    jax.clear_caches()
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

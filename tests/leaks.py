@@ -26,6 +26,7 @@ def no_graph_is_left(monkeypatch):
         begin(run, retain_graph, create_graph, *args, **kwargs)
 
     monkeypatch.setattr(graph_task.Pass, "__init__", noting)
+    was_frozen = gc.get_freeze_count() > 0
     gc.freeze()  # so that earlier objects are not searched
     try:
         yield
@@ -37,17 +38,18 @@ def no_graph_is_left(monkeypatch):
             left = alive()
         assert not left, f"{len(left)} nodes are left: {sorted(set(left))[:8]}"
     finally:
-        gc.unfreeze()
+        if not was_frozen:  # or the tests that follow would search what fixtures have put away
+            gc.unfreeze()
 
 
 def alive() -> list[str]:
     """The nodes made since the last `gc.freeze()`, also those in garbage cycles."""
-    return [repr(each) for each in gc.get_objects() if isinstance(each, node.Node)]
+    return [repr(each) for each in gc.get_objects() if issubclass(type(each), node.Node)]
 
 
 def empty_frames():
     """Clear the frames of tests that an exception passed through: they may hold nodes."""
-    for error in [each for each in gc.get_objects() if isinstance(each, BaseException)]:
+    for error in [each for each in gc.get_objects() if issubclass(type(each), BaseException)]:
         for frame in [frame for frame, _ in traceback.walk_tb(error.__traceback__)]:
             if frame.f_code.co_filename.startswith(TESTS):
                 frame.clear()

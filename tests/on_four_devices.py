@@ -2,6 +2,7 @@
 results.
 """
 
+import functools
 import json
 import sys
 from itertools import chain
@@ -29,13 +30,13 @@ OPTIMIZERS = {
 }
 
 
-def training(optimizer, sharding=None, rows=ROWS):
+def training(optimizer, sharding=None, rows=ROWS, middle=torch.nn.Tanh):
     """Three steps: the losses, and all remaining tensors."""
     torch.manual_seed(0)
     place = (lambda array, _: array) if sharding is None else jax.device_put
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4))
-    for parameter in model.parameters():
-        parameter.data = wrap(place(parameter.detach()._array, sharding))
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), middle(), torch.nn.Linear(4, 4))
+    for each in (*model.parameters(), *model.buffers()):
+        each.data = wrap(place(each.detach()._array, sharding))
     x, y = (wrap(place(jnp.asarray(each), rows)) for each in (X, Y))
     chosen = OPTIMIZERS[optimizer](model.parameters())
 
@@ -49,15 +50,17 @@ def training(optimizer, sharding=None, rows=ROWS):
 
     results = [step(x, y) for _ in range(3)]
     states = [each for state in chosen.state.values() for each in state.values()]
-    left = [*model.parameters(), *(p.grad for p in model.parameters()), *states]
+    gradients = [parameter.grad for parameter in model.parameters()]
+    left = [*model.parameters(), *model.buffers(), *gradients, *states]
     left = [each for each in left if isinstance(each, torch.Tensor)]
     assert len(step.traces) == 1, step.explain()
     return [loss for loss, _ in results], [output for _, output in results], left
 
 
-def steps(optimizer, sharding, rows=ROWS):
+def steps(optimizer, sharding, rows=ROWS, **options):
     """The largest difference that four devices make, and how tensors lie on them."""
-    alone, spread = training(optimizer), training(optimizer, sharding, rows)
+    alone = training(optimizer, **options)
+    spread = training(optimizer, sharding, rows, **options)
     pairs = zip(chain(*alone), chain(*spread), strict=True)
     _, outputs, left = spread
     return {
@@ -110,12 +113,34 @@ def gradients(check_vma):
     return {name: np.abs(jax.jit(f)(W, X) - each).max() for name, (f, each) in found.items()}
 
 
+def network(w, x):
+    steps, first = torch.stack([x, 2 * x]), torch.zeros(1, x.shape[0], 2)
+    made = torch.rnn_tanh(steps, first, [w.T, w[:2]], False, 1, 0.0, False, False, False)
+    return (made[0] ** 2).mean()
+
+
+def plain_network(w, x):
+    first = jnp.tanh(x @ w)
+    return (jnp.stack([first, jnp.tanh(2 * x @ w + first @ w[:2].T)]) ** 2).mean()
+
+
+def recurrent():
+    """Differences from JAX's gradient: states begin alike on all devices, and inputs do not."""
+    inside = mapped(torch.to_jax(torch.func.grad(network)), True)
+    around = jax.grad(mapped(torch.to_jax(network), True))
+    wanted = jax.grad(plain_network)(W, X)
+    return [np.abs(jax.jit(each)(W, X) - wanted).max() for each in (inside, around)]
+
+
 def main():
     found = {name: steps(name, WHOLE) for name in OPTIMIZERS}
     found["Adam, spread"] = steps("Adam", ROWS)
+    normalized = functools.partial(torch.nn.SyncBatchNorm, 4)
+    found["momentum, normalized"] = steps("momentum", WHOLE, middle=normalized)
     explicit = [NamedSharding(EXPLICIT, spec) for spec in (P(), P("batch"))]
     found["momentum, explicit"] = steps("momentum", *explicit)
     found |= {f"gradients, {flag}": gradients(flag) for flag in (True, False)}
+    found["recurrent"] = recurrent()
     json.dump(found, sys.stdout, default=float)
 
 

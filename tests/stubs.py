@@ -22,7 +22,7 @@ from pathlib import Path
 
 import jaxgrad
 from jaxgrad import ops
-from jaxgrad.frontend.methods import PROTOCOL, OperatorMethod
+from jaxgrad.frontend.methods import PROTOCOL, LazyMethod
 from jaxgrad.ops.documentation import public_name, python_type, sentence, takes_out
 from jaxgrad.table import REQUIRED
 
@@ -34,11 +34,16 @@ MODULES = (
     "jaxgrad.random",
     "jaxgrad.tracing",
     "jaxgrad.nn",
+    "jaxgrad.nn.attention",
     "jaxgrad.nn.functional",
     "jaxgrad.nn.init",
     "jaxgrad.nn.module",
     "jaxgrad.nn.parameter",
     "jaxgrad.nn.utils",
+    "jaxgrad.nn.utils.parametrizations",
+    "jaxgrad.nn.utils.parametrize",
+    "jaxgrad.nn.utils.prune",
+    "jaxgrad.nn.utils.rnn",
     "jaxgrad.optim",
     "jaxgrad.optim.lr_scheduler",
     "jaxgrad.optim.optimizer",
@@ -54,6 +59,13 @@ MODULES = (
     "jaxgrad.autograd.profiler_util",
     "jaxgrad.autograd.variable",
     "jaxgrad.func",
+    "jaxgrad.masked",
+    "jaxgrad.fft",
+    "jaxgrad.linalg",
+    "jaxgrad.signal",
+    "jaxgrad.signal.windows",
+    "jaxgrad.sparse",
+    "jaxgrad.special",
     "jaxgrad.amp",
     "jaxgrad.utils",
     "jaxgrad.utils.checkpoint",
@@ -62,7 +74,7 @@ MODULES = (
 
 # Names such as `float` and `dtype` are dtypes, methods and properties in some stubs. So types go by
 # names that begin with an underscore; the tables below have them without it.
-HEADER = '''\
+HEADER = """\
 # Made by `make stubs`; do not edit.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -74,7 +86,7 @@ from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Number: TypeAlias = _bool | _int | _float | _complex
-'''
+"""
 ALIASED = ("dtype", "device", "layout", "memory_format")
 TYPES = ("bool", "complex", "float", "int", "str", "Number", "NDArray", "F", *ALIASED)
 PLAIN = re.compile(rf"\b({'|'.join(TYPES)})\b(?!: [^.])")  # and no name of a parameter
@@ -177,8 +189,7 @@ OPTIONS_OF_JIT = (
 DECLARATIONS = {
     "jaxgrad.jit": [
         f"@overload\ndef jit(function: F, *, {OPTIONS_OF_JIT}) -> F: ...",
-        f"@overload\ndef jit(function: None = None, *, {OPTIONS_OF_JIT}) "
-        "-> Callable[[F], F]: ...",
+        f"@overload\ndef jit(function: None = None, *, {OPTIONS_OF_JIT}) -> Callable[[F], F]: ...",
     ],
 }
 
@@ -240,6 +251,7 @@ class Types:
     def __init__(self, module: str, homes: Homes):
         self.module, self.homes = module, homes
         self.imported: set[tuple[str, str]] = set()
+        self.results: set[str] = set()  # the classes of results declared so far
 
     def text(self, kind) -> str:
         """The spelling of an annotation, `Any` where a stub has none for it."""
@@ -317,6 +329,10 @@ class Functions:
         if is_method:
             parameters[:1] = ["self", *(p for p in parameters[:1] if p.startswith("*"))]
         returned = self.returned(function, signature, path)
+        if not is_method and "self" in parameters:
+            # an operator of jaxgrad.ops: a method too, or with PyTorch's name for an argument
+            parameters[parameters.index("self")] = "self: Tensor"
+            returned = returned.replace("Self", "Tensor")
         return [*decorators, f"def {name}({', '.join(parameters)}) -> {returned}: ..."]
 
     def parameters(self, signature) -> list[str]:
@@ -341,7 +357,7 @@ class Functions:
         if typing.get_origin(parameter.annotation) is typing.Unpack:
             options = typing.get_type_hints(*typing.get_args(parameter.annotation))
             return [f"{name}: {self.types.text(kind)} = ..." for name, kind in options.items()]
-        if parameter.name in ("self", "cls"):
+        if parameter.name in ("self", "cls") and parameter.annotation is parameter.empty:
             return [parameter.name]
         stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
         text = f"{stars.get(parameter.kind, '')}{parameter.name}: {self.kind_of(parameter)}"
@@ -373,6 +389,12 @@ class Functions:
 
 def signature_of(function):
     """A signature, its annotations evaluated as far as they can be."""
+    own = vars(function).get("__signature__")
+    if own is not None and hasattr(function, "__wrapped__"):
+        # of a decorator that adds parameters: the others are those of the function inside
+        inner = signature_of(function.__wrapped__)
+        parameters = [inner.parameters.get(name, p) for name, p in own.parameters.items()]
+        return own.replace(parameters=parameters, return_annotation=inner.return_annotation)
     try:
         return inspect.signature(function, eval_str=True)
     except NameError:
@@ -429,7 +451,11 @@ def operator_lines(name, operator, types_: Types) -> list[str]:
     lines = overloads(name, found)
     doc = sentence(ops.library, operator.operator.name)
     lines[0] = lines[0].removesuffix(" ...") + f'\n    """{doc}"""'
-    return [*(result_class(s) for s in schemas if len(s.returns) > 1 and not inplace), *lines]
+    named = [s for s in schemas if len(s.returns) > 1 and s.returns[0].name is not None]
+    classes = dict.fromkeys(result_class(s) for s in named if not inplace)
+    classes = [each for each in classes if each not in types_.results]  # an alias shares them
+    types_.results.update(classes)
+    return [*classes, *lines]
 
 
 def method_lines(name, operator, types_: Types) -> list[str]:
@@ -480,6 +506,8 @@ def listed(arguments) -> list[str]:
 
 
 def result_of(schema) -> str:
+    if len(schema.returns) > 1 and schema.returns[0].name is None:
+        return f"tuple[{', '.join(['Tensor'] * len(schema.returns))}]"
     if len(schema.returns) > 1:
         return f"_{schema.name}_result"
     return "tuple[Tensor, ...]" if schema.returns[0].type.list else "Tensor"
@@ -552,20 +580,26 @@ class Class:
 
     def member(self, name, value) -> list[str]:
         functions, path = Functions(self.types), f"{self.path}.{name}"
-        if isinstance(value, OperatorMethod):
+        if isinstance(value, LazyMethod):
             value = getattr(self.kind, name)
         if hasattr(value, "operator"):
             return [] if name.startswith("__") else method_lines(name, value, self.types)
         if isinstance(value, property):
             return self.property(name, value)
-        if isinstance(value, staticmethod | classmethod):
-            return functions.lines(name, value.__func__, path, [f"@{type(value).__name__}"])
+        if isinstance(value, staticmethod):
+            return functions.lines(name, value.__func__, path, ["@staticmethod"])
+        if isinstance(value, classmethod):
+            return self.marked(name, functions.lines(name, value.__func__, path, ["@classmethod"]))
         if name == "__call__" and "__enter__" in self.members:
             return [self.types.spelled("def __call__(self, function: F) -> F: ...")]
         if not inspect.isfunction(value):
             return [f"{name}: {self.known.get(name, self.kind_of(value))}"]
-        lines = functions.lines(name, value, path, is_method=True)
-        return [f"{lines[0]}  # type: ignore[override]"] if self.changes(name) else lines
+        return self.marked(name, functions.lines(name, value, path, is_method=True))
+
+    def marked(self, name, lines) -> list[str]:
+        """`lines` with a mark for checkers where the arguments are not those of the base."""
+        *rest, last = lines
+        return [*rest, f"{last}  # type: ignore[override]"] if self.changes(name) else lines
 
     def kind_of(self, value) -> str:
         is_plain = isinstance(value, bool | int | float | str | tuple | dict)
@@ -579,7 +613,8 @@ class Class:
             return False
         own = list(inspect.signature(getattr(self.kind, name)).parameters.values())
         base = list(inspect.signature(replaced).parameters.values())
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in base):
+        kinds = {parameter.kind for parameter in base}
+        if inspect.Parameter.VAR_KEYWORD in kinds and inspect.Parameter.KEYWORD_ONLY not in kinds:
             return False
         asked = [p.name for p in own if p.default is p.empty]
         same = [parameter.name for parameter in base] == [p.name for p in own[: len(base)]]

@@ -15,6 +15,8 @@ import jaxgrad as torch
 from jaxgrad.capture import guards
 from jaxgrad.core import bounded_cache
 
+pytestmark = pytest.mark.usefixtures("nothing_compiled")
+
 
 @pytest.fixture(autouse=True)
 def usual_limits():
@@ -92,7 +94,7 @@ def test_a_large_program_counts_more():
 def test_what_jax_keeps_for_its_own_functions_goes():
     def jaxprs():
         gc.collect()
-        return sum(isinstance(each, ClosedJaxpr) for each in gc.get_objects())
+        return sum(type(each) is ClosedJaxpr for each in gc.get_objects())
 
     # of operators: x.sigmoid() is traced through functions that are jitted in JAX
     torch.compiler.set_cache_limits(bytes=15 * MEGABYTES)
@@ -224,6 +226,12 @@ def test_shapes_that_are_traced_leave_nothing():
     for size in range(3, 15):
         step(torch.ones(size))
     assert len(torch.sin.operator.plans.everything()) <= 6 and len(step.traces) <= 4
+
+
+def test_reset_in_a_program_with_a_proxy_of_what_is_gone():
+    proxy = weakref.proxy(lambda: None)
+    torch.compiler.reset()
+    assert type(proxy) is weakref.CallableProxyType
 
 
 def test_reset_forgets_compiled_functions():

@@ -29,7 +29,10 @@ def found():
     return json.loads(child.stdout)
 
 
-@pytest.mark.parametrize("training", ["momentum", "Adam", "Adam, spread", "momentum, explicit"])
+TRAININGS = "momentum", "Adam", "Adam, spread", "momentum, normalized", "momentum, explicit"
+
+
+@pytest.mark.parametrize("training", TRAININGS)
 def test_a_compiled_step_on_rows_that_are_spread_over_devices_S09(training):
     """Parameters, their gradients and what the optimizer keeps stay on all devices, whole, or as
     spread as the parameters are."""
@@ -44,3 +47,7 @@ def test_averages_in_a_shard_map_are_the_gradient_of_the_whole_S09(check_vma):
     """Derivatives by the tape inside it and by JAX around it, to second order."""
     differences = found()[f"gradients, {check_vma}"]
     assert len(differences) == 4 and max(differences.values()) < 1e-6
+
+
+def test_a_recurrent_network_in_a_shard_map_has_the_gradient_of_the_whole():
+    assert max(found()["recurrent"]) < 1e-6

@@ -1,4 +1,4 @@
-"""The demo runs, learns, and its four variants agree; otherwise it exits with an error."""
+"""The examples run, and their eager and compiled variants agree; else they exit with an error."""
 
 import pathlib
 import subprocess
@@ -6,7 +6,29 @@ import sys
 
 import pytest
 
-DEMO = pathlib.Path(__file__).parents[1] / "docs" / "examples" / "digits.py"
+EXAMPLES = pathlib.Path(__file__).parents[1] / "docs" / "examples"
+DEMO = EXAMPLES / "digits.py"
+
+# what PyTorch prints when it runs the same lines uncompiled
+PYTORCH = {
+    "gaussian_process --points 20 --steps 4": """\
+loss 11.377 -4.058 -4.140 -4.141
+scale 0.954843 length 0.847493 noise 0.059860
+largest error 0.107817, largest deviation 0.068637
+""",
+    "spectral --points 16 --steps 40": """\
+loss 2.06e+00 1.40e+00 9.21e-01 6.07e-01 3.94e-01 2.40e-01 1.35e-01
+coefficient 0.1368 for 0.5, largest error 1.2190
+""",
+    "router --tokens 32 --steps 20": """\
+loss 1.519508 1.160963 0.881225 0.707769 0.582962 0.492026 0.427024
+shares of the experts 0.3469 0.1787 0.2282 0.2462
+""",
+    "graph_network --nodes 60 --steps 20": """\
+loss 1.126309 1.013682 0.916904 0.818517 0.708686 0.595179 0.486548
+382 entries of the matrix, 0.783 of the nodes in their community
+""",
+}
 
 
 @pytest.mark.slow
@@ -20,3 +42,14 @@ def test_demo(options, tmp_path):
     assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
     boxes = (tmp_path / "graph.svg").read_text().count("<rect")
     assert boxes == 1 + 6 + 6  # the paper, operators, leaves
+
+
+@pytest.mark.slow
+@pytest.mark.checkout
+@pytest.mark.parametrize("call", PYTORCH)
+def test_example_prints_what_pytorch_prints(call):
+    name, *options = call.split()
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *options]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == PYTORCH[call]

@@ -15,6 +15,7 @@ from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import dual_level
 from ..tape.mode import transforms
+from ..tape.sparse_tensor import gradient_of
 from ..tape.tensor import Tensor, wrap
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
@@ -157,7 +158,7 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
     for tensor in wanted:
         if isinstance(tensor, Tensor):
             tensor.retain_grad()
-    run = PassTo(retain_graph, create_graph, ends, accumulate=True)
+    run = PassTo(retain_graph, create_graph, ends, accumulate=True, takes_sparse=True)
     run.run(roots, [run.carried(gradient) for gradient in gradients])
 
 
@@ -246,17 +247,17 @@ def _grad(
 
 def _single(outputs, wanted, grad_outputs, retain_graph, create_graph):
     gradients = gradients_of(outputs, grad_outputs)
-    return _captured(outputs, wanted, gradients, retain_graph, create_graph)
+    return _captured(outputs, wanted, gradients, retain_graph, create_graph, takes_sparse=True)
 
 
-def _captured(outputs, wanted, gradients, retain_graph, create_graph):
+def _captured(outputs, wanted, gradients, retain_graph, create_graph, takes_sparse=False):
     """The gradient of each wanted tensor, None if the pass did not reach it."""
     roots = edges_of_outputs(outputs)
     ends = edges_of_inputs(wanted, "One of the differentiated Tensors does not require grad")
-    run = PassTo(retain_graph, create_graph, ends)
+    run = PassTo(retain_graph, create_graph, ends, takes_sparse=takes_sparse)
     run.run(roots, [run.carried(gradient) for gradient in gradients])
     found = [run.captured.get((node.sequence, output_nr)) for node, output_nr in ends]
-    return list(map(run.as_tensor, found))
+    return list(map(gradient_of, wanted, map(run.as_tensor, found)))
 
 
 def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):
@@ -302,7 +303,8 @@ def _zeros(tensor, create_graph):
         raise RuntimeError(
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
-    return wrap(executor.filled(tensor._aval, 0), requires_grad=create_graph)
+    zeros = wrap(executor.filled(tensor._aval, 0), requires_grad=create_graph)
+    return gradient_of(tensor, zeros)
 
 
 class _BackwardMethod:

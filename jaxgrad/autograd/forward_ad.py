@@ -23,6 +23,7 @@ from ..core.tracebacks import api_boundary
 from ..tape import dual
 from ..tape.dual_level import Level, enabled, entered
 from ..tape.mode import is_inference_mode_enabled
+from ..tape.sparse_tensor import is_sparse, sparse, values_for, values_of
 from ..tape.tensor import Tensor, wrap
 from .grad_mode import _Mode, _Setting
 
@@ -171,6 +172,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if here[number].ended:
         raise RuntimeError(f"{NO_LEVEL} Level {number} was exited in the context that entered it")
     _check(tensor, tangent)
+    if is_sparse(tensor):
+        return _sparse_dual(tensor, tangent, number)
     for given, words in (
         (tensor, "Making a dual Tensor based on a Tensor that already has a forward gradient"),
         (tangent, "Setting a forward grad that itself has a forward gradient"),
@@ -180,6 +183,16 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if is_inference_mode_enabled():
         return _shown_again(tensor)
     return _joined(tensor, here[number], tangent.to(tensor.dtype))
+
+
+def _sparse_dual(tensor, tangent, level):
+    """A sparse tensor whose values have the elements of a tangent at its indices as tangent."""
+    values = make_dual(values_of(tensor), values_for(tensor, tangent), level=level)
+    return _at_indices_of(tensor, values)
+
+
+def _at_indices_of(tensor, values):
+    return sparse(values, tensor._indices_held, tensor._sizes, tensor._coalesced)
 
 
 def _check(tensor, tangent):
@@ -269,6 +282,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     if not any(other.number >= here[number].number for other in dual.levels_of(tensor)):
         return UnpackedDualTensor(tensor, None)
+    if is_sparse(tensor):
+        parts = _split(values_of(tensor), here[number])
+        return UnpackedDualTensor(
+            *[None if part is None else _at_indices_of(tensor, part) for part in parts]
+        )
     return UnpackedDualTensor(*_split(tensor, here[number]))
 
 

@@ -71,7 +71,7 @@ def gradcheck(
         <u, J v> = <J^T u, v>.
     check_backward_ad: check reverse mode.
     fast_mode: compare random projections of the Jacobian, which takes few evaluations.
-    masked: kept for PyTorch's code; there are no sparse tensors.
+    masked: kept for PyTorch's code, without effect: gradients of sparse tensors are masked.
 
     Returns True if all checks pass. Raises ValueError if no input requires grad, AssertionError for
     options that exclude each other.

@@ -517,11 +517,12 @@ def _getter(names):
 
 def _is_weak(value) -> bool:
     """Whether a guard refers weakly to a value: tensors and instances may hold much memory."""
-    if isinstance(value, Tensor):
+    kind = type(value)  # isinstance would ask a proxy for its object, which may be gone
+    if issubclass(kind, Tensor):
         return True
-    if isinstance(value, type | types.FunctionType | types.ModuleType):
+    if issubclass(kind, type | types.FunctionType | types.ModuleType):
         return False
-    return type(value).__weakrefoffset__ != 0  # negative from Python 3.12 on
+    return kind.__weakrefoffset__ != 0  # negative from Python 3.12 on
 
 
 class ContentGuard(Guard):

@@ -15,6 +15,7 @@ from ..storage.creation_meta import Severed
 from ..storage.inplace_check import alias_of_other
 from ..tape import pytree, version_counter
 from ..tape.node import Node
+from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import (
     INFERENCE_TENSOR,
@@ -396,6 +397,8 @@ class OutputSpec:
             return self.constant(value)
         if self.scope.is_outside(value):
             return "captured", self.scope.capture(value).number
+        if is_sparse(value):
+            return self.tree(value)
         return "created", self.add_created(value)
 
     def constant(self, value) -> tuple:
@@ -427,6 +430,11 @@ class OutputSpec:
         if number is None:
             number = self.add_output(tensor)
             grad = grad_of(tensor)
+            if is_sparse(grad):
+                raise NotImplementedError(
+                    f"{self.scope.name}, compiled by jaxgrad.jit, leaves behind a new tensor of "
+                    f"shape {list(tensor.shape)} with a sparse .grad: return the gradient itself"
+                )
             if grad is not None:
                 self.grads[number] = self.add_created(grad)
         return number

@@ -21,7 +21,15 @@ import weakref
 import jax
 import numpy as np
 
-from ..tape.object_walk import CLOSED, CodeNames, codes, is_of_library, named_cells, names_in
+from ..tape.object_walk import (
+    CLOSED,
+    CodeNames,
+    codes,
+    is_of_library,
+    named_cells,
+    names_in,
+    referent,
+)
 from ..tape.tensor import Tensor
 from .guards import HEAP_TYPE, is_value_class
 from .holders import (
@@ -109,7 +117,7 @@ class StateWalk:
         stack = list(roots)
         while stack and len(self.seen) < MOST_MET:
             name, value = stack.pop()
-            value = referent(value) if type(value) in weakref.ProxyTypes else value
+            value = referent(value)
             if isinstance(value, Tensor):
                 self.tensors[id(value)] = value
             elif not isinstance(value, OPAQUE) and self.is_new(name, value):
@@ -348,14 +356,6 @@ _DYNAMIC = frozenset(["getattr", "attrgetter", "vars", "__dict__", "globals", "l
 _NO_CALLS = ("__repr__", "__str__", "__hash__", "__del__", "__init_subclass__")
 # the attributes of a module with submodules and hooks
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
-
-
-def referent(proxy):
-    """The object of a `weakref.proxy`, None where it is gone."""
-    try:
-        return proxy.__init__.__self__
-    except ReferenceError:
-        return None
 
 
 def elements(name, pairs) -> list:

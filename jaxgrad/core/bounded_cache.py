@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+import sys
 import threading
 import weakref
 from typing import NamedTuple
@@ -135,15 +136,28 @@ def living(weak: weakref.WeakValueDictionary) -> list:
 
 
 _Jitted = type(jax.jit(len))
+# those found so far: a later search misses what gc.freeze() has put away
+_jitted: weakref.WeakSet = weakref.WeakSet()
+
+
+@functools.lru_cache(maxsize=1)
+def _find_jitted(_modules: int):
+    """Find JAX's own jitted functions, again when modules were imported."""
+    for each in gc.get_objects():
+        # isinstance would ask a weakref.proxy for its object, which may be gone
+        if type(each) is _Jitted and each.__module__.partition(".")[0] == "jax":
+            _jitted.add(each)
 
 
 def forget_traces():
     """Empty JAX's caches of its own functions. Each keeps the jaxprs of all shapes for ever, 5 KB
     apiece, also where it was a part of a kernel that is gone.
     """
-    for each in gc.get_objects():
-        if isinstance(each, _Jitted) and each.__module__.partition(".")[0] == "jax":
-            each.clear_cache()
+    with _lock:
+        _find_jitted(len(sys.modules))
+        found = list(_jitted)
+    for each in found:
+        each.clear_cache()
 
 
 def set_limits(**limits):

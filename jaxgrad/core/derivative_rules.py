@@ -7,12 +7,13 @@ result through `conform`, which gives it the right shape and dtype.
 from __future__ import annotations
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
 
 from ..table import Formula, Word
-from .program import Reverse, conform, conform_gradient, conjugate, pullback
+from .program import Reverse, conform, conform_gradient, conjugate, pullback, takes_part
 from .tangent_map import alike
 
 
@@ -58,10 +59,12 @@ class Saved:
             _Tensors(a) if isinstance(a, tuple) else a for a in self.call.arguments(inputs)
         ]
         scope = dict(zip(self.call.primitive.argument_names, arguments, strict=True))
-        scope["result"] = self.call.result(outputs)
         # older tables say result0, result1; newer ones name the outputs
         scope |= {f"result{i}": output for i, output in enumerate(outputs)}
-        scope |= dict(zip(output_names(self.call), outputs, strict=True))
+        names = output_names(self.call)
+        scope |= dict(zip(names, outputs, strict=True))
+        if names.count("result") != 1:  # not where one of several outputs has that name
+            scope["result"] = self.call.result(outputs)
         return scope
 
 
@@ -85,10 +88,17 @@ def where(call, name: str) -> str:
 
 
 class CallReverse(Reverse):
-    """The gradient formulas of a call for the inputs that `mask` names."""
+    """The gradient formulas of a call for the inputs that `mask` names.
 
-    def __init__(self, call, mask):
+    `present`: for each differentiable output whether its gradient is given. The formulas of few
+    operators tell a missing one, which is None, from zeros (`tells_missing`).
+    """
+
+    def __init__(self, call, mask, present=None):
         super().__init__(call, mask)
+        self.present = present or (True,) * len(call.differentiable_outputs)
+        self.tells_missing = call.primitive.tells_missing
+        self.undefined = call.primitive.undefined
         self.node_name = call.primitive.rule.node
         owners = {call.owners[i] for i in self.wanted}
         gradients = call.primitive.rule.gradients
@@ -102,9 +112,39 @@ class CallReverse(Reverse):
     def shown(self):
         return self.program.slots
 
+    @functools.cached_property
+    def inputs(self):
+        given = itertools.compress(self.program.differentiable_outputs, self.present)
+        saved = [self.program.inputs[i] for i in self.saved_inputs]
+        outputs = self.program.outputs
+        return (*(outputs[i] for i in given), *saved, *(outputs[i] for i in self.saved_outputs))
+
+    def without_missing(self, gradients):
+        """The program for those gradients that are not None, and these."""
+        present = tuple(gradient is not None for gradient in gradients)
+        found = self.given.get(present)
+        if found is None:
+            made = CallReverse(self.program, self.mask, present)
+            made.is_partial = self.is_partial
+            found = self.given.setdefault(present, made)
+        return found, [gradient for gradient in gradients if gradient is not None]
+
+    @functools.cached_property
+    def given(self) -> dict[tuple[bool, ...], CallReverse]:
+        """The programs for fewer gradients."""
+        return {self.present: self}
+
     def function(self, *arrays):
-        call, count = self.program, len(self.program.differentiable_outputs)
-        gradients, saved = arrays[:count], arrays[count:]
+        before = takes_part.set(self.is_partial or takes_part.get())
+        try:
+            return self.gradients(*arrays)
+        finally:
+            takes_part.reset(before)
+
+    def gradients(self, *arrays):
+        call, count = self.program, sum(self.present)
+        supply, saved = iter(arrays[:count]), arrays[count:]
+        gradients = tuple(next(supply) if flag else None for flag in self.present)
         scope = self.saved.names(saved) | self.gradient_names(gradients)
         found = {}
         # so that HLO and profiles tell the backward pass from the forward
@@ -120,12 +160,11 @@ class CallReverse(Reverse):
         )
 
     def gradient_names(self, gradients) -> dict:
-        """`grad`, `grads` and `grad_<output>`."""
-        names = output_names(self.program)
-        scope = {
-            f"grad_{names[i]}": g
-            for i, g in zip(self.program.differentiable_outputs, gradients, strict=True)
-        }
+        """`grad`, `grads` and `grad_<output>`; None for an output that is None."""
+        names, positions = output_names(self.program), self.program.differentiable_outputs
+        pairs = list(zip(positions, gradients, strict=True))
+        gradients = tuple(None if i in self.program.missing else g for i, g in pairs)
+        scope = {f"grad_{names[i]}": g for i, g in zip(positions, gradients, strict=True)}
         # `retain_variables` is always true: no formula may reuse the memory of a residual
         return scope | {"grad": gradients[0], "grads": gradients, "retain_variables": True}
 
@@ -209,12 +248,13 @@ class TangentMap:
     """
 
     # its call keeps it (`Call.tangent_maps`)
-    is_reused, takes_none = True, False
+    is_reused = True
 
     def __init__(self, call, mask):
         self.call, self.mask = call, mask
         self.moving = tuple(i for i, flag in enumerate(mask) if flag)
         self.reverse = call.reverse(mask)
+        self.takes_none = call.primitive.tells_missing
         # the residuals of both formulas: whether JAX evaluates or transposes the map is open
         inputs, outputs = self.forward_reads()
         reverse = self.reverse.saved
@@ -254,25 +294,31 @@ class TangentMap:
         return [tangents.get(names[i]) for i in self.call.differentiable_outputs]
 
     def forward(self, saved, tangents):
+        # what derives the tangents of all outputs together does so once
+        once = functools.cache(lambda derive: derive(saved, tangents))
         with jax.named_scope(self.call.primitive.name):
-            return tuple(self.tangent(i, saved, tangents) for i in range(len(self.formulas)))
+            return tuple(self.tangent(i, saved, tangents, once) for i in range(len(self.formulas)))
 
-    def tangent(self, position, saved, tangents):
-        """The tangent of the differentiable output at `position`, in its shape and dtype."""
+    def tangent(self, position, saved, tangents, once=None):
+        """The tangent of the differentiable output at `position`, in its shape and dtype.
+
+        once: calls a function of `saved` and `tangents`, or knows its results.
+        """
+        once = once or (lambda derive: derive(saved, tangents))
         call, number = self.call, self.call.differentiable_outputs[position]
-        result = self.evaluate(position, self.formulas[position], saved, tangents)
+        result = self.evaluate(position, self.formulas[position], saved, tangents, once)
         return conform(result, call.outputs[number], where(call, output_names(call)[number]))
 
-    def evaluate(self, position, formula, saved, tangents):
+    def evaluate(self, position, formula, saved, tangents, once):
         """The tangent of the differentiable output at `position`."""
         if formula is None:
-            return self.derived(saved, tangents)[position]
+            return once(self.derived)[position]
         if isinstance(formula, Formula):
             return self.call.primitive.evaluate_formula(formula, self.names(saved, tangents))
         if formula.kind == "auto":
-            return self.automatic(saved, tangents)[position]
+            return once(self.automatic)[position]
         if formula.kind == "auto_linear":
-            return self.linear(saved, tangents)[position]
+            return once(self.linear)[position]
         if formula.kind == "auto_element_wise":
             return self.element_wise(saved, tangents)
         raise NotImplementedError(
@@ -346,5 +392,8 @@ class TangentMap:
         return self.transpose_with(self.reverse.saved.select(inputs, outputs), cotangents)
 
     def transpose_with(self, constants, cotangents):
-        gradients = self.reverse.function(*map(conjugate, cotangents), *constants)
+        reverse, given = self.reverse, cotangents
+        if self.takes_none:
+            reverse, given = reverse.without_missing(cotangents)
+        gradients = reverse.function(*map(conjugate, given), *constants)
         return tuple(conjugate(gradient) for gradient in gradients)

@@ -157,7 +157,7 @@ def device_of(array) -> device:
 
 
 class layout:
-    """The memory layout of a tensor: only `strided`."""
+    """The memory layout of a tensor: `strided`, or `sparse_coo` for coordinates and values."""
 
     __slots__ = ("name",)
 
@@ -176,6 +176,7 @@ class memory_format(layout):
 copyreg.dispatch_table |= dict.fromkeys((layout, memory_format), operator.attrgetter("name"))
 
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

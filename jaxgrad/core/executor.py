@@ -13,11 +13,13 @@ import weakref
 
 import jax
 import jax.numpy as jnp
+import numpy
 from jax.extend.core import get_opaque_trace_state
 
 from . import aval as avals
 from . import bounded_cache
 from .aval import IMMEDIATE, Aval
+from .linalg_error import LinAlgError
 from .program import Program, is_bare
 
 
@@ -47,7 +49,11 @@ def immediate(program: Program):
     # the name that HLO and profiles show
     value.__name__ = value.__qualname__ = program.name
     kernel = compiled(value, program.wide, program.own_weight())
-    return kernel if program.precondition is None else checked(kernel, program.precondition)
+    if program.undefined is not None:
+        kernel = verified(kernel, functools.partial(check_defined, program.undefined))
+    if program.precondition is not None:
+        kernel = checked(kernel, program.precondition)
+    return kernel if program.postcondition is None else verified(kernel, program.postcondition)
 
 
 def compiled(function, wide: bool, weight=bounded_cache.KERNEL):
@@ -64,6 +70,31 @@ def checked(kernel, precondition):
         return kernel(*arrays)
 
     return call
+
+
+def verified(kernel, postcondition):
+    """`kernel` with a call of `postcondition` on its results and arrays, which raises where the
+    values of a result say that there is none. What JAX traces has no values, and is not checked.
+    """
+
+    def call(*arrays):
+        results = kernel(*arrays)
+        if not any(isinstance(each, jax.core.Tracer) for each in jax.tree.leaves(results)):
+            postcondition(results, *arrays)
+        return results
+
+    return call
+
+
+def check_defined(message: str, results, *arrays):
+    """Raise LinAlgError if a derivative is infinite or NaN, and all that it reads is finite."""
+    if not _is_finite(results) and _is_finite(arrays):
+        raise LinAlgError(message)
+
+
+def _is_finite(arrays) -> bool:
+    leaves = [numpy.asarray(each) for each in jax.tree.leaves(arrays)]
+    return all(numpy.isfinite(each).all() for each in leaves if each.dtype.kind in "fc")
 
 
 def inline(program: Program):

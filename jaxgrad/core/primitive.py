@@ -91,7 +91,11 @@ class Primitive:
         self.positional = sum(not argument.keyword_only for argument in schema.arguments)
         self.keywords = self.argument_names[self.positional :]
         self.precondition = getattr(compute, "precondition", None)
+        self.postcondition = getattr(compute, "postcondition", None)
         self.returns_self = getattr(compute, "returns_self", False)
+        # the error of a derivative that is infinite or NaN because it does not exist
+        self.undefined = getattr(compute, "undefined", None)
+        self.tells_missing = getattr(compute, "tells_missing", False)
         element_wise = Word("auto_element_wise") in rule.tangents.values()
         self.pointwise = element_wise or self.name in getattr(scope, "pointwise", ())
         names = [each.name for each in schema.returns]
@@ -176,7 +180,8 @@ class Call(Program):
 
     def __init__(self, primitive: Primitive, structure, inputs):
         self.primitive, self.structure, self.inputs = primitive, structure, inputs
-        self.several_seen = self.self_seen = False  # set when the value function has run
+        # set when the value function has run
+        self.several_seen, self.self_seen, self.missing_seen = False, False, ()
         self.mode = max(
             (i.mode for i in inputs if isinstance(i, aval.Aval)), default=aval.IMMEDIATE
         )
@@ -202,6 +207,11 @@ class Call(Program):
     def several(self) -> bool:
         """Whether the value function returns a list or a tuple."""
         return self.compact.several_seen if self.outputs else True
+
+    @functools.cached_property
+    def missing(self) -> tuple[int, ...]:
+        """The positions of the outputs that the value function leaves out, None in their places."""
+        return self.compact.missing_seen if self.outputs else ()
 
     @functools.cached_property
     def is_identity(self) -> bool:
@@ -270,6 +280,12 @@ class Call(Program):
         self.several_seen = isinstance(results, list | tuple)
         self.self_seen = bool(arrays) and results is arrays[0]
         results = results if self.several_seen else (results,)
+        if self.several_seen:
+            self.missing_seen = tuple(i for i, result in enumerate(results) if result is None)
+        if self.missing_seen:
+            # an empty array stands for None, so that every output has a position
+            left_out = jnp.zeros(0, jnp.float32)
+            results = [left_out if result is None else result for result in results]
         return tuple(jax.lax.convert_element_type(r, r.dtype) for r in map(jnp.asarray, results))
 
     def value(self, *arrays):
@@ -323,6 +339,10 @@ class Call(Program):
         return CallReverse(self.compact, mask)
 
     @property
+    def undefined_derivative(self):
+        return self.primitive.undefined
+
+    @property
     def precondition(self):
         check = self.primitive.precondition
         # floats have values for what is refused in integers, as a division by 0
@@ -330,9 +350,19 @@ class Call(Program):
             return None
         return check and (lambda *arrays: check(*self.arguments(arrays)))
 
+    @property
+    def postcondition(self):
+        check = self.primitive.postcondition
+        return check and (lambda results, *arrays: check(results, *self.arguments(arrays)))
+
     def result(self, outputs):
         """The outputs as the operator returns them: an array, a tuple or a named tuple."""
-        return self.primitive.pack(outputs) if self.several else outputs[0]
+        if not self.several:
+            return outputs[0]
+        if self.missing:
+            pairs = enumerate(outputs)
+            outputs = [None if i in self.missing else output for i, output in pairs]
+        return self.primitive.pack(outputs)
 
 
 def _zero_tangent(output):

@@ -7,6 +7,7 @@ of JAX's cotangents; `pullback` converts between the two.
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import threading
 from contextlib import contextmanager
@@ -165,6 +166,9 @@ class Program:
     extension = None  # the program that computes tangents too (tape/dual.py)
     equations = 0  # how many its jaxpr has, once `abstract_outputs` has seen it
     precondition = None  # called before the kernel with its arrays, such as a check of indices
+    postcondition = None  # called after it with its results and arrays, as for a singular matrix
+    is_partial = False  # whether its tangents have a part of its gradients, see `takes_part`
+    undefined = None  # for a derivative: the error where it is infinite or NaN for finite inputs
 
     def function(self, *arrays) -> tuple:
         """Compute the outputs from JAX values; JAX can differentiate it."""
@@ -193,6 +197,11 @@ class Program:
         return tuple(
             aval.make_aval(r.shape, aval.dtypes.from_numpy(r.dtype), self.mode) for r in results
         )
+
+    @property
+    def undefined_derivative(self) -> str | None:
+        """The error that its derivatives raise where they do not exist and are NaN."""
+        return self.undefined
 
     @functools.cached_property
     def single(self) -> bool:
@@ -237,7 +246,9 @@ class Program:
         found = self.reverses.get(mask)
         if found is None:
             # two threads may both make it; they go on with the same one
-            found = self.reverses.setdefault(mask, self.make_reverse(mask))
+            made = self.make_reverse(mask)
+            made.is_partial = self.is_partial
+            found = self.reverses.setdefault(mask, made)
         return found
 
     def make_reverse(self, mask) -> Reverse:
@@ -255,6 +266,11 @@ class Program:
         return bounded_cache.weight_of_kernel(self.equations)
 
 
+# Whether the gradients being computed are summands: those of a call with tangents come from the
+# call and from its tangents, and only their sum has the symmetries of the whole function.
+takes_part = contextvars.ContextVar("jaxgrad.takes_part", default=False)
+
+
 class Reverse(Program):
     """The gradients of a program's inputs in `mask`, from gradients of its outputs and residuals.
 
@@ -264,6 +280,7 @@ class Reverse(Program):
 
     saved_inputs: tuple[int, ...]
     saved_outputs: tuple[int, ...]
+    tells_missing = False  # whether it has a program for some of the gradients only
     tells_apart = False  # whether a gradient is None if it depends on no gradient that arrived
 
     def __init__(self, program: Program, mask: tuple[bool, ...]):
@@ -296,10 +313,18 @@ class DerivedReverse(Reverse):
 
     def __init__(self, program, mask):
         super().__init__(program, mask)
+        self.undefined = program.undefined_derivative
         # JAX's pullback may read any of the inputs
         self.saved_inputs = tuple(range(len(program.inputs)))
 
     def function(self, *arrays):
+        before = takes_part.set(self.is_partial or takes_part.get())
+        try:
+            return self.pulled_back(*arrays)
+        finally:
+            takes_part.reset(before)
+
+    def pulled_back(self, *arrays):
         differentiable = self.program.differentiable_outputs
         gradients, inputs = arrays[: len(differentiable)], arrays[len(differentiable) :]
 

@@ -11,13 +11,15 @@ from typing import Unpack
 
 import numpy as np
 
+from .. import ops
 from ..core import dtypes, promotion, strides
 from ..core.aval import with_strides
 from ..core.device import channels_last, default_device, preserve_format
 from ..core.executor import run
 from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import give
-from ..tape.tensor import Tensor
+from ..tape.sparse_tensor import implementation, is_sparse
+from ..tape.tensor import Tensor, has_tangent, is_concrete
 from .array_creation import build, finish
 from .factory_options import FactoryOptions, check_options, dtype_of, number_of, shape_of, size_of
 
@@ -211,7 +213,8 @@ def linspace(start, end, steps, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return `steps` evenly spaced numbers from `start` to `end`, both included, with shape
     (steps,).
 
-    start, end: numbers or 0-d tensors. steps: an int, 0 or more.
+    start, end: numbers or 0-d tensors, which may be traced or require grad. steps: an int, 0 or
+    more.
     dtype: if None, the default dtype, or its complex counterpart for complex ends. Other options as
     for `zeros`.
 
@@ -221,10 +224,13 @@ def linspace(start, end, steps, **options: Unpack[FactoryOptions]) -> Tensor:
     >>> jaxgrad.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
+    count = _steps("linspace", steps)
+    if _is_variable(start) or _is_variable(end):
+        return _between("linspace", start, end, count, options, lambda numbers: numbers)
     dtype, start, end = _ends("linspace", start, end, options)
     if not dtype.is_floating_point and not dtype.is_complex:
         start, end = int(start), int(end)
-    return create("linspace", _linspace, (_steps("linspace", steps),), dtype, options, start, end)
+    return create("linspace", _linspace, (count,), dtype, options, start, end)
 
 
 @api_boundary
@@ -237,29 +243,67 @@ def logspace(start, end, steps, base=10.0, **options: Unpack[FactoryOptions]) ->
     >>> jaxgrad.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    dtype, start, end = _ends("logspace", start, end, options)
     base = number_of("logspace", "base", base)
     count = _steps("logspace", steps)
+    if _is_variable(start) or _is_variable(end):
+        return _between("logspace", start, end, count, options, lambda each: ops.pow(base, each))
+    dtype, start, end = _ends("logspace", start, end, options)
     return create("logspace", _logspace, (count,), dtype, options, start, end, base)
+
+
+def _is_variable(end):
+    """Whether an end of a range is a tensor that has no number or that gets a gradient."""
+    return isinstance(end, Tensor) and (
+        end.requires_grad or has_tangent(end) or not is_concrete(end)
+    )
+
+
+def _between(name, start, end, steps, options, function):
+    """A range whose ends are tensors: `_linspace`, and `function` of it, by operators."""
+    check_options(name, options)
+    dtype = _dtype_between(name, start, end, options)
+    wide = dtype if dtype.is_floating_point or dtype.is_complex else dtypes.float64
+    # as numbers are: linspace takes integers for integers
+    narrow = dtype if name == "linspace" else wide
+    start, end = (
+        (each if isinstance(each, Tensor) else full((), each, dtype=wide)).to(narrow).to(wide)
+        for each in (start, end)
+    )
+    counts = arange(steps, dtype=wide.to_real() if wide.is_complex else wide)
+    step = (end - start) / max(steps - 1, 1)
+    rising, falling = start + step * counts, end - step * (steps - 1 - counts)
+    numbers = function(ops.where(counts < max(steps // 2, 1), rising, falling)).to(dtype)
+    result = numbers if options.get("device") is None else numbers.to(options["device"])
+    if options.get("requires_grad", False):
+        result.requires_grad_()
+    out = options.get("out")
+    return result if out is None else give(name, result, out)
 
 
 def _ends(name, start, end, options):
     """The dtype of a range, and its ends as Python numbers."""
+    dtype = _dtype_between(name, start, end, options)
+    return dtype, number_of(name, "start", start), number_of(name, "end", end)
+
+
+def _dtype_between(name, start, end, options):
+    """The dtype of a range with these ends, numbers or tensors without dimensions."""
     for which in (start, end):
         if isinstance(which, Tensor) and which.ndim:
             raise RuntimeError(
                 f"{name} only supports 0-dimensional start and end tensors, "
                 f"but got start with {which.ndim} dimension(s)."
             )
-    start, end = number_of(name, "start", start), number_of(name, "end", end)
-    natural = promotion.result_type(0.5, start, end)
+    categories = (promotion.result_type(each).category for each in (start, end))
+    natural = dtypes.get_default_dtype()
+    natural = natural.to_complex() if dtypes.COMPLEX in categories else natural
     dtype = dtype_of(options, natural)
     if natural.is_complex and not dtype.is_complex:
         raise RuntimeError(
             f"torch.{name}(): inferred dtype {natural} can't be safely cast to passed dtype {dtype}"
         )
     _refuse(name, dtype, (dtypes.BOOLEAN,))
-    return dtype, start, end
+    return dtype
 
 
 def _steps(name, steps):
@@ -295,6 +339,8 @@ def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
     """Complete the options of a `_like` factory by the dtype, device and strides of `input`."""
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    if is_sparse(input) and options.get("layout") is None:
+        implementation().refuse(name)
     if options.get("dtype") is None:
         options["dtype"] = input.dtype
     if options.get("device") is None and input.device != default_device():
@@ -309,12 +355,14 @@ def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
 def zeros_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return zeros in the shape of another tensor, by default in its dtype and on its device.
 
-    input: a tensor of any shape and dtype. Options as for `zeros`. Raises TypeError if `input` is
-    not a tensor.
+    input: a tensor of any shape and dtype; for a sparse one the result is sparse, without elements.
+    Options as for `zeros`. Raises TypeError if `input` is not a tensor.
 
     >>> jaxgrad.zeros_like(jaxgrad.arange(3))
     tensor([0, 0, 0])
     """
+    if is_sparse(input) and options.get("layout") is None:
+        return implementation().empty_like(input, options)
     options = like("zeros_like", input, options)
     return create("zeros_like", _zeros, input.shape, dtype_of(options, None), options)
 
@@ -337,6 +385,8 @@ def empty_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
     >>> jaxgrad.empty_like(jaxgrad.arange(3)).dtype
     torch.int64
     """
+    if is_sparse(input) and options.get("layout") is None:
+        return implementation().empty_like(input, options)
     options = like("empty_like", input, options)
     return create("empty_like", _zeros, input.shape, dtype_of(options, None), options)
 

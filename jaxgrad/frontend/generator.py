@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 
@@ -218,3 +219,26 @@ def set_rng_state(new_state: Tensor) -> None:
     True
     """
     default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices=None, enabled=True, device_type="cuda", **names):
+    """A context after which the default generator goes on as if nothing had been drawn in it.
+
+    enabled: False changes nothing. devices, device_type and PyTorch's private keywords have no
+    effect: one generator serves all devices. Raises RuntimeError inside of `jaxgrad.jit`.
+
+    >>> _ = jaxgrad.manual_seed(0)
+    >>> with jaxgrad.random.fork_rng():
+    ...     inside = jaxgrad.rand(2)
+    >>> bool((inside == jaxgrad.rand(2)).all())
+    True
+    """
+    if not enabled:
+        yield
+        return
+    state = default_generator.get_state()
+    try:
+        yield
+    finally:
+        default_generator.set_state(state)

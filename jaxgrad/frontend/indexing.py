@@ -353,10 +353,11 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
 
 
 @api_boundary
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the elements for which a mask is true, as a 1-d tensor.
 
-    input: a tensor of any shape and dtype. mask: a bool tensor that broadcasts with it.
+    input: a tensor of any shape and dtype. mask: a bool tensor that broadcasts with it. out: a
+    tensor that receives the elements; then `input` may not require grad.
 
     Raises RuntimeError for a mask of another dtype, and in a trace, because the count depends on
     the values.
@@ -370,7 +371,10 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     shape = promotion.broadcast_shapes("masked_select", input.shape, mask.shape)
     # numpy broadcasts the mask, since operators in a trace give no values
     known = np.broadcast_to(np.asarray(concrete(mask, "masked_select()")), shape)
-    return getitem(input.expand(shape), known)
+    places = wrap(from_host(np.flatnonzero(known)))
+    if out is None:
+        return ops._masked_select(input, shape, places)
+    return ops._masked_select(input, shape, places, out=out)
 
 
 def _transposed(tensor, name, supported):

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import ops
 from ..autograd import forward_ad, variable
-from ..core import dtypes
+from ..core import dtypes, promotion
 from ..core.device import default_device
 from ..core.program import broadcasts
 from ..core.tracebacks import api_boundary, users_stacklevel
@@ -19,7 +19,16 @@ from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
 from ..tape.tensor import Tensor, check_no_tangent, concrete, is_concrete, wrap
-from . import copying, factories, indexing, memory_methods, printing, random, tensor_data, to
+from . import (
+    copying,
+    factories,
+    indexing,
+    legacy_methods,
+    memory_methods,
+    printing,
+    tensor_data,
+    to,
+)
 
 CONVERTING = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
@@ -27,38 +36,48 @@ CONVERTING = (
 )
 
 
-# PyTorch's tensors have only `copy_`, `fill_`, `zero_`; the rest belongs to nn.functional
+# PyTorch's tensors have only `copy_`, `fill_`, `zero_`; the rest belongs to nn.functional and torch
 NO_METHODS = frozenset(
     ["copy", "fill", "zero", "elu_", "hardtanh_", "leaky_relu_", "silu_", "threshold_"]
+    + ["bucketize", "std_mean", "var_mean"]
+    + ["celu_", "hardsigmoid_", "hardswish_", "mish_", "_rrelu_"]
 )
 
 
-class OperatorMethod:
-    """An operator as a method of `Tensor`; the method replaces this descriptor at its first use."""
+class LazyMethod:
+    """A method of `Tensor` that is made at its first use and then replaces this descriptor.
 
-    def __init__(self, name: str, operator: str):
-        self.name, self.operator = name, operator
+    make: returns the function.
+    """
+
+    def __init__(self, name: str, make):
+        self.name, self.make = name, make
 
     def __get__(self, instance, owner=None):
-        made = as_method(getattr(ops, self.operator))
+        made = self.make()
         setattr(Tensor, self.name, made)
         return made if instance is None else made.__get__(instance)
 
 
 def install():
     """Install the methods of the frontend and of the shipped table on `Tensor`."""
-    operators = {name: name for name in ops.library.methods if not name.startswith("_")}
+    operators = {name for name in ops.library.methods if ops.is_public(name)}
     aliases = ops.library.table.aliases
     inplace_names = [f"{name}_" for name in (*inplace.NAMES, *aliases)]
-    operators |= {name: name for name in inplace_names if ops.library.has(name)}
-    for name in operators.keys() - NO_METHODS - vars(Tensor).keys():
-        setattr(Tensor, name, OperatorMethod(name, name))
+    operators |= {name for name in inplace_names if ops.library.has(name)}
+    for name in operators - NO_METHODS - vars(Tensor).keys():
+        setattr(Tensor, name, operator_method(name, name))
     for source in METHOD_CLASSES:
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
     for symbol, operator in PROTOCOL.items():
-        setattr(Tensor, f"__{symbol}__", OperatorMethod(f"__{symbol}__", operator))
+        setattr(Tensor, f"__{symbol}__", operator_method(f"__{symbol}__", operator))
+
+
+def operator_method(name: str, operator: str) -> LazyMethod:
+    """An operator of the table as a method."""
+    return LazyMethod(name, lambda: as_method(getattr(ops, operator)))
 
 
 # the operators of the table behind Python's special methods
@@ -69,6 +88,8 @@ PROTOCOL = {
     "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
     "and": "bitwise_and", "rand": "bitwise_and", "or": "bitwise_or", "ror": "bitwise_or",
     "xor": "bitwise_xor", "rxor": "bitwise_xor", "invert": "bitwise_not",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+    "ilshift": "bitwise_left_shift_", "irshift": "bitwise_right_shift_",
     "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "imod": "remainder_",
     "ifloordiv": "floor_divide_", "ipow": "pow_",
     "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_",
@@ -292,6 +313,25 @@ class TensorMethods:
         summed = self.sum(dims, keepdim=True) if dims else self
         return summed.view(size) if extra else summed
 
+    @api_boundary
+    def float_power_(self, exponent) -> Tensor:
+        """Raise the elements to a power in place.
+
+        exponent: a tensor or a number. Raises RuntimeError for a tensor that is not float64, or
+        complex128 where an operand is complex.
+
+        >>> jaxgrad.tensor([2.0], dtype=jaxgrad.float64).float_power_(3)
+        tensor([8.], dtype=torch.float64)
+        """
+        is_complex = promotion.result_type(self, exponent).is_complex
+        dtype = dtypes.complex128 if is_complex else dtypes.float64
+        if self.dtype is not dtype:
+            raise RuntimeError(
+                f"the base given to float_power_ has dtype {self.dtype.scalar_type} but the "
+                f"operation's result requires dtype {dtype.scalar_type}"
+            )
+        return self.pow_(exponent)
+
     def where(self, condition, other):
         """Return this tensor where `condition` is true, `other` elsewhere; see `jaxgrad.where`.
 
@@ -324,6 +364,12 @@ class TensorMethods:
     def __rpow__(self, other):
         return ops.pow(other, self)
 
+    def __rlshift__(self, other):
+        return ops.bitwise_left_shift(other, self)
+
+    def __rrshift__(self, other):
+        return ops.bitwise_right_shift(other, self)
+
     def __rmatmul__(self, other):
         return ops.matmul(other, self)
 
@@ -350,11 +396,13 @@ class TensorMethods:
 
 
 def _conversion(name, dtype):
-    def method(self) -> Tensor:
-        return self.to(dtype)
+    def method(self, *, memory_format=None) -> Tensor:
+        return self.to(dtype, memory_format=memory_format)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"""Convert the tensor to {dtype}; see `to`.
+
+    memory_format: as in `to`.
 
     >>> jaxgrad.ones(2).{name}().dtype
     {dtype}
@@ -362,19 +410,20 @@ def _conversion(name, dtype):
     return method
 
 
-for _name, _dtype in {
+CONVERSIONS = {
     "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
     "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
     "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool,
     "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
-}.items():  # fmt: skip
+}  # fmt: skip
+for _name, _dtype in CONVERSIONS.items():
     setattr(TensorMethods, _name, _conversion(_name, _dtype))
 
 
 METHOD_CLASSES = (
     factories.FactoryMethods, tensor_data.DataMethods, to.ConversionMethods,
-    indexing.IndexingMethods, memory_methods.MemoryMethods, random.RandomMethods,
-    copying.CopyMethods, variable.VariableMethods, TensorMethods,
+    indexing.IndexingMethods, memory_methods.MemoryMethods,
+    copying.CopyMethods, variable.VariableMethods, legacy_methods.LegacyMethods, TensorMethods,
 )  # fmt: skip
 
 

@@ -103,6 +103,28 @@ def tensor_str(
     return _with_suffixes("tensor(" + _body(array, dtype), suffixes)
 
 
+def sparse_tensor_str(indices, values, dtype, size, requires_grad=False, grad_fn_name=None) -> str:
+    """The text of a sparse tensor: its indices and values, then its size and all else.
+
+    indices, values: arrays of numpy. size: the sizes of the tensor, a tuple.
+    """
+    parts = []
+    for name, array, kind in (("indices", indices, dtypes.int64), ("values", values, dtype)):
+        start = f"{name}=tensor("
+        shown = _body(array, kind, _INDENT + len(start))
+        parts.append(start + shown + ("" if array.size else f", size={array.shape}") + ")")
+    text = "tensor(" + (",\n" + " " * _INDENT).join(parts)
+    suffixes = [f"size={size}", f"nnz={indices.shape[1]}"]
+    if dtype not in _unmarked_dtypes(1 if values.size else 0):
+        suffixes.append(f"dtype={dtype!r}")
+    suffixes.append("layout=torch.sparse_coo")
+    if grad_fn_name is not None:
+        suffixes.append(f"grad_fn=<{grad_fn_name}>")
+    elif requires_grad:
+        suffixes.append("requires_grad=True")
+    return _with_suffixes(text, suffixes, is_on_new_line=True)
+
+
 def _unmarked_dtypes(size):
     """The dtypes that the printed values imply, which PyTorch does not print."""
     default = dtypes.get_default_dtype()
@@ -112,17 +134,19 @@ def _unmarked_dtypes(size):
     return {default, default_complex, dtypes.int64, dtypes.bool}
 
 
-def _with_suffixes(text, suffixes):
+def _with_suffixes(text, suffixes, is_on_new_line=False):
+    """The text with suffixes; is_on_new_line: whether these begin on a line of their own."""
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(suffix) + 2 > _options.linewidth:
+        if is_on_new_line or column + len(suffix) + 2 > _options.linewidth:
             text, column = f"{text},\n{' ' * _INDENT}{suffix}", _INDENT + len(suffix)
+            is_on_new_line = False
             continue
         text, column = f"{text}, {suffix}", column + len(suffix) + 2
     return text + ")"
 
 
-def _body(array, dtype):
+def _body(array, dtype, indent=_INDENT):
     if array.size == 0:
         return "[]"
     summarized = array.size > _options.threshold
@@ -134,7 +158,7 @@ def _body(array, dtype):
     if not array.ndim:
         return texts.item()
     cut = [kept < length for kept, length in zip(shown.shape, array.shape, strict=True)]
-    return _brackets(texts, cut, width, _INDENT)
+    return _brackets(texts, cut, width, indent)
 
 
 def _edges(array):

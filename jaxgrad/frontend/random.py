@@ -19,18 +19,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import ops
-from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.aval import check_bytes, types_of_trace
 from ..core.executor import run
 from ..core.tracebacks import api_boundary
-from ..storage.inplace_check import permit
 from ..tape.mode import draws
-from ..tape.tensor import Tensor, is_concrete
+from ..tape.tensor import Tensor, wrap
 from .array_creation import compiled, from_host, is_frequent, on_device
 from .factories import from_array, like
-from .factory_options import FactoryOptions, check_options, dtype_of, number_of, shape_of, size_of
+from .factory_options import FactoryOptions, check_options, dtype_of, shape_of, size_of
 from .generator import Generator, default_generator
 from .generator import get_rng_state as get_rng_state
 from .generator import initial_seed as initial_seed
@@ -128,7 +125,7 @@ def _bits(key, shape, dtype):
     return jax.random.bits(key, shape, dtype)
 
 
-def _generator_of(name, options) -> Generator:
+def generator_of(name, options) -> Generator:
     generator = options.pop("generator", None)
     if generator is None:
         return default_generator
@@ -138,9 +135,9 @@ def _generator_of(name, options) -> Generator:
     return generator
 
 
-def _random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor:
+def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor:
     """Draw a tensor with the options of a factory."""
-    generator = _generator_of(name, options)
+    generator = generator_of(name, options)
     check_options(name, options)
     where = generator, options.get("device")
     array = run(name, _draw, distribution, shape, dtype.numpy, *where, *numbers)
@@ -155,7 +152,7 @@ def _real_or_complex(name, distributions, shape, options, default, kernel) -> Te
             f"\"{kernel}\" not implemented for '{dtype.scalar_type}': "
             f"{name}() gives floating point or complex numbers"
         )
-    return _random_tensor(name, distributions[dtype.is_complex], shape, dtype, options)
+    return random_tensor(name, distributions[dtype.is_complex], shape, dtype, options)
 
 
 def _rand(name, shape, options, default=None):
@@ -164,7 +161,17 @@ def _rand(name, shape, options, default=None):
     return _real_or_complex(name, distributions, shape, options, default, "check_uniform_bounds")
 
 
-def _randn(name, shape, options, default=None):
+def new_key(generator: Generator | None, name: str) -> Tensor:
+    """The key of a new draw, for operators that draw by themselves: uint32 of shape (2,)."""
+    words = generator_of(name, {"generator": generator}).next_key()
+    if isinstance(words, jax.core.Tracer):
+        with types_of_trace():
+            return wrap(_fold(words))
+    with jax.ensure_compile_time_eval():
+        return wrap(from_host(np.asarray(compiled(_fold)(words))))
+
+
+def draw_normal(name, shape, options, default=None):
     default = default or dtypes.get_default_dtype()
     distributions = (_normal, _complex_normal)
     return _real_or_complex(name, distributions, shape, options, default, "normal_kernel_cpu")
@@ -197,7 +204,7 @@ def randn(*size, **options: Unpack[RandomOptions]) -> Tensor:
     >>> jaxgrad.randn(2, 3, requires_grad=True).requires_grad
     True
     """
-    return _randn("randn", size_of("randn", size, options), options)
+    return draw_normal("randn", size_of("randn", size, options), options)
 
 
 @api_boundary
@@ -223,7 +230,7 @@ def randn_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
     >>> jaxgrad.randn_like(jaxgrad.zeros(2, 3)).shape
     torch.Size([2, 3])
     """
-    return _randn("randn_like", input.shape, like("randn_like", input, options))
+    return draw_normal("randn_like", input.shape, like("randn_like", input, options))
 
 
 @api_boundary
@@ -243,7 +250,7 @@ def randint(*bounds, **options) -> Tensor:
     bounds = list(bounds)
     size = bounds.pop() if "size" not in options and bounds else options.pop("size", None)
     low, high = _bounds("randint", bounds, options)
-    return _randint("randint", low, high, shape_of("randint", size), options, dtypes.int64)
+    return draw_integers("randint", low, high, shape_of("randint", size), options, dtypes.int64)
 
 
 @api_boundary
@@ -258,7 +265,7 @@ def randint_like(input: Tensor, *bounds, **options) -> Tensor:
     tensor([3., 3.])
     """
     low, high = _bounds("randint_like", list(bounds), options)
-    return _randint(
+    return draw_integers(
         "randint_like", low, high, input.shape, like("randint_like", input, options), None
     )
 
@@ -279,7 +286,7 @@ def _bounds(name, bounds, options):
     return int(given.get("low", 0)), int(given["high"])
 
 
-def _randint(name, low, high, shape, options, default):
+def draw_integers(name, low, high, shape, options, default):
     dtype = dtype_of(options, default)
     if dtype.is_complex:
         raise RuntimeError(
@@ -297,7 +304,7 @@ def _randint(name, low, high, shape, options, default):
     for which, bound in (("from", low), ("to - 1", high - 1)):
         if not _fits(bound, dtype):
             raise RuntimeError(f"{which} is out of bounds for {dtype}: {bound}")
-    return _random_tensor(name, _integers, shape, dtype, options, low, high)
+    return random_tensor(name, _integers, shape, dtype, options, low, high)
 
 
 def _fits(bound, dtype):
@@ -330,7 +337,7 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
         raise RuntimeError(
             f"value cannot be converted to type {dtype.name} without overflow: {count - 1}"
         )
-    generator = _generator_of("randperm", options)
+    generator = generator_of("randperm", options)
     check_options("randperm", options)
     # sorting by keys of 64 random bits; a pair of keys is equal with probability 2**-64
     draw = _draw, _bits, (count,), np.dtype(np.uint64), generator, None
@@ -340,107 +347,3 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
             return from_array("randperm", jnp.argsort(keys).astype(dtype.numpy), options)
     order = np.argsort(np.asarray(keys), kind="stable").astype(dtype.numpy)
     return from_array("randperm", from_host(order, options.get("device")), options)
-
-
-@api_boundary
-def normal(mean=0.0, std=1.0, size=None, **options: Unpack[RandomOptions]) -> Tensor:
-    """Return numbers from normal distributions with the given means and standard deviations.
-
-    mean, std: numbers, or floating-point tensors that broadcast; the result has their shape.
-    size: the shape, a list of ints, if both are numbers. Options as for `rand`.
-
-    No gradient flows to `mean` and `std`; write `mean + std * randn_like(std)` to get one. Raises
-    RuntimeError for a negative `std`, TypeError if both are numbers and there is no size.
-
-    >>> jaxgrad.normal(jaxgrad.tensor([1.0, 2.0]), 0.0)
-    tensor([1., 2.])
-    """
-    tensors = [given for given in (mean, std) if isinstance(given, Tensor)]
-    if not tensors and size is None:
-        raise TypeError(
-            "normal() received an invalid combination of arguments: two numbers need a size"
-        )
-    mean, std = (given.detach() if isinstance(given, Tensor) else given for given in (mean, std))
-    if isinstance(std, Tensor) and is_concrete(std) and bool((std < 0).any()):
-        raise RuntimeError("normal expects all elements of std >= 0.0")
-    if not isinstance(std, Tensor) and number_of("normal", "std", std) < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    requires_grad = options.pop("requires_grad", False)
-    if tensors:
-        size = np.broadcast_shapes(*(given.shape for given in tensors))
-        options = like("normal", tensors[0], options)
-    made = _randn("normal", shape_of("normal", size), options) * std + mean
-    return made.requires_grad_(requires_grad)
-
-
-def _filled(name, tensor, generator, draw):
-    """Overwrite a tensor with a draw of its shape and dtype."""
-    permit(name, tensor, tensor.requires_grad)
-    options = like(name, tensor, {"generator": generator})
-    with no_grad():
-        made = draw(tuple(tensor.shape), options)
-    return ops.copy_(tensor, made)
-
-
-class RandomMethods:
-    """Methods of `Tensor` that overwrite it with random numbers; no gradient flows past them."""
-
-    def normal_(self, mean=0.0, std=1.0, *, generator=None) -> Tensor:
-        """Fill the tensor with numbers from a normal distribution, and return it.
-
-        mean, std: numbers. generator: the default one if it is None.
-
-        Raises RuntimeError for a negative `std` and for a leaf that requires grad,
-        NotImplementedError for an integer tensor.
-
-        >>> jaxgrad.zeros(3).normal_(1.0, 0.0)
-        tensor([1., 1., 1.])
-        """
-        return _filled(
-            "normal_", self, generator, lambda shape, options: normal(mean, std, shape, **options)
-        )
-
-    def uniform_(self, *bounds, generator=None, **named) -> Tensor:
-        """Fill the tensor with numbers from the uniform distribution on [from, to), and return it.
-
-        Form: `uniform_(from, to)` with numbers, 0 and 1 by default. generator: the default one if
-        it is None.
-
-        Raises RuntimeError if `from` is greater than `to` and for a leaf that requires grad,
-        TypeError for other arguments.
-
-        >>> jaxgrad.zeros(2).uniform_(3, 3)
-        tensor([3., 3.])
-        """
-        given = dict(zip(("from", "to"), bounds, strict=False)) | named
-        low, high = given.pop("from", 0.0), given.pop("to", 1.0)
-        if given or len(bounds) > 2:
-            raise TypeError("uniform_() takes two bounds, `from` and `to`, and a generator")
-        if low > high:
-            raise RuntimeError(
-                f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
-            )
-        return _filled(
-            "uniform_",
-            self,
-            generator,
-            lambda shape, options: rand(*shape, **options) * (high - low) + low,
-        )
-
-    def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
-        """Fill the tensor with ones with probability `p` and zeros otherwise, and return it.
-
-        p: a number, or a tensor that broadcasts. generator: the default one if it is None.
-
-        Raises RuntimeError for a leaf that requires grad.
-
-        >>> jaxgrad.zeros(2).bernoulli_(1.0)
-        tensor([1., 1.])
-        """
-        drawn = {"dtype": dtypes.float32}
-        return _filled(
-            "bernoulli_",
-            self,
-            generator,
-            lambda shape, options: rand(*shape, **(options | drawn)) < p,
-        )

@@ -73,6 +73,7 @@ def to(self, *args, **kwargs) -> Tensor:
     Forms: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)` with a tensor `other`; then
     `non_blocking` and `copy`, by position or by keyword.
     non_blocking: without effect, since JAX never blocks. copy: copy even if both fit.
+    memory_format: without effect, since XLA chooses the layout.
 
     The shape stays. Gradients flow back in the dtype and to the device of this tensor. Inside a
     trace the device does not change, since a program runs on one device.
@@ -102,6 +103,7 @@ def _target(args, kwargs):
     if unknown or len(args) > 4:
         raise _invalid(args, kwargs)
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    _check_format(kwargs.get("memory_format"), args, kwargs)
     other, flags = kwargs.get("other"), args
     if args and isinstance(args[0], Tensor):
         other, flags = args[0], args[1:]
@@ -118,6 +120,11 @@ def _target(args, kwargs):
         return device, None if dtype is None else dtypes.as_dtype(dtype), copy
     except TypeError:
         raise _invalid(args, kwargs) from None
+
+
+def _check_format(given, args, kwargs):
+    if not (given is None or isinstance(given, devices.memory_format)):
+        raise _invalid(args, kwargs)
 
 
 def _is_device(given) -> bool:
@@ -205,9 +212,18 @@ class ConversionMethods:
 
     @property
     def layout(self) -> devices.layout:
-        """The layout, `strided` for every tensor.
+        """The layout: `sparse_coo` for a sparse tensor, `strided` for others.
 
         >>> jaxgrad.ones(1).layout
         torch.strided
         """
         return devices.strided
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the layout is `sparse_coo`.
+
+        >>> jaxgrad.ones(1).is_sparse, jaxgrad.ones(1).to_sparse().is_sparse
+        (False, True)
+        """
+        return False

@@ -10,36 +10,59 @@ import importlib
 
 from . import functional as functional
 
-_MODULES = ("init", "module", "parameter", "utils")
+_MODULES = ("attention", "init", "module", "parameter", "utils")
 
 # Public names by the module that defines them.
 _NAMES = {
     "module": "Module",
-    "parameter": "Buffer Parameter",
+    "parameter": "Buffer Parameter UninitializedBuffer UninitializedParameter",
+    "lazy": (
+        "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
+        "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
+        "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear"
+    ),
     "containers": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
     "layers": (
-        "AlphaDropout Bilinear Dropout Dropout1d Dropout2d Dropout3d Embedding Flatten Identity "
-        "Linear Unflatten"
+        "AlphaDropout Bilinear Dropout Dropout1d Dropout2d Dropout3d Embedding "
+        "FeatureAlphaDropout Flatten Identity Linear Unflatten"
     ),
     "activation_layers": (
         "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid "
-        "LogSoftmax Mish PReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus "
-        "Softshrink Softsign Tanh Tanhshrink Threshold"
+        "LogSoftmax Mish PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin "
+        "Softplus Softshrink Softsign Tanh Tanhshrink Threshold"
     ),
     "loss_layers": (
-        "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CosineSimilarity CrossEntropyLoss "
+        "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CosineSimilarity CrossEntropyLoss "
         "GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss "
-        "NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss"
+        "MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PairwiseDistance "
+        "PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
-    "convolution_layers": (
-        "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d AvgPool3d Conv1d Conv2d Conv3d "
-        "ConvTranspose1d ConvTranspose2d ConvTranspose3d MaxPool1d MaxPool2d MaxPool3d"
+    "softmax_layers": "AdaptiveLogSoftmaxWithLoss LinearCrossEntropyLoss",
+    "convolution_layers": ("Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"),
+    "pooling_layers": (
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
+        "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d "
+        "LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d "
+        "MaxUnpool3d"
     ),
-    "attention_layers": "MultiheadAttention TransformerEncoder TransformerEncoderLayer",
+    "attention_layers": "MultiheadAttention",
+    "transformer": (
+        "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
+        "TransformerEncoderLayer"
+    ),
+    "folding": "Fold Unfold",
+    "recurrent_layers": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
+    "resampling_layers": (
+        "ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
+        "ConstantPad3d PixelShuffle PixelUnshuffle ReflectionPad1d ReflectionPad2d ReflectionPad3d "
+        "ReplicationPad1d ReplicationPad2d ReplicationPad3d Upsample UpsamplingBilinear2d "
+        "UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d"
+    ),
     "normalization_layers": (
         "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d "
-        "InstanceNorm3d LayerNorm RMSNorm"
+        "InstanceNorm3d LayerNorm LocalResponseNorm RMSNorm SyncBatchNorm"
     ),
+    "embedding_layers": "EmbeddingBag",
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -38,7 +38,7 @@ class ReLU6(Activation, function=functional.relu6, inplace=False):
     """
 
 
-class SELU(Activation, function=functional.selu, inplace=False):
+class SELU(Activation, function=activations.selu, inplace=False):
     """Compute `scale * elu(x, alpha)` with the constants of self-normalizing networks; see
     `functional.selu`.
 
@@ -103,6 +103,19 @@ class LeakyReLU(Activation, function=functional.leaky_relu, negative_slope=0.01,
     """
 
 
+class RReLU(Activation, function=activations.rrelu, lower=1 / 8, upper=1 / 3, inplace=False):
+    """Compute `x` where it is positive, else `slope * x`; see `functional.rrelu`.
+
+    The slopes are random while training, else their mean.
+
+    >>> jaxgrad.nn.RReLU(0.1, 0.3).eval()(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-0.2000,  2.0000])
+    """
+
+    def forward(self, input):
+        return super().forward(input, training=self.training)
+
+
 class Hardtanh(Activation, function=functional.hardtanh, min_val=-1.0, max_val=1.0, inplace=False):
     """Compute `min(max(x, min_val), max_val)`; see `functional.hardtanh`.
 
@@ -120,7 +133,7 @@ class GELU(Activation, function=functional.gelu, approximate="none"):
     """
 
 
-class GLU(Activation, function=activations.glu, dim=-1):
+class GLU(Activation, function=functional.glu, dim=-1):
     """Compute `a * sigmoid(b)`, a and b the halves of `x` along `dim`; see `functional.glu`.
 
     >>> jaxgrad.nn.GLU()(jaxgrad.tensor([3.0, 0.0]))
@@ -137,7 +150,7 @@ class Softplus(Activation, function=functional.softplus, beta=1.0, threshold=20.
     """
 
 
-class Hardshrink(Activation, function=activations.hardshrink, lambd=0.5):
+class Hardshrink(Activation, function=functional.hardshrink, lambd=0.5):
     """Compute `x` where `|x| > lambd`, else 0; see `functional.hardshrink`.
 
     >>> jaxgrad.nn.Hardshrink()(jaxgrad.tensor([-1.0, 0.2]))
@@ -145,7 +158,7 @@ class Hardshrink(Activation, function=activations.hardshrink, lambd=0.5):
     """
 
 
-class Softshrink(Activation, function=activations.softshrink, lambd=0.5):
+class Softshrink(Activation, function=functional.softshrink, lambd=0.5):
     """Compute `sign(x) * max(|x| - lambd, 0)`; see `functional.softshrink`.
 
     >>> jaxgrad.nn.Softshrink()(jaxgrad.tensor([-1.0, 0.2]))
@@ -266,7 +279,7 @@ class PReLU(Module):
         init.constant_(self.weight, self.init)
 
     def forward(self, input):
-        return activations.prelu(input, self.weight)
+        return functional.prelu(input, self.weight)
 
     def extra_repr(self):
         return f"num_parameters={self.num_parameters}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import warnings
 
 from .. import ops
 from ..core import dtypes, promotion
-from ..core.tracebacks import api_boundary
-from ..ops.autocast import lowered
-from .functional import hardtanh
+from ..core.tracebacks import api_boundary, users_stacklevel
+from ..frontend.factories import empty_like, zeros_like
+from ..functions import activations
+from . import functional
 
 
 def in_single(function):
@@ -27,28 +29,8 @@ def in_single(function):
 
 
 @in_single
-def _hardsigmoid(input):
-    return hardtanh(input + 3, 0, 6) / 6
-
-
-@in_single
-def _hardswish(input):
-    return input * hardtanh(input + 3, 0, 6) / 6
-
-
-@in_single
-def _mish(input):
-    return input * ops.softplus(input).tanh()
-
-
-@in_single
 def _softsign(input):
     return input / (input.abs() + 1)
-
-
-@in_single
-def _gated(values, gates):
-    return values * gates.sigmoid()
 
 
 @api_boundary
@@ -61,8 +43,7 @@ def hardsigmoid(input, inplace: bool = False):
     >>> F.hardsigmoid(jaxgrad.tensor([-4.0, 0.0, 4.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    result = _hardsigmoid(input)
-    return input.copy_(result) if inplace else result
+    return functional._activation("hardsigmoid", inplace, input)
 
 
 @api_boundary
@@ -75,8 +56,7 @@ def hardswish(input, inplace: bool = False):
     >>> F.hardswish(jaxgrad.tensor([-4.0, 1.5, 4.0]))
     tensor([-0.0000,  1.1250,  4.0000])
     """
-    result = _hardswish(input)
-    return input.copy_(result) if inplace else result
+    return functional._activation("hardswish", inplace, input)
 
 
 @api_boundary
@@ -89,8 +69,7 @@ def mish(input, inplace: bool = False):
     >>> F.mish(jaxgrad.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
-    result = _mish(input)
-    return input.copy_(result) if inplace else result
+    return functional._activation("mish", inplace, input)
 
 
 @api_boundary
@@ -119,72 +98,57 @@ def tanhshrink(input):
 
 
 @api_boundary
-def hardshrink(input, lambd: float = 0.5):
-    """Return `input` where `|input| > lambd`, else 0.
+def selu(input, inplace: bool = False):
+    """Return `scale * elu(input, alpha)` with `scale = 1.0507...` and `alpha = 1.6733...`.
 
-    input: any shape, floating-point dtype; the result has both. lambd: the threshold.
+    input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
+    Source: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
 
-    >>> F.hardshrink(jaxgrad.tensor([-1.0, 0.2]))
-    tensor([-1.,  0.])
+    >>> F.selu(jaxgrad.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
     """
-    return ops.where(input.detach().abs() <= lambd, 0, input)
+    return activations.selu_(input) if inplace else activations.selu(input)
 
 
 @api_boundary
-def softshrink(input, lambd: float = 0.5):
-    """Return `sign(input) * max(|input| - lambd, 0)` elementwise.
+def rrelu(
+    input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+    inplace: bool = False,
+):  # fmt: skip
+    """Return `input` where it is positive, else `slope * input`, with a random slope.
 
-    input: any shape, floating-point dtype; the result has both.
-    Raises RuntimeError if `lambd` is negative.
+    Each slope is drawn from the uniform distribution between `lower` and `upper`, or is their mean
+    without `training`. input: any shape, floating-point dtype; the result has both. inplace:
+    overwrite `input`. Raises RuntimeError if `lower` exceeds `upper`. Source: Xu et al., "Empirical
+    Evaluation of Rectified Activations in Convolutional Network", 2015.
 
-    >>> F.softshrink(jaxgrad.tensor([-1.0, 0.2]))
-    tensor([-0.5000,  0.0000])
+    >>> F.rrelu(jaxgrad.tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
     """
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    shrunk = ops.where(input > 0, input - lambd, input + lambd)
-    return ops.where(input.detach().abs() <= lambd, 0, shrunk)
+    function = activations.rrelu_ if inplace else activations.rrelu
+    return function(input, lower, upper, training)
 
 
 @api_boundary
-def glu(input, dim: int = -1):
-    """Return `a * sigmoid(b)`, where `a` and `b` are the two halves of `input` along `dim`.
+def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1):
+    """Return samples of a Gumbel-softmax distribution, or of classes with their gradient.
 
-    input: at least one dimension, an even size along `dim`, floating point; the result has half
-    that size. Raises RuntimeError for another shape. Source: Dauphin et al., "Language Modeling
-    with Gated Convolutional Networks", 2016.
+    logits: unnormalized log-probabilities of any shape, floating point; the result has both and
+    sums to 1 along `dim`. tau: the temperature, positive. hard: return 1 at the greatest sample and
+    0 elsewhere, with the gradient of the samples. eps: has no effect.
+    Source: Jang et al., "Categorical Reparameterization with Gumbel-Softmax", 2017.
 
-    >>> F.glu(jaxgrad.tensor([3.0, 0.0]))
-    tensor([1.5000])
+    >>> F.gumbel_softmax(jaxgrad.tensor([100.0, 0.0]), hard=True)
+    tensor([1., 0.])
     """
-    if not input.ndim:
-        raise RuntimeError("glu does not support 0-dimensional tensors")
-    if input.shape[dim] % 2:
-        raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim % input.ndim} is size "
-            f"{input.shape[dim]}"
+    if eps != 1e-10:
+        warnings.warn(
+            "`eps` parameter is deprecated and has no effect.", stacklevel=users_stacklevel()
         )
-    return _gated(*input.chunk(2, dim))
-
-
-@api_boundary
-def prelu(input, weight):
-    """Return `input` where it is positive, else `weight * input`.
-
-    input: any shape, floating-point dtype; the result has both. weight: one element, or (C,) with C
-    the size of dimension 1 of `input`, of the same dtype. Raises RuntimeError for another size.
-    Source: He et al., "Delving Deep into Rectifiers", 2015.
-
-    >>> F.prelu(jaxgrad.tensor([-2.0, 2.0]), jaxgrad.tensor([0.25]))
-    tensor([-0.5000,  2.0000])
-    """
-    input, weight = lowered(input, weight)
-    count = weight.numel()
-    channels = input.shape[1] if input.ndim > 1 else 1
-    if count not in (1, channels):
-        raise RuntimeError(
-            f"Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-            f"{count} and channel size = {channels}."
-        )
-    weight = weight.reshape((-1, *[1] * (input.ndim - 2)) if count > 1 else ())
-    return ops.where(input > 0, input, weight * input)
+    noise = -empty_like(logits.detach()).exponential_().log()
+    soft = ops.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = soft.detach().argmax(dim, keepdim=True)
+    one = zeros_like(soft.detach()).scatter(dim, chosen, 1.0)
+    return one - soft.detach() + soft

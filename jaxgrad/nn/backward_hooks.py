@@ -48,7 +48,7 @@ class BackwardHook:
         self.outputs, self.output_positions = len(outputs), positions
         if not is_tuple:
             return outputs[0]
-        return type(output)(*outputs) if hasattr(output, "_fields") else outputs
+        return output._make(outputs) if hasattr(output, "_fields") else outputs
 
     def _on_output_gradients(self, _, gradients):
         """Run the pre-hooks when the gradients of the outputs have arrived."""

@@ -1,56 +1,15 @@
 """Convolutions and transposed convolutions in one to three dimensions.
 
-They compute the cross-correlation, as PyTorch does: the kernel is not flipped.
+They compute the cross-correlation, as PyTorch does: the kernel is not flipped. The operator
+`convolution` checks what these functions leave open.
 """
 
 from __future__ import annotations
 
-import jax.numpy as jnp
-from jax import lax
-
+from .. import ops
 from ..core.tracebacks import api_boundary
 from ..ops.autocast import lowered
-from .lowering import operator
-
-
-def _dimension_numbers(dimensions: int):
-    """Return JAX's layout names of input, kernel and output."""
-    space = "DHW"[-dimensions:]
-    return f"NC{space}", f"OI{space}", f"NC{space}"
-
-
-@operator
-def convolution(input, weight, stride, padding, dilation, groups):
-    """Return the cross-correlation of (N, C, ...) and (out, C / groups, *kernel)."""
-    result = lax.conv_general_dilated(
-        input,
-        weight,
-        stride,
-        list(padding),
-        rhs_dilation=dilation,
-        dimension_numbers=_dimension_numbers(len(stride)),
-        feature_group_count=groups,
-    )
-    return result.astype(input.dtype)
-
-
-@operator
-def transposed_convolution(input, weight, stride, padding, dilation, groups):
-    """Return the gradient of a convolution of `weight` with respect to its input."""
-    in_channels, out_channels, *kernel = weight.shape
-    weight = weight.reshape(groups, in_channels // groups, out_channels, *kernel).swapaxes(1, 2)
-    weight = weight.reshape(groups * out_channels, in_channels // groups, *kernel)
-    result = lax.conv_general_dilated(
-        input,
-        jnp.flip(weight, range(2, weight.ndim)),
-        (1,) * len(stride),
-        list(padding),
-        lhs_dilation=stride,
-        rhs_dilation=dilation,
-        dimension_numbers=_dimension_numbers(len(stride)),
-        feature_group_count=groups,
-    )
-    return result.astype(input.dtype)
+from .padding import pad
 
 
 def per_dimension(value, count: int, name: str) -> tuple[int, ...]:
@@ -66,38 +25,6 @@ def per_dimension(value, count: int, name: str) -> tuple[int, ...]:
     if len(value) != count:
         raise RuntimeError(f"expected {name} to be a single integer value or a list of {count}")
     return value
-
-
-def _check(name, dimensions, input, weight, bias, groups, in_channels, out_channels):
-    if input.ndim not in (dimensions + 1, dimensions + 2):
-        raise RuntimeError(
-            f"Expected {dimensions + 1}D (unbatched) or {dimensions + 2}D (batched) input to "
-            f"{name}, but got input of size: {list(input.shape)}"
-        )
-    if weight.ndim != dimensions + 2:
-        raise RuntimeError(
-            f"{name}: expected a weight of {dimensions + 2} dimensions, (out, in / groups, "
-            f"*kernel), but got weight of size {list(weight.shape)}"
-        )
-    given = input.shape[-dimensions - 1]
-    if given != in_channels:
-        raise RuntimeError(
-            f"{name}: Given groups={groups}, weight of size {list(weight.shape)}, expected "
-            f"input{list(input.shape)} to have {in_channels} channels, but got {given} channels "
-            "instead"
-        )
-    if bias is not None and tuple(bias.shape) != (out_channels,):
-        raise RuntimeError(
-            f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
-            f"{out_channels} elements, but got bias of size {list(bias.shape)} instead"
-        )
-    dtypes = {each.dtype for each in (input, weight, bias) if each is not None}
-    if len(dtypes) > 1:
-        raise RuntimeError(
-            f"{name}: Input type ({input.dtype}) and weight type ({weight.dtype}) should be the "
-            f"same{'' if bias is None else f', and bias type ({bias.dtype}) too'}: convert one "
-            "with to()"
-        )
 
 
 def edges(padding, kernel, stride, dilation):
@@ -118,62 +45,55 @@ def edges(padding, kernel, stride, dilation):
 
 
 def _convolve(dimensions, input, weight, bias, stride, padding, dilation, groups):
-    name = f"conv{dimensions}d"
     input, weight, bias = lowered(input, weight, bias)
-    stride = per_dimension(stride, dimensions, "stride")
-    dilation = per_dimension(dilation, dimensions, "dilation")
-    if min(stride) <= 0:
-        raise RuntimeError(f"non-positive stride is not supported, but got stride={stride}")
-    in_channels = weight.shape[1] * groups if weight.ndim > 1 else 0
-    _check(name, dimensions, input, weight, bias, groups, in_channels, weight.shape[0])
-    if groups <= 0 or weight.shape[0] % groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
-            f"but got weight of size {list(weight.shape)} instead"
-        )
-    kernel = tuple(weight.shape[2:])
-    widths = edges(padding, kernel, stride, dilation)
-    sizes = [a + sum(b) for a, b in zip(input.shape[-dimensions:], widths, strict=True)]
-    reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
-    if any(size < length for size, length in zip(sizes, reach, strict=True)):
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({' x '.join(map(str, sizes))}). "
-            f"Kernel size: ({' x '.join(map(str, reach))}). Kernel size can't be greater than "
-            "actual input size"
-        )
-    batch = input if input.ndim == dimensions + 2 else input.unsqueeze(0)
-    result = convolution(batch, weight, stride, widths, dilation, groups)
-    return _add_bias(result, bias, input, dimensions)
-
-
-def _add_bias(result, bias, input, dimensions):
-    if bias is not None:
-        result = result + bias.reshape(-1, *[1] * dimensions)
-    return result if input.ndim == result.ndim else result.squeeze(0)
+    batch = _batched(f"conv{dimensions}d", dimensions, input)
+    stride, dilation = _expanded(dimensions, stride), _expanded(dimensions, dilation)
+    if isinstance(padding, str):
+        batch, padding = _padded(batch, weight.shape[2:], stride, padding, dilation)
+    padding, none = _expanded(dimensions, padding), (0,) * dimensions
+    result = ops.convolution(batch, weight, bias, stride, padding, dilation, False, none, groups)
+    return result if input.ndim == result.ndim else ops.squeeze(result, 0)
 
 
 def _transposed(dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    name = f"conv_transpose{dimensions}d"
     input, weight, bias = lowered(input, weight, bias)
-    stride = per_dimension(stride, dimensions, "stride")
-    dilation = per_dimension(dilation, dimensions, "dilation")
-    padding = per_dimension(padding, dimensions, "padding")
-    extra = per_dimension(output_padding, dimensions, "output_padding")
-    out_channels = weight.shape[1] * groups if weight.ndim > 1 else 0
-    _check(name, dimensions, input, weight, bias, groups, weight.shape[0], out_channels)
-    for more, step, rate in zip(extra, stride, dilation, strict=True):
-        if more >= max(step, rate):
-            raise RuntimeError(
-                "output padding must be smaller than either stride or dilation, but got "
-                f"output_padding={extra}, stride={stride}, dilation={dilation}"
-            )
-    widths = []
-    for size, rate, less, more in zip(weight.shape[2:], dilation, padding, extra, strict=True):
-        whole = rate * (size - 1)
-        widths.append((whole - less, whole - less + more))
-    batch = input if input.ndim == dimensions + 2 else input.unsqueeze(0)
-    result = transposed_convolution(batch, weight, stride, tuple(widths), dilation, groups)
-    return _add_bias(result, bias, input, dimensions)
+    batch = _batched(f"conv_transpose{dimensions}d", dimensions, input)
+    stride, padding, dilation, extra = (
+        _expanded(dimensions, each) for each in (stride, padding, dilation, output_padding)
+    )
+    result = ops.convolution(batch, weight, bias, stride, padding, dilation, True, extra, groups)
+    return result if input.ndim == result.ndim else ops.squeeze(result, 0)
+
+
+def _batched(name, dimensions, input):
+    """The input with a batch dimension."""
+    if not hasattr(input, "ndim"):
+        kind = type(input).__name__
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {kind}")
+    if input.ndim == dimensions + 2:
+        return input
+    if input.ndim != dimensions + 1:
+        raise RuntimeError(
+            f"Expected {dimensions + 1}D (unbatched) or {dimensions + 2}D (batched) input to "
+            f"{name}, but got input of size: {list(input.shape)}"
+        )
+    return ops.unsqueeze(input, 0)
+
+
+def _expanded(dimensions, value):
+    return (value,) * dimensions if isinstance(value, int) else value
+
+
+def _padded(input, kernel, stride, padding, dilation):
+    """The input, and the same padding at both ends, for `padding` in words.
+
+    A row of zeros that is needed at the ends alone becomes part of the input.
+    """
+    widths = edges(padding, kernel, stride, dilation)
+    more = [after - before for before, after in widths]
+    if any(more):
+        input = pad(input, [each for extra in reversed(more) for each in (0, extra)])
+    return input, tuple(before for before, _ in widths)
 
 
 @api_boundary

@@ -1,12 +1,11 @@
-"""Convolution and pooling layers."""
+"""Convolution layers."""
 
 from __future__ import annotations
 
 import math
 
-from . import convolution, init, pooling
+from . import convolution, init
 from .convolution import per_dimension
-from .function_layer import REQUIRED, FunctionLayer
 from .layers import fan_in_uniform_, parameter
 from .module import Module
 from .padding import pad
@@ -18,6 +17,7 @@ class _Convolution(Module):
     """A convolution layer of `dimensions` spatial dimensions."""
 
     dimensions = 0
+    transposed = False
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1,
@@ -33,6 +33,7 @@ class _Convolution(Module):
             padding = per_dimension(padding, count, "padding")
         self.padding = padding
         self.dilation = per_dimension(dilation, count, "dilation")
+        self.output_padding = (0,) * count
         self.padding_mode = padding_mode
         shape = (*self._weight_channels(), *self.kernel_size)
         self.weight = parameter(shape, device, dtype)
@@ -148,6 +149,8 @@ class Conv3d(_Convolution):
 class _Transposed(_Convolution):
     """A transposed convolution; `output_size` in a call chooses the output padding."""
 
+    transposed = True
+
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0,
         output_padding=0, groups: int = 1, bias: bool = True, dilation=1,
@@ -170,13 +173,22 @@ class _Transposed(_Convolution):
     def forward(self, input, output_size=None):
         output_padding = self.output_padding
         if output_size is not None:
-            sizes = tuple(output_size)[-self.dimensions :]
-            output_padding = self._output_padding(input, sizes)
+            output_padding = self._output_padding(input, self._sizes(input, output_size))
         convolve = getattr(convolution, f"conv_transpose{self.dimensions}d")
         return convolve(
             input, self.weight, self.bias, self.stride, self.padding, output_padding,
             self.groups, self.dilation,
         )  # fmt: skip
+
+    def _sizes(self, input, output_size):
+        """Return the spatial part of `output_size`, which may name all dimensions."""
+        count, sizes = self.dimensions, tuple(output_size)
+        if len(sizes) not in (count, input.ndim):
+            raise ValueError(
+                f"ConvTranspose{count}D: for {input.ndim}D input, output_size must have {count} or "
+                f"{input.ndim} elements (got {len(sizes)})"
+            )
+        return sizes[-count:]
 
     def _output_padding(self, input, output_size):
         """Return the output padding that leads to `output_size`."""
@@ -235,104 +247,3 @@ class ConvTranspose3d(_Transposed):
     """
 
     dimensions = 3
-
-
-class _Pool(FunctionLayer):
-    """A pooling layer, whose windows by default do not overlap."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if self.stride is None:
-            self.stride = self.kernel_size
-
-
-_WINDOW = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
-
-
-class _MaxPool(_Pool):
-    shown = (*_WINDOW, "dilation", "ceil_mode")
-
-
-_MAX_POOL = _WINDOW | {"dilation": 1, "return_indices": False, "ceil_mode": False}
-
-
-class MaxPool1d(_MaxPool, function=pooling.max_pool1d, **_MAX_POOL):
-    """Max pooling of (N, C, L) or (C, L); see `functional.max_pool1d`.
-
-    >>> jaxgrad.nn.MaxPool1d(2)(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]))
-    tensor([[5., 3.]])
-    """
-
-
-class MaxPool2d(_MaxPool, function=pooling.max_pool2d, **_MAX_POOL):
-    """Max pooling of (N, C, H, W) or (C, H, W); see `functional.max_pool2d`.
-
-    >>> jaxgrad.nn.MaxPool2d(2)(jaxgrad.ones(1, 3, 4, 4)).shape
-    torch.Size([1, 3, 2, 2])
-    """
-
-
-class MaxPool3d(_MaxPool, function=pooling.max_pool3d, **_MAX_POOL):
-    """Max pooling of (N, C, D, H, W) or (C, D, H, W); see `functional.max_pool3d`.
-
-    >>> jaxgrad.nn.MaxPool3d(2)(jaxgrad.ones(1, 3, 4, 4, 4)).shape
-    torch.Size([1, 3, 2, 2, 2])
-    """
-
-
-class _AvgPool(_Pool):
-    shown = tuple(_WINDOW)
-
-
-_AVG_POOL = _WINDOW | {"ceil_mode": False, "count_include_pad": True}
-
-
-class AvgPool1d(_AvgPool, function=pooling.avg_pool1d, **_AVG_POOL):
-    """Average pooling of (N, C, L) or (C, L); see `functional.avg_pool1d`.
-
-    >>> jaxgrad.nn.AvgPool1d(2)(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]))
-    tensor([[3.0000, 2.5000]])
-    """
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        for name in _WINDOW:
-            setattr(self, name, per_dimension(getattr(self, name), 1, name))
-
-
-class AvgPool2d(_AvgPool, function=pooling.avg_pool2d, **_AVG_POOL, divisor_override=None):
-    """Average pooling of (N, C, H, W) or (C, H, W); see `functional.avg_pool2d`.
-
-    >>> jaxgrad.nn.AvgPool2d(2)(jaxgrad.ones(1, 3, 4, 4)).shape
-    torch.Size([1, 3, 2, 2])
-    """
-
-
-class AvgPool3d(_AvgPool, function=pooling.avg_pool3d, **_AVG_POOL, divisor_override=None):
-    """Average pooling of (N, C, D, H, W) or (C, D, H, W); see `functional.avg_pool3d`.
-
-    >>> jaxgrad.nn.AvgPool3d(2)(jaxgrad.ones(1, 3, 4, 4, 4)).shape
-    torch.Size([1, 3, 2, 2, 2])
-    """
-
-
-class AdaptiveAvgPool1d(FunctionLayer, function=pooling.adaptive_avg_pool1d, output_size=REQUIRED):
-    """Average pooling of (N, C, L) or (C, L) to `output_size`; see
-    `functional.adaptive_avg_pool1d`.
-
-    >>> jaxgrad.nn.AdaptiveAvgPool1d(2)(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]))
-    tensor([[3.0000, 2.5000]])
-    """
-
-    shown = ("output_size",)
-
-
-class AdaptiveAvgPool2d(FunctionLayer, function=pooling.adaptive_avg_pool2d, output_size=REQUIRED):
-    """Average pooling of (N, C, H, W) or (C, H, W) to `output_size`; see
-    `functional.adaptive_avg_pool2d`.
-
-    >>> jaxgrad.nn.AdaptiveAvgPool2d(1)(jaxgrad.ones(1, 3, 4, 4)).shape
-    torch.Size([1, 3, 1, 1])
-    """
-
-    shown = ("output_size",)

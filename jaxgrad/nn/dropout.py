@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from .. import ops
+from .. import functions, ops
 from ..core import dtypes
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..frontend import factories, random
@@ -129,3 +129,19 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
     shift = -scale * _SELU_MINIMUM * p
     result = ops.where(kept, input, _SELU_MINIMUM) * scale + shift
     return input.copy_(result) if inplace else result
+
+
+@api_boundary
+def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False):
+    """Apply `alpha_dropout` to whole channels, dimensions 0 and 1 of `input`.
+
+    input: at least 2-D. The other arguments and errors are those of `alpha_dropout`; RuntimeError
+    is raised for an input of fewer dimensions.
+
+    >>> F.feature_alpha_dropout(jaxgrad.ones(1, 2, 3), training=False).shape
+    torch.Size([1, 2, 3])
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    name = "feature_alpha_dropout_" if inplace else "feature_alpha_dropout"
+    return functions.find(name)(input, p, training)

@@ -1,28 +1,19 @@
-"""Lookups in an embedding table, and one-hot encoding."""
+"""Lookups in an embedding table, one by one and in bags, and one-hot encoding."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy
 
 from .. import ops
-from ..autograd import Function
+from ..autograd._engine.sparse_gradient import give
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.tracebacks import api_boundary
-
-
-class _DividedByCount(Function):
-    """The identity, whose backward divides each row's gradient by the number of its lookups."""
-
-    @staticmethod
-    def forward(ctx, rows, counts):
-        ctx.save_for_backward(counts)
-        return rows.view_as(rows)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        (counts,) = ctx.saved_tensors
-        return gradient / counts, None
+from ..core.tracebacks import api_boundary, users_stacklevel
+from ..frontend import factories
+from ..functions import embedding as bags
+from ..tape.tensor import is_concrete
 
 
 @api_boundary
@@ -36,8 +27,9 @@ def embedding(
     result is (*, embedding_dim). padding_idx: a row that receives no gradient. max_norm: rescale,
     in place, the rows that are looked up and whose `norm_type`-norm is greater. scale_grad_by_freq:
     divide the gradient of each row by the number of its lookups. Raises IndexError for an index
-    outside the table, RuntimeError for another dtype or shape, NotImplementedError for
-    `sparse=True`: gradients are dense.
+    outside the table, RuntimeError for another dtype or shape, and for `sparse=True` together with
+    `scale_grad_by_freq`. sparse: the gradient of a leaf `weight` is a sparse tensor with a row for
+    each lookup.
 
     >>> table = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> F.embedding(jaxgrad.tensor([1, 1, 0]), table)
@@ -45,46 +37,38 @@ def embedding(
             [3., 4.],
             [1., 2.]])
     """
-    _check(input, weight)
     padding_idx = _row_index("Padding_idx", padding_idx, weight.shape[0])
-    if sparse:
-        raise NotImplementedError("embedding(): gradients are dense; leave sparse=True out")
+    if sparse and scale_grad_by_freq:
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+        )
     if max_norm is not None:
         _renormalize(input, weight, max_norm, norm_type)
-    rows = _rows_at(weight, input)
-    if scale_grad_by_freq:
-        flat = input.reshape(-1)
-        counts = weight.new_zeros(weight.shape[0]).index_add(
-            0, flat, weight.new_ones(flat.shape[0])
-        )
-        rows = _DividedByCount.apply(rows, _rows_at(counts, input).unsqueeze(-1))
-    if padding_idx is None:
-        return rows
-    return ops.where((input == padding_idx).unsqueeze(-1), rows.detach(), rows)
+    rows = ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    if sparse:
+        give(rows, "EmbeddingBackward0", _of_rows(input.reshape(-1), weight.shape, padding_idx))
+    return rows
 
 
-def _check(input, weight):
-    if input.dtype not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-            f"Long, Int; but got {input.type()} instead (while checking arguments for embedding)"
-        )
-    if weight.ndim != 2:
-        raise RuntimeError(f"'weight' must be 2-D, not of shape {list(weight.shape)}")
+def _of_rows(indices, size, padding_idx):
+    """What computes the sparse gradient of rows: the size of the table, indices and values."""
+    indices = indices.detach().long()
 
+    def of_lookup(gradient):
+        gradient = gradient.reshape(indices.shape[0], size[1])
+        if padding_idx < 0 or not is_concrete(indices):
+            return size, indices.unsqueeze(0), gradient
+        # outside of a trace the elements of the padding are left out; their gradient is 0
+        kept = (indices != padding_idx).nonzero().reshape(-1)
+        return size, indices[kept].unsqueeze(0), ops.index_select(gradient, 0, kept)
 
-def _rows_at(table, input):
-    try:
-        rows = ops.index_select(table, 0, input.reshape(-1))
-    except IndexError as error:
-        raise IndexError(f"index out of range in self: embedding() of {error}") from None
-    return rows.reshape(*input.shape, *table.shape[1:])
+    return of_lookup
 
 
 def _row_index(what, number, count):
-    """Return a row index, counted from the end if it is negative."""
+    """Return a row index, counted from the end if it is negative; -1 for None."""
     if number is None:
-        return None
+        return -1
     if not -count <= number < count:
         raise AssertionError(f"{what} must be within num_embeddings")
     return number % count
@@ -93,10 +77,95 @@ def _row_index(what, number, count):
 def _renormalize(input, weight, max_norm, norm_type):
     """Scale the rows that are looked up to a norm of at most `max_norm`."""
     with no_grad():
-        norms = (weight.detach().abs() ** norm_type).sum(1, True) ** (1 / norm_type)
-        is_used = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1).unsqueeze(1)
-        exceeds = (is_used != 0).logical_and(norms > max_norm)
-        weight.copy_(ops.where(exceeds, weight * (max_norm / (norms + 1e-7)), weight))
+        ops.embedding_renorm_(weight, input, max_norm, norm_type)
+
+
+_MODES = {"sum": 0, "mean": 1, "max": 2}
+
+
+@api_boundary
+def embedding_bag(
+    input, weight, offsets=None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights=None, include_last_offset: bool = False, padding_idx: int | None = None,
+):  # fmt: skip
+    """Return the sum, mean or maximum of the rows of `weight` in each bag, 0 for an empty bag.
+
+    input: int32 or int64 indices, (B, L) for B bags, or (K,) with `offsets` (B,), where each bag
+    begins. weight: (num_embeddings, embedding_dim). The result is (B, embedding_dim). mode: "sum",
+    "mean" or "max". per_sample_weights: of the shape of `input`, the factors of rows in sums.
+    include_last_offset: `offsets` is (B + 1,) and ends with K. padding_idx: a row that is left out.
+    The other arguments are those of `embedding`. Raises ValueError for arguments that do not fit,
+    NotImplementedError for weights in another mode than "sum", RuntimeError for an index outside
+    the table.
+
+    >>> table = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> F.embedding_bag(jaxgrad.tensor([0, 1, 1]), table, jaxgrad.tensor([0, 2]), mode="sum")
+    tensor([[4., 6.],
+            [3., 4.]])
+    """
+    if input.is_floating_point() and weight.dtype is dtypes.int64:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage "
+            "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
+            "`embedding_bag(input, weight, ...)`.",
+            stacklevel=users_stacklevel(),
+        )
+        weight, input = input, weight
+    _check_bag_options(input, weight, mode, scale_grad_by_freq, sparse, per_sample_weights)
+    offsets = _offsets(input, offsets)
+    if input.ndim == 2:
+        include_last_offset, input = False, input.reshape(-1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    if max_norm is not None:
+        _renormalize(input, weight, max_norm, norm_type)
+    return bags.embedding_bag(
+        weight, input, offsets, scale_grad_by_freq, _MODES[mode], sparse, per_sample_weights,
+        include_last_offset, padding_idx,
+    )[0]  # fmt: skip
+
+
+def _check_bag_options(input, weight, mode, scale_grad_by_freq, sparse, per_sample_weights):
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
+            f"then it must have the same shape as the input ({input.shape})"
+        )
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if mode not in _MODES:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}')"
+        )
+
+
+def _offsets(input, offsets):
+    """Return where bags begin."""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                f"of fixed length sequences. However, found offsets of type {type(offsets)}"
+            )
+        count, length = input.shape
+        return factories.arange(count, dtype=input.dtype) * length
+    if input.ndim != 1:
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}"
+        )
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    return offsets
 
 
 @api_boundary

@@ -13,35 +13,52 @@ from __future__ import annotations
 import importlib
 import warnings
 
-from .. import ops
+from .. import functions, ops
 from ..core.tracebacks import api_boundary, users_stacklevel
 
 # Names that are imported at their first use, by the module that defines them.
 _NAMES = {
-    "activations": (
-        "glu hardshrink hardsigmoid hardswish mish prelu softshrink softsign tanhshrink"
-    ),
-    "attention": "scaled_dot_product_attention",
+    "activations": ("gumbel_softmax hardsigmoid hardswish mish rrelu selu softsign tanhshrink"),
+    "dot_product_attention": "scaled_dot_product_attention",
     "convolution": ("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"),
-    "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d",
-    "embedding": "embedding one_hot",
+    "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
+    "embedding": "embedding embedding_bag one_hot",
+    "folding": "fold unfold",
     "losses": (
-        "binary_cross_entropy cosine_embedding_loss cosine_similarity gaussian_nll_loss "
-        "hinge_embedding_loss huber_loss margin_ranking_loss pairwise_distance poisson_nll_loss "
-        "soft_margin_loss triplet_margin_loss"
+        "binary_cross_entropy cosine_embedding_loss ctc_loss gaussian_nll_loss "
+        "hinge_embedding_loss huber_loss linear_cross_entropy margin_ranking_loss "
+        "multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss poisson_nll_loss "
+        "soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
     ),
-    "normalization": "batch_norm group_norm instance_norm layer_norm normalize rms_norm",
+    "normalization": (
+        "batch_norm group_norm instance_norm layer_norm local_response_norm normalize rms_norm"
+    ),
+    "multi_head_attention": "multi_head_attention_forward",
     "padding": "pad",
+    "resampling": (
+        "affine_grid grid_sample interpolate upsample upsample_bilinear upsample_nearest"
+    ),
     "pooling": (
-        "adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d avg_pool3d max_pool1d "
-        "max_pool2d max_pool3d"
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
+        "adaptive_max_pool1d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices "
+        "adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d "
+        "fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d "
+        "fractional_max_pool3d_with_indices lp_pool1d lp_pool2d lp_pool3d max_pool1d "
+        "max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d "
+        "max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d"
     ),
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 # Operators by their names here; an operator is made when it is first used.
-_OPERATORS = {name: name for name in ("gelu", "linear", "sigmoid", "softplus", "tanh")}
-_OPERATORS["logsigmoid"] = "log_sigmoid"
+_SAME = "conv_tbc gelu glu hardshrink linear sigmoid softplus softshrink tanh"
+_OPERATORS = {name: name for name in _SAME.split()} | {"logsigmoid": "log_sigmoid"}
+_SHUFFLES = ("channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle")
+_OPERATORS |= {name: name for name in _SHUFFLES}
+
+# Names that `jaxgrad` has too.
+_SHARED = ("bilinear", "cosine_similarity", "pairwise_distance", "pdist")
+_SHARED += ("prelu", "rrelu_", "selu_")
 
 
 def __getattr__(name):
@@ -49,6 +66,8 @@ def __getattr__(name):
         found = getattr(ops, _OPERATORS[name])
     elif name in _LAZY:
         found = getattr(importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
+    elif name in _SHARED:
+        found = functions.find(name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
@@ -56,7 +75,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY, *_OPERATORS})
+    return sorted({*globals(), *_LAZY, *_OPERATORS, *_SHARED})
 
 
 def _activation(name, inplace, input, *args):
@@ -115,16 +134,6 @@ def hardtanh_(input, min_val: float = -1.0, max_val: float = 1.0):
     tensor([-1.0000,  0.5000])
     """
     return hardtanh(input, min_val, max_val, inplace=True)
-
-
-@api_boundary
-def selu_(input):
-    """Apply `selu` in place and return `input`.
-
-    >>> F.selu_(jaxgrad.tensor([-1.0, 2.0]))
-    tensor([-1.1113,  2.1014])
-    """
-    return selu(input, inplace=True)
 
 
 @api_boundary
@@ -228,23 +237,6 @@ def elu(input, alpha: float = 1.0, inplace: bool = False):
     return _activation("elu", inplace, input, alpha)
 
 
-# The fixed point of the map of mean and variance is (0, 1) for these constants.
-_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
-
-
-@api_boundary
-def selu(input, inplace: bool = False):
-    """Return `scale * elu(input, alpha)` with `scale = 1.0507...` and `alpha = 1.6733...`.
-
-    input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
-    Source: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
-
-    >>> F.selu(jaxgrad.tensor([-1.0, 2.0]))
-    tensor([-1.1113,  2.1014])
-    """
-    return _activation("elu", inplace, input, _SELU_ALPHA, _SELU_SCALE)
-
-
 @api_boundary
 def celu(input, alpha: float = 1.0, inplace: bool = False):
     """Return `max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`, which has no kink at 0.
@@ -256,9 +248,7 @@ def celu(input, alpha: float = 1.0, inplace: bool = False):
     >>> F.celu(jaxgrad.tensor([-1.0, 2.0]), alpha=2.0)
     tensor([-0.7869,  2.0000])
     """
-    if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _activation("elu", inplace, input, alpha, 1, 1 / alpha)
+    return _activation("celu", inplace, input, alpha)
 
 
 @api_boundary

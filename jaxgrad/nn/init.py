@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 
@@ -301,3 +302,38 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
         keep = np.ones((rows, columns), bool)
         np.put_along_axis(keep, places, False, 0)
         return tensor.mul_(tensor.new_tensor(keep.tolist()))
+
+
+# ---- the names of before 2018
+
+
+def _older(function):
+    """Return a function under its older name, without the underscore, which warns."""
+    new = function.__name__
+    old = new[:-1]
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        warnings.warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = old
+    call.__doc__ = f"Call `{new}`, the newer name, after a FutureWarning; see there."
+    return call
+
+
+constant = _older(constant_)
+dirac = _older(dirac_)
+eye = _older(eye_)
+kaiming_normal = _older(kaiming_normal_)
+kaiming_uniform = _older(kaiming_uniform_)
+normal = _older(normal_)
+orthogonal = _older(orthogonal_)
+sparse = _older(sparse_)
+uniform = _older(uniform_)
+xavier_normal = _older(xavier_normal_)
+xavier_uniform = _older(xavier_uniform_)

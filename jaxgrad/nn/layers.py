@@ -133,7 +133,7 @@ class Embedding(Module):
 
     >>> table = jaxgrad.nn.Embedding(10, 3, padding_idx=0)
     >>> table(jaxgrad.tensor([0]))
-    tensor([[0., 0., 0.]], grad_fn=<WhereBackward0>)
+    tensor([[0., 0., 0.]], grad_fn=<EmbeddingBackward0>)
     """
 
     def __init__(
@@ -297,4 +297,12 @@ class AlphaDropout(_Dropout, function=dropout.alpha_dropout, **_OPTIONS):
 
     >>> jaxgrad.nn.AlphaDropout().eval()(jaxgrad.ones(2))
     tensor([1., 1.])
+    """
+
+
+class FeatureAlphaDropout(_Dropout, function=dropout.feature_alpha_dropout, **_OPTIONS):
+    """`AlphaDropout` of whole channels; see `functional.feature_alpha_dropout`.
+
+    >>> jaxgrad.nn.FeatureAlphaDropout().eval()(jaxgrad.ones(1, 2))
+    tensor([[1., 1.]])
     """

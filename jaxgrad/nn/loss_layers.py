@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import functional, losses
 from .function_layer import FunctionLayer
+from .module import Module
 
 REDUCTION = {"size_average": None, "reduce": None, "reduction": "mean"}
 
@@ -148,6 +149,43 @@ class TripletMarginLoss(
     tensor(4.0000)
     """
 
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        _check_margin("TripletMarginLoss", self.margin)
+
+
+def _check_margin(layer, margin):
+    if margin <= 0:
+        raise ValueError(f"{layer}: expected margin to be greater than 0, got {margin} instead")
+
+
+class TripletMarginWithDistanceLoss(Loss):
+    """Compute the triplet loss of any distance; see `functional.triplet_margin_with_distance_loss`.
+
+    distance_function: a function of two tensors or a module, `PairwiseDistance()` if it is None.
+    Raises ValueError unless `margin` is positive.
+
+    >>> x, y = jaxgrad.tensor([[0.0]]), jaxgrad.tensor([[3.0]])
+    >>> jaxgrad.nn.TripletMarginWithDistanceLoss(margin=0.5)(x, y, x)
+    tensor(3.5000)
+    """
+
+    def __init__(
+        self, *, distance_function=None, margin: float = 1.0, swap: bool = False,
+        reduction: str = "mean",
+    ):  # fmt: skip
+        Module.__init__(self)
+        _check_margin("TripletMarginWithDistanceLoss", margin)
+        self.reduction = reduction
+        self.distance_function = distance_function or PairwiseDistance()
+        self.margin, self.swap = margin, swap
+
+    def forward(self, anchor, positive, negative):
+        return losses.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function,
+            margin=self.margin, swap=self.swap, reduction=self.reduction,
+        )  # fmt: skip
+
 
 class PoissonNLLLoss(
     Loss, function=losses.poisson_nll_loss, log_input=True, full=False, size_average=None,
@@ -189,9 +227,76 @@ class HingeEmbeddingLoss(Loss, function=losses.hinge_embedding_loss, margin=1.0,
     """
 
 
-class CosineSimilarity(FunctionLayer, function=losses.cosine_similarity, dim=1, eps=1e-8):
+class CosineSimilarity(FunctionLayer, function=functional.cosine_similarity, dim=1, eps=1e-8):
     """Compute `x1 . x2 / (|x1| |x2|)` along `dim`; see `functional.cosine_similarity`.
 
     >>> jaxgrad.nn.CosineSimilarity()(jaxgrad.tensor([[3.0, 4.0]]), jaxgrad.tensor([[6.0, 0.0]]))
     tensor([0.6000])
+    """
+
+
+class PairwiseDistance(Module):
+    """Compute the p-norm of `x1 - x2 + eps` along the last dimension; see
+    `functional.pairwise_distance`.
+
+    >>> jaxgrad.nn.PairwiseDistance()(jaxgrad.tensor([3.0, 4.0]), jaxgrad.zeros(2))
+    tensor(5.0000)
+    """
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1, x2):
+        return functional.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class MultiMarginLoss(
+    Loss, function=losses.multi_margin_loss, p=1, margin=1.0, weight=None, **REDUCTION
+):
+    """Compute the margin loss of one class for each sample; see `functional.multi_margin_loss`.
+
+    Raises ValueError unless `p` is 1 or 2 and `weight` 1-D.
+
+    >>> jaxgrad.nn.MultiMarginLoss()(jaxgrad.tensor([[0.1, 0.3, 0.2]]), jaxgrad.tensor([0]))
+    tensor(0.7667)
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if self.weight is not None and self.weight.ndim != 1:
+            raise ValueError(
+                "MultiMarginLoss: expected weight to be None or 1D tensor, got "
+                f"{self.weight.ndim}D instead"
+            )
+
+
+class MultiLabelMarginLoss(Loss, function=losses.multilabel_margin_loss, **REDUCTION):
+    """Compute the margin loss of several classes; see `functional.multilabel_margin_loss`.
+
+    >>> loss = jaxgrad.nn.MultiLabelMarginLoss()
+    >>> loss(jaxgrad.tensor([0.1, 0.2, 0.4, 0.8]), jaxgrad.tensor([3, 0, -1, 1]))
+    tensor(0.8500)
+    """
+
+
+class MultiLabelSoftMarginLoss(
+    Loss, function=losses.multilabel_soft_margin_loss, weight=None, **REDUCTION
+):
+    """Compute the mean binary cross entropy of several classes; see
+    `functional.multilabel_soft_margin_loss`.
+
+    >>> jaxgrad.nn.MultiLabelSoftMarginLoss()(jaxgrad.zeros(1, 2), jaxgrad.tensor([[0.0, 1.0]]))
+    tensor(0.6931)
+    """
+
+
+class CTCLoss(Loss, function=losses.ctc_loss, blank=0, reduction="mean", zero_infinity=False):
+    """Compute the loss of label sequences whose times are not known; see `functional.ctc_loss`.
+
+    >>> even = jaxgrad.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]).log()
+    >>> jaxgrad.nn.CTCLoss()(even, jaxgrad.tensor([[1]]), [2], [1])
+    tensor(0.2877)
     """

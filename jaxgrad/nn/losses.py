@@ -1,48 +1,15 @@
-"""Losses composed of operators."""
+"""Less common losses: functions with names of reductions around operators."""
 
 from __future__ import annotations
 
-import functools
-
 from .. import ops
-from ..autograd import Function
 from ..core.tracebacks import api_boundary
-from ..ops.autocast import widened
-from .activations import in_single
+from ..functions import losses
+from ..functions.losses import reduced
+from ..functions.other import pairwise_distance
+from ..tape.tensor import is_concrete
+from . import functional
 from .functional import _reduction, _warn_if_broadcast
-from .normalization import vector_norm
-
-
-def _reduce(losses, reduction):
-    """Apply a reduction, given by its number."""
-    if reduction == 0:
-        return losses
-    return losses.mean() if reduction == 1 else losses.sum()
-
-
-class _BinaryCrossEntropy(Function):
-    """The binary cross entropy of each element.
-
-    As in PyTorch, its logarithms are clamped at -100, and its gradient ignores the clamp.
-    """
-
-    @staticmethod
-    def forward(ctx, input, target):
-        ctx.save_for_backward(input, target)
-        log_p, log_q = input.log().clamp_min(-100), (-input).log1p().clamp_min(-100)
-        return (target - 1) * log_q - target * log_p
-
-    @staticmethod
-    def backward(ctx, gradient):
-        input, target = ctx.saved_tensors
-        input_grad = target_grad = None
-        if ctx.needs_input_grad[0]:
-            variance = ((1 - input) * input).clamp_min(1e-12)
-            input_grad = gradient * (input - target) / variance
-        if ctx.needs_input_grad[1]:
-            log_p, log_q = input.log().clamp_min(-100), (-input).log1p().clamp_min(-100)
-            target_grad = gradient * (log_q - log_p)
-        return input_grad, target_grad
 
 
 @api_boundary
@@ -59,21 +26,13 @@ def binary_cross_entropy(
     >>> F.binary_cross_entropy(jaxgrad.tensor([0.5]), jaxgrad.tensor([1.0]))
     tensor(0.6931)
     """
-    reduction = _reduction(reduction, size_average, reduce)
+    number = _reduction(reduction, size_average, reduce)
     if target.shape != input.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
-    input, target, weight = widened(input, target, weight)
-    losses = in_single(_BinaryCrossEntropy.apply)(input, target)
-    return _reduce(losses if weight is None else losses * weight, reduction)
-
-
-def _huber(delta, input, target):
-    error = input - target
-    distance = error.abs()
-    return ops.where(distance <= delta, error * error * 0.5, (distance - 0.5 * delta) * delta)
+    return ops.binary_cross_entropy(input, target, weight, number)
 
 
 @api_boundary
@@ -81,8 +40,9 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     """Return `d**2 / 2` where `d = |input - target| <= delta`, else `delta * (d - delta / 2)`;
     reduced.
 
-    input, target: floating-point tensors of one shape. weight: broadcasts to `input`. reduction:
-    "none", "mean" or "sum". Raises RuntimeError unless `delta` is positive.
+    input, target: floating-point tensors of one shape. weight: the factor of each element, of the
+    shape of `input`; the mean divides by the number of elements. reduction: "none", "mean" or
+    "sum". Raises RuntimeError unless `delta` is positive, ValueError for another shape of `weight`.
     Source: Huber, "Robust Estimation of a Location Parameter", 1964.
 
     >>> F.huber_loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 5.0]), reduction="none")
@@ -90,11 +50,11 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     """
     _warn_if_broadcast(input, target)
     number = _reduction(reduction)
-    if delta <= 0:
-        raise RuntimeError(f"huber_loss does not support non-positive values for delta: {delta}")
-    input, target, weight = widened(input, target, weight)
-    losses = in_single(functools.partial(_huber, delta))(input, target)
-    return _reduce(losses if weight is None else losses * weight, number)
+    if weight is None:
+        return ops.huber_loss(input, target, number, delta)
+    if weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
+    return reduced(ops.huber_loss(input, target, 0, delta) * weight, number)
 
 
 @api_boundary
@@ -105,28 +65,22 @@ def margin_ranking_loss(
     """Return `max(0, margin - target * (input1 - input2))`, reduced.
 
     input1, input2: floating-point scores. target: 1 where input1 should be greater, -1 where less.
-    All three broadcast. reduction: "none", "mean" or "sum".
+    All three broadcast. reduction: "none", "mean" or "sum". Raises RuntimeError for tensors of
+    different numbers of dimensions.
 
     >>> one, two = jaxgrad.tensor([1.0]), jaxgrad.tensor([2.0])
     >>> F.margin_ranking_loss(one, two, jaxgrad.tensor([1.0]))
     tensor(1.)
     """
     number = _reduction(reduction, size_average, reduce)
-    input1, input2, target = widened(input1, input2, target)
-    return _reduce((margin - target * (input1 - input2)).clamp_min(0), number)
-
-
-@api_boundary
-def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
-    """Return `x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))` along `dim`.
-
-    x1, x2: floating-point tensors that broadcast; the result lacks `dim`.
-
-    >>> F.cosine_similarity(jaxgrad.tensor([[3.0, 4.0]]), jaxgrad.tensor([[6.0, 0.0]]))
-    tensor([0.6000])
-    """
-    one, two = (each / ops.clamp_min(vector_norm(each, 2, dim), eps) for each in (x1, x2))
-    return (one * two).sum(dim)
+    tensors = {"input1": input1, "input2": input2, "target": target}
+    if len({each.ndim for each in tensors.values()}) > 1:
+        shapes = ", ".join(f"{role}: {each.shape}" for role, each in tensors.items())
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"{shapes} "
+        )
+    return losses.margin_ranking_loss(input1, input2, target, margin, number)
 
 
 @api_boundary
@@ -144,10 +98,7 @@ def cosine_embedding_loss(
     tensor(0.7500)
     """
     number = _reduction(reduction, size_average, reduce)
-    input1, input2, target = widened(input1, input2, target)
-    cosine = cosine_similarity(input1, input2, -1)
-    negative = ops.where(target == -1, (cosine - margin).clamp_min(0), 0)
-    return _reduce(ops.where(target == 1, 1 - cosine, negative), number)
+    return losses.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
 @api_boundary
@@ -159,34 +110,17 @@ def triplet_margin_loss(
 
     anchor, positive, negative: (N, D) or (D,), floating point; d is `pairwise_distance` with `p`
     and `eps`. swap: use the smaller of `d(anchor, negative)` and `d(positive, negative)`.
-    reduction: "none", "mean" or "sum". Source: Balntas et al., "Learning Shallow Convolutional
-    Feature Descriptors with Triplet Losses", 2016.
+    reduction: "none", "mean" or "sum". Raises ValueError unless `margin` is positive. Source:
+    Balntas et al., "Learning Shallow Convolutional Feature Descriptors with Triplet Losses", 2016.
 
     >>> x, y = jaxgrad.tensor([[0.0]]), jaxgrad.tensor([[3.0]])
     >>> F.triplet_margin_loss(x, y, x)
     tensor(4.0000)
     """
     number = _reduction(reduction, size_average, reduce)
-    anchor, positive, negative = widened(anchor, positive, negative)
-    far = pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
-    near = pairwise_distance(anchor, positive, p, eps)
-    return _reduce((margin + near - far).clamp_min(0), number)
-
-
-@api_boundary
-def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
-    """Return the p-norm of `x1 - x2 + eps` along the last dimension.
-
-    x1, x2: (..., D), floating point, that broadcast; the result is (...,), or (..., 1) with
-    `keepdim`.
-
-    >>> F.pairwise_distance(jaxgrad.tensor([3.0, 4.0]), jaxgrad.zeros(2))
-    tensor(5.0000)
-    """
-    result = vector_norm(x1 - x2 + eps, p, -1)
-    return result if keepdim else result.squeeze(-1)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return losses.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
 @api_boundary
@@ -204,16 +138,7 @@ def poisson_nll_loss(
     tensor(1.)
     """
     number = _reduction(reduction, size_average, reduce)
-    input, target = widened(input, target)
-    losses = input.exp() - target * input
-    if not log_input:
-        losses = input - target * (input + eps).log()
-    if full:
-        is_more = target > 1
-        safe = ops.where(is_more, target, 2.0)
-        stirling = safe * safe.log() - safe + (safe * 6.283185307179586).log() * 0.5
-        losses = losses + ops.where(is_more, stirling, 0)
-    return _reduce(losses, number)
+    return losses.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
 @api_boundary
@@ -231,17 +156,35 @@ def gaussian_nll_loss(
     tensor(2.)
     """
     number = _reduction(reduction)
-    if isinstance(var, float):
-        var = input.new_full(input.shape, var)
-    if var.ndim == input.ndim - 1:
-        var = var.unsqueeze(-1)
+    var = _variances(var, input)
     # The value is clamped, its gradient is not.
     var = var.detach().clamp_min(eps) + (var - var.detach())
     error = input - target
-    losses = (var.log() + error * error / var) * 0.5
+    likelihoods = (var.log() + error * error / var) * 0.5
     if full:
-        losses = losses + 0.9189385332046727  # log(2 pi) / 2
-    return _reduce(losses, number)
+        likelihoods = likelihoods + 0.9189385332046727  # log(2 pi) / 2
+    return reduced(likelihoods, number)
+
+
+def _variances(var, input):
+    """Variances that broadcast to `input`, of which at most one dimension differs."""
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError(f"var has negative entry/entries: gaussian_nll_loss got {var}")
+        return input.new_full(input.shape, var)
+    if is_concrete(var) and bool((var.detach() < 0).any()):
+        raise ValueError("var has negative entry/entries: gaussian_nll_loss")
+    if var.shape == input.shape:
+        return var
+    if var.shape == input.shape[:-1]:
+        return var.unsqueeze(-1)
+    pairs = zip(input.shape, var.shape, strict=False)
+    others = [extent for wanted, extent in pairs if wanted != extent]
+    if var.ndim != input.ndim or sum(others) != 1:
+        raise ValueError(
+            f"var is of incorrect size: {list(var.shape)} for an input of {list(input.shape)}"
+        )
+    return var
 
 
 @api_boundary
@@ -254,8 +197,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: s
     tensor(0.6931)
     """
     number = _reduction(reduction, size_average, reduce)
-    input, target = widened(input, target)
-    return _reduce(-ops.log_sigmoid(target * input), number)
+    return ops.soft_margin_loss(input, target, number)
 
 
 @api_boundary
@@ -270,6 +212,161 @@ def hinge_embedding_loss(
     tensor(0.5000)
     """
     number = _reduction(reduction, size_average, reduce)
-    input, target = widened(input, target)
-    negative = ops.where(target == -1, (margin - input).clamp_min(0), 0)
-    return _reduce(negative + ops.where(target == 1, input, 0), number)
+    return losses.hinge_embedding_loss(input, target, margin, number)
+
+
+@api_boundary
+def multi_margin_loss(
+    input, target, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None,
+    reduction: str = "mean",
+):  # fmt: skip
+    """Return `sum(weight[y] * max(0, margin - x[y] + x[j]) ** p) / C` over classes j != y; reduced.
+
+    input: scores x, (N, C) or (C,), floating point. target: the classes y, int64, (N,) or without
+    dimensions. weight: (C,). reduction: "none", "mean" or "sum". Raises ValueError unless `p` is 1
+    or 2, RuntimeError for a target outside [0, C). Source: Weston and Watkins, "Support Vector
+    Machines for Multi-Class Pattern Recognition", 1999.
+
+    >>> F.multi_margin_loss(jaxgrad.tensor([[0.1, 0.3, 0.2]]), jaxgrad.tensor([0]))
+    tensor(0.7667)
+    """
+    number = _reduction(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    return ops.multi_margin_loss(input, target, int(p), margin, weight, number)
+
+
+@api_boundary
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean"):
+    """Return `sum(max(0, 1 - x[y] + x[j])) / C` over the labels y and the other classes j; reduced.
+
+    input: scores x, (N, C) or (C,), floating point. target: labels, int64, of the same shape; the
+    first -1 of a row ends its labels. reduction: "none", "mean" or "sum".
+    Raises RuntimeError for a label outside [-1, C) and for other shapes.
+
+    >>> scores = jaxgrad.tensor([0.1, 0.2, 0.4, 0.8])
+    >>> F.multilabel_margin_loss(scores, jaxgrad.tensor([3, 0, -1, 1]))
+    tensor(0.8500)
+    """
+    number = _reduction(reduction, size_average, reduce)
+    return ops.multilabel_margin_loss_forward(input, target, number)[0]
+
+
+@api_boundary
+def multilabel_soft_margin_loss(
+    input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean"
+):
+    """Return the mean over classes of the binary cross entropy of logits, reduced over samples.
+
+    input: logits (..., C), floating point. target: 0 or 1, of the same shape. weight: (C,).
+    reduction: "none", "mean" or "sum".
+
+    >>> F.multilabel_soft_margin_loss(jaxgrad.zeros(1, 2), jaxgrad.tensor([[0.0, 1.0]]))
+    tensor(0.6931)
+    """
+    number = _reduction(reduction, size_average, reduce)
+    each = -(target * ops.log_sigmoid(input) + (1 - target) * ops.log_sigmoid(-input))
+    each = each if weight is None else each * weight
+    return reduced(each.sum(-1) / input.shape[-1], number)
+
+
+@api_boundary
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin: float = 1.0,
+    swap: bool = False, reduction: str = "mean",
+):  # fmt: skip
+    """Return `max(0, margin + d(anchor, positive) - d(anchor, negative))`, reduced.
+
+    anchor, positive, negative: tensors of as many dimensions. distance_function: d, a function of
+    two tensors, `pairwise_distance` if it is None. swap: use the smaller of `d(anchor, negative)`
+    and `d(positive, negative)`. reduction: "none", "mean" or "sum".
+    Raises ValueError unless `margin` is positive, RuntimeError for other numbers of dimensions.
+
+    >>> x, y = jaxgrad.tensor([[0.0]]), jaxgrad.tensor([[3.0]])
+    >>> distance = lambda a, b: (a - b).abs().sum(-1)
+    >>> F.triplet_margin_with_distance_loss(x, y, x, distance_function=distance)
+    tensor(4.)
+    """
+    number = _reduction(reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    losses.check_triplet(anchor, positive, negative)
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = ops.minimum(far, distance(positive, negative))
+    return reduced((margin + near - far).clamp_min(0), number)
+
+
+@api_boundary
+def ctc_loss(
+    log_probs, targets, input_lengths, target_lengths, blank: int = 0, reduction: str = "mean",
+    zero_infinity: bool = False,
+):  # fmt: skip
+    """Return the negative log-likelihood of label sequences whose times are not known, reduced.
+
+    reduction: "none", "mean" (of the losses divided by their numbers of labels) or "sum". The other
+    arguments and errors are those of `jaxgrad.ctc_loss`.
+
+    >>> even = jaxgrad.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]).log()
+    >>> F.ctc_loss(even, jaxgrad.tensor([[1]]), [2], [1])     # 3 of 4 paths
+    tensor(0.2877)
+    """
+    number = _reduction(reduction)
+    return losses.ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity
+    )
+
+
+@api_boundary
+def linear_cross_entropy(
+    input, linear_weight, target, *, linear_bias=None, weight=None, reduction: str = "mean",
+    ignore_index: int | None = None, label_smoothing: float = 0.0, options=None,
+):  # fmt: skip
+    """Return `cross_entropy(linear(input, linear_weight, linear_bias), target)`.
+
+    input: (D,) or (N, D). linear_weight: (C, D), or (C, d1, ..., D) for a loss of several
+    dimensions, with a batched input. linear_bias: (C,) or (C, d1, ...). ignore_index: -100 if it is
+    None; not with class probabilities. options: has no effect; PyTorch computes in chunks with it.
+    The other arguments and errors are those of `cross_entropy`.
+    Raises RuntimeError for other shapes.
+
+    >>> F.linear_cross_entropy(jaxgrad.ones(1, 3), jaxgrad.zeros(2, 3), jaxgrad.tensor([1]))
+    tensor(0.6931)
+    """
+    shape = _logits_shape(input, linear_weight, linear_bias)
+    if target.shape == shape and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = ops.linear(input, linear_weight.flatten(0, -2), bias).reshape(shape)
+    ignore_index = -100 if ignore_index is None else ignore_index
+    return functional.cross_entropy(
+        logits, target, weight=weight, reduction=reduction, ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+    )  # fmt: skip
+
+
+def _logits_shape(input, weight, bias):
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
+    if weight.ndim < 2:
+        raise RuntimeError(
+            f"expected linear_weight with dimensionality at least 2, got {weight.ndim}"
+        )
+    if input.shape[-1] != weight.shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.shape[-1]} and {weight.shape[-1]}, respectively"
+        )
+    outputs = tuple(weight.shape[:-1])
+    if bias is not None and tuple(bias.shape) != outputs:
+        raise RuntimeError(f"expected linear_bias shape {outputs}, got {tuple(bias.shape)}")
+    if len(outputs) > 1 and input.ndim == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(weight.shape)} requires "
+            f"batched input, (N, {weight.shape[-1]}), got unbatched input with shape "
+            f"{tuple(input.shape)}"
+        )
+    return (*input.shape[:-1], *outputs)

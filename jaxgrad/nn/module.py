@@ -12,6 +12,7 @@ from ..storage.commit import clear_gradients
 from ..tape.tensor import Tensor
 from .module_call import ModuleCall
 from .module_members import Members
+from .parameter import is_lazy
 from .state import ModuleState
 
 
@@ -116,7 +117,7 @@ class Module(ModuleCall, ModuleState):
                 _convert(parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                self._buffers[name] = fn(buffer)
+                self._buffers[name] = _converted(buffer, fn)
         self._changes.count()
         return self
 
@@ -267,7 +268,16 @@ class Module(ModuleCall, ModuleState):
         return result
 
 
+def _converted(buffer: Tensor, fn) -> Tensor:
+    if not is_lazy(buffer):
+        return fn(buffer)
+    _convert(buffer, fn)
+    return buffer
+
+
 def _convert(parameter: Tensor, fn):
+    if is_lazy(parameter):
+        return parameter._with_type(lambda plain: _convert(plain, fn))
     with no_grad():
         result = fn(parameter)
         if result is not parameter:

@@ -5,55 +5,9 @@ from __future__ import annotations
 import math
 
 from .. import ops
-from ..autograd.grad_mode import no_grad
-from ..core import dtypes
 from ..core.tracebacks import api_boundary
-
-
-def _widen(input):
-    """Convert float16 and bfloat16 to float32, in which sums and squares are computed."""
-    return input.float() if input.dtype in (dtypes.float16, dtypes.bfloat16) else input
-
-
-def _moments(input, dims):
-    """Return the centered input, its mean and its biased variance over `dims`, which are kept."""
-    mean = input.mean(dims, True)
-    centered = input - mean
-    return centered, mean, (centered * centered).mean(dims, True)
-
-
-def _normalized_dims(name, input, normalized_shape, weight, bias=None):
-    """Check `normalized_shape` and return the dimensions that it covers."""
-    shape = tuple(normalized_shape)
-    if not shape:
-        raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-            f"element, but got normalized_shape = {list(shape)}"
-        )
-    for what, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and tuple(tensor.shape) != shape:
-            raise RuntimeError(
-                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
-                f"{list(tensor.shape)} and normalized_shape = {list(shape)}"
-            )
-    if tuple(input.shape[-len(shape) :]) != shape:
-        expected = ", ".join(map(str, ("*", *shape)))
-        raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [{expected}], but "
-            f"got input of size{list(input.shape)}"
-        )
-    if not input._aval.differentiable:
-        raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.scalar_type}'")
-    return tuple(range(-len(shape), 0))
-
-
-def _affine(result, weight, bias, dtype):
-    """Return `input * weight + bias` in `dtype`."""
-    if weight is not None:
-        result = result * weight
-    if bias is not None:
-        result = result + bias
-    return result if result.dtype is dtype else result.to(dtype)
+from ..functions import normalization
+from . import functional
 
 
 @api_boundary
@@ -69,9 +23,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
     """
-    dims = _normalized_dims("LayerNormKernelImpl", input, normalized_shape, weight, bias)
-    centered, _, variance = _moments(_widen(input), dims)
-    return _affine(centered * (variance + eps).rsqrt(), weight, bias, input.dtype)
+    return ops.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
 @api_boundary
@@ -86,16 +38,7 @@ def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
     >>> F.rms_norm(jaxgrad.tensor([1.0, 7.0]), (2,))
     tensor([0.2000, 1.4000])
     """
-    dims = _normalized_dims("RMSNorm", input, normalized_shape, weight)
-    wide = _widen(input)
-    eps = dtypes.finfo(wide.dtype).eps if eps is None else eps
-    result = wide * ((wide * wide).mean(dims, True) + eps).rsqrt()
-    return _affine(result, weight, None, input.dtype)
-
-
-def _per_channel(tensor, ndim):
-    """Reshape a tensor (C,) to broadcast against (N, C, ...)."""
-    return None if tensor is None else tensor.reshape(1, -1, *[1] * (ndim - 2))
+    return ops._fused_rms_norm(input, normalized_shape, weight, eps)[0]
 
 
 @api_boundary
@@ -108,46 +51,30 @@ def batch_norm(
     input: (N, C, ...), floating point; the result has its shape and dtype. weight, bias,
     running_mean, running_var: (C,) or None. training: use the mean and biased variance of the
     batch, and update `running = (1 - momentum) * running + momentum * batch` in place, with the
-    unbiased variance; otherwise use the running statistics. Raises ValueError for one element per
-    channel in training, RuntimeError for other sizes or missing running statistics. Source: Ioffe
-    and Szegedy, "Batch Normalization", 2015.
+    unbiased variance, unless the batch is empty; otherwise use the running statistics. Raises
+    ValueError for one element per channel in training, RuntimeError for other sizes or missing
+    running statistics. Source: Ioffe and Szegedy, "Batch Normalization", 2015.
 
     >>> F.batch_norm(jaxgrad.tensor([[1.0], [3.0]]), None, None, training=True)
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    count = math.prod(input.shape) // input.shape[1] if input.shape[1] else 0
-    if training and count == 1:
+    if training:
+        _refuse_one_value(input, input.shape[0] if input.ndim else 1)
+    if eps < 0 or (training and eps == 0):
+        wanted = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
+    return normalization.batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+
+
+def _refuse_one_value(input, count):
+    """Raise if a channel or group has one element, whose variance is 0: `count` times its size."""
+    if count * math.prod(input.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
-    per_channel = {"running_mean": running_mean, "running_var": running_var, "weight": weight}
-    for name, tensor in (per_channel | {"bias": bias}).items():
-        if tensor is not None and tensor.numel() != input.shape[1]:
-            raise RuntimeError(
-                f"{name} should contain {input.shape[1]} elements not {tensor.numel()}"
-            )
-        if tensor is None and not training and name.startswith("running"):
-            raise RuntimeError(f"{name} must be defined in evaluation mode")
-    wide = _widen(input)
-    if training:
-        centered, mean, variance = _moments(wide, (0, *range(2, input.ndim)))
-        _update_running(running_mean, mean, momentum)
-        _update_running(running_var, variance * (count / max(count - 1, 1)), momentum)
-    else:
-        centered = wide - _per_channel(running_mean, input.ndim)
-        variance = _per_channel(running_var, input.ndim)
-    result = centered * (variance + eps).rsqrt()
-    weight, bias = _per_channel(weight, input.ndim), _per_channel(bias, input.ndim)
-    return _affine(result, weight, bias, input.dtype)
-
-
-def _update_running(running, batch, momentum):
-    """Move running statistics towards those of the batch, in place."""
-    if running is not None:
-        with no_grad():
-            batch = batch.detach().reshape(running.shape).to(running.dtype)
-            running.mul_(1 - momentum).add_(batch * momentum)
 
 
 @api_boundary
@@ -162,20 +89,9 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
     >>> F.group_norm(jaxgrad.tensor([[1.0, 3.0, 0.0, 8.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
-    if input.ndim < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
-        )
-    if input.shape[1] % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of "
-            f"shape {list(input.shape)} and num_groups={num_groups}"
-        )
-    groups = _widen(input).reshape(input.shape[0], num_groups, -1)
-    centered, _, variance = _moments(groups, -1)
-    result = (centered * (variance + eps).rsqrt()).reshape(input.shape)
-    weight, bias = _per_channel(weight, input.ndim), _per_channel(bias, input.ndim)
-    return _affine(result, weight, bias, input.dtype)
+    if input.ndim >= 2:
+        _refuse_one_value(input, input.shape[0] * input.shape[1] // num_groups)
+    return normalization.group_norm(input, num_groups, weight, bias, eps)
 
 
 @api_boundary
@@ -194,19 +110,42 @@ def instance_norm(
     <BLANKLINE>
             [[-1.0000,  1.0000]]])
     """
-    if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    count = math.prod(input.shape[2:])
-    if count == 1:
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
         )
-    dims = tuple(range(2, input.ndim))
-    centered, mean, variance = _moments(_widen(input), dims)
-    _update_running(running_mean, mean.mean(0), momentum)
-    _update_running(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
-    weight, bias = _per_channel(weight, input.ndim), _per_channel(bias, input.ndim)
-    return _affine(centered * (variance + eps).rsqrt(), weight, bias, input.dtype)
+    return normalization.instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
+    )
+
+
+@api_boundary
+def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+    """Return `x / (k + alpha * mean of x**2 over `size` neighbouring channels) ** beta`.
+
+    input: (N, C, L) or (N, C, H, W, ...), floating point; the result has its shape and dtype.
+    Raises ValueError for fewer than three dimensions.
+    Source: Krizhevsky et al., "ImageNet Classification with Deep Convolutional Networks", 2012.
+
+    >>> F.local_response_norm(jaxgrad.tensor([[[3.0], [4.0]]]), 2, alpha=2.0, beta=0.5, k=0.0)
+    tensor([[[1.0000],
+             [0.8000]]])
+    """
+    if input.ndim < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)"
+        )
+    if not input.numel():
+        return input
+    squares, before, after = input * input, size // 2, (size - 1) // 2
+    if input.ndim == 3:
+        padded = functional.pad(squares.unsqueeze(1), (0, 0, before, after))
+        means = functional.avg_pool2d(padded, (size, 1), stride=1).squeeze(1)
+    else:
+        volume = squares.reshape(input.shape[0], 1, *input.shape[1:3], -1)
+        padded = functional.pad(volume, (0, 0, 0, 0, before, after))
+        means = functional.avg_pool3d(padded, (size, 1, 1), stride=1).reshape(input.shape)
+    return input / (means * alpha + k) ** beta
 
 
 @api_boundary
@@ -218,17 +157,4 @@ def normalize(input, p: float = 2.0, dim=1, eps: float = 1e-12):
     >>> F.normalize(jaxgrad.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    return input / ops.clamp_min(vector_norm(input, p, dim), eps)
-
-
-def vector_norm(input, p, dim):
-    """Return the p-norm along `dim`, which is kept; its gradient at 0 is 0."""
-    if p == math.inf:
-        return input.abs().amax(dim, True)
-    if p == 2:
-        squares = (input * input.conj()).real.sum(dim, True)
-        is_zero = squares == 0
-        return ops.where(is_zero, 0, ops.where(is_zero, 1, squares).sqrt())
-    sums = (input.abs() ** p).sum(dim, True)
-    is_zero = sums == 0
-    return ops.where(is_zero, 0, ops.where(is_zero, 1, sums) ** (1 / p))
+    return input / ops.clamp_min(ops.linalg_vector_norm(input, p, dim, True), eps)

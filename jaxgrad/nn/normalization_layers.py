@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..frontend import factories
+from ..tape.tensor import is_concrete
 from . import init, normalization
 from .layers import parameter
 from .module import Module
@@ -121,6 +122,25 @@ class GroupNorm(Module):
         )
 
 
+class LocalResponseNorm(Module):
+    """Divide by a power of the mean square of neighbouring channels; see
+    `functional.local_response_norm`.
+
+    >>> jaxgrad.nn.LocalResponseNorm(2)(jaxgrad.ones(1, 3, 4)).shape
+    torch.Size([1, 3, 4])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        return normalization.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
 def _add_affine(module, shape, affine, bias, device, dtype):
     """Register weight and bias of `shape`, or None for each."""
     module.register_parameter("weight", None)
@@ -192,7 +212,10 @@ class _RunningNorm(Module):
             self.num_batches_tracked.add_(1)
             if self.momentum is not None:
                 return self.momentum
-            return self.num_batches_tracked.to(self.running_mean.dtype).reciprocal()
+            count = self.num_batches_tracked
+            if is_concrete(count):
+                return 1 / count.item()
+            return count.to(self.running_mean.dtype).reciprocal()
 
     def extra_repr(self):
         return (
@@ -259,6 +282,56 @@ class BatchNorm3d(_BatchNorm):
     """
 
     ranks = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization of (N, C, ...) over the batches of all processes; arguments and buffers
+    are those of `BatchNorm1d`.
+
+    There is one process, so it computes what `BatchNorm1d` computes. In a function that is compiled
+    for several devices a tensor is the whole batch, and every batch normalization is synchronized.
+    process_group: kept as an attribute. Raises ValueError for an input of fewer than two
+    dimensions.
+
+    >>> jaxgrad.nn.SyncBatchNorm(3)(jaxgrad.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, process_group=None, device=None,
+        dtype=None, *, bias: bool = True,
+    ):  # fmt: skip
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check(self, input):
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group=None) -> Module:
+        """Return `module` with each batch normalization in it replaced by a synchronized one with
+        its parameters and buffers.
+
+        >>> net = jaxgrad.nn.Sequential(jaxgrad.nn.BatchNorm1d(3))
+        >>> type(jaxgrad.nn.SyncBatchNorm.convert_sync_batchnorm(net)[0]).__name__
+        'SyncBatchNorm'
+        """
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls(
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group, bias=module.bias is not None,
+            )  # fmt: skip
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(result, name, getattr(module, name))
+            result.training = module.training
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
 
 
 class _InstanceNorm(_RunningNorm):

@@ -6,6 +6,7 @@ makes `isinstance(tensor, Parameter)` true.
 
 from __future__ import annotations
 
+from ..autograd.grad_mode import no_grad
 from ..frontend import factories
 from ..tape.tensor import Tensor, leaf_state
 
@@ -96,3 +97,116 @@ class TransientBuffer(Buffer):
     """A buffer that is not part of `state_dict()`."""
 
     __slots__ = ()
+
+
+class _Uninitialized:
+    """A tensor of unknown shape. Its type becomes `Tensor` when it gets a shape, so that what
+    refers to it, such as an optimizer, goes on with the tensor.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _aval(self):
+        # operators and methods read it first
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter: this {type(self).__name__} has no shape "
+            "yet. Call the lazy module with a dummy batch first"
+        )
+
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    @property
+    def dtype(self):
+        return self._with_type(lambda tensor: tensor.dtype)
+
+    @property
+    def device(self):
+        return self._with_type(lambda tensor: tensor.device)
+
+    def _with_type(self, function):
+        """Return `function` of this tensor as a plain one, which is empty."""
+        kind = type(self)
+        self.__class__ = Tensor
+        try:
+            return function(self)
+        finally:
+            self.__class__ = kind
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Become a parameter or buffer of a shape, with uninitialized values.
+
+        device, dtype: what it was made with by default.
+        """
+        kind, self.__class__ = type(self), Tensor
+        options = {"device": device or self.device, "dtype": dtype or self.dtype}
+        with no_grad():
+            self.data = factories.empty(tuple(shape), **options)
+        mark(self, kind.becomes, self.requires_grad)
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo):
+        options = {"device": self.device, "dtype": self.dtype}
+        made = memo[id(self)] = type(self)(requires_grad=self.requires_grad, **options)
+        return made
+
+
+def is_lazy(tensor) -> bool:
+    """Whether a tensor is an `UninitializedParameter` or `UninitializedBuffer`.
+
+    >>> jaxgrad.nn.parameter.is_lazy(jaxgrad.nn.LazyLinear(2).weight)
+    True
+    """
+    return isinstance(tensor, _Uninitialized)
+
+
+def _uninitialized(kind, requires_grad, device, dtype):
+    made = mark(factories.empty(0, device=device, dtype=dtype), kind, requires_grad)
+    made.__class__ = kind
+    return made
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose shape is not known yet, of a lazy module.
+
+    `materialize(shape)` makes it a `Parameter`. Its dtype and device can be read and changed by
+    methods of modules; `.shape` raises RuntimeError, and any operator ValueError.
+
+    >>> weight = jaxgrad.nn.UninitializedParameter()
+    >>> weight
+    <UninitializedParameter>
+    >>> weight.materialize((2, 3))
+    >>> weight.shape, type(weight) is type(jaxgrad.nn.Linear(1, 1).weight)
+    (torch.Size([2, 3]), True)
+    """
+
+    __slots__ = ()
+
+    becomes = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device=None, dtype=None):
+        return _uninitialized(cls, requires_grad, device, dtype)
+
+
+class UninitializedBuffer(_Uninitialized, Buffer):
+    """A buffer whose shape is not known yet; see `UninitializedParameter`.
+
+    >>> jaxgrad.nn.UninitializedBuffer()
+    <UninitializedBuffer>
+    """
+
+    __slots__ = ()
+
+    becomes = Buffer
+
+    def __new__(cls, requires_grad: bool = False, device=None, dtype=None, persistent: bool = True):
+        return _uninitialized(cls, requires_grad, device, dtype)

@@ -1,222 +1,21 @@
-"""Max and average pooling.
-
-Windows are unrolled into strided slices, one for each offset in a window, and reduced along one
-dimension after the other. XLA fuses these slices into one loop, which is faster than its
-`reduce_window`.
-"""
+"""Pooling as functions: max, average, adaptive, fractional and power means, and max unpooling."""
 
 from __future__ import annotations
 
-import functools
 import math
-
-import jax.numpy as jnp
-import numpy as np
-from jax import lax
 
 from .. import ops
 from ..core.tracebacks import api_boundary
-from ..ops.autocast import widened
-from .convolution import per_dimension
-from .lowering import operator
-
-# Longer windows are gathered: unrolled slices would make the program long.
-_MAX_UNROLLED = 16
+from ..frontend import random
+from ..functions import pooling
 
 
-def _slices(array, axis, size, stride, dilation, count):
-    """Yield, for each offset in a window, the elements of all windows at this offset."""
-    for offset in range(size):
-        start = offset * dilation
-        yield lax.slice_in_dim(array, start, start + (count - 1) * stride + 1, stride, axis)
+def expanded(value, count: int) -> tuple:
+    """One number for each dimension."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,) * count
 
 
-def _wins(best, other):
-    """Return where `other` replaces `best`: a tie keeps the first, and NaN wins."""
-    return (other > best) | (other != other)
-
-
-@operator
-def max_pool(array, sizes, strides, edges, dilations, counts):
-    """Return the maximum of each window along the last dimensions."""
-    return _max_pool_separable(array, sizes, strides, edges, dilations, counts)[0]
-
-
-@operator
-def max_pool_with_indices(array, sizes, strides, edges, dilations, counts):
-    """Return `max_pool` and the flat index of each maximum in the last dimensions."""
-    shape = array.shape[array.ndim - len(sizes) :]
-    indices = jnp.broadcast_to(np.arange(math.prod(shape)).reshape(shape), array.shape)
-    result, indices = _max_pool_separable(array, sizes, strides, edges, dilations, counts, indices)
-    return result, indices.astype(jnp.int64)
-
-
-def _max_pool_separable(array, sizes, strides, edges, dilations, counts, indices=None):
-    floating = jnp.issubdtype(array.dtype, jnp.inexact)
-    least = -jnp.inf if floating else jnp.iinfo(array.dtype).min
-    first = array.ndim - len(sizes)
-    # Last dimension first, so that the first maximum in memory order wins a tie.
-    for number in reversed(range(len(sizes))):
-        axis = first + number
-        window = axis, sizes[number], strides[number], dilations[number], counts[number]
-        array = _pad_axis(array, axis, edges[number], least)
-        if indices is not None:
-            indices = _pad_axis(indices, axis, edges[number], 0)
-        array, indices = _max_along(array, indices, *window)
-    return array, indices
-
-
-def _pad_axis(array, axis, edges, value):
-    widths = [(0, 0, 0)] * array.ndim
-    widths[axis] = (*edges, 0)
-    return lax.pad(array, jnp.asarray(value, array.dtype), widths) if any(edges) else array
-
-
-def _max_along(array, indices, axis, size, stride, dilation, count):
-    if size > _MAX_UNROLLED:
-        return _max_by_gather(array, indices, axis, size, stride, dilation, count)
-    window = axis, size, stride, dilation, count
-    best, *others = _slices(array, *window)
-    if indices is None:
-        for other in others:
-            best = jnp.where(_wins(best, other), other, best)
-        return best, None
-    best_index, *other_indices = _slices(indices, *window)
-    for other, index in zip(others, other_indices, strict=True):
-        wins = _wins(best, other)
-        best, best_index = jnp.where(wins, other, best), jnp.where(wins, index, best_index)
-    return best, best_index
-
-
-def _max_by_gather(array, indices, axis, size, stride, dilation, count):
-    starts = np.arange(count)[:, None] * stride
-    index = starts + np.arange(size) * dilation
-    windows = jnp.take(array, index, axis)
-    chosen = jnp.expand_dims(jnp.argmax(lax.stop_gradient(windows), axis + 1), axis + 1)
-    taken = [
-        None if each is None else jnp.take_along_axis(each, chosen, axis + 1).squeeze(axis + 1)
-        for each in (windows, None if indices is None else jnp.take(indices, index, axis))
-    ]
-    return tuple(taken)
-
-
-@operator
-def sum_pool(array, sizes, strides, edges, counts):
-    """Return the sum of each window along the last dimensions."""
-    first = array.ndim - len(sizes)
-    for number in reversed(range(len(sizes))):
-        axis, size, stride = first + number, sizes[number], strides[number]
-        array = _pad_axis(array, axis, edges[number], 0)
-        if size > _MAX_UNROLLED:
-            index = np.arange(counts[number])[:, None] * stride + np.arange(size)
-            array = jnp.take(array, index, axis).sum(axis + 1)
-        else:
-            slices = _slices(array, axis, size, stride, 1, counts[number])
-            array = functools.reduce(jnp.add, slices)
-    return array
-
-
-class Windows:
-    """The windows of a pooling: size, stride, dilation, padding and count along each dimension."""
-
-    def __init__(self, name, dimensions, input, sizes, stride, padding, dilation, ceil_mode):
-        self.dimensions = dimensions
-        if input.ndim not in (dimensions + 1, dimensions + 2):
-            raise RuntimeError(
-                f"{name}: non-empty {dimensions + 1}D or {dimensions + 2}D (batch mode) tensor "
-                f"expected for input, but got input of size: {list(input.shape)}"
-            )
-        self.lengths = tuple(input.shape[-dimensions:])
-        self.sizes = per_dimension(sizes, dimensions, "kernel_size")
-        given = stride is None or stride == () or stride == []
-        self.strides = self.sizes if given else per_dimension(stride, dimensions, "stride")
-        self.padding = per_dimension(padding, dimensions, "padding")
-        self.dilations = per_dimension(dilation, dimensions, "dilation")
-        self.check()
-        self.counts = tuple(map(self.count, range(dimensions), [ceil_mode] * dimensions))
-        if min(self.counts) < 1:
-            shown = "x".join(map(str, input.shape[-dimensions - 1 :]))
-            result = "x".join(map(str, (input.shape[-dimensions - 1], *self.counts)))
-            raise RuntimeError(
-                f"Given input size: ({shown}). Calculated output size: ({result}). Output size is "
-                "too small"
-            )
-        self.edges = tuple(map(self.edge, range(dimensions)))
-
-    def check(self):
-        """Raise RuntimeError for strides, sizes or paddings out of range."""
-        if min(self.strides) <= 0:
-            raise RuntimeError("stride should not be zero")
-        if min(self.sizes) <= 0:
-            raise RuntimeError(f"kernel size should be greater than zero, but got {self.sizes}")
-        for pad, size, dilation in zip(self.padding, self.sizes, self.dilations, strict=True):
-            if pad < 0:
-                raise RuntimeError(f"pad must be non-negative, but got pad: {pad}")
-            if pad > ((size - 1) * dilation + 1) // 2:
-                raise RuntimeError(
-                    "pad should be at most half of effective kernel size, but got "
-                    f"pad={pad}, kernel_size={size} and dilation={dilation}"
-                )
-
-    def extent(self, i):
-        """Return the distance from the first to the last element of a window."""
-        return self.dilations[i] * (self.sizes[i] - 1)
-
-    def count(self, i, ceil_mode):
-        """Return the number of windows along dimension `i`."""
-        length, step = self.lengths[i], self.strides[i]
-        room = length + 2 * self.padding[i] - self.extent(i) - 1
-        count = (room + (step - 1 if ceil_mode else 0)) // step + 1
-        # As in PyTorch, no window starts in the padding at the end.
-        if ceil_mode and (count - 1) * step >= length + self.padding[i]:
-            count -= 1
-        return count
-
-    def edge(self, i):
-        """Return the padding before and after dimension `i`."""
-        end = (self.counts[i] - 1) * self.strides[i] + self.extent(i) + 1
-        return self.padding[i], max(0, end - self.lengths[i] - self.padding[i])
-
-    def divisors(self, with_padding: bool):
-        """Return the number of elements in each window, as an array that broadcasts."""
-        found = np.ones((), np.int64)
-        for i in range(self.dimensions):
-            starts = np.arange(self.counts[i]) * self.strides[i] - self.padding[i]
-            last = self.lengths[i] + (self.padding[i] if with_padding else 0)
-            ends = np.minimum(starts + self.sizes[i], last)
-            found = np.multiply.outer(found, ends - (starts if with_padding else starts.clip(0)))
-        return found
-
-
-def _max_pool(dimensions, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
-    name = f"max_pool{dimensions}d"
-    if dimensions == 3:
-        (input,) = widened(input)
-    windows = Windows(name, dimensions, input, kernel_size, stride, padding, dilation, ceil_mode)
-    pool = max_pool_with_indices if return_indices else max_pool
-    return pool(
-        input, windows.sizes, windows.strides, windows.edges, windows.dilations, windows.counts
-    )
-
-
-def _avg_pool(
-    dimensions, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor
-):
-    name = f"avg_pool{dimensions}d"
-    if divisor == 0:
-        raise RuntimeError("divisor must be not zero")
-    if dimensions == 3:
-        (input,) = widened(input)
-    windows = Windows(name, dimensions, input, kernel_size, stride, padding, 1, ceil_mode)
-    result = sum_pool(input, windows.sizes, windows.strides, windows.edges, windows.counts)
-    if divisor is None:
-        divisors = windows.divisors(count_include_pad)
-        divisor = int(divisors.flat[0])
-        if (divisors != divisor).any():
-            divisor = input.new_tensor(divisors.tolist())
-    if not input.dtype.is_floating_point and not input.dtype.is_complex:
-        return result.div(divisor, rounding_mode="trunc")
-    return result / divisor
+# max pooling
 
 
 @api_boundary
@@ -224,14 +23,33 @@ def max_pool1d(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
     return_indices: bool = False,
 ):  # fmt: skip
-    """Return the maximum of each window of (N, C, L) or (C, L).
+    """Return the maximum of each window of a line, with `return_indices` also its index.
 
-    Other arguments, the size of the result and errors are those of `max_pool2d`.
+    input: (n, c, l) or (c, l), not bool or complex. Other arguments, the size of the
+    result and errors are those of `max_pool2d`.
 
     >>> F.max_pool1d(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]), 2)
     tensor([[5., 3.]])
     """
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    options = kernel_size, stride, padding, dilation, ceil_mode
+    if return_indices:
+        return max_pool1d_with_indices(input, *options)
+    return pooling.max_pool1d(input, *options)
+
+
+@api_boundary
+def max_pool1d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+    return_indices: bool = False,
+):  # fmt: skip
+    """Return the maximum of each window of a line and its index.
+
+    Arguments and errors are those of `max_pool1d`; `return_indices` has no effect.
+
+    >>> F.max_pool1d_with_indices(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]), 2)[1]
+    tensor([[1, 2]])
+    """
+    return pooling.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @api_boundary
@@ -239,19 +57,39 @@ def max_pool2d(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
     return_indices: bool = False,
 ):  # fmt: skip
-    """Return the maximum of each window of (N, C, H, W) or (C, H, W).
+    """Return the maximum of each window of an image, with `return_indices` also its index.
 
-    input: real dtype. kernel_size, stride, padding, dilation: an integer, or one for each
-    dimension; stride defaults to kernel_size; padding is of -inf. ceil_mode: also windows that
-    start inside and end outside. return_indices: also the int64 index of each maximum in its H * W
-    plane. The result is (N, C, H', W') with `H' = (H + 2 * padding - dilation * (kH - 1) - 1) /
-    stride + 1`, rounded down, or up with `ceil_mode`. The first maximum of a window receives the
-    gradient. Raises RuntimeError for shapes, strides or paddings that do not fit.
+    input: (n, c, h, w) or (c, h, w), not bool or complex. kernel_size, stride, padding, dilation:
+    an integer, or one for each dimension; stride defaults to kernel_size; padding is of -inf.
+    ceil_mode: whether a window may end beyond the padding. Returns (n, c, h', w') or (c, h', w')
+    with `h' = (h + 2 * padding - dilation * (kernel_size - 1) - 1) / stride + 1`, rounded down, or
+    up with `ceil_mode`, and int64 indices in the plane h * w. The first of equal elements gets the
+    gradient; NaN is the greatest number. Raises RuntimeError for shapes and numbers that do not
+    fit.
 
-    >>> F.max_pool2d(jaxgrad.tensor([[[1.0, 5.0], [3.0, 2.0]]]), 2)
+    >>> F.max_pool2d(jaxgrad.tensor([[[1.0, 5.0], [3.0, 3.0]]]), 2)
     tensor([[[5.]]])
     """
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    options = kernel_size, stride, padding, dilation, ceil_mode
+    if return_indices:
+        return max_pool2d_with_indices(input, *options)
+    return pooling.max_pool2d(input, *options)
+
+
+@api_boundary
+def max_pool2d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+    return_indices: bool = False,
+):  # fmt: skip
+    """Return the maximum of each window of an image and its index.
+
+    Arguments and errors are those of `max_pool2d`; `return_indices` has no effect.
+
+    >>> F.max_pool2d_with_indices(jaxgrad.tensor([[[1.0, 5.0], [3.0, 3.0]]]), 2)[1]
+    tensor([[[1]]])
+    """
+    stride = pooling.steps(stride)
+    return ops.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @api_boundary
@@ -259,14 +97,37 @@ def max_pool3d(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
     return_indices: bool = False,
 ):  # fmt: skip
-    """Return the maximum of each window of (N, C, D, H, W) or (C, D, H, W).
+    """Return the maximum of each window of a volume, with `return_indices` also its index.
 
-    Other arguments, the size of the result and errors are those of `max_pool2d`.
+    input: (n, c, d, h, w) or (c, d, h, w), not bool or complex. Other arguments, the size of the
+    result and errors are those of `max_pool2d`.
 
     >>> F.max_pool3d(jaxgrad.arange(8.0).reshape(1, 2, 2, 2), 2)
     tensor([[[[7.]]]])
     """
-    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    options = kernel_size, stride, padding, dilation, ceil_mode
+    if return_indices:
+        return max_pool3d_with_indices(input, *options)
+    return pooling.max_pool3d(input, *options)
+
+
+@api_boundary
+def max_pool3d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+    return_indices: bool = False,
+):  # fmt: skip
+    """Return the maximum of each window of a volume and its index.
+
+    Arguments and errors are those of `max_pool3d`; `return_indices` has no effect.
+
+    >>> F.max_pool3d_with_indices(jaxgrad.arange(8.0).reshape(1, 2, 2, 2), 2)[1]
+    tensor([[[[7]]]])
+    """
+    stride = pooling.steps(stride)
+    return ops.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+# average pooling
 
 
 @api_boundary
@@ -274,14 +135,15 @@ def avg_pool1d(
     input, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ):  # fmt: skip
-    """Return the mean of each window of (N, C, L) or (C, L).
+    """Return the mean of each window of a line.
 
-    Other arguments, the size of the result and errors are those of `avg_pool2d`.
+    input: (n, c, l) or (c, l). Other arguments, the size of the result and errors are those of
+    `avg_pool2d`.
 
     >>> F.avg_pool1d(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]), 2)
     tensor([[3.0000, 2.5000]])
     """
-    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    return pooling.avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
 @api_boundary
@@ -289,19 +151,19 @@ def avg_pool2d(
     input, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ):  # fmt: skip
-    """Return the mean of each window of (N, C, H, W) or (C, H, W).
+    """Return the mean of each window of an image; means of integers are truncated.
 
-    input: real or complex dtype; integer means are truncated. kernel_size, stride, padding,
-    ceil_mode: as for `max_pool2d`, with padding of zeros. count_include_pad: count the padding in
-    the divisor. divisor_override: the divisor of every window. Raises RuntimeError for shapes,
-    strides or paddings that do not fit, and for a divisor 0.
+    input: (n, c, h, w) or (c, h, w), floating point, complex or int64. kernel_size, stride,
+    padding, ceil_mode: as of `max_pool2d`, with padding of zeros. count_include_pad: whether the
+    padding counts in the divisor. divisor_override: the divisor of all windows. Returns (n, c, h',
+    w') or (c, h', w'). Raises RuntimeError for shapes and numbers that do not fit, and for a
+    divisor 0.
 
     >>> F.avg_pool2d(jaxgrad.tensor([[[1.0, 5.0], [3.0, 3.0]]]), 2)
     tensor([[[3.]]])
     """
-    return _avg_pool(
-        2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    options = padding, ceil_mode, count_include_pad, divisor_override
+    return ops.avg_pool2d(input, kernel_size, pooling.steps(stride), *options)
 
 
 @api_boundary
@@ -309,66 +171,388 @@ def avg_pool3d(
     input, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ):  # fmt: skip
-    """Return the mean of each window of (N, C, D, H, W) or (C, D, H, W).
+    """Return the mean of each window of a volume.
 
-    Other arguments, the size of the result and errors are those of `avg_pool2d`.
+    input: (n, c, d, h, w) or (c, d, h, w). Other arguments, the size of the result and errors are
+    those of `avg_pool2d`.
 
     >>> F.avg_pool3d(jaxgrad.arange(8.0).reshape(1, 2, 2, 2), 2)
     tensor([[[[3.5000]]]])
     """
-    return _avg_pool(
-        3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    options = padding, ceil_mode, count_include_pad, divisor_override
+    return ops.avg_pool3d(input, kernel_size, pooling.steps(stride), *options)
 
 
-def _adaptive_avg_pool(dimensions, input, output_size):
-    """Return the means of `output_size` windows along each dimension; windows overlap where it does
-    not divide the length.
-    """
-    wanted = per_dimension(output_size, dimensions, "output_size")
-    for number in reversed(range(dimensions)):
-        axis = number - dimensions
-        length = input.shape[axis]
-        parts = length if wanted[number] is None else wanted[number]
-        if length % parts == 0:
-            apart = (*input.shape[:axis], parts, length // parts, *input.shape[axis:][1:])
-            input = input.reshape(apart).mean(axis)
-            continue
-        means = input.new_tensor(_averaging_matrix(length, parts).tolist())
-        input = ops.matmul(input.transpose(axis, -1), means).transpose(axis, -1)
-    return input
+# adaptive pooling
 
 
-def _averaging_matrix(length, parts):
-    """Return the matrix (length, parts) whose columns average the windows of adaptive pooling."""
-    found = np.zeros((length, parts))
-    for part in range(parts):
-        start, end = part * length // parts, -(-(part + 1) * length // parts)
-        found[start:end, part] = 1 / (end - start)
-    return found
+def _sizes(input, output_size):
+    """The wanted sizes, of which None keeps that of the input."""
+    if not isinstance(output_size, list | tuple):
+        return output_size
+    count = len(output_size)
+    if input.ndim <= count:
+        raise ValueError(f"Input dimension should be at least {count + 1}")
+    kept = input.shape[input.ndim - count :]
+    return [old if new is None else new for new, old in zip(output_size, kept, strict=True)]
 
 
 @api_boundary
 def adaptive_avg_pool1d(input, output_size):
-    """Return the means of `output_size` windows of (N, C, L) or (C, L).
+    """Return the means of `output_size` bins of a line.
 
-    Arguments and errors are those of `adaptive_avg_pool2d`.
+    input: (n, c, l) or (c, l). Arguments and errors are those of `adaptive_avg_pool2d`.
 
     >>> F.adaptive_avg_pool1d(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]), 2)
     tensor([[3.0000, 2.5000]])
     """
-    return _adaptive_avg_pool(1, input, output_size)
+    return pooling.adaptive_avg_pool1d(input, output_size)
 
 
 @api_boundary
 def adaptive_avg_pool2d(input, output_size):
-    """Return the means of `output_size` windows of (N, C, H, W) or (C, H, W).
+    """Return the means of `output_size` bins of an image.
 
-    input: floating-point or complex dtype. output_size: an integer, or a pair in which None keeps
-    the size. Window i of n along a size L covers `floor(i * L / n)` to `ceil((i + 1) * L / n)`.
-    Raises RuntimeError for an `output_size` of another length.
+    input: (n, c, h, w) or (c, h, w), floating point or complex. output_size: an integer, or one for
+    each dimension, of which None keeps the size. Bin i of m along n elements is from floor(i * n /
+    m) to ceil((i + 1) * n / m). Returns (n, c, *output_size) or (c, *output_size). Raises
+    RuntimeError for other shapes and sizes, ValueError for an input of too few dimensions.
 
     >>> F.adaptive_avg_pool2d(jaxgrad.tensor([[[1.0, 5.0], [3.0, 3.0]]]), 1)
     tensor([[[3.]]])
     """
-    return _adaptive_avg_pool(2, input, output_size)
+    return pooling.adaptive_avg_pool2d(input, _sizes(input, output_size))
+
+
+@api_boundary
+def adaptive_avg_pool3d(input, output_size):
+    """Return the means of `output_size` bins of a volume.
+
+    input: (n, c, d, h, w) or (c, d, h, w). Arguments and errors are those of `adaptive_avg_pool2d`.
+
+    >>> F.adaptive_avg_pool3d(jaxgrad.arange(8.0).reshape(1, 2, 2, 2), 1)
+    tensor([[[[3.5000]]]])
+    """
+    return pooling.adaptive_avg_pool3d(input, _sizes(input, output_size))
+
+
+@api_boundary
+def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
+    """Return the maxima of `output_size` bins of a line, and with `return_indices` where.
+
+    input: (n, c, l) or (c, l), floating point. output_size: as of `adaptive_avg_pool2d`, whose
+    errors are raised. The first of equal elements gets the gradient; NaN is the greatest number.
+
+    >>> F.adaptive_max_pool1d(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]), 2)
+    tensor([[5., 3.]])
+    """
+    found = adaptive_max_pool1d_with_indices(input, output_size)
+    return found if return_indices else found[0]
+
+
+@api_boundary
+def adaptive_max_pool1d_with_indices(input, output_size, return_indices: bool = False):
+    """Return the maxima of `output_size` bins of a line and their indices.
+
+    Arguments and errors are those of `adaptive_max_pool1d`; `return_indices` has no effect.
+
+    >>> F.adaptive_max_pool1d_with_indices(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]), 2)[1]
+    tensor([[1, 2]])
+    """
+    return pooling.adaptive_max_pool1d(input, output_size)
+
+
+@api_boundary
+def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
+    """Return the maxima of `output_size` bins of an image, and with `return_indices` where.
+
+    input: (n, c, h, w) or (c, h, w), floating point. output_size: as of `adaptive_avg_pool2d`,
+    whose errors are raised. The first of equal elements gets the gradient; NaN is the greatest
+    number.
+
+    >>> F.adaptive_max_pool2d(jaxgrad.tensor([[[1.0, 5.0], [3.0, 3.0]]]), 1)
+    tensor([[[5.]]])
+    """
+    found = adaptive_max_pool2d_with_indices(input, output_size)
+    return found if return_indices else found[0]
+
+
+@api_boundary
+def adaptive_max_pool2d_with_indices(input, output_size, return_indices: bool = False):
+    """Return the maxima of `output_size` bins of an image and their indices.
+
+    Arguments and errors are those of `adaptive_max_pool2d`; `return_indices` has no effect.
+
+    >>> F.adaptive_max_pool2d_with_indices(jaxgrad.tensor([[[1.0, 5.0], [3.0, 3.0]]]), 1)[1]
+    tensor([[[1]]])
+    """
+    return ops.adaptive_max_pool2d(input, _sizes(input, output_size))
+
+
+@api_boundary
+def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
+    """Return the maxima of `output_size` bins of a volume, and with `return_indices` where.
+
+    input: (n, c, d, h, w) or (c, d, h, w), floating point. output_size: as of
+    `adaptive_avg_pool2d`, whose errors are raised. The first of equal elements gets the gradient;
+    NaN is the greatest number.
+
+    >>> F.adaptive_max_pool3d(jaxgrad.arange(8.0).reshape(1, 2, 2, 2), 1)
+    tensor([[[[7.]]]])
+    """
+    found = adaptive_max_pool3d_with_indices(input, output_size)
+    return found if return_indices else found[0]
+
+
+@api_boundary
+def adaptive_max_pool3d_with_indices(input, output_size, return_indices: bool = False):
+    """Return the maxima of `output_size` bins of a volume and their indices.
+
+    Arguments and errors are those of `adaptive_max_pool3d`; `return_indices` has no effect.
+
+    >>> F.adaptive_max_pool3d_with_indices(jaxgrad.arange(8.0).reshape(1, 2, 2, 2), 1)[1]
+    tensor([[[[7]]]])
+    """
+    return ops.adaptive_max_pool3d(input, _sizes(input, output_size))
+
+
+# fractional max pooling
+
+
+def _fractional(dimensions, input, kernel_size, output_size, output_ratio, samples):
+    name = f"fractional_max_pool{dimensions}d"
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    if output_size is None:
+        if isinstance(output_ratio, list | tuple) and len(output_ratio) != dimensions:
+            raise ValueError(
+                f"{name} requires output_ratio to either be a single Int or tuple of Ints."
+            )
+        ratios, lengths = expanded(output_ratio, dimensions), input.shape[-dimensions:]
+        output_size = [int(n * ratio) for n, ratio in zip(lengths, ratios, strict=True)]
+    if samples is None:
+        planes = (1, *input.shape)[-dimensions - 2 : -dimensions]
+        samples = random.rand(*planes, dimensions, dtype=input.dtype, device=input.device)
+    return getattr(ops, name)(input, kernel_size, output_size, samples)
+
+
+@api_boundary
+def fractional_max_pool2d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
+    _random_samples=None,
+):  # fmt: skip
+    """Return the maximum of each of `output_size` windows that are placed at random in an image.
+
+    input: (n, c, h, w) or (c, h, w), floating point. kernel_size: the size of a window, an integer
+    or one for each dimension. output_size: the number of windows, an integer or one for each
+    dimension; without it `output_ratio`, from 0 to 1, times the size of the input. return_indices:
+    whether to return also int64 indices in the plane. _random_samples: numbers from 0 to 1, (n, c,
+    2), that place the windows; drawn if it is None. Returns (n, c, *output_size) or (c,
+    *output_size). Raises ValueError if both sizes are missing, RuntimeError for shapes and sizes
+    that do not fit. Source: Graham, "Fractional Max-Pooling", 2014.
+
+    >>> F.fractional_max_pool2d(jaxgrad.ones(1, 4, 4), 2, output_size=2).shape
+    torch.Size([1, 2, 2])
+    """
+    sizes = output_size, output_ratio
+    found = fractional_max_pool2d_with_indices(
+        input, kernel_size, *sizes, _random_samples=_random_samples
+    )
+    return found if return_indices else found[0]
+
+
+@api_boundary
+def fractional_max_pool2d_with_indices(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
+    _random_samples=None,
+):  # fmt: skip
+    """Return the maxima of windows that are placed at random in an image, and their indices.
+
+    Arguments and errors are those of `fractional_max_pool2d`; `return_indices` has no effect.
+
+    >>> F.fractional_max_pool2d_with_indices(jaxgrad.ones(1, 4, 4), 2, 2)[1].shape
+    torch.Size([1, 2, 2])
+    """
+    sizes = output_size, output_ratio
+    return _fractional(2, input, kernel_size, *sizes, _random_samples)
+
+
+@api_boundary
+def fractional_max_pool3d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
+    _random_samples=None,
+):  # fmt: skip
+    """Return the maximum of each of `output_size` windows that are placed at random in a volume.
+
+    input: (n, c, d, h, w) or (c, d, h, w), floating point. Other arguments and errors are those of
+    `fractional_max_pool2d`.
+
+    >>> F.fractional_max_pool3d(jaxgrad.ones(1, 4, 4, 4), 2, output_size=2).shape
+    torch.Size([1, 2, 2, 2])
+    """
+    sizes = output_size, output_ratio
+    found = fractional_max_pool3d_with_indices(
+        input, kernel_size, *sizes, _random_samples=_random_samples
+    )
+    return found if return_indices else found[0]
+
+
+@api_boundary
+def fractional_max_pool3d_with_indices(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
+    _random_samples=None,
+):  # fmt: skip
+    """Return the maxima of windows that are placed at random in a volume, and their indices.
+
+    Arguments and errors are those of `fractional_max_pool3d`; `return_indices` has no effect.
+
+    >>> F.fractional_max_pool3d_with_indices(jaxgrad.ones(1, 4, 4, 4), 2, 2)[1].shape
+    torch.Size([1, 2, 2, 2])
+    """
+    sizes = output_size, output_ratio
+    return _fractional(3, input, kernel_size, *sizes, _random_samples)
+
+
+# the inverse of max pooling
+
+
+def _unpooled(input, kernel_size, stride, padding, output_size):
+    """The sizes of the planes, by default the least that pooling with these windows maps to the
+    input's.
+    """
+    count = len(kernel_size)
+    usual = [
+        (input.shape[i - count] - 1) * stride[i] + kernel_size[i] - 2 * padding[i]
+        for i in range(count)
+    ]
+    if output_size is None:
+        output_size = usual
+    output_size = list(output_size)
+    if len(output_size) == count + 2:
+        output_size = output_size[2:]
+    if len(output_size) != count:
+        raise ValueError(
+            f"output_size should be a sequence containing {count} or {count + 2} elements, but it "
+            f"has a length of '{len(output_size)}'"
+        )
+    for dim, (size, default, step) in enumerate(zip(output_size, usual, stride, strict=True)):
+        if not default - step < size < default + step:
+            raise ValueError(
+                f'invalid output_size "{output_size}" (dim {dim} must be between '
+                f"{default - step} and {default + step})"
+            )
+        if size < 0:
+            raise ValueError(
+                "max_unpooling: output_size must contain non-negative spatial dimensions, but got "
+                f"output_size[{dim}]={size}"
+            )
+    return output_size
+
+
+def _windows(dimensions, kernel_size, stride, padding):
+    stride = kernel_size if stride is None else stride
+    return tuple(expanded(each, dimensions) for each in (kernel_size, stride, padding))
+
+
+@api_boundary
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Return zeros with the elements of `input` at their indices in each line.
+
+    Arguments and errors are those of `max_unpool2d`, with (n, c, l) or (c, l).
+
+    >>> F.max_unpool1d(jaxgrad.tensor([[5.0, 3.0]]), jaxgrad.tensor([[1, 2]]), 2)
+    tensor([[0., 5., 3., 0.]])
+    """
+    windows = _windows(1, kernel_size, stride, padding)
+    sizes = _unpooled(input, *windows, output_size)
+    return ops.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*sizes, 1]).squeeze(-1)
+
+
+@api_boundary
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Return zeros with the elements of `input` at their indices in each plane.
+
+    input: maxima, (n, c, h, w) or (c, h, w), floating point. indices: int64, of the shape of input,
+    as `max_pool2d` returns them with these windows. kernel_size, stride, padding: as of
+    `max_pool2d`. output_size: the size of the planes, or of the result; by default (h - 1) * stride
+    - 2 * padding + kernel_size. Of equal indices the last is written, and each gets the gradient.
+    Raises ValueError for another `output_size`, RuntimeError for shapes, dtypes and indices that do
+    not fit.
+
+    >>> F.max_unpool2d(jaxgrad.tensor([[[5.0]]]), jaxgrad.tensor([[[1]]]), 2)
+    tensor([[[0., 5.],
+             [0., 0.]]])
+    """
+    windows = _windows(2, kernel_size, stride, padding)
+    return ops.max_unpool2d(input, indices, _unpooled(input, *windows, output_size))
+
+
+@api_boundary
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Return zeros with the elements of `input` at their indices in each volume.
+
+    Arguments and errors are those of `max_unpool2d`, with (n, c, d, h, w) or (c, d, h, w).
+
+    >>> F.max_unpool3d(jaxgrad.tensor([[[[5.0]]]]), jaxgrad.tensor([[[[1]]]]), (1, 1, 2))
+    tensor([[[[0., 5.]]]])
+    """
+    _, stride, padding = windows = _windows(3, kernel_size, stride, padding)
+    return ops.max_unpool3d(
+        input, indices, _unpooled(input, *windows, output_size), stride, padding
+    )
+
+
+# power means
+
+
+def _lp_pool(dimensions, input, norm_type, kernel_size, stride, ceil_mode):
+    windows = kernel_size, stride, 0
+    greatest = getattr(pooling, f"max_pool{dimensions}d")
+    if norm_type == math.inf:
+        return greatest(input.abs(), *windows, 1, ceil_mode)
+    if norm_type == -math.inf:
+        return -greatest(-input.abs(), *windows, 1, ceil_mode)
+    mean = (avg_pool1d, avg_pool2d, avg_pool3d)[dimensions - 1]
+    means = mean(input.pow(norm_type), *windows, ceil_mode)
+    # a mean of zeros gets the gradient 0, as in PyTorch
+    sums = (means.sign() * means.abs().relu()).mul(math.prod(expanded(kernel_size, dimensions)))
+    return sums.pow(1.0 / norm_type)
+
+
+@api_boundary
+def lp_pool1d(input, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
+    """Return the p-th root of the sum of the p-th powers of each window of a line.
+
+    input: (n, c, l) or (c, l). Other arguments and errors are those of `lp_pool2d`.
+
+    >>> F.lp_pool1d(jaxgrad.tensor([[3.0, 4.0]]), 2, 2)
+    tensor([[5.]])
+    """
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@api_boundary
+def lp_pool2d(input, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
+    """Return the p-th root of the sum of the p-th powers of each window of an image.
+
+    input: (n, c, h, w) or (c, h, w), floating point. norm_type: the power p; infinity gives the
+    greatest absolute value. kernel_size, stride, ceil_mode: as of `max_pool2d`. Returns (n, c, h',
+    w') or (c, h', w'); where the sum of powers is 0 the gradient is 0. Raises
+    RuntimeError for shapes and numbers that do not fit, ZeroDivisionError for p = 0.
+
+    >>> F.lp_pool2d(jaxgrad.tensor([[[3.0, 4.0]]]), 2, (1, 2))
+    tensor([[[5.]]])
+    """
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@api_boundary
+def lp_pool3d(input, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
+    """Return the p-th root of the sum of the p-th powers of each window of a volume.
+
+    input: (n, c, d, h, w) or (c, d, h, w). Other arguments and errors are those of `lp_pool2d`.
+
+    >>> F.lp_pool3d(jaxgrad.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
+    tensor([[[[5.]]]])
+    """
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -14,7 +14,7 @@ from ..storage.commit import all_or_nothing
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor
 from .module_members import Members, note
-from .parameter import Parameter
+from .parameter import Parameter, is_lazy
 
 KINDS = (
     "_state_dict_pre_hooks",
@@ -85,7 +85,8 @@ class ModuleState(Members):
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         for name, tensor in self._persistent_tensors():
-            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+            keeps = keep_vars or is_lazy(tensor)
+            destination[prefix + name] = tensor if keeps else tensor.detach()
         if type(self).get_extra_state is not ModuleState.get_extra_state:
             destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
 
@@ -150,7 +151,8 @@ class ModuleState(Members):
         if metadata is not None:
             state._metadata = metadata
         keys, errors = _IncompatibleKeys([], []), []
-        with all_or_nothing([*self.parameters(), *self.buffers()]):
+        tensors = [each for each in (*self.parameters(), *self.buffers()) if not is_lazy(each)]
+        with all_or_nothing(tensors):
             _load(self, state, "", assign, keys, errors)
         if strict:
             errors[:0] = _key_errors(keys)
@@ -313,6 +315,8 @@ def _mismatch(key, tensor, given) -> str | None:
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
             f"object from checkpoint but received {type(given)}"
         )
+    if is_lazy(tensor):
+        return None  # and so is what is given, as lazy modules see to
     if given.shape != tensor.shape and (tensor.ndim or given.shape != (1,)):
         return (
             f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, "
@@ -323,6 +327,8 @@ def _mismatch(key, tensor, given) -> str | None:
 
 def _load_tensor(module, name, tensor, given, assign, key) -> str | None:
     """Load one tensor of a module; return the error message if that fails, or None."""
+    if is_lazy(given):
+        return None
     try:
         with no_grad():
             if not assign:

@@ -14,6 +14,7 @@ from ..core import dtypes
 from ..core.device import device_of
 from ..tape import mode
 from ..tape.interception import intercept, release
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
 from .dispatch import Operator
 
@@ -21,10 +22,18 @@ from .dispatch import Operator
 # widest dtype of their arguments.
 LOWER, FLOAT32, WIDEST = "lower", "float32", "widest"
 _NAMES = {
-    LOWER: ("addbmm", "addmm", "baddbmm", "bmm", "linear", "matmul", "mm"),
+    LOWER: (
+        "_prelu_kernel", "addbmm", "addmm", "affine_grid_generator", "baddbmm", "bmm", "conv_tbc",
+        "linear", "matmul", "mm",
+    ),
     FLOAT32: (
-        "binary_cross_entropy_with_logits", "cross_entropy_loss", "kl_div", "l1_loss", "mse_loss",
-        "nll_loss", "nll_loss2d", "prod", "smooth_l1_loss", "view_as_complex",
+        "_cdist_forward", "_euclidean_dist", "adaptive_max_pool3d", "avg_pool3d",
+        "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy_loss",
+        "fractional_max_pool2d", "fractional_max_pool3d", "grid_sampler_2d", "grid_sampler_3d",
+        "huber_loss", "kl_div", "l1_loss", "max_unpool2d", "max_unpool3d", "mse_loss",
+        "multi_margin_loss", "multilabel_margin_loss_forward", "nll_loss", "nll_loss2d", "prod",
+        "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
+        "replication_pad3d", "smooth_l1_loss", "soft_margin_loss", "trace", "view_as_complex",
     ),
     WIDEST: ("cat", "index_copy", "stack"),
 }  # fmt: skip
@@ -63,6 +72,9 @@ def converted(policy, args, kwargs):
     casting = mode.casting.get()
     # PyTorch's fp32_set_opt_dtype: a dtype that the call names wins
     if casting is None or _says_dtype((*args, *kwargs.values())):
+        return args, kwargs
+    # products of sparse tensors keep their dtype
+    if any(map(is_sparse, _tensors((*args, *kwargs.values())))):
         return args, kwargs
     wanted = functools.partial(_cast, dict(casting), _target(policy, casting, args, kwargs))
     return tuple(map(wanted, args)), {name: wanted(value) for name, value in kwargs.items()}

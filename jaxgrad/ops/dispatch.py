@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import numbers
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -20,14 +21,18 @@ from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.tracebacks import hide_frames
 from ..storage import inplace_check
 from ..storage.alias import watch
-from ..tape import dual, interception
+from ..tape import dual, interception, sparse_tensor
 from ..tape.record import apply, finish
+from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
 
 # Numbers are inputs of the kernel, so that a new number compiles nothing. These few are part of the
 # kernel, since formulas and XLA have shorter forms for them.
 CONSTANTS = frozenset([-1, 0, 0.5, 1, 2, 3])
+
+# by operator what a layer above does to a new call, such as setting its `attach`
+PREPARING: dict[str, Callable] = {}
 
 
 def operator(name: str, find):
@@ -112,13 +117,21 @@ class Operator:
             args, kwargs = interception.arguments(self, args, kwargs)
         call, leaves = self.bind(args, kwargs)
         if call is None:
-            return self.overloads(*args, **kwargs)
+            return self.without_plan(args, kwargs)
         return leaves[0] if call.is_identity else apply(call, leaves)
+
+    def without_plan(self, args, kwargs):
+        """The operator on sparse tensors, or on JAX values alone."""
+        if any(map(_holds_sparse, (*args, *kwargs.values()))):
+            return sparse_tensor.implementation().call(self.name, args, kwargs)
+        return self.overloads(*args, **kwargs)
 
     def write_into(self, args, kwargs):
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
         call, leaves = self.bind(args, kwargs)
+        if call is None and any(map(_holds_sparse, args)):
+            sparse_tensor.implementation().refuse(f"{self.name}.out")
         if call is None:
             raise TypeError(
                 f"{self.name}(): out= takes a tensor, and one of the inputs must be one"
@@ -151,7 +164,8 @@ class Operator:
                 return kind
             return _kind_of_int(value) or (kind, value)
         if isinstance(value, Tensor):
-            return current(value)._aval
+            # no plan serves a sparse tensor, so that `first_call` gets it
+            return _Unhashable() if is_sparse(value) else current(value)._aval
         if kind is Varying and place in self.varying:
             return value.kind
         if kind is list or kind is tuple:
@@ -164,7 +178,8 @@ class Operator:
         return _Unhashable() if kind.__hash__ is None else bounded_cache.exact(value)
 
     def first_call(self, key, args, kwargs):
-        if not any(map(_holds_tensor, (*args, *kwargs.values()))):
+        given = (*args, *kwargs.values())
+        if not any(map(_holds_tensor, given)) or any(map(_holds_sparse, given)):
             return None, None
         overloads = self.overloads
         chosen, bound = resolve(self.name, overloads.signatures, args, kwargs, _is_tensor)
@@ -186,7 +201,10 @@ class Operator:
         call = primitive.call(structure, tuple([_input(leaf) for leaf in leaves]))
         places = _places(route, structure)
         values = (*args, *kwargs.values())
-        call = dual.extended(watch(executor.prepare(call)), leaves)
+        call = watch(executor.prepare(call))
+        if self.name in PREPARING:
+            PREPARING[self.name](call)
+        call = dual.extended(call, leaves)
         pairs = zip(places, leaves, strict=True)
         # a leaf that is no argument itself, as a converted numpy array, has no place in later calls
         if not reads_value and all(_pick(values, place) is leaf for place, leaf in pairs):
@@ -256,6 +274,10 @@ def _holds_tensor(value) -> bool:
         if isinstance(value, list | tuple)
         else isinstance(value, Tensor)
     )
+
+
+def _holds_sparse(value) -> bool:
+    return any(map(_holds_sparse, value)) if isinstance(value, list | tuple) else is_sparse(value)
 
 
 def _prepare(value, kind):

@@ -11,7 +11,6 @@ import re
 import types
 from inspect import Parameter, Signature
 
-from ..rules import FAMILIES
 from ..table import REQUIRED, Argument, Formula, Rule, Schema, Type, Word
 from ..table.grammar import expression
 
@@ -47,7 +46,9 @@ ARGUMENTS = {
     "out": "tensor that receives the result; then no input may require grad",
     "reduction": "0: no reduction, 1: mean, 2: sum",
     "rounding_mode": "None: true division, 'trunc': round towards 0, 'floor': round down",
+    "scale_grad_by_freq": "divide the gradient of each row by the number of its indices",
     "storage_offset": "position of the first element in the storage; None: that of input",
+    **dict.fromkeys(("train", "training"), "compute as in training, not as in evaluation"),
     "unbiased": "divide by the number of elements minus 1 instead of the number of elements",
 }
 
@@ -298,17 +299,18 @@ class Docstring:
             yield rule.schema.text
             yield f"    value: {self.value(rule)}"
             for names, formula in rule.gradients:
-                yield f"    gradient of {', '.join(names)}: {_shown(formula)}"
+                yield f"    gradient of {', '.join(names)}: {shown(formula)}"
             for name in rule.differentiable_outputs if rule.differentiable_inputs else ():
-                yield f"    tangent of {name}: {_shown(rule.tangents.get(name, TRANSPOSE))}"
+                yield f"    tangent of {name}: {shown(rule.tangents.get(name, TRANSPOSE))}"
 
     def value(self, rule: Rule) -> str:
         if rule.forward is not None:
             return rule.forward.text
-        function, schema = self.library.value_function(rule), rule.schema
+        schema = rule.schema
         bases = [schema.name, schema.name[:-1]] if schema.inplace else [schema.name]
         names = [name for base in bases for name in (f"{base}_{schema.overload}", base)]
-        found = (f"{f.__name__}.{n}" for f in FAMILIES for n in names if vars(f).get(n) is function)
+        families = getattr(self.library.functions, "families", {})
+        found = (f"jaxgrad.rules.{families[n]}.{n}" for n in names if n in families)
         return next(found, schema.name)
 
     def example(self):
@@ -322,15 +324,21 @@ class Docstring:
             yield from (f">>> {call}", result)
             return
         tree = expression(call)
-        first, owner = tree.args[0], ast.unparse(tree.func.value)
-        yield f">>> x = {call[first.col_offset : first.end_col_offset]}"
-        yield f">>> {owner}.{self.name}(x{call[first.end_col_offset :]} is x"
+        names = [argument.name for argument in self.rules[0].schema.arguments]
+        target, owner = tree.args[names.index("self")], ast.unparse(tree.func.value)
+        yield f">>> x = {call[target.col_offset : target.end_col_offset]}"
+        if target is tree.args[0]:
+            yield f">>> {owner}.{self.name}(x{call[target.end_col_offset :]} is x"
+        else:  # as polygamma(n, self), whose in-place form is a method alone
+            others = ", ".join(ast.unparse(each) for each in tree.args if each is not target)
+            yield f">>> x.{self.name}({others}) is x"
         yield "True"
 
 
 TRANSPOSE = Word("transpose")
 
 
-def _shown(formula) -> str:
+def shown(formula) -> str:
+    """A formula of the table as text, and what a word in its place means."""
     is_formula = isinstance(formula, Formula)
     return formula.text if is_formula else WORDS.get(formula.kind, formula.message)

@@ -10,7 +10,7 @@ from ..core import view_ops
 from ..core.tracebacks import hide_frames
 from ..storage.alias import assign
 from ..storage.inplace_check import fits, overwrite, permit, unexpanded
-from ..tape import interception
+from ..tape import interception, sparse_tensor
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
 from ..tape.tensor import Tensor
@@ -22,16 +22,18 @@ NAMES = frozenset([
     "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bitwise_and", "bitwise_left_shift",
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clamp",
     "clamp_max", "clamp_min", "conj_physical", "copy", "copysign", "cos", "cosh", "cumprod",
-    "cumsum", "deg2rad", "digamma", "div", "elu", "eq", "erf", "erfc", "erfinv", "exp", "exp2",
-    "expm1", "fill", "fill_diagonal", "float_power", "floor", "floor_divide", "fmod", "frac", "gcd",
-    "ge", "gt", "hardtanh", "heaviside", "hypot", "i0", "index_add", "index_copy", "index_fill",
-    "index_put", "index_reduce", "lcm", "ldexp", "le", "leaky_relu", "lerp", "lgamma", "log",
-    "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "logit", "lt", "masked_fill", "masked_scatter", "mul", "nan_to_num", "ne", "neg",
-    "nextafter", "polygamma", "pow", "put", "reciprocal", "relu", "remainder", "renorm",
-    "round", "rsqrt", "scatter", "scatter_add", "scatter_reduce", "sgn", "sigmoid", "sign",
-    "silu", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "threshold",
-    "tril", "triu", "trunc", "xlogy", "zero",
+    "cumsum", "deg2rad", "digamma", "div", "elu", "embedding_renorm",
+    "eq", "erf", "erfc", "erfinv", "exp", "exp2",
+    "expm1", "fill", "fill_diagonal", "float_power", "floor", "floor_divide", "fmod", "frac",
+    "gcd", "ge", "gt", "hardtanh", "heaviside", "hypot", "i0", "igamma", "igammac", "index_add",
+    "index_copy", "index_fill", "index_put", "index_reduce", "lcm", "ldexp", "le", "leaky_relu",
+    "lerp", "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logit", "lt", "masked_fill", "masked_scatter", "mul", "mvlgamma",
+    "nan_to_num", "ne", "neg", "nextafter", "polygamma", "pow", "put", "rad2deg", "reciprocal",
+    "relu", "remainder", "renorm", "round", "rsqrt", "scatter", "scatter_add", "scatter_reduce",
+    "sgn", "sigmoid", "sign", "silu", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan",
+    "tanh", "threshold", "tril", "triu", "trunc", "xlogy", "zero",
+    "celu", "hardsigmoid", "hardswish", "mish", "_rrelu",
 ])  # fmt: skip
 
 
@@ -104,6 +106,8 @@ class InPlace(Operator):
                 self.general_call((whole, *args[1:]), kwargs)
                 return target
         call, leaves = self.bind(args, kwargs)
+        if call is None:  # an argument is sparse
+            return sparse_tensor.implementation().write(self.written_as, self.name, args, kwargs)
         overwrite(self.written_as, call, leaves, target)
         # the fast path passes both arguments as they are, so neither may have been converted
         if (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from . import rules
+from . import rules, sparse_step
 from .fused_step import FusedOptimizer, filled, new_counter
 from .options import check, check_fused, check_rate, is_used
 
@@ -63,12 +63,20 @@ class Adagrad(FusedOptimizer):
         count = new_counter()
         for group in self.param_groups:
             for param in group["params"]:
-                begin = {"step": count, "sum": self.initial(self.rule(group), "sum", param)}
+                begin = {"step": count, "sum": self.initial(group, "sum", param)}
                 self.state[param].update(begin)
 
     def rule(self, group):
         return rules.AdagradUpdate(group["maximize"], is_used(group["weight_decay"]))
 
-    def initial(self, rule, name, param):
+    def initial(self, group, name, param):
         value = self.defaults["initial_accumulator_value"]
         return filled(param, complex(value, value) if param.dtype.is_complex else value)
+
+    def accepted(self, group, gradient):
+        if is_used(group["weight_decay"]):
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        return gradient.to_dense() if group["differentiable"] else gradient
+
+    def update_sparse(self, step, position, group, param, gradient):
+        return sparse_step.adagrad(step, position, group, param, gradient)

@@ -69,6 +69,11 @@ class Adam(FusedOptimizer):
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
+    def accepted(self, group, gradient):
+        raise RuntimeError(
+            "Adam does not support sparse gradients, please consider SparseAdam instead"
+        )
+
     def rule(self, group):
         decays = is_used(group["weight_decay"])
         decoupled = decays and group["decoupled_weight_decay"]

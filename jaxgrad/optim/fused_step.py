@@ -12,12 +12,13 @@ import functools
 import operator
 import weakref
 from itertools import chain
+from operator import is_
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
 from ..core import dtypes, executor
 from ..core.aval import Aval, make_aval, with_strides
@@ -30,6 +31,7 @@ from ..storage.inplace_check import permit
 from ..tape import mode as modes
 from ..tape.mode import current_mode, switch, with_grad
 from ..tape.record import apply
+from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, wrap
 from .groups import as_set, options_of, raw, settings
@@ -40,9 +42,9 @@ class UpdateProgram(Program):
     """The program of an update rule for the parameters of a group.
 
     Inputs: parameters; gradients; each kind of state, of the parameters that have it; step
-    counters; hyperparameters. Outputs: parameters; each kind of state for all of them; step
-    counters. `count_of`: the index of each parameter's step counter. `fresh`: the indices of
-    parameters without state.
+    counters; hyperparameters. Outputs: parameters; each kind of state for all of them, of the shape
+    and dtype that it had or, where it is made here, of its parameter; step counters. `count_of`:
+    the index of each parameter's step counter. `fresh`: the indices of parameters without state.
     """
 
     wide = True  # hyperparameters keep Python's double precision
@@ -57,9 +59,15 @@ class UpdateProgram(Program):
         )
 
     def abstract_outputs(self):
-        params = [_concrete_aval(each, self.mode) for each in self.inputs[: len(self.count_of)]]
-        counts = [_concrete_aval(each, self.mode) for each in self.inputs[self.counts]]
-        return (*params * (1 + len(self.rule.states)), *counts)
+        size = len(self.count_of)
+        params, rest = self.inputs[:size], iter(self.inputs[2 * size :])
+        states = [
+            params[i] if i in self.fresh else next(rest)
+            for _ in self.rule.states
+            for i in range(size)
+        ]
+        found = (*params, *states, *self.inputs[self.counts])
+        return tuple([_concrete_aval(each, self.mode) for each in found])
 
     def function(self, *arrays):
         size = len(self.count_of)
@@ -74,7 +82,8 @@ class UpdateProgram(Program):
             made, after = self.apply_to(*parts, count=count, numbers=numbers)
             for values, results in zip((params, *state), (made, *after), strict=True):
                 for i, result in zip(members, results, strict=True):
-                    values[i] = _restore_dtype(result, params[i])
+                    like = params[i] if values[i] is None else values[i]
+                    values[i] = _restore_dtype(result, like)
         return (*params, *[each for values in state for each in values], *counts)
 
     def alike(self) -> list[list[int]]:
@@ -134,19 +143,20 @@ def structure_of(optimizer, active: frozenset | None = None):
 
     active: the positions of the parameters that have a gradient; all by default.
     """
-    groups = list(map(options_of, optimizer.param_groups))
+    groups = optimizer.param_groups
+    params = [raw(group, "params") for group in groups]
     states, shared = optimizer.state.values(), False
     if active is not None:
-        states, shared = _split_states(optimizer.state, groups, active)
-    kept = chain.from_iterable(map(_values, states))
-    groups = [(optimizer.rule(group), *_identity(group)) for group in groups]
-    return optimizer._changes, tuple(map(id, kept)), shared, groups
+        states, shared = _split_states(optimizer.state, params, active)
+    kept = tuple(map(id, chain.from_iterable(map(_values, states))))
+    rules = [_rule_of(optimizer, group) for group in groups]
+    return optimizer._changes, kept, shared, [tuple(map(id, each)) for each in params], rules
 
 
-def _split_states(state, groups, active):
+def _split_states(state, params, active):
     """Return the states of the active parameters, and whether others share step counters."""
     states, others = [], []
-    for position, param in enumerate(chain.from_iterable(group["params"] for group in groups)):
+    for position, param in enumerate(chain.from_iterable(params)):
         if param in state:
             (states if position in active else others).append(state[param])
     counts = {id(each["step"]) for each in states if "step" in each}
@@ -162,14 +172,22 @@ def structure_among(active: frozenset):
 _values = operator.methodcaller("values")
 
 
-_PLAIN = frozenset((int, float, bool, str, tuple, list, type(None)))
+def _rule_of(optimizer, group):
+    """Return a group's rule, the identities of the tensors among its options, and `differentiable`.
 
-
-def _identity(group):
-    options = (*group.values(), *group.get("betas", ()))
-    is_plain = _PLAIN.issuperset(map(type, options))  # one step in C, for the usual options
-    tensors = () if is_plain else tuple(id(value) for value in options if isinstance(value, Tensor))
-    return tuple(map(id, group["params"])), tensors, group["differentiable"]
+    A warm call asks for them; the group keeps them as long as its options are the same objects.
+    """
+    options = (*dict.values(group),)
+    known = group.known_rule
+    if known is None or len(options) != len(known[0]) or not all(map(is_, options, known[0])):
+        named = options_of(group)
+        pairs = chain.from_iterable(each for each in options if isinstance(each, tuple))
+        tensors = tuple(id(each) for each in (*options, *pairs) if isinstance(each, Tensor))
+        known = options, (optimizer.rule(named), tensors, named.get("differentiable", False))
+        # a list may change in place
+        lists = sum(isinstance(each, list) for each in options)
+        group.known_rule = known if lists == 1 else None
+    return known[1]
 
 
 class FusedStep:
@@ -192,25 +210,38 @@ class FusedStep:
 
     def run(self):
         """Update all groups, then the step counters."""
-        work, idle = [], []
+        work, idle, sparse = [], [], []
         for number, group in enumerate(self.optimizer.param_groups):
             params, grads = [], []
             group = options_of(group) if self.scope is None else as_set(self.scope, group)
             for param in group["params"]:
                 grad = param.grad
+                if is_sparse(grad):
+                    grad = self.optimizer.accepted(group, grad)
                 if grad is None:
                     idle.append(param)
+                elif is_sparse(grad):
+                    sparse.append((number, group, param, grad))
                 else:
                     params.append(param)
                     grads.append(grad)
             if params:
-                work.append((number, group, params, grads))
+                parts = self.optimizer.parts(group, params, grads)
+                work += [(number, group, *part) for part in parts]
         if self.scope is not None:
             self.guard_state(idle)
+        dense = [param for *_, params, _ in work for param in params]
+        # each of them counts its steps by itself
+        apart = [param for _, _, param, _ in sparse]
+        for position, param in enumerate(apart):
+            self.separate_counters([*idle, *dense, *apart[:position]], [param])
+            self.copies.clear()
         if idle:
-            self.separate_counters(idle, [param for _, _, params, _ in work for param in params])
+            self.separate_counters(idle, dense)
         for each in work:
             self.update(*each)
+        for each in sparse:
+            self.update_sparse(*each)
         self.given += self.counts.values()
         if self.given and not commit.give_all(*zip(*self.given, strict=True), self.created):
             self.put_each()
@@ -253,7 +284,7 @@ class FusedStep:
                     self.copies[id(count)] = wrap(count._array)
                 known[param]["step"] = self.copies[id(count)]
 
-    def state_for(self, rule, param):
+    def state_for(self, rule, group, param):
         """Return the state of a parameter, created at its first step."""
         if not (rule.counts or rule.states):
             return {}
@@ -264,7 +295,7 @@ class FusedStep:
             state["step"] = self.new_counter
         for name in rule.states:
             if state.get(name) is None:
-                state[name] = self.optimizer.initial(rule, name, param)
+                state[name] = self.optimizer.initial(group, name, param)
         return state
 
     def number(self, position, group, name):
@@ -281,15 +312,14 @@ class FusedStep:
 
     def is_constant(self, position, name) -> bool:
         """Whether the function being traced has set a number of a group."""
-        name = "betas" if name in ("beta1", "beta2") else name
+        name, _ = PARTS.get(name, (name, None))
         return (id(self.optimizer.param_groups[position]), name) in settings(self.scope)
 
     # ---- the program
 
-    def update(self, position, group, params, grads):
-        """Run the program of one group and store its results."""
-        rule = self.optimizer.rule(group)
-        states = [self.state_for(rule, param) for param in params]
+    def update(self, position, group, rule, params, grads):
+        """Run the program of one rule on parameters of a group and store its results."""
+        states = [self.state_for(rule, group, param) for param in params]
         counts, count_of = distinct([state["step"] for state in states] if rule.counts else ())
         kept = [(state, name) for name in rule.states for state in states]
         fresh = [i for i, s in enumerate(states) if rule.states and s[rule.states[0]] is None]
@@ -300,9 +330,10 @@ class FusedStep:
         inputs = tuple([x._aval if isinstance(x, Tensor) else float for x in leaves])
         count_of = count_of or (0,) * len(params)
         program = prepared(type(rule), rule, count_of, tuple(fresh), inputs, len(counts))
-        if group["differentiable"] or any(x._aval.dual for x in leaves if isinstance(x, Tensor)):
-            results = self.recorded(program, leaves, group["differentiable"])
-            give = follow if group["differentiable"] else follow_tangents
+        differentiable = group.get("differentiable", False)
+        if differentiable or any(x._aval.dual for x in leaves if isinstance(x, Tensor)):
+            results = self.recorded(program, leaves, differentiable)
+            give = follow if differentiable else follow_tangents
         else:
             results, give = program.kernel(*arrays), None
             results = (results,) if program.single else results
@@ -327,6 +358,12 @@ class FusedStep:
         for count, result in zip(counts, results[size:], strict=True):
             self.counts[id(count)] = count, getattr(result, "_array", result)
 
+    def update_sparse(self, position, group, param, grad):
+        """Update a parameter that has a sparse gradient."""
+        with no_grad():
+            made = self.optimizer.update_sparse(self, position, group, param, grad)
+        self.given += [(target, result._array) for target, result in made]
+
     def recorded(self, program, leaves, is_differentiable):
         """Return the results as tensors, recorded on the tape if the group is differentiable."""
         before = switch(with_grad(is_differentiable))
@@ -337,10 +374,20 @@ class FusedStep:
         return (made,) if program.single else made
 
 
+# hyperparameters that are parts of an option, with its name and their position in it
+PARTS = {
+    "beta1": ("betas", 0), "beta2": ("betas", 1),
+    "eta_minus": ("etas", 0), "eta_plus": ("etas", 1),
+    "smallest_step": ("step_sizes", 0), "largest_step": ("step_sizes", 1),
+    "eps1": ("eps", 0), "eps2": ("eps", 1),
+}  # fmt: skip
+
+
 def entry(group, name):
-    """Return an option of a group; `beta1` and `beta2` are parts of `betas`."""
-    if name in ("beta1", "beta2"):
-        return raw(group, "betas")[name == "beta2"]
+    """Return a hyperparameter of a group."""
+    if name in PARTS:
+        option, position = PARTS[name]
+        return raw(group, option)[position]
     return raw(group, name)
 
 
@@ -363,17 +410,19 @@ def outside_of_trace():
     return contextlib.nullcontext() if modes.scope.get() is None else scope.outside()
 
 
-def new_counter() -> Tensor:
-    """A step counter that starts at zero."""
+def new_counter(begin: float = 0.0) -> Tensor:
+    """A tensor without dimensions, in the dtype of step counters."""
     wide = dtypes.get_default_dtype() is dtypes.float64
     with outside_of_trace():
-        return factories.zeros((), dtype=dtypes.float64 if wide else dtypes.float32)
+        return factories.full((), begin, dtype=dtypes.float64 if wide else dtypes.float32)
 
 
-def filled(param: Tensor, value) -> Tensor:
-    """A tensor like a parameter, of one value."""
+def filled(param: Tensor, value, shape=None) -> Tensor:
+    """A tensor like a parameter, of one value. shape: another shape."""
     with outside_of_trace():
-        made = factories.full(tuple(param.shape), value, dtype=param.dtype)
+        made = factories.full(tuple(shape or param.shape), value, dtype=param.dtype)
+    if shape is not None:
+        return made
     made._aval = with_strides(made._aval, param._aval.strides)
     return made
 
@@ -419,11 +468,27 @@ class FusedOptimizer(Optimizer):
         """Return the update rule of a parameter group."""
         raise NotImplementedError(f"{type(self).__name__}.rule")
 
-    def initial(self, rule, name: str, param: Tensor) -> Tensor | None:
+    def parts(self, group, params, grads):
+        """Return a rule, the parameters that it updates and their gradients; and so on, if a group
+        needs several rules.
+        """
+        return [(self.rule(group), params, grads)]
+
+    def initial(self, group, name: str, param: Tensor) -> Tensor | None:
         """Return the initial state of that name; None if the rule creates it from the first
         gradient.
         """
         return filled(param, 0)
+
+    def accepted(self, group, gradient):
+        """Return a sparse gradient in the layout of this optimizer's rule. Raises RuntimeError if
+        it takes none.
+        """
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+
+    def update_sparse(self, step: FusedStep, position: int, group, param, gradient) -> list[tuple]:
+        """Return pairs of a tensor and its new value, for a parameter with a sparse gradient."""
+        raise NotImplementedError(f"{type(self).__name__}.update_sparse")
 
     def step(self, closure=None):
         """Update the parameters that have a `.grad`.

@@ -37,7 +37,16 @@ class Group(dict):
     0.25
     """
 
-    __slots__ = ("__weakref__",)
+    # known_rule: what a compiled step has found out about the options, see fused_step.py
+    __slots__ = ("__weakref__", "known_rule")
+
+    def __new__(cls, *_, **__):
+        made = super().__new__(cls)
+        made.known_rule = None
+        return made
+
+    def __getstate__(self):
+        return None  # copies and files hold the options alone
 
     def __getitem__(self, name):
         scope = mode.scope.get()
@@ -102,6 +111,7 @@ class Group(dict):
     def _refuse(self, name):
         if mode.scope.get() is not None:
             raise RuntimeError(REMOVES.format(name))
+        self.known_rule = None
 
     def __setitem__(self, name, value):
         scope = mode.scope.get()

@@ -381,6 +381,10 @@ class Optimizer:
             hook(self)
 
 
+# state that is a number in state dicts of older versions
+_SCALARS = ("step", "mu_product", "eta", "mu")
+
+
 class _StateLoader:
     """Copies values of a state dict; equal step counters become one tensor."""
 
@@ -391,10 +395,11 @@ class _StateLoader:
         """Copy a value of the state of `param`, or of a group if that is None; `key`: its name."""
         if isinstance(value, Tensor) or hasattr(value, "__array__"):
             return self.tensor(value, param, key)
-        if key == "step" and isinstance(value, int | float):
+        if key in _SCALARS and isinstance(value, int | float):
             wide = dtypes.get_default_dtype() is dtypes.float64
             kind = dtypes.float64 if wide else dtypes.float32
-            return self.count(tensor_data.tensor(float(value), dtype=kind))
+            made = tensor_data.tensor(float(value), dtype=kind)
+            return self.count(made) if key == "step" else made
         if isinstance(value, dict):
             return {name: self.copy(item, param, name) for name, item in value.items()}
         if isinstance(value, list | tuple):
@@ -406,8 +411,11 @@ class _StateLoader:
             value = tensor_data.as_tensor(value)
         if key == "step":
             return self.count(value)
-        if param is not None and param.dtype.is_floating_point | param.dtype.is_complex:
-            value = value.detach().to(param.dtype)
+        kind = None if param is None else param.dtype
+        if kind is not None and (
+            kind.is_floating_point or (kind.is_complex and value.is_complex())
+        ):
+            value = value.detach().to(kind)
         return wrap(value._array)
 
     def count(self, value):

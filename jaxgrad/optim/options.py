@@ -7,9 +7,26 @@ from ..tape.tensor import Tensor
 
 def check_rate(lr):
     """Raise ValueError for a negative learning rate, or a tensor of several elements."""
+    check_size(lr)
+    check("learning rate", lr)
+
+
+def check_size(lr):
+    """Raise ValueError for a learning rate that is a tensor of several elements."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError(f"Tensor lr must be 1-element, not of shape {list(lr.shape)}")
-    check("learning rate", lr)
+
+
+def check_at_least_zero(what: str, value):
+    """Raise ValueError for a negative option, in the words of the newer optimizers."""
+    if not value >= 0.0:
+        raise ValueError(f"{what} should be >= 0 but is: {value}")
+
+
+def check_betas(betas):
+    """Raise ValueError unless both are in [0, 1)."""
+    for index in (0, 1):
+        check(f"beta parameter at index {index}", betas[index], below=1)
 
 
 def check(what: str, value, below=float("inf")):

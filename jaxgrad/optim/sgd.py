@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from . import rules
+from . import rules, sparse_step
 from .fused_step import FusedOptimizer
 from .options import check, check_fused, check_rate, is_used
 
@@ -16,10 +16,11 @@ class SGD(FusedOptimizer):
     g`; then `p = p - lr * b`, or with `nesterov` `p = p - lr * (g + momentum * b)`.
 
     params: as for `Optimizer`. lr: a number or a one-element tensor. maximize: use `-grad`.
-    differentiable: record the step on the tape. foreach, fused: accepted, without effect. State of
-    each parameter: `momentum_buffer`, of its shape and dtype. Raises ValueError for options out of
-    range. Source: Sutskever et al., "On the Importance of Initialization and Momentum in Deep
-    Learning", 2013, in PyTorch's form.
+    differentiable: record the step on the tape. foreach, fused: accepted, without effect. A sparse
+    gradient changes the elements that it has; with momentum, weight decay or differentiable it is
+    made dense. State of each parameter: `momentum_buffer`, of its shape and dtype. Raises
+    ValueError for options out of range. Source: Sutskever et al., "On the Importance of
+    Initialization and Momentum in Deep Learning", 2013, in PyTorch's form.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = jaxgrad.optim.SGD([x], lr=0.1, momentum=0.9)
@@ -73,5 +74,14 @@ class SGD(FusedOptimizer):
             is_used(group["weight_decay"]),
         )
 
-    def initial(self, rule, name, param):
-        return None if rule.damped else super().initial(rule, name, param)
+    def initial(self, group, name, param):
+        return None if self.rule(group).damped else super().initial(group, name, param)
+
+    def accepted(self, group, gradient):
+        rule = self.rule(group)
+        # momentum and decay change all elements, so nothing is gained
+        is_dense = rule.momentum or rule.decays or group["differentiable"]
+        return gradient.to_dense() if is_dense else gradient
+
+    def update_sparse(self, step, position, group, param, gradient):
+        return sparse_step.sgd(step, position, group, param, gradient)

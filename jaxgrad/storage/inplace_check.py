@@ -6,6 +6,7 @@ Writes that PyTorch forbids raise before anything is computed: PyTorch's check_i
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 from ..core import executor, promotion, view_ops
 from ..core.aval import Aval, with_shape
@@ -189,13 +190,31 @@ def _permit_view(name, target, alias):
 
 def write_into(name: str, call, leaves, out):
     """Run a call, write its results into the tensors `out`, and return them."""
+    targets = targets_of(name, leaves, out)
+    check_outputs(name, call.outputs, targets)
+    made = apply(call, leaves)
+    for result, target in zip([made] if isinstance(made, Tensor) else made, targets, strict=True):
+        give(name, _cast(call, result, target.dtype), target)
+    return out if isinstance(out, Tensor) else call.primitive.pack(targets)
+
+
+def targets_of(name: str, leaves, out) -> list[Tensor]:
+    """Return the tensors that `out=` names.
+
+    leaves: the arguments of the call. Raises TypeError for other types, and RuntimeError if a
+    gradient would be lost.
+    """
     targets = list(out) if isinstance(out, tuple | list) else [out]
     given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     if not all(isinstance(target, Tensor) for target in targets):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in (*given, *targets)):
         raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
-    outputs = call.outputs
+    return targets
+
+
+def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor]):
+    """Raise an error if the outputs may not be written to the targets of `out=`."""
     if len(outputs) != len(targets):
         raise TypeError(f"{name}(): out= takes {len(outputs)} tensors, but got {len(targets)}")
     for output, target in zip(outputs, targets, strict=True):
@@ -204,10 +223,6 @@ def write_into(name: str, call, leaves, out):
         if not promotion.can_cast(output.dtype, target.dtype):
             # for its dtype alone: out= resizes its target
             check_fit(name, with_shape(output, target.shape), target)
-    made = apply(call, leaves)
-    for result, target in zip([made] if isinstance(made, Tensor) else made, targets, strict=True):
-        give(name, _cast(call, result, target.dtype), target)
-    return out if isinstance(out, Tensor) else call.primitive.pack(targets)
 
 
 def give(name: str, made: Tensor, target: Tensor) -> Tensor:

@@ -25,8 +25,9 @@ RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )
 INTEGRAL = re.compile(
-    r"(.*_)?(indices|index|mask)|count|pivots|info|is_.*"
-)  # names of outputs that hold integers or booleans: a schema has no dtypes
+    r"(.*_)?(indices|index|mask)|count|pivots|info|is_.*|P|constant_.*"
+)  # names of outputs that hold integers or booleans: a schema has no dtypes; P is a permutation,
+# and what else is a constant of formulas that account for its derivative is called so
 NODE = re.compile(r"[A-Z]\w*", re.ASCII)
 NUMBERED = re.compile(r"\bresult(\d{1,2})\b|\bgrads\[(\d{1,2})\]")
 BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
@@ -300,7 +301,8 @@ class RuleBuilder:
                 place = self.values["forward"].place()
                 self.mistake(place, "the value reads no argument", "write it in terms of them")
             return forward
-        name, overload = self.schema.name, self.schema.overload
+        # a function whose name begins with an underscore is private
+        name, overload = self.schema.name.removeprefix("_"), self.schema.overload
         bases = {name, name.rstrip("_")} if self.schema.inplace else {name}
         if not self.functions & {*bases, *(f"{base}_{overload}" for base in bases)}:
             cause = f"no `forward:`, and no function is called {shown(name)}"

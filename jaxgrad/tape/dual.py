@@ -193,11 +193,14 @@ class TangentOf(Program):
     derives it with `jax.jvp`, which uses the forward formulas of the operators.
     """
 
+    is_partial = True
+
     def __init__(self, program: Program, mask):
         self.program, self.mode = program, program.mode
         self.moving = tuple(i for i, flag in enumerate(mask) if flag)
         self.inputs = (*program.inputs, *(program.inputs[i] for i in self.moving))
         self.name = f"{program.name}Tangent"
+        self.undefined = program.undefined_derivative
 
     def function(self, *arrays):
         program, count = self.program, len(self.program.inputs)
@@ -229,6 +232,8 @@ def _extend(program):
         getattr(program, name)  # computed before the copy, which shares the last two
     made = copy.copy(program)
     made.extends, made.attach = True, _attach(program)
+    if program.undefined_derivative is not None:
+        made.is_partial, made.reverses = True, {}
     program.extension = executor.adopt(made, program.unobserved)
     return program.extension
 

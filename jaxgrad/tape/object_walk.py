@@ -12,6 +12,7 @@ import functools
 import sys
 import sysconfig
 import types
+import weakref
 from typing import NamedTuple
 
 from .tensor import Tensor
@@ -38,7 +39,7 @@ class ObjectWalk:
         """Yield the roots and everything reachable from them."""
         stack = [*reversed(roots)]
         while stack and len(self.seen) < self.most:
-            value = stack.pop()
+            value = referent(stack.pop())
             if id(value) in self.seen or isinstance(value, self.opaque):
                 continue
             self.seen[id(value)] = value  # keeps it alive: a freed object's id is used again
@@ -67,6 +68,16 @@ class ObjectWalk:
     def of_object(self, value):
         held = vars(value).values() if hasattr(value, "__dict__") else ()
         return [*held, *slot_values(value, slots_of(type(value))).values()]
+
+
+def referent(value):
+    """The object behind a `weakref.proxy`, None where it is gone; any other value is its own."""
+    if type(value) not in weakref.ProxyTypes:
+        return value
+    try:
+        return value.__init__.__self__
+    except ReferenceError:
+        return None
 
 
 @functools.lru_cache(maxsize=1024)

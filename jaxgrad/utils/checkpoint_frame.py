@@ -24,6 +24,7 @@ from ..tape import mode, node_annotations
 from ..tape.mode import RECORD, Draws
 from ..tape.node import AccumulateGrad, Node, next_sequence_number
 from ..tape.source_location import place_of_caller
+from ..tape.sparse_tensor import is_sparse, sparse
 from ..tape.tensor import Tensor, held, hold, is_traced
 from .checkpoint_state import CheckpointError, OuterState, mapped, once, tensors_in, version_of
 from .delayed_recompute import after_gradients
@@ -83,6 +84,7 @@ class CheckpointedCall:
         self.dtype, self.off = dtypes.get_default_dtype(), mode.off.get()
         self.casting = mode.casting.get()
         arguments = list(tensors_in((args, kwargs)))
+        self.patterns: dict[int, tuple] = {}  # of sparse arguments
         self.arguments = mapped((args, kwargs), once(self.saved))
         self.outer = OuterState(function, arguments)
         self.slots, self.shown, self.names, self.log = [], [], [], []
@@ -98,6 +100,8 @@ class CheckpointedCall:
             call, recomputation = around.get()
             call.name_saved("checkpoint", recomputation)
         saved.source = None
+        if is_sparse(tensor):
+            self.patterns[id(saved)] = tensor._indices_held, tensor._sizes, tensor._coalesced
         return saved
 
     # ---- the first run
@@ -196,12 +200,17 @@ class CheckpointedCall:
             slot.call = None  # its node is used up, and must keep nothing alive
         return tensor
 
+    def argument(self, saved: SavedVariable) -> Tensor:
+        """The argument that was saved, with the pattern that it had if it was sparse."""
+        tensor, pattern = _unpacked_argument(saved), self.patterns.get(id(saved))
+        return tensor if pattern is None else sparse(tensor, *pattern)
+
     def recompute(self) -> dict[int, Tensor]:
         """Run the function again; gives the tensors that it saves, by number."""
         run = Recomputation()
         token = of_argument.set(True)
         try:
-            args, kwargs = mapped(self.arguments, once(_unpacked_argument), SavedVariable)
+            args, kwargs = mapped(self.arguments, once(self.argument), SavedVariable)
         finally:
             of_argument.reset(token)
         given = list(tensors_in((args, kwargs)))

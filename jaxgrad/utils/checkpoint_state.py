@@ -36,7 +36,7 @@ def mapped(value, change, kind=Tensor):
     if type(value) in (list, tuple):
         return type(value)(mapped(item, change, kind) for item in value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(mapped(item, change, kind) for item in value))
+        return value._make(mapped(item, change, kind) for item in value)
     if type(value) is dict:
         return {name: mapped(item, change, kind) for name, item in value.items()}
     return value

@@ -98,7 +98,7 @@ DROPS = {
     "new_tensor": lambda x: x.new_tensor(x.tolist()),
     "numbers": lambda x: jaxgrad.full((2,), x[0, 0].item()),
     "like": lambda x: jaxgrad.full_like(x, 2.0) + jaxgrad.ones_like(x) + x.new_zeros(2, 3),
-    "random": lambda x: jaxgrad.rand_like(x) + jaxgrad.normal(x, x.abs()),
+    "random": lambda x: jaxgrad.rand_like(x) + jaxgrad.randn_like(x),
     "integers": lambda x: x.argmax() + x.long().sum() + (x > 0).sum(),
 }
 
@@ -142,7 +142,7 @@ def test_what_would_lose_a_tangent_is_refused(name):
 NUMBERS = {
     "alpha": lambda x: jaxgrad.add(jaxgrad.ones(2), 1, alpha=x),
     "full": lambda x: jaxgrad.full((2,), x),
-    "fill": lambda x: jaxgrad.linspace(0, x, 3),
+    "range": lambda x: jaxgrad.arange(0, x, 0.5),
     "clamp": lambda x: jaxgrad.add(jaxgrad.ones(2), jaxgrad.ones(2), alpha=x),
 }
 

@@ -12,6 +12,7 @@ import pytest
 import recorded
 from as_torch import as_torch, leaf
 from recorded import name_of_node, node_and_next
+from samples import special
 
 import jaxgrad
 from jaxgrad.tape.tensor import wrap
@@ -19,8 +20,15 @@ from jaxgrad.tape.tensor import wrap
 pytestmark = pytest.mark.slow
 
 COMPOSITE = "PyTorch composes it of several nodes, of which the last depends on the arguments"
+NUMBERS = "PyTorch's C++ has other overloads for numbers"
 LAST = "PyTorch has another node before the last, whose name ours bears"
-MORE = "ours has gradients for weights, PyTorch's has not"
+OF_VALUES = "PyTorch's operator is one on sparse tensors, here a stand-in around it"
+MORE = "ours has gradients for weights or targets, PyTorch's has not"
+FUSED = "PyTorch composes it of several nodes on CPUs, or for some dimensions"
+RUNNING = "ours has gradients for running statistics, PyTorch's has not"
+OF_2018 = "an operator of 2018, whose stand-in is PyTorch's of today"
+NO_DERIVATIVE = "PyTorch has no derivative of it, or not the operator"
+ON_GPUS = "PyTorch composes it on CPUs; ours is its one node on GPUs"
 
 # Operators whose nodes have other names than PyTorch's for some arguments.
 OTHER_NAMES = {
@@ -29,10 +37,43 @@ OTHER_NAMES = {
     **dict.fromkeys(["nn.functional.l1_loss", "ops.l1_loss"], COMPOSITE),
     **dict.fromkeys(["nn.functional.kl_div", "ops.kl_div"], COMPOSITE),
     **dict.fromkeys(["nn.functional.nll_loss", "diag", "movedim", "chunk"], COMPOSITE),
+    **dict.fromkeys(["linalg.matrix_power", "nuclear_norm"], COMPOSITE),
+    **dict.fromkeys(["einsum", "cdist", "linalg.multi_dot", "linalg.matrix_norm"], COMPOSITE),
+    **dict.fromkeys(
+        ["ops._coo_tensor", "ops._coo_values", "ops._coo_t", "ops._coo_mask"], OF_VALUES
+    ),
+    **dict.fromkeys(["ops._coo_transpose", "ops._coo_permute", "ops._coo_to_sparse"], OF_VALUES),
+    **dict.fromkeys(["ops._coo_to_sparse_dim", "ops._coo_group", "ops._coo_ungroup"], OF_VALUES),
+    **dict.fromkeys(["ops._coo_sum", "ops._coo_add", "ops._coo_sub", "ops._coo_matmul"], OF_VALUES),
+    **dict.fromkeys(["ops._coo_sampled_mm", "ops._coo_softmax"], OF_VALUES),
+    "ops._coo_log_softmax": OF_VALUES,
+    **dict.fromkeys(["nn.functional.rms_norm", "rms_norm", "ops._fused_rms_norm"], FUSED),
     "nn.functional.smooth_l1_loss": "with beta=0 it is l1_loss",
-    "nn.functional.celu": "elu with a scale",
-    "masked_select": "ours looks the mask up and is an index",
+    **dict.fromkeys(["quantile", "nanquantile"], "PyTorch's last step is in place"),
+    **dict.fromkeys(["trapezoid", "trapz", "cumulative_trapezoid"], NUMBERS),
+    **dict.fromkeys(["conv2d", "conv_transpose2d"], "of complex numbers PyTorch composes it"),
+    "diff": "PyTorch's copy of the input for n=0 is a write",
+    "masked.std": "the slope at 0 is masked out",
+    "linalg.tensorinv": "PyTorch's inverse is stored by columns, so that its reshape is another",
+    **dict.fromkeys(["ops.gesv", "ops.btrifact", "ops.btrifact_with_info", "ops.potri"], OF_2018),
+    **dict.fromkeys(["ops.pstrf", "ops._fused_drop", "ops._native_drop"], OF_2018),
+    **dict.fromkeys(["ops.max_unpool2d_backward", "ops.RoiPooling2d_forward"], OF_2018),
     "ops._fill_diagonal": "PyTorch has it in place only, where it is a write through a view",
+    **dict.fromkeys(f"{special.EVERYWHERE} {special.POSITIVE}".split(), NO_DERIVATIVE),
+    **dict.fromkeys(special.POLYNOMIALS.split(), NO_DERIVATIVE),
+    **dict.fromkeys(["ops._airy_ai_derivative", "ops._gegenbauer_polynomial"], NO_DERIVATIVE),
+    **dict.fromkeys(["ops._laguerre_polynomial", "ops._fft_with_size"], NO_DERIVATIVE),
+    **dict.fromkeys(["ops._rrelu", "ops.l1_loss_backward", "ops.kl_div_backward"], OF_2018),
+    **dict.fromkeys(["ops.hardsigmoid_backward", "ops.mish_backward"], NO_DERIVATIVE),
+    "ops.multi_margin_loss_backward": NO_DERIVATIVE,
+    "special.ndtr": "ours is composed of erfc, which is accurate in the tail",
+    **dict.fromkeys(["lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell"], ON_GPUS),
+    **dict.fromkeys(["ops._thnn_fused_lstm_cell", "ops._thnn_fused_gru_cell"], ON_GPUS),
+    "ops._pad_packed_sequence": "PyTorch writes into a tensor of padding",
+    "ops._scaled_dot_product_flash_attention_for_cpu": "PyTorch's logsumexp has no derivative",
+    "ops._scaled_dot_product_flash_attention_for_cpu_backward": NO_DERIVATIVE,
+    "nn.functional.scaled_dot_product_attention": "ours is one node where PyTorch's kernel is not",
+    **dict.fromkeys(["stft", "Tensor.stft"], "PyTorch transposes and squeezes in place"),
 }
 
 # Operators whose nodes have PyTorch's names and other `next_functions`.
@@ -42,12 +83,23 @@ OTHER_EDGES = {
         ["take_along_dim", "outer", "ger", "nn.functional.linear", "hstack", "vstack"], LAST
     ),
     **dict.fromkeys(["real", "imag", "nn.functional.kl_div", "nn.functional.mse_loss"], LAST),
+    **dict.fromkeys(["einsum", "cartesian_prod", "combinations", "pairwise_distance"], LAST),
     **dict.fromkeys(["nn.functional.nll_loss", "ops.nll_loss"], MORE),
     **dict.fromkeys(["ops.nll_loss_forward", "ops.nll_loss_backward"], MORE),
     **dict.fromkeys(["ops.nll_loss2d", "ops.nll_loss2d_forward", "ops.nll_loss2d_backward"], MORE),
     **dict.fromkeys(["nn.functional.binary_cross_entropy_with_logits"], MORE),
     **dict.fromkeys(["ops.binary_cross_entropy_with_logits"], MORE),
+    **dict.fromkeys(["nn.functional.binary_cross_entropy", "nn.functional.soft_margin_loss"], MORE),
+    **dict.fromkeys(["ops.binary_cross_entropy_backward", "ops.soft_margin_loss_backward"], MORE),
+    "nn.functional.multi_margin_loss": MORE,
+    "row_stack": LAST,
+    **dict.fromkeys(["nn.functional.batch_norm", "batch_norm", "native_batch_norm"], RUNNING),
+    "ops.native_batch_norm_backward": RUNNING,
+    "nn.functional.scaled_dot_product_attention": "ours has a gradient for masks",
+    **dict.fromkeys(["ops._coo_to_dense", "ops._coo_add_to", "ops._coo_mm"], OF_VALUES),
+    **dict.fromkeys(["ops._coo_mv", "ops._coo_addmm", "ops._coo_sparse_addmm"], OF_VALUES),
     "ops.copy": "PyTorch has it in place only, here on a clone",
+    "cumulative_trapezoid": NUMBERS,
 }
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of training steps (run.py): two networks, written for PyTorch and by hand in JAX.
+"""The benchmark of training steps (run.py): three networks, written for PyTorch and by hand in JAX.
 
 A `Case` gives three ways to make a training step from the same initial weights. The steps by hand
 use optax's Adam and `jax.value_and_grad`, donate what they overwrite, and multiply matrices as
@@ -25,12 +25,15 @@ VOCABULARY, WIDTH, HEADS, LAYERS, LENGTH, BATCH = 256, 128, 4, 4, 64, 8
 @dataclasses.dataclass
 class Case:
     """One network. `model(torch)` makes it with PyTorch's names; `loss` computes its loss by hand
-    from a dict of arrays with the names of its parameters; `batch` is two arrays.
+    from a dict of arrays with the names of its parameters; `batch` is two arrays. channels_last:
+    whether `loss` wants images (batch, height, width, channels), and kernels (height, width, in,
+    out).
     """
 
     model: Callable
     loss: Callable
     batch: tuple
+    channels_last: bool = False
 
 
 # ---- a transformer
@@ -87,20 +90,25 @@ def linear(weights, name, x):
     return flat.reshape(*x.shape[:-1], -1)
 
 
-def layer_norm(weights, name, x):
+def layer_norm(weights, name, x, epsilon=1e-5):
     mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
-    x = (x - mean) * jax.lax.rsqrt(variance + 1e-5)
+    x = (x - mean) * jax.lax.rsqrt(variance + epsilon)
     return x * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
 
-def attend(weights, name, x):
-    b, s, d = x.shape
-    qkv = linear(weights, f"{name}.qkv", x).reshape(b, s, 3, HEADS, d // HEADS)
-    q, k, v = (qkv[:, :, i].swapaxes(1, 2) for i in range(3))
-    scores = q @ k.swapaxes(-2, -1) / (d // HEADS) ** 0.5
-    scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, -jnp.inf)
+def attend_heads(qkv, heads, is_causal):
+    b, s, d = *qkv.shape[:2], qkv.shape[2] // 3
+    q, k, v = qkv.reshape(b, s, 3, heads, d // heads).transpose(2, 0, 3, 1, 4)
+    scores = q @ k.swapaxes(-2, -1) / (d // heads) ** 0.5
+    if is_causal:
+        scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, -jnp.inf)
     found = jax.nn.softmax(scores) @ v
-    return linear(weights, f"{name}.out", found.swapaxes(1, 2).reshape(b, s, d))
+    return found.swapaxes(1, 2).reshape(b, s, d)
+
+
+def attend(weights, name, x):
+    found = attend_heads(linear(weights, f"{name}.qkv", x), HEADS, is_causal=True)
+    return linear(weights, f"{name}.out", found)
 
 
 def cross_entropy(logits, labels):
@@ -146,13 +154,56 @@ def cnn_loss(weights, images, labels):
     return cross_entropy(linear(weights, "9", x), labels)
 
 
+# ---- a language model of two LSTM layers
+
+STEPS, SEQUENCES, HIDDEN = 64, 16, 256
+
+
+def language_model(torch):
+    nn = torch.nn
+
+    class LanguageModel(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens, self.head = nn.Embedding(VOCABULARY, HIDDEN), nn.Linear(HIDDEN, VOCABULARY)
+            self.layers = nn.LSTM(HIDDEN, HIDDEN, 2)
+
+        def forward(self, tokens):
+            return self.head(self.layers(self.tokens(tokens))[0]).flatten(0, 1)
+
+    return LanguageModel()
+
+
+def lstm(weights, number, x):
+    """One layer: the gates of all inputs at once, then a scan over the states."""
+    of_input, of_hidden = (weights[f"layers.weight_{name}_l{number}"] for name in ("ih", "hh"))
+    bias = weights[f"layers.bias_ih_l{number}"] + weights[f"layers.bias_hh_l{number}"]
+
+    def step(state, gates):
+        hidden, cell = state
+        i, f, g, o = jnp.split(gates + hidden @ of_hidden.T, 4, -1)
+        cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
+        hidden = jax.nn.sigmoid(o) * jnp.tanh(cell)
+        return (hidden, cell), hidden
+
+    zeros = jnp.zeros((x.shape[1], of_hidden.shape[1]))
+    return jax.lax.scan(step, (zeros, zeros), x @ of_input.T + bias)[1]
+
+
+def language_model_loss(weights, tokens, labels):
+    x = lstm(weights, 1, lstm(weights, 0, weights["tokens.weight"][tokens]))
+    return cross_entropy(linear(weights, "head", x).reshape(-1, VOCABULARY), labels)
+
+
 def cases():
     draw = np.random.default_rng(0)
     tokens = draw.integers(0, VOCABULARY, (2, BATCH, LENGTH))
     images = draw.standard_normal((32, 1, 28, 28)).astype(np.float32)
+    words = draw.integers(0, VOCABULARY, (2, STEPS, SEQUENCES))
     return {
         "transformer": Case(transformer, transformer_loss, (tokens[0], tokens[1].reshape(-1))),
         "cnn": Case(cnn, cnn_loss, (images, draw.integers(0, 10, 32))),
+        "lstm": Case(language_model, language_model_loss, (words[0], words[1].reshape(-1))),
     }
 
 
@@ -193,8 +244,15 @@ def by_hand(case, weights):
         updates, state = optimizer.update(gradients, state)
         return optax.apply_updates(weights, updates), state, loss
 
-    arrays = {name: jax.device_put(value) for name, value in weights.items()}
-    return step, arrays, tuple(map(jax.device_put, case.batch))
+    arrays, batch = weights, case.batch
+    if case.channels_last:
+        arrays = {
+            name: value.transpose(2, 3, 1, 0) if value.ndim == 4 else value
+            for name, value in weights.items()
+        }
+        batch = case.batch[0].transpose(0, 2, 3, 1), case.batch[1]
+    # copies: what is on a CPU may be shared with NumPy, and is donated
+    return step, jax.tree.map(jnp.array, arrays), tuple(map(jnp.asarray, batch))
 
 
 # ---- measuring
@@ -248,13 +306,15 @@ def torch_steps(case, weights) -> dict:
     return {name: functools.partial(step, *batch) for name, (step, batch) in steps.items()}
 
 
-def training(least_of):
+def training(least_of, cases, rounds=3, names=None):
     print("(h) training steps with Adam under jaxgrad.jit, to JAX and optax by hand")
     for name, case in cases().items():
+        if names is not None and name not in names:
+            continue
         weights = initial_weights(case)
-        rounds = [first_calls(case, weights) for _ in range(3)]
-        ours, hand = (min(times) for times in zip(*[each[0] for each in rounds], strict=True))
-        _, calls, temporary = rounds[-1]
+        measured = [first_calls(case, weights) for _ in range(rounds)]
+        ours, hand = (min(times) for times in zip(*[each[0] for each in measured], strict=True))
+        _, calls, temporary = measured[-1]
         others = torch_steps(case, weights)
         times = [t / 1e3 for t in least_of([*calls, *others.values()], repetitions=40)]
         rows = {

@@ -231,6 +231,16 @@ def weak_references():
 
 
 @case
+def proxies_of_objects_that_are_gone():
+    state = Plain(k=2, proxies=[weakref.proxy(Plain(k=3)), weakref.proxy(lambda: None)])
+
+    def scaled(x):
+        return x * state.k if len(state.proxies) else x
+
+    return scaled, [lambda: setattr(state, "k", 3), lambda: state.proxies.clear()]
+
+
+@case
 def weak_containers():
     first, second = Plain(k=2), Plain(k=3)
     keys, members = weakref.WeakKeyDictionary({first: 2}), weakref.WeakSet([first])

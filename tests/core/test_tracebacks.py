@@ -153,6 +153,7 @@ MISTAKES = {
     """,
 }
 
+
 def run(source, path):
     """What a script raises."""
     lines = source.strip("\n").splitlines()
@@ -180,9 +181,7 @@ def test_a_traceback_shows_the_users_lines_in_order(name, tmp_path):
 def test_the_lines_of_a_table_stay(tmp_path):
     table = tmp_path / "cube.yaml"
     table.write_text(
-        "- name: cube(Tensor self) -> Tensor\n"
-        "  forward: self * self * self\n"
-        "  self: fail(grad)\n"
+        "- name: cube(Tensor self) -> Tensor\n  forward: self * self * self\n  self: fail(grad)\n"
     )
 
     def fail(grad):

@@ -396,3 +396,16 @@ def test_nothing_here_warns():
         jaxgrad.tensor(np.array([np.nan, 1e300])).to(jaxgrad.float32).to(jaxgrad.int32)
         jaxgrad.tensor(np.array([np.nan, 300.0]), dtype=jaxgrad.int8)
         jaxgrad.full((2,), 1e300, dtype=jaxgrad.float16)
+
+
+@pytest.mark.parametrize("name", ["float", "double", "half", "int", "long", "bool", "cfloat"])
+def test_conversions_take_a_memory_format(name):
+    x = jaxgrad.tensor([1.5, 0.0])
+    expected = getattr(x, name)()
+    for given in (None, jaxgrad.preserve_format, jaxgrad.contiguous_format):
+        found = getattr(x, name)(memory_format=given)
+        assert found.dtype is expected.dtype and found.tolist() == expected.tolist()
+    with pytest.raises(TypeError):
+        getattr(x, name)(memory_format=1)
+    with pytest.raises(TypeError):
+        getattr(x, name)(jaxgrad.contiguous_format)

@@ -229,3 +229,24 @@ def test_a_size_that_overflows_is_refused_before_anything_is_drawn(make):
     with pytest.raises(RuntimeError, match="Storage size calculation overflowed with sizes="):
         make((2**31, 2**30, 4))
     assert jaxgrad.get_rng_state().tolist() == state
+
+
+def test_ranges_between_tensors_have_gradients():
+    # PyTorch detaches them
+    ends = jaxgrad.tensor([1.0, 4.0], requires_grad=True)
+    jaxgrad.linspace(ends[0], ends[1], 4).backward(jaxgrad.tensor([1.0, 1.0, 1.0, 10.0]))
+    np.testing.assert_allclose(ends.grad, [2.0, 11.0], 1e-6)
+    (slope,) = jaxgrad.autograd.grad(jaxgrad.logspace(0, ends[1], 2, base=2)[1], ends)
+    np.testing.assert_allclose(slope, [0.0, 16 * np.log(2)], 1e-6)
+    checks.count("closed forms", 2)
+
+
+@pytest.mark.parametrize("dtype", [None, jaxgrad.float64, jaxgrad.int32, jaxgrad.complex64])
+def test_ranges_between_traced_tensors(dtype):
+    start, end = jaxgrad.tensor(1.5), jaxgrad.tensor(9)
+    for function in (jaxgrad.linspace, jaxgrad.logspace):
+        expected = function(1.5, 9, 5, dtype=dtype)
+        found = jaxgrad.jit(lambda a, b, f=function: f(a, b, 5, dtype=dtype))(start, end)
+        assert found.dtype is expected.dtype
+        np.testing.assert_allclose(found, expected, 1e-5)
+    checks.count("closed forms", 2)

@@ -12,6 +12,7 @@ import checks
 import jax
 import numpy as np
 import pytest
+import scipy.stats
 
 import jaxgrad
 from jaxgrad.frontend import array_creation
@@ -142,6 +143,139 @@ def test_rand_like_and_its_kin_take_shape_and_dtype():
         drawn = function(model, requires_grad=True)
         assert (drawn.shape, drawn.dtype, drawn.requires_grad) == ((2, 3), jaxgrad.float64, True)
         assert function(model, dtype=jaxgrad.float32).dtype is jaxgrad.float32
+
+
+def distance(samples, distribution, *parameters):
+    """The Kolmogorov-Smirnov distance, in multiples of what the samples of a continuous
+    distribution exceed once in two million draws.
+    """
+    samples = np.sort(samples.ravel())
+    steps = np.arange(samples.size + 1) / samples.size
+    expected = distribution(*parameters).cdf(samples)
+    farthest = max((steps[1:] - expected).max(), (expected - steps[:-1]).max())
+    checks.count("random")
+    return farthest * math.sqrt(samples.size) / 2.76
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("fill", "distribution", "parameters"),
+    [
+        (lambda x: x.normal_(-2, 5), scipy.stats.norm, (-2, 5)),
+        (lambda x: x.uniform_(-2, 5), scipy.stats.uniform, (-2, 7)),
+        (lambda x: x.cauchy_(1, 2), scipy.stats.cauchy, (1, 2)),
+        (lambda x: x.exponential_(3), scipy.stats.expon, (0, 1 / 3)),
+        (lambda x: x.log_normal_(0.5, 0.7), scipy.stats.lognorm, (0.7, 0, math.exp(0.5))),
+        (lambda x: jaxgrad.normal(x - 1, x + 3), scipy.stats.norm, (-1, 3)),
+        (lambda x: jaxgrad._standard_gamma(x + 0.5), scipy.stats.gamma, (0.5,)),
+        (lambda x: jaxgrad._standard_gamma(x + 20), scipy.stats.gamma, (20,)),
+    ],
+)
+def test_samples_have_their_distribution(fill, distribution, parameters, dtype):
+    samples = fill(jaxgrad.zeros(COUNT, dtype=getattr(jaxgrad, dtype)))
+    assert samples.dtype is getattr(jaxgrad, dtype)
+    assert distance(samples.numpy(), distribution, *parameters) < 1
+    # a distribution that is 10 percent wider is found
+    assert distance(samples.numpy() * 1.1, distribution, *parameters) > 1
+
+
+@pytest.mark.parametrize(
+    ("draw", "distribution"),
+    [
+        (lambda x: x.geometric_(0.3), scipy.stats.geom(0.3)),
+        (lambda x: x.bernoulli_(0.3), scipy.stats.bernoulli(0.3)),
+        (lambda x: jaxgrad.bernoulli(x + 0.3), scipy.stats.bernoulli(0.3)),
+        (lambda x: jaxgrad.poisson(x + 3.5), scipy.stats.poisson(3.5)),
+        (lambda x: jaxgrad.poisson(x + 45), scipy.stats.poisson(45)),
+        (lambda x: jaxgrad.binomial(x + 12, x + 0.3), scipy.stats.binom(12, 0.3)),
+        (lambda x: x.random_(4, 9), scipy.stats.randint(4, 9)),
+        (
+            lambda x: jaxgrad.multinomial(jaxgrad.tensor([6.0, 3.0, 1.0]), COUNT, True),
+            scipy.stats.rv_discrete(values=([0, 1, 2], [0.6, 0.3, 0.1])),
+        ),
+    ],
+)
+def test_discrete_samples_have_their_frequencies(draw, distribution):
+    samples = draw(jaxgrad.zeros(COUNT)).numpy().astype(int)
+    assert_mean(samples, distribution.mean(), distribution.std())
+    for value in range(int(distribution.ppf(0.001)), int(distribution.ppf(0.999)) + 1):
+        expected = distribution.pmf(value)
+        assert_mean(samples == value, expected, math.sqrt(expected * (1 - expected)))
+
+
+def test_dropout_of_elements_and_of_channels():
+    x = jaxgrad.full((200, 50, 3), 2.0, requires_grad=True)
+    kept = jaxgrad.dropout(x, 0.2, True)
+    assert_mean(kept.detach().numpy(), 2, 1)
+    assert sorted(set(kept.flatten().tolist())) == [0, 2.5]
+    kept.sum().backward()
+    assert (x.grad == kept / 2).all() and kept.grad_fn.name() == "MulBackward0"
+    channels = jaxgrad.feature_dropout(x, 0.2, True).detach()
+    assert (channels == channels[..., :1]).all() and 0.7 < (channels > 0).double().mean() < 0.9
+    for function in (jaxgrad.alpha_dropout, jaxgrad.feature_alpha_dropout):
+        normal = jaxgrad.randn(2000, 30)
+        made = function(normal, 0.3, True).numpy()
+        assert abs(made.mean()) < 0.05 and abs(made.std() - 1) < 0.05
+        assert function(normal, 0.3, False) is normal
+    assert jaxgrad.dropout_(jaxgrad.ones(3), 1.0, True).tolist() == [0, 0, 0]
+    with pytest.raises(RuntimeError, match="dropout probability has to be between 0 and 1, but"):
+        jaxgrad.dropout(x, 1.5, True)
+    with pytest.raises(RuntimeError, match="Feature dropout requires at least 2 dimensions"):
+        jaxgrad.feature_dropout(jaxgrad.ones(3), 0.5, True)
+
+
+def test_multinomial_without_replacement_draws_in_proportion():
+    weights = jaxgrad.tensor([1.0, 0.0, 3.0, 4.0]).expand(20000, 4)
+    first, second = jaxgrad.multinomial(weights, 2).numpy().T
+    for value, share in enumerate([1 / 8, 0, 3 / 8, 1 / 2]):
+        assert_mean(first == value, share, 0.5)
+    # after 4 the others are drawn in the proportion 1 : 3
+    assert_mean(second[first == 3] == 2, 0.75, 0.5)
+    assert (first != second).all()
+    ordered = np.sort(jaxgrad.multinomial(jaxgrad.rand(50, 6) + 0.1, 6).numpy())
+    assert (ordered == np.arange(6)).all()
+
+
+def test_ends_of_distributions():
+    assert (jaxgrad.zeros(COUNT).exponential_() > 0).all()
+    assert jaxgrad.zeros(COUNT, dtype=jaxgrad.int64).geometric_(0.5).min() == 1
+    half = jaxgrad.zeros(COUNT, dtype=jaxgrad.float16).uniform_(1000, 1001)
+    assert half.min() == 1000 and half.max() < 1001
+    for name, greatest in (("int8", 127), ("uint8", 255), ("float16", 2048), ("bool", 1)):
+        drawn = jaxgrad.zeros(COUNT, dtype=getattr(jaxgrad, name)).random_().long()
+        assert (drawn.min(), drawn.max()) == (0, greatest)
+    wide = jaxgrad.zeros(1000, dtype=jaxgrad.int64).random_(-(2**63), None)
+    assert wide.min() < -(2**62) and wide.max() > 2**62
+
+
+def test_a_sampler_repeats_with_its_seed():
+    def drawn(generator):
+        x = jaxgrad.full((5,), 2.0)
+        return [
+            each.tolist()
+            for each in (
+                jaxgrad.poisson(x, generator),
+                jaxgrad.multinomial(x, 3, generator=generator),
+                jaxgrad._standard_gamma(x, generator),
+                jaxgrad.bernoulli(x / 4, generator=generator),
+                x.clone().cauchy_(generator=generator),
+            )
+        ]
+
+    generator = jaxgrad.Generator().manual_seed(3)
+    first, second = drawn(generator), drawn(generator)
+    assert generator.draws == 10 and first != second
+    assert drawn(generator.manual_seed(3)) == first
+
+
+def test_fork_rng_restores_the_generator():
+    jaxgrad.manual_seed(1)
+    expected = draws()
+    for enabled in (True, False):
+        jaxgrad.manual_seed(1)
+        with jaxgrad.random.fork_rng(enabled=enabled):
+            assert draws() == expected
+        assert (draws() == expected) is enabled
 
 
 def draws():
@@ -288,6 +422,11 @@ def functions_of_chance():
         lambda: jaxgrad.randint(3, (2,)),
         lambda: jaxgrad.randperm(3),
         lambda: jaxgrad.randn(100000),
+        lambda: jaxgrad.zeros(3).exponential_(2.0),
+        lambda: jaxgrad.zeros(3).random_(5, 9),
+        lambda: jaxgrad.bernoulli(jaxgrad.full((4,), 0.5)),
+        lambda: jaxgrad.poisson(jaxgrad.full((4,), 5.0)),
+        lambda: jaxgrad.multinomial(jaxgrad.ones(9), 3),
     ]
 
 

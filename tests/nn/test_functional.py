@@ -102,3 +102,20 @@ def test_refuses_as_pytorch(function, arguments, options, error, words):
     """With PyTorch's exceptions and the words that programs match on."""
     with pytest.raises(error, match=words):
         function(*arguments, **options)
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (0, 4, 3), (2, 4, 0)])
+def test_normalization_of_an_empty_batch(shape):
+    x = jaxgrad.zeros(*shape, requires_grad=True)
+    weight, bias = jaxgrad.ones(4, requires_grad=True), jaxgrad.zeros(4, requires_grad=True)
+    mean, variance = jaxgrad.zeros(4), jaxgrad.ones(4)
+    results = [
+        F.batch_norm(x, mean, variance, weight, bias, training=True),
+        F.group_norm(x, 2, weight, bias),
+    ]
+    for result in results:
+        assert tuple(result.shape) == shape
+        result.sum().backward()
+    assert tuple(x.grad.shape) == shape
+    assert weight.grad.tolist() == bias.grad.tolist() == [0.0] * 4
+    assert mean.tolist() == [0.0] * 4 and variance.tolist() == [1.0] * 4

@@ -223,6 +223,38 @@ def test_normalization_of_batches(torch):
 
 
 @close
+def test_normalization_of_channels_and_over_processes(torch):
+    nn, x = torch.nn, numbers(torch, 2, 4, 3)
+    local = of_layer(torch, nn.LocalResponseNorm(3, alpha=0.5, k=2.0), x.detach())
+    plain = nn.Sequential(nn.BatchNorm1d(4, momentum=0.3), nn.Sequential(nn.BatchNorm1d(4)))
+    plain[0](x)
+    same = nn.SyncBatchNorm.convert_sync_batchnorm(plain)
+    kept = same[0].running_mean.tolist(), same[0].weight is plain[0].weight
+    same.eval()
+    return local, kept, repr(same), same(x).detach(), repr(nn.SyncBatchNorm(3, affine=False))
+
+
+@close
+def test_bags_of_embeddings(torch):
+    nn, found = torch.nn, []
+    places, starts = torch.tensor([1, 2, 2, 0, 4]), torch.tensor([0, 2, 2])
+    for mode in ("sum", "mean", "max"):
+        layer = given(torch, nn.EmbeddingBag(5, 2, mode=mode, padding_idx=2))
+        layer(places, starts).sum().backward()
+        found.append((repr(layer), layer(places, starts).detach(), layer.weight.grad))
+    short = nn.EmbeddingBag(5, 2, max_norm=0.5, norm_type=1.0)
+    given(torch, short)(torch.tensor([[1, 1], [2, 4]])).sum().backward()
+    frozen = nn.EmbeddingBag.from_pretrained(numbers(torch, 5, 2), include_last_offset=True)
+    ends = torch.tensor([0, 2, 5])
+    return [
+        found,
+        (repr(short), short.weight.detach(), short.weight.grad),
+        (frozen(places, ends), frozen.weight.requires_grad, list(frozen.state_dict())),
+        nn.EmbeddingBag(3, 2, padding_idx=-1).weight[2].detach(),
+    ]
+
+
+@close
 def test_embeddings_equal_pytorchs(torch):
     nn, F = torch.nn, torch.nn.functional
     places = torch.tensor([[1, 2, 2], [0, 4, 1]])

@@ -23,11 +23,6 @@ def parametrized(samples):
     return pytest.mark.parametrize(("family", "sample"), samples, ids=ids)
 
 
-def rest(count):
-    """The samples of each operator after the first `count`."""
-    return parametrized([each for each in recorded.SAMPLES if test_operators.rank(*each) >= count])
-
-
 def others(chosen):
     """The samples that are not among parameters of tests."""
     known = {id(each.values[1]) for each in chosen}
@@ -44,16 +39,16 @@ def test_nestings_of_forward_mode(family, sample):
     test_forward_ad_operators.test_nestings_of_forward_mode_over_every_operator(family, sample)
 
 
-@rest(test_operators.MOST_OF_FIRST_ORDER)
+@parametrized(others(test_operators.FIRST_ORDER))
 def test_first_order(family, sample):
     test_operators.test_first_order(family, sample)
 
 
-@rest(test_operators.MOST_OF_THE_REST)
+@parametrized(others(test_operators.SECOND_ORDER))
 def test_batched_and_compiled(family, sample):
     test_operators.test_batched_and_compiled(family, sample)
 
 
-@rest(test_operators.MOST_OF_THE_REST)
+@parametrized(others(test_operators.SECOND_ORDER))
 def test_second_order(family, sample):
     test_operators.test_second_order(family, sample)

@@ -14,6 +14,43 @@ import jaxgrad.nn.functional as F
 from jaxgrad import ops
 
 REFUSED = [
+    ("F.hardsigmoid(tensor([1]))", NotImplementedError, "not implemented for 'Long'"),
+    ("F.mish(tensor([1j]))", NotImplementedError, "not implemented for 'ComplexFloat'"),
+    ("F.softshrink(zeros(2), -1.0)", RuntimeError, "but found -1"),
+    ("F.hardshrink(tensor([True]))", NotImplementedError, "not implemented for 'Bool'"),
+    (
+        "F.glu(tensor(1.0))",
+        RuntimeError,
+        "glu does not support scalars because halving size must be even",
+    ),
+    (
+        "F.glu(zeros(2, 3))",
+        RuntimeError,
+        "Halving dimension must be even, but dimension 1 is size 3",
+    ),
+    ("F.glu(zeros(2), 1)", IndexError, "expected to be in range of [-1, 0], but got 1"),
+    (
+        "F.prelu(zeros(2, 3), zeros(2))",
+        RuntimeError,
+        "Found parameter numbers = 2 and channel size = 3",
+    ),
+    ("F.prelu(tensor(1.0), zeros(2))", RuntimeError, "Not allow zero-dim input tensor"),
+    (
+        "F.prelu(zeros(2), zeros(1, 1))",
+        RuntimeError,
+        "to be a scalar or 1D tensor, but got: ndim = 2",
+    ),
+    (
+        "F.prelu(zeros(2), zeros(1, dtype=torch.float64))",
+        RuntimeError,
+        "prelu: Type promoting not supported. Got Float and Double",
+    ),
+    (
+        "F.rrelu(zeros(2), 0.5, 0.2)",
+        RuntimeError,
+        "Lower bound should be less than or equal to the upper bound",
+    ),
+    ("F.rrelu(zeros(2), -inf, 0.2)", RuntimeError, "rrelu: lower bound must be finite, got -inf"),
     ("F.leaky_relu(tensor([1, 2]))", NotImplementedError, "not implemented for 'Long'"),
     ("F.hardtanh(tensor([1.0]), 2.0, 1.0)", ValueError, "min_val cannot be greater than max_val"),
     ("F.gelu(tensor([1]))", NotImplementedError, "not implemented for 'Long'"),
@@ -80,6 +117,7 @@ ANSWERS = [
         "float32",
         [0.2689414322376251, 0.7310585975646973],
     ),
+    ("F.softshrink(tensor([-0.2, nan], dtype=torch.float16))", "float16", [-0.0, numpy.nan]),
     # tails
     ("F.elu(tensor([-1e-10], dtype=torch.float64))", "float64", [-9.999999999500001e-11]),
     ("F.elu(tensor([-1000.0, 1000.0, -inf]))", "float32", [-1.0, 1000.0, -1.0]),
@@ -152,3 +190,17 @@ def test_gradient_of_silu_of_complex_numbers_is_conjugate():
 
 def real_silu(z):
     return (z / (1 + numpy.exp(-z))).real
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values to real:UserWarning")
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_of_complex_numbers_as_real_ones_has_a_gradient(name):
+    function = getattr(jaxgrad, name)
+    z = jaxgrad.tensor([1 + 2j, 0.5j], requires_grad=True)
+    x = jaxgrad.tensor([1.0, 0.0], requires_grad=True)
+    for leaf in (z, x):
+        result = function(leaf, 0, dtype=jaxgrad.float32)
+        result[0].backward()
+    assert result.tolist() == function(z, 0, dtype=jaxgrad.float32).tolist()
+    assert z.grad.tolist() == x.grad.tolist()
+    count("closed forms")

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy
 import pytest
 from checks import count
-from pytorch_answers import answers, check_answer, check_refusal, primitives, refusals
+from pytorch_answers import answers, check_answer, check_refusal, evaluated, primitives, refusals
 
 import jaxgrad
 from jaxgrad import ops
@@ -60,6 +60,28 @@ REFUSED = [
         "not implemented for 'ComplexFloat'",
     ),
     ("torch.bitwise_not(tensor([1.0]))", NotImplementedError, "not implemented for 'Float'"),
+    ("torch.bitwise_left_shift(tensor([1.0]), 1)", NotImplementedError, "for 'Float'"),
+    ("tensor([True]) >> tensor([True])", NotImplementedError, "not implemented for 'Bool'"),
+    ("torch.isposinf(tensor([1j]))", RuntimeError, "isposinf does not support complex inputs."),
+    ("torch.isclose(tensor([1]), tensor([1.0]))", RuntimeError, "Long did not match Float"),
+    (
+        "torch.isclose(tensor([1]), tensor([1]), rtol=-1)",
+        RuntimeError,
+        "rtol must be greater than or equal to zero, but got -1",
+    ),
+    ("torch.allclose(tensor([1.0]), 1.0)", TypeError, "must be Tensor, not float"),
+    (
+        "torch.isin(tensor([1j]), tensor([1j]))",
+        RuntimeError,
+        "encountered for isin(): ComplexFloat",
+    ),
+    ("torch.isin(tensor([True]), tensor([True]))", RuntimeError, "encountered for isin(): Bool"),
+    (
+        "torch.is_nonzero(zeros(2))",
+        RuntimeError,
+        "Boolean value of Tensor with more than one value",
+    ),
+    ("torch.where(tensor([1.0]), 1)", TypeError, "where()"),
     (
         "torch.eq(tensor([1]), 'a')",
         TypeError,
@@ -109,6 +131,31 @@ ANSWERS = [
     ),
     ("torch.isfinite(tensor([65504.0, 65536.0], dtype=torch.float16))", "bool", [True, False]),
     ("torch.isnan(tensor([1]))", "bool", [False]),
+    ("tensor([1, -8]) << tensor([2, 1])", "int64", [4, -16]),
+    ("tensor([1, -8]) >> 70", "int64", [0, -1]),
+    ("2 << tensor([1, 3])", "int64", [4, 16]),
+    ("tensor([True]) << 1", "int64", [2]),
+    ("tensor([1], dtype=torch.uint8) << 300", "uint8", [0]),
+    ("tensor([1], dtype=torch.int8) << -1", "int8", [0]),
+    ("tensor([-1], dtype=torch.int8) >> -1", "int8", [-1]),
+    ("tensor([128], dtype=torch.uint8) >> 3", "uint8", [16]),
+    ("tensor([5, -3]).bitwise_left_shift_(1)", "int64", [10, -6]),
+    ("tensor([5, -3]).__irshift__(1)", "int64", [2, -2]),
+    # closeness
+    ("torch.isclose(tensor([1, 2]), tensor([2, 5]), atol=1)", "bool", [True, False]),
+    (
+        "torch.isclose(tensor([nan, inf, inf]), tensor([nan, inf, -inf]), equal_nan=True)",
+        "bool",
+        [True, True, False],
+    ),
+    ("torch.isclose(tensor([nan]), tensor([nan]))", "bool", [False]),
+    ("torch.isreal(tensor([1 + 2j, 3 + 0j]))", "bool", [False, True]),
+    ("torch.isin(tensor([nan, 1.0]), tensor([nan, 1]))", "bool", [False, True]),
+    ("torch.isin(5, tensor([[5, 6]]), invert=True)", "bool", False),
+    # one argument: the indices of nonzero elements
+    ("torch.where(tensor([0.0, 2.0, nan]))[0]", "int64", [1, 2]),
+    ("torch.where(tensor([[True, False], [True, True]]))[1]", "int64", [0, 0, 1]),
+    ("torch.where(tensor(True))[0]", "int64", [0]),
     # shapes without elements
     ("zeros(0, 3) == zeros(3)", "bool", numpy.zeros((0, 3))),
     ("torch.eq(zeros(2, 1), zeros(0))", "bool", numpy.zeros((2, 0))),
@@ -123,6 +170,26 @@ def test_refuses_as_pytorch(call, error, words):
 @answers(ANSWERS)
 def test_answers_as_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("torch.equal(tensor([1]), tensor([1.0]))", True),
+        ("torch.equal(zeros(2), zeros(2, 1))", False),
+        ("torch.equal(zeros(0), zeros(0))", True),
+        ("torch.allclose(tensor([1.0]), tensor([1.0 + 1e-6]))", True),
+        ("tensor([1.0]).allclose(tensor([1.1]), rtol=0.2)", True),
+        ("torch.allclose(tensor([nan]), tensor([nan]), equal_nan=True)", True),
+        ("torch.is_nonzero(tensor([[0.3]]))", True),
+        ("torch.is_same_size(zeros(2), zeros(3))", False),
+        ("tensor([1.0]).is_neg()", False),
+        ("torch.is_signed(tensor([1], dtype=torch.uint8))", False),
+    ],
+)
+def test_answers_in_one_bool(call, expected):
+    assert evaluated(jaxgrad, call) is expected
+    count("answers")
 
 
 @pytest.mark.parametrize("name", ["eq", "lt", "logical_and", "bitwise_not", "isnan"])

@@ -21,6 +21,87 @@ WEIGHT = numpy.array([0.5, 1.5, 0.7, 1.1])
 
 REFUSED = [
     (
+        "F.binary_cross_entropy(tensor([1.5]), tensor([1.0]))",
+        RuntimeError,
+        "all elements of input should be between 0 and 1",
+    ),
+    (
+        "F.binary_cross_entropy(tensor([nan]), tensor([1.0]))",
+        RuntimeError,
+        "all elements of input should be between 0 and 1",
+    ),
+    (
+        "F.binary_cross_entropy(tensor([0.5]), tensor([2.0]))",
+        RuntimeError,
+        "all elements of target should be between 0 and 1",
+    ),
+    (
+        "F.binary_cross_entropy(tensor([0.5]), tensor([1]))",
+        RuntimeError,
+        "Found dtype Long but expected Float",
+    ),
+    (
+        "F.binary_cross_entropy(zeros(2), zeros(2), zeros(3, 2))",
+        RuntimeError,
+        "doesn't match the broadcast shape",
+    ),
+    (
+        "F.huber_loss(zeros(2), zeros(2), delta=0.0)",
+        RuntimeError,
+        "huber_loss does not support non-positive values for delta",
+    ),
+    ("F.huber_loss(tensor([1]), tensor([2]))", NotImplementedError, "not implemented for 'Long'"),
+    (
+        "F.soft_margin_loss(zeros(2), zeros(1, 2))",
+        RuntimeError,
+        "doesn't match the broadcast shape",
+    ),
+    (
+        "F.multi_margin_loss(zeros(2, 3), tensor([0, 1]), p=3)",
+        ValueError,
+        "only p == 1 and p == 2 supported",
+    ),
+    (
+        "F.multi_margin_loss(zeros(2, 3), tensor([0]))",
+        RuntimeError,
+        "target tensor should be 1-D with size equal to the number of input",
+    ),
+    (
+        "F.multi_margin_loss(zeros(2, 3), tensor([0, 1]), weight=zeros(2))",
+        RuntimeError,
+        "inconsistent weight size, expected 3 but got [2]",
+    ),
+    (
+        "F.multi_margin_loss(zeros(2, 3), tensor([0.0, 1.0]))",
+        RuntimeError,
+        "expected scalar type Long but found Float",
+    ),
+    (
+        "F.multi_margin_loss(zeros(2, 0), tensor([0, 1]))",
+        RuntimeError,
+        "Expected non-empty vector or matrix",
+    ),
+    (
+        "F.multilabel_margin_loss(zeros(2, 3), tensor([[0, 1, 2]]))",
+        RuntimeError,
+        "inconsistent target size: [1, 3] for input of size: [2, 3]",
+    ),
+    (
+        "F.gaussian_nll_loss(zeros(3), zeros(3), tensor([-1.0, 1.0, 1.0]))",
+        ValueError,
+        "var has negative entry/entries",
+    ),
+    (
+        "F.gaussian_nll_loss(zeros(3, 2), zeros(3, 2), zeros(2))",
+        ValueError,
+        "var is of incorrect size",
+    ),
+    (
+        "F.triplet_margin_loss(zeros(3), zeros(3), zeros(3), margin=0)",
+        ValueError,
+        "margin must be greater than 0, got 0",
+    ),
+    (
         "F.mse_loss(tensor([1, 2]), tensor([1, 2]))",
         NotImplementedError,
         "not implemented for 'Long'",
@@ -166,6 +247,22 @@ def test_answers_as_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
+@pytest.mark.parametrize(
+    ("loss", "wrong"),
+    [
+        (lambda y: F.multi_margin_loss(jaxgrad.tensor(X), y), [0, 4, 1]),
+        (lambda y: F.multi_margin_loss(jaxgrad.tensor(X), y), [0, -1, 1]),
+        (lambda y: F.multilabel_margin_loss(jaxgrad.tensor(X[0]), y), [0, 4, -1, 0]),
+        (lambda y: F.ctc_loss(jaxgrad.tensor(X[:, None]), y, [3], [1]), [4]),
+    ],
+)
+def test_other_labels_raise_and_are_nan_when_compiled(loss, wrong):
+    wrong = jaxgrad.tensor(wrong)
+    with pytest.raises((RuntimeError, IndexError), match=r"out of (range|bounds)"):
+        loss(wrong)
+    assert numpy.isnan(jaxgrad.jit(loss)(wrong).item())
+
+
 @pytest.mark.parametrize("loss", [F.nll_loss, F.cross_entropy], ids=["nll_loss", "cross_entropy"])
 @pytest.mark.parametrize("wrong", [4, 1000, -1, -99])
 def test_a_class_that_does_not_exist_raises_and_is_nan_when_compiled(loss, wrong):
@@ -214,10 +311,29 @@ def weights_of_binary_cross_entropy(x, weight, *, reduction):
     return ops.binary_cross_entropy_with_logits(x, target, weight, 2 * weight, reduction)
 
 
+def weight_of_multi_margin_loss(x, weight, *, reduction):
+    return ops.multi_margin_loss(x, CLASSES, 2, 1.3, weight, reduction)
+
+
+def target_and_weight_of_entropy(x, weight, *, reduction):
+    return ops.binary_cross_entropy(abs(x) * 0.8 + 0.1, abs(x) * 0.7 + 0.1, weight, reduction)
+
+
+def target_of_soft_margin_loss(x, weight, *, reduction):
+    return ops.soft_margin_loss(x, weight, reduction)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("reduction", [0, 1])
 @pytest.mark.parametrize(
-    "function", [weight_of_nll_loss, weight_of_cross_entropy, weights_of_binary_cross_entropy]
+    ("function", "reduction"),
+    [
+        *((weight_of_nll_loss, reduction) for reduction in (0, 1)),
+        *((weight_of_cross_entropy, reduction) for reduction in (0, 1)),
+        *((weights_of_binary_cross_entropy, reduction) for reduction in (0, 1)),
+        (weight_of_multi_margin_loss, 1),
+        (target_and_weight_of_entropy, 1),
+        (target_of_soft_margin_loss, 1),
+    ],
 )
 def test_weights_have_gradients_that_pytorch_lacks(function, reduction):
     with jax.enable_x64(True):

@@ -16,6 +16,8 @@ T(2, 3)            floats, differentiated; T() is 0-d, T(0, 3) empty. Between -2
 T(values=[1, 2])   these values
 T(3, real=True)    stays real where the others become complex
 T(3, constant=True)  requires no gradient
+T(3, 3, form="positive")  a matrix made of these numbers by torch or jaxgrad, whose gradient is that
+                   of the numbers: one of FORMS
 Int(3, high=5)     integers from `low`, 0 if not given, to high - 1; `values`, `dtype`;
                    `unique=True`: no two are equal
 Mask(3)            booleans; `values`
@@ -28,18 +30,23 @@ kink=True          the gradient is a convention there: compared with PyTorch's, 
                    finite differences
 dynamic=True       the shape of the result depends on integer or boolean tensors, so that these
                    cannot be traced
+through="of_..."   the outputs are those of a function in tests/invariants.py of the operator: for
+                   factors that are determined up to phases
 
 The text of a call is the sample's name in test reports and in the recording of PyTorch's answers,
 and the seed of its values: a new sample leaves the others as they are.
 """
 
 import importlib
+import itertools
+import math
 import pkgutil
 import zlib
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import ClassVar
 
+import invariants
 import numpy
 
 CLEARANCE = 0.02  # distance from the usual kinks; finite differences take smaller steps
@@ -66,10 +73,31 @@ class Marker:
     differentiated = False
 
 
+def _eye(module, x):
+    return module.eye(x.shape[-1], dtype=x.dtype)
+
+
+def _triangle(module, x, part):
+    """A triangle of x with a positive diagonal."""
+    return part + _eye(module, x) * (x * x.conj() + 1)
+
+
+# Matrices that an operator takes, of any matrix. Finite differences then go along such matrices.
+FORMS = {
+    "regular": lambda module, x: x + 4 * _eye(module, x).flip(0),
+    "hermitian": lambda module, x: x + x.mH,
+    "positive": lambda module, x: x @ x.mH + _eye(module, x),
+    "lower": lambda module, x: _triangle(module, x, x.tril(-1)),
+    "upper": lambda module, x: _triangle(module, x, x.triu(1)),
+    "normalized": lambda module, x: x.log_softmax(-1),
+}
+
+
 class T(Marker):
     """Floats; see above."""
 
     USUAL: ClassVar = {"values": None, "low": -2.0, "high": 2.0, "real": False, "constant": False}
+    USUAL |= {"form": None}
 
     @property
     def differentiated(self):
@@ -149,10 +177,13 @@ class Sample:
     complex: bool | str = False
     kink: bool = False
     dynamic: bool = False
+    through: str | None = None
 
     @cached_property
     def id(self):
         args = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs.items())]
+        if self.through is not None:
+            args.append(f"through={self.through!r}")
         return f"{self.name}({', '.join(args)})"
 
     def __repr__(self):
@@ -207,11 +238,15 @@ class Sample:
 
         def fill(leaf):
             if isinstance(leaf, Marker):
-                return next(supply)
+                form = FORMS.get(leaf.options.get("form"))
+                return next(supply) if form is None else form(module, next(supply))
             return getattr(module, leaf.name) if isinstance(leaf, Dtype) else leaf
 
         args, kwargs = replace((self.args, self.kwargs), fill)
-        return find(module, self.name)(*args, **kwargs)
+        operator = find(module, self.name)
+        if self.through is not None:
+            return getattr(invariants, self.through)(operator, *args, **kwargs)
+        return operator(*args, **kwargs)
 
 
 def _in_place(name):
@@ -224,11 +259,176 @@ def _as_strided_scatter(self, src, *args, **kwargs):
     return written
 
 
-# Operators whose derivatives PyTorch has right for the in-place variant only.
+def _fft_with_size(self, ndim, takes_pairs, gives_pairs, inverse, sizes, normalized, onesided, _):
+    """PyTorch's transform of 2018, by its transforms of today."""
+    torch = importlib.import_module("torch")
+    dims, norm = list(range(-ndim, 0)), "ortho" if normalized else "backward"
+    self = torch.view_as_complex(self) if takes_pairs else self
+    if takes_pairs and not gives_pairs and onesided:
+        return torch.fft.irfftn(self, sizes, dims, norm)
+    if onesided:
+        return torch.view_as_real(torch.fft.rfftn(self, None, dims, norm))
+    made = (torch.fft.ifftn if inverse else torch.fft.fftn)(self, None, dims, norm)
+    return torch.view_as_real(made) if gives_pairs else made.real
+
+
+def _gesv(right, matrix):
+    torch = importlib.import_module("torch")
+    solution, packed, _, _ = torch.ops.aten._linalg_solve_ex(matrix, right)
+    return solution, packed.detach()
+
+
+def _btrifact(matrix):
+    return tuple(importlib.import_module("torch").linalg.lu_factor(matrix))
+
+
+def _symeig(matrix, eigenvectors=False, upper=True):
+    torch, side = importlib.import_module("torch"), "U" if upper else "L"
+    return torch.linalg.eigh(matrix, UPLO=side)
+
+
+def _pstrf(matrix, upper=True):
+    """The Cholesky factor of the matrix in the order of its greatest pivots."""
+    torch, rest, order = importlib.import_module("torch"), matrix.detach(), []
+    rest = rest.tril() + rest.tril(-1).mH
+    for _ in range(len(matrix)):
+        free = rest.diagonal().real.clone()
+        free[order] = -1
+        order.append(int(free.argmax()))
+        column = rest[:, order[-1:]]
+        rest = rest - column @ column.mH / free.max()
+    lower = torch.linalg.cholesky(matrix[order][:, order])
+    return (lower.mH if upper else lower), torch.tensor(order, dtype=torch.int32) + 1
+
+
+def _fused_lstm_cell(input_gates, hidden_gates, cx, input_bias=None, hidden_bias=None):
+    torch = importlib.import_module("torch")
+    gates = sum(x for x in (input_gates, hidden_gates, input_bias, hidden_bias) if x is not None)
+    i, f, g, o = gates.chunk(4, -1)
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    cy = f * cx + i * g
+    return o * cy.tanh(), cy, torch.cat([i, f, g, o], -1).detach()
+
+
+def _fused_gru_cell(input_gates, hidden_gates, hx, input_bias=None, hidden_bias=None):
+    torch = importlib.import_module("torch")
+    pairs = (input_gates, input_bias), (hidden_gates, hidden_bias)
+    first, second = ((x if b is None else x + b).chunk(3, -1) for x, b in pairs)
+    r, z = (first[0] + second[0]).sigmoid(), (first[1] + second[1]).sigmoid()
+    n = (first[2] + r * second[2]).tanh()
+    return n + z * (hx - n), torch.cat([r, z, n, hx, second[2]], -1).detach()
+
+
+def _max_unpool2d_backward(grad, self, indices, output_size):
+    return grad.flatten(-2).gather(-1, indices.flatten(-2)).view(indices.shape)
+
+
+def _boxes(start, end, parts, length):
+    """The first element of each box of a region, and the one after its last."""
+    size = (end - start) / parts
+    edges = ((int(i * size), math.ceil((i + 1) * size)) for i in range(parts))
+    return [tuple(min(max(each + start, 0), length) for each in pair) for pair in edges]
+
+
+def _roi_pooling(images, rois, height, width, scale):
+    torch = importlib.import_module("torch")
+    values = torch.zeros(len(rois), images.shape[1], height, width, dtype=images.dtype)
+    indices = torch.full(values.shape, -1)
+    for region, (image, *corners) in enumerate(rois.tolist()):
+        x1, y1, x2, y2 = (math.floor(scale * each + 0.5) for each in corners)
+        rows, columns = (
+            _boxes(y1, y2, height, images.shape[2]),
+            _boxes(x1, x2, width, images.shape[3]),
+        )
+        for (i, (top, bottom)), (j, (left, right)) in itertools.product(
+            enumerate(rows), enumerate(columns)
+        ):
+            box = images[int(image), :, top:bottom, left:right]
+            if box.numel():
+                found = box.flatten(1).max(1)
+                row, column = found.indices // box.shape[2], found.indices % box.shape[2]
+                values[region, :, i, j] = found.values
+                indices[region, :, i, j] = (row + top) * images.shape[3] + column + left
+    return values, indices
+
+
+def _averaged(gradient, reduction):
+    return gradient / gradient.numel() if reduction == 1 else gradient
+
+
+def _mish_backward(grad, x):
+    tanh = x.exp().log1p().tanh()
+    return grad * (tanh + x * (1 - tanh * tanh) * x.sigmoid())
+
+
+def _multi_margin_backward(grad, scores, target, p, margin, weight=None, reduction=1):
+    """The gradient of the loss, written so that PyTorch differentiates it."""
+    torch = importlib.import_module("torch")
+    rows = torch.arange(len(scores))
+    excess = (margin - scores[rows, target].unsqueeze(1) + scores).clamp(min=0) ** p
+    others = torch.ones_like(scores).index_put((rows, target), torch.zeros(()).to(scores))
+    losses = (excess * others).sum(1) / scores.shape[1]
+    losses = losses if weight is None else losses * weight[target]
+    reduced = [losses, losses.mean(), losses.sum()][reduction]
+    return torch.autograd.grad(reduced, scores, grad, create_graph=True)[0]
+
+
+def _attention_scores(q, k, is_causal, attn_mask, scale):
+    torch = importlib.import_module("torch")
+    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if attn_mask is not None:
+        scores = scores + attn_mask
+    if not is_causal:
+        return scores
+    seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    return scores.masked_fill(~seen, -float("inf"))
+
+
+def _attention(q, k, v, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
+    """PyTorch's output, and a logsumexp that has a derivative."""
+    aten = importlib.import_module("torch").ops.aten
+    masks = {"attn_mask": attn_mask, "scale": scale}
+    flash = aten._scaled_dot_product_flash_attention_for_cpu
+    output = flash(q, k, v, dropout_p, is_causal, **masks)[0]
+    return output, _attention_scores(q, k, is_causal, **masks).logsumexp(-1)
+
+
+def _attention_backward(grad, q, k, v, out, logsumexp, _, is_causal, *, attn_mask=None, scale=None):
+    """The gradients of attention from its results, of which PyTorch has no derivative."""
+    scores = _attention_scores(q, k, is_causal, attn_mask, scale)
+    weights = (scores - logsumexp.unsqueeze(-1)).exp()
+    back = weights * (grad @ v.mT - (grad * out).sum(-1, True))
+    back = back * (q.shape[-1] ** -0.5 if scale is None else scale)
+    return back @ k, back.mT @ q, weights.mT @ grad
+
+
+# Operators whose derivatives PyTorch has right for the in-place variant only, or that it has lost.
 STAND_INS = {
+    "ops._fft_with_size": _fft_with_size,
+    "ops._thnn_fused_gru_cell": _fused_gru_cell,
+    "ops._thnn_fused_lstm_cell": _fused_lstm_cell,
+    "ops._scaled_dot_product_flash_attention_for_cpu": _attention,
+    "ops._scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
+    "ops._fused_drop": lambda x, mask, scale: x.mul(scale).masked_fill(~mask, 0),
+    "ops._native_drop": lambda x, mask, scale: x.mul(scale).masked_fill(~mask, 0),
+    "ops.hardsigmoid_backward": lambda g, x: g * ((x > -3) & (x < 3)) / 6,
+    "ops.mish_backward": _mish_backward,
+    "ops._rrelu": lambda x, slope, *_: x * slope,
+    "ops.kl_div_backward": lambda g, x, target, r=1: _averaged(-g * target, r),
+    "ops.l1_loss_backward": lambda g, x, target, r=1: _averaged(g * (x - target).sgn(), r),
+    "ops.multi_margin_loss_backward": _multi_margin_backward,
+    "ops.gesv": _gesv,
+    "ops.btrifact": _btrifact,
+    "ops.btrifact_with_info": lambda x: importlib.import_module("torch").linalg.lu_factor_ex(x),
+    "ops.potri": lambda x, upper=True: x.cholesky_inverse(upper=upper),
+    "ops.pstrf": _pstrf,
+    "ops.symeig": _symeig,
+    "ops.max_unpool2d_backward": _max_unpool2d_backward,
+    "ops.RoiPooling2d_forward": _roi_pooling,
     "as_strided_scatter": _as_strided_scatter,
     "ops.copy": _in_place("copy_"),
     "ops._fill_diagonal": _in_place("fill_diagonal_"),
+    "ops._s_where": lambda condition, self, other: self.where(condition, other),
 }
 
 
@@ -241,9 +441,9 @@ def find(module, name):
     return reduce(getattr, name.split("."), module)
 
 
-def S(name, *args, complex=False, kink=False, dynamic=False, **kwargs):
+def S(name, *args, complex=False, kink=False, dynamic=False, through=None, **kwargs):
     """A sample: an operator's name and its arguments; for the options see above."""
-    return Sample(name, args, kwargs, complex, kink, dynamic)
+    return Sample(name, args, kwargs, complex, kink, dynamic, through)
 
 
 def each(names, *args, **kwargs):

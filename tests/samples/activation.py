@@ -13,6 +13,9 @@ SOFT = "softmax log_softmax"
 SOFT_BACKWARD = "ops._softmax_backward_data ops._log_softmax_backward_data"
 BUFFER = T(values=[math.exp(-0.3), math.exp(-1.2)], constant=True)
 FLOAT64 = Dtype("float64")
+PIECES = "hardsigmoid hardswish hardshrink softshrink mish"
+MORE = " ".join(f"nn.functional.{name}" for name in PIECES.split())
+BENDS = [-4.0, -3.0, -0.5, 0.0, 0.5, 3.0, 4.0]
 
 SAMPLES = [
     *each(ALL, T(2, 3)),
@@ -65,6 +68,34 @@ SAMPLES = [
     *each("ops.elu_backward", T(4), 1.7, 1, 2, True, T(values=EDGES), kink=True),
     S("ops.log_sigmoid_forward", T(2, 3)),
     S("ops.log_sigmoid_backward", T(2), T(values=[0.3, -1.2]), BUFFER),
+    *each(MORE, T(2, 3, low=-4, high=4)),
+    *each(MORE, T(values=BENDS), kink=True),
+    *each("nn.functional.softsign nn.functional.tanhshrink", T(2, 3)),
+    *each("hardshrink Tensor.hardshrink", T(2, 3), 0.7),
+    S("celu", T(2, 3), 0.5),
+    *each("selu nn.functional.selu", T(values=EDGES), kink=True),
+    S("ops.hardshrink_backward", T(2, 3), T(2, 3), 0.7),
+    S("ops.softshrink_backward", T(2, 3), T(2, 3), 0.7),
+    S("ops.hardsigmoid_backward", T(2, 3), T(2, 3, low=-4, high=4, constant=True)),
+    S("ops.hardswish_backward", T(2, 3), T(2, 3, low=-4, high=4)),
+    S("ops.mish_backward", T(2, 3), T(2, 3)),
+    S("nn.functional.glu", T(2, 4)),
+    S("nn.functional.glu", T(4, 1, 2), dim=0),
+    S("nn.functional.glu", T(0, 2), -1),
+    S("ops.glu_backward", T(2, 2), T(2, 4), 1),
+    S("ops.glu_backward", T(1, 2), T(2, 2), -2),
+    # slopes of channels, random slopes
+    *each("prelu nn.functional.prelu", T(2, 3), T(3)),
+    *each("prelu", T(2, 3, 2), T(1)),
+    *each("prelu", T(), T()),
+    S("Tensor.prelu", T(2, 3, 1, 2), T(3)),
+    S("prelu", T(values=EDGES), T(values=[0.7]), kink=True),
+    S("ops._prelu_kernel", T(2, 3), T(2, 1)),
+    S("ops._prelu_kernel_backward", T(2, 3), T(2, 3), T(3)),
+    *each("rrelu nn.functional.rrelu", T(2, 3), 0.1, 0.4),
+    S("ops._rrelu", T(2, 3), T(2, 3, low=0.1, constant=True), 0.1, 0.4, True),
+    S("ops.rrelu_with_noise_backward", T(4), T(4), T(4, constant=True), 0.1, 0.4, True, False),
+    S("ops.rrelu_with_noise_backward", T(4), T(4), T(4, constant=True), 0.1, 0.4, False, False),
     # softmax and its logarithm
     *each(SOFT, T(2, 3), 0),
     *each(SOFT, T(2, 3), 1),

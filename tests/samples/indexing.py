@@ -100,6 +100,45 @@ TENSORS = [
     S("take_along_dim", T(2, 2), Int(3, high=4)),
 ]
 
+TWICE = Int(values=[[0, 0, 1, 1], [2, 2, 2, 0]])
+ZEROS = T(values=[[0.0, 0.0, 1.5, 0.0], [-0.75, 0.0, 2.0, 1.25]])
+TIES = T(values=[[1.0, 1.0, -1.5, 2.0], [0.5, -2.0, 2.0, 2.0]])
+PAIR, PAIRS = T(values=[[1.0, 2.0]]), T(values=[[1.0, 2.0], [1.0, 0.5]])
+
+REDUCED = [
+    S("scatter_reduce", T(2, 3), 1, TWICE, T(2, 4), "sum"),
+    S("scatter_reduce", T(2, 3), 1, TWICE, ZEROS, "prod", include_self=False),
+    S("scatter_reduce", T(2, 3), 1, TWICE, T(2, 4), "amax"),
+    S("scatter_reduce", T(2, 3), 1, TWICE, T(2, 4), "prod"),
+    S("scatter_reduce", T(2, 3), -1, TWICE, T(2, 4), "mean", include_self=False),
+    S("scatter_reduce", T(3, 4), 0, TWICE, T(2, 4), "mean"),
+    S("scatter_reduce", T(2, 3), 1, TWICE, T(2, 4), "amin", include_self=False),
+    S("scatter_reduce", T(values=[[1.0, 2.0, 2.0]] * 2), 1, TWICE, TIES, "amax", kink=True),
+    S("scatter_reduce", T(2, 3), 1, Int(0, 3), T(0, 3), "amin", include_self=False),
+    S("scatter_reduce", T(), 0, Int(values=0), T(), "prod"),
+    S("scatter_reduce", Int(2, 3), 1, TWICE, Int(2, 4), "mean"),
+    S("index_reduce", T(2, 3), 1, Int(values=[2, 0, 2]), T(2, 3), "prod"),
+    S("index_reduce", T(3, 2), 0, Int(values=[2, 0, 2]), T(3, 2), "amin", include_self=False),
+    S("index_reduce", T(3, 2), -2, Int(values=[1, 1]), T(2, 2), "mean"),
+    S("index_reduce", T(4), 0, Int(values=[2, 2, 0]), T(values=[0.0, 0.0, 1.5]), "prod"),
+    S("index_reduce", PAIR, 0, Int(values=[0, 0]), PAIRS, "amax", kink=True),
+    S("index_reduce", T(), 0, Int(values=0), T(), "amax", include_self=False),
+    S("Tensor.scatter_reduce", T(3), 0, Int(values=[0, 0]), T(2), reduce="amin"),
+]
+
+COUNTED = [
+    S("nonzero_static", T(2, 3), size=7),
+    S("nonzero_static", Int(3, high=2), size=1, fill_value=9),
+    S("argwhere", Int(2, 3, high=2), dynamic=True),
+    S("repeat_interleave", T(2, 3), 2, complex=True),
+    S("repeat_interleave", T(2, 3), 2, -1),
+    S("repeat_interleave", T(2, 3), Int(values=[1, 0, 2]), 1, dynamic=True, complex=True),
+    S("repeat_interleave", T(2, 3), Int(values=[0, 2]), dim=0, output_size=2),
+    S("repeat_interleave", T(3), Int(values=[2]), output_size=6),
+    S("repeat_interleave", Int(values=[2, 0, 1]), dynamic=True),
+    S("unravel_index", Int(2, 2, high=6), (2, 3)),
+]
+
 NAN = float("nan")
 
 MASKS = [
@@ -117,4 +156,4 @@ MASKS = [
     *each("tril triu", T(0, 2)),
 ]
 
-SAMPLES = [*PLACES, *ITEMS, *TENSORS, *MASKS]
+SAMPLES = [*PLACES, *ITEMS, *TENSORS, *REDUCED, *COUNTED, *MASKS]

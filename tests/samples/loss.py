@@ -12,6 +12,11 @@ TWO = T(values=2.0, constant=True)
 WEIGHT = T(5, low=0.2, high=2, constant=True)
 
 
+WEIGHTS = T(4, low=0.2, high=2, constant=True)
+LABELS = Int(values=[[1, 2, 0, -1], [0, -1, 3, 1]])
+SPEECH = T(5, 2, 3, form="normalized")
+
+
 def reductions(names, *args, **kwargs):
     """The same sample with each reduction by its name."""
     return [s for r in REDUCTIONS for s in each(names, *args, reduction=r, **kwargs)]
@@ -71,6 +76,69 @@ SAMPLES = [
         T(values=[0.0, 1.0, 0.5]),
         kink=True,
     ),
+    *reductions("nn.functional.binary_cross_entropy", positive(2, 3), positive(2, 3)),
+    S("nn.functional.binary_cross_entropy", positive(2, 3), positive(2, 3), T(3, constant=True)),
+    S(
+        "nn.functional.binary_cross_entropy",
+        T(values=[0.0, 1.0, 0.0, 1.0], constant=True),
+        T(values=[0.0, 1.0, 0.7, 0.2], constant=True),
+    ),
+    S("ops.binary_cross_entropy_backward", T(), positive(2, 3), positive(2, 3), None, 1),
+    *reductions("nn.functional.huber_loss", T(2, 3), T(2, 3), delta=0.7),
+    S("nn.functional.huber_loss", T(values=EDGES), T(values=[0.0] * 4), "none", kink=True),
+    S("nn.functional.huber_loss", T(2), T(2), weight=positive(2)),
+    S("ops.huber_loss_backward", T(), T(2, 3), T(2, 3), 1, 0.7),
+    *reductions("nn.functional.soft_margin_loss", T(2, 3), Int(values=[[1, -1, 1], [-1, 1, 1]])),
+    S("ops.soft_margin_loss_backward", T(), T(2, 3), T(2, 3, constant=True), 1),
+    *each("ops.l1_loss_backward ops.kl_div_backward", T(), T(2, 3), positive(2, 3), 1),
+    *each("ops.l1_loss_backward ops.kl_div_backward", T(2, 3), T(2, 3), positive(2, 3), 0),
+    # margins
+    *reductions("nn.functional.multi_margin_loss", T(3, 4), Int(3, high=4)),
+    S("nn.functional.multi_margin_loss", T(3, 4), Int(3, high=4), 2, 1.3, WEIGHTS),
+    S("nn.functional.multi_margin_loss", T(4), Int(high=4), p=2, reduction="none"),
+    S("nn.functional.multi_margin_loss", T(values=[[1.0, 2.0]]), Int(values=[1]), kink=True),
+    S("ops.multi_margin_loss_backward", T(), T(3, 4), Int(3, high=4), 2, 1.3, WEIGHTS, 1),
+    S("ops.multi_margin_loss_backward", T(3), T(3, 4), Int(3, high=4), 1, 1.3, None, 0),
+    *reductions("nn.functional.multilabel_margin_loss", T(2, 4), LABELS),
+    S("ops.multilabel_margin_loss_forward", T(4), Int(values=[3, 3, -1, 1]), 1),
+    S(
+        "ops.multilabel_margin_loss_backward",
+        T(2, constant=True),
+        T(2, 4, constant=True),
+        LABELS,
+        0,
+        T(values=[[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]], constant=True),
+    ),
+    S("nn.functional.multilabel_soft_margin_loss", T(2, 3), positive(2, 3), T(3, constant=True)),
+    *each("nn.functional.margin_ranking_loss", T(3), T(3), Int(values=[1, -1, 1]), 0.7),
+    S("cosine_embedding_loss", T(3, 2), T(3, 2), Int(values=[1, -1, 1]), 0.2, 2),
+    S("hinge_embedding_loss", T(3), Int(values=[1, -1, 1]), 0.7, 0),
+    S("poisson_nll_loss", T(3), Int(values=[0, 1, 3]), True, True, 1e-8, 0),
+    S("triplet_margin_loss", T(2, 3), T(2, 3), T(2, 3), swap=True),
+    S("nn.functional.triplet_margin_with_distance_loss", T(2, 3), T(2, 3), T(2, 3)),
+    # sequences of labels
+    S("nn.functional.ctc_loss", SPEECH, Int(values=[[1, 1], [2, 1]]), [5, 5], [2, 2]),
+    S(
+        "nn.functional.ctc_loss",
+        SPEECH,
+        Int(values=[[1, 1], [2, 7]]),
+        Int(values=[5, 4]),
+        Int(values=[2, 1]),
+        reduction="sum",
+    ),
+    S("nn.functional.ctc_loss", SPEECH, Int(values=[0, 1, 0]), [5, 3], [2, 1], 2, "none"),
+    S("nn.functional.ctc_loss", T(3, 3, form="normalized"), Int(values=[1]), [3], [1]),
+    S(
+        "nn.functional.ctc_loss",
+        SPEECH,
+        Int(values=[[1, 1], [2, 1]]),
+        [2, 5],
+        [2, 0],
+        reduction="none",
+        zero_infinity=True,
+    ),
+    S("ops._ctc_loss", SPEECH, Int(values=[[1, 1], [2, 1]]), [5, 5], [2, 2]),
+    S("ctc_loss", SPEECH, Int(values=[[2], [1]]), [5, 5], [1, 1], 0, 0),
     # classes
     *reductions(CLASSES, T(4, 5), Int(4, high=5)),
     *reductions(CLASSES, T(4, 5), Int(4, high=5), weight=WEIGHT),

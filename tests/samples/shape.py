@@ -73,6 +73,8 @@ ORDERS = [
     S("flip", T(2, 3), ()),
     S("flip", T(), (0,)),
     S("Tensor.flip", T(2, 3), 0),
+    *each("fliplr flipud", T(2, 3), complex=True),
+    S("flipud", T(3)),
     S("roll", T(2, 3), 1, complex=True),
     S("roll", T(2, 3), shifts=(1, -5), dims=(0, 1)),
     S("roll", T(4), (1, 2), (0, 0)),
@@ -103,7 +105,40 @@ JOINTS = [
     S("vstack", [T(), T(1)]),
 ]
 
+STACKS = [
+    S("column_stack", [T(2), T(2, 3)], complex=True),
+    S("column_stack", [T(), T()]),
+    S("row_stack", [T(2, 3), T(3)], complex=True),
+    S("dstack", [T(2), T(2)], complex=True),
+    S("dstack", [T(1, 2, 2), T(1, 2, 1)]),
+    S("dstack", [T(), Int()]),
+    S("atleast_1d", T(), complex=True),
+    S("atleast_1d", T(2), T()),
+    S("atleast_2d", T(2), complex=True),
+    S("atleast_2d", [T(), T(1, 2)]),
+    S("atleast_3d", T(2), complex=True),
+    S("atleast_3d", T(2, 3), T()),
+    S("broadcast_tensors", T(2, 1), T(3), complex=True),
+    S("meshgrid", T(2), T(3), indexing="ij", complex=True),
+    S("meshgrid", T(2), T(3), T(1), indexing="xy"),
+    S("meshgrid", [T(), T(0)], indexing="xy"),
+]
+
 PIECES = [
+    S("tensor_split", T(5, 2), 3, complex=True),
+    S("tensor_split", T(2, 5), (1, -1), dim=1),
+    S("tensor_split", T(3), 5),
+    S("tensor_split", T(4), Int(values=[1, 3]), dynamic=True),
+    S("hsplit", T(2, 4), 2, complex=True),
+    S("hsplit", T(3), [1]),
+    S("vsplit", T(4, 2), 2, complex=True),
+    S("vsplit", T(2, 3), (1,)),
+    S("dsplit", T(2, 1, 4), 2, complex=True),
+    S("unsafe_split", T(5, 2), 2, complex=True),
+    S("unsafe_split", T(2, 3), 3, dim=-1),
+    S("unsafe_split_with_sizes", T(2, 3), (1, 2), 1, complex=True),
+    S("unsafe_chunk", T(5, 2), 3, complex=True),
+    S("unsafe_chunk", T(0, 2), 2),
     S("split", T(5, 2), 2, complex=True),
     S("split", T(2, 3), 3, dim=-1),
     S("split", T(0, 3), 0),
@@ -130,6 +165,9 @@ DIAGONALS = [
     S("diag_embed", T(2, 3), complex=True),
     S("diag_embed", T(2, 3), 1, 0, 2),
     S("diag_embed", T(2), offset=-2),
+    S("diagflat", T(2, 2), complex=True),
+    S("diagflat", T(2), -1),
+    S("diagflat", T()),
     S("diag", T(3), complex=True),
     S("diag", T(2), -1),
     S("diag", T(2, 3), complex=True),
@@ -159,4 +197,4 @@ STRIDES = [
     S("as_strided", Int(6), (2, 2), (3, 1), storage_offset=1),
 ]
 
-SAMPLES = [*RESHAPES, *EXPANSIONS, *ORDERS, *JOINTS, *PIECES, *DIAGONALS, *STRIDES]
+SAMPLES = [*RESHAPES, *EXPANSIONS, *ORDERS, *JOINTS, *STACKS, *PIECES, *DIAGONALS, *STRIDES]

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from jaxgrad import coverage
 from jaxgrad.table import REQUIRED, SchemaError, Type, parse_schema
 
 HERE = Path(__file__).parent
 RECORDED = json.loads((HERE / "schemas.json").read_text())
-OF_2018 = (HERE / "schemas_2018.txt").read_text().splitlines()
+OF_2018 = coverage.schemas_of_2018()
 
 
 def words(argument):

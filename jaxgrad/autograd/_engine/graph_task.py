@@ -24,9 +24,11 @@ from ...tape import dual, dual_level, handle_lock, interception, node_annotation
 from ...tape.mode import INFERENCE, current_mode, is_grad_enabled, off, with_grad
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node
 from ...tape.record import apply
-from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
+from ...tape.sparse_tensor import SparseTensor
+from ...tape.tensor import OWN_DTYPE, Tensor, held, leaf_state, wrap
+from ...tape.tensor import current as current_value
 from ...tape.traversal import nodes_from
-from . import debug_log, observers, reentrant, run_hooks
+from . import debug_log, observers, reentrant, run_hooks, sparse_gradient
 
 # the innermost pass that is running in the current context
 current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
@@ -42,6 +44,7 @@ class Pass:
     """
 
     is_selective = False  # whether `visit` skips some nodes
+    takes_sparse = True  # whether leaves may get sparse gradients
 
     def __init__(self, retain_graph: bool, create_graph: bool):
         self.retain_graph, self.create_graph = retain_graph, create_graph
@@ -123,6 +126,8 @@ class Pass:
     def sum(self, first, second, aval):
         if second is None:
             return first
+        if type(first) is SparseTensor or type(second) is SparseTensor:
+            return sparse_gradient.total(self, first, second)
         return first + second if self.tensors else executor.add(first, second, aval)
 
     def visit(self, node, gradients):
@@ -169,7 +174,7 @@ class Pass:
                 if reverse.kernel is None:
                     executor.prepare(reverse)
                 if not reverse.program.single:
-                    gradients = self.filled(reverse.program, gradients)
+                    reverse, gradients = self.filled(reverse, gradients)
                 results = reverse.kernel(*gradients, *saved)
                 if reverse.tells_apart:
                     results = reverse.reached(given, results)
@@ -221,7 +226,7 @@ class Pass:
             executor.prepare(reverse)
         given = gradients
         if not reverse.program.single:
-            gradients = self.filled(reverse.program, gradients)
+            reverse, gradients = self.filled(reverse, gradients)
         extras = node.extras
         if extras is not None and extras.packed:
             saved = node_annotations.unpacked(node, saved)
@@ -233,13 +238,17 @@ class Pass:
             extras.packed = None
         return reverse.reached(given, results) if reverse.tells_apart else results
 
-    def filled(self, program, gradients):
-        """The gradients of the differentiable outputs, zeros for missing ones."""
-        outputs = program.outputs
-        return [
-            self.zeros(outputs[i]) if gradients[i] is None else gradients[i]
-            for i in program.differentiable_outputs
-        ]
+    def filled(self, reverse, gradients):
+        """The program to run, and the gradients that it takes: zeros for missing ones, unless it
+        has a program without them.
+        """
+        outputs = reverse.program.outputs
+        listed = [gradients[i] for i in reverse.program.differentiable_outputs]
+        if reverse.tells_missing:
+            reverse, listed = reverse.without_missing(listed)
+            return executor.prepare(reverse), listed
+        kept = zip(reverse.program.differentiable_outputs, listed, strict=True)
+        return reverse, [self.zeros(outputs[i]) if g is None else g for i, g in kept]
 
     def zeros(self, aval):
         array = executor.filled(aval, 0)
@@ -247,13 +256,14 @@ class Pass:
 
     def as_tensor(self, gradient) -> Tensor | None:
         """A gradient as a tensor, for users."""
-        if gradient is None or self.tensors:
+        if gradient is None or self.tensors or type(gradient) is SparseTensor:
             return gradient
         return wrap(gradient)
 
     def carried(self, gradient: Tensor | None):
         """A gradient in the form of this pass: an array, or a tensor if `tensors`."""
-        return gradient if gradient is None or self.tensors else gradient._array
+        is_carried = gradient is None or self.tensors or type(gradient) is SparseTensor
+        return gradient if is_carried else gradient._array
 
     def accumulate(self, leaf: Tensor, gradient):
         """Add to the `.grad` of a leaf: in place, or as a new tensor under `create_graph`.
@@ -270,7 +280,9 @@ class Pass:
             self.before.values.append((leaf._leaf, "grad", before))
             if before is not None and leaf._leaf.grad_dtype is None:
                 gradient = run_hooks.in_dtype(self, gradient, before.dtype)
-            if before is None or self.create_graph:
+            if type(gradient) is SparseTensor or type(before) is SparseTensor:
+                sparse_gradient.accumulate(self, leaf, before, gradient)
+            elif before is None or self.create_graph:
                 leaf._leaf.grad = self.total(before, gradient, leaf)
             else:
                 total = self.sum(self.carried(before), gradient, before._aval)
@@ -316,8 +328,11 @@ class PassTo(Pass):
 
     is_selective = True
 
-    def __init__(self, retain_graph, create_graph, ends, accumulate=False, stops=False):
+    def __init__(
+        self, retain_graph, create_graph, ends, accumulate=False, stops=False, takes_sparse=False
+    ):
         super().__init__(retain_graph, create_graph)
+        self.takes_sparse = takes_sparse
         self.accumulates, self.is_to_all, self.stops = accumulate, False, stops
         self.captured: dict[tuple, object] = {}
         self.ends: dict[int, list[int]] = {}
@@ -394,7 +409,7 @@ Node.__call__ = call
 
 
 def _refuse_leak(leaf, gradient):
-    array = gradient._array if isinstance(gradient, Tensor) else gradient
+    array = held(current_value(gradient)) if isinstance(gradient, Tensor) else gradient
     if leaf._aval.mode == IMMEDIATE and isinstance(array, jax.core.Tracer):
         raise RuntimeError(
             f"the gradient of a tensor of shape {list(leaf.shape)} was traced, but the tensor was "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...core import executor
+from ...tape import sparse_tensor
 from ...tape.tensor import Tensor, current, edge_of, wrap
 from ..graph import GradientEdge
 from .torch_function import stands_for_tensor
@@ -106,6 +107,8 @@ def _given(outputs, given) -> tuple:
 def _gradient(position, output, gradient):
     if gradient is None:
         return _ones(output)
+    if sparse_tensor.is_sparse(output) or sparse_tensor.is_sparse(gradient):
+        return _of_layout(position, output, gradient)
     aval = _aval(output)
     _check(position, aval, gradient)
     if gradient.shape != aval.shape:
@@ -114,6 +117,15 @@ def _gradient(position, output, gradient):
             f"output[{position}] has a shape of {aval.shape}."
         )
     return gradient if gradient.dtype == aval.dtype else gradient.to(aval.dtype)
+
+
+def _of_layout(position, output, gradient):
+    """The gradient of an output where one of them is sparse, as the engine carries it."""
+    _check(position, _aval(output), gradient)
+    if sparse_tensor.is_sparse(output):
+        gradient = sparse_tensor.values_for(output, gradient)
+        return gradient if gradient.dtype == output.dtype else gradient.to(output.dtype)
+    return _gradient(position, output, gradient.to_dense())
 
 
 def batches_of(outputs, given) -> list:
@@ -161,6 +173,11 @@ def _check(position, aval, gradient):
 def _ones(output):
     if isinstance(output, Tensor) and not current(output)._tracked:
         return None  # `edges_of_outputs` raises
+    if sparse_tensor.is_sparse(output):
+        raise RuntimeError(
+            "grad can be implicitly created only for scalar outputs, not for a sparse tensor of "
+            f"shape {list(output.shape)}: pass its gradient, or reduce it with sum() first"
+        )
     aval = _aval(output)
     if aval.is_real_scalar:
         return wrap(executor.filled(aval, 1), aval)

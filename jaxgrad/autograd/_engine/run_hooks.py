@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ...tape import handle_lock
 from ...tape.hooks import name_of
+from ...tape.sparse_tensor import is_sparse
 from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state
 
 
@@ -125,6 +126,11 @@ def _check(hook, value, found):
         raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
     if value is None:
         return
+    if is_sparse(found) and not is_sparse(value):
+        raise RuntimeError(
+            f"hook '{name_of(hook)}' returned a sparse tensor for a dense gradient: return its "
+            "to_dense()"
+        )
     if found.dtype is not value.dtype:
         was, got = value.dtype.scalar_type, found.dtype.scalar_type
         raise RuntimeError(

@@ -38,6 +38,7 @@ from ...tape.mode import (
 )
 from ...tape.node import FREED, SECOND_TIME, Node, next_sequence_number
 from ...tape.record import refuse_inference
+from ...tape.sparse_tensor import is_sparse
 from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, held, known_edge_of, wrap
 from .forward_ad import move, moving
 from .saved_variables import SavedOutput, SavedVariable, refuse_attributes, sever
@@ -249,6 +250,7 @@ def begin(cls, args):
         needed = is_tensor and current(argument)._tracked
         needs.append(needed)
         if needed and now is RECORD:
+            refuse_sparse(cls, argument)
             node = argument._node
             edges.append(known_edge_of(argument) if node is None else (node, argument._nr))
             inputs.append(argument._aval)
@@ -279,8 +281,20 @@ def begin(cls, args):
     return made, ctx
 
 
+def refuse_sparse(cls, value):
+    """Raise NotImplementedError for a sparse tensor whose gradient a Function would compute."""
+    if is_sparse(value):
+        raise NotImplementedError(
+            f"{cls.__name__}: a Function takes a sparse tensor that requires grad, or returns a "
+            "sparse tensor with a gradient, in no version yet: pass and return values()"
+        )
+
+
 def finished(ctx, args, output, recorded):
     """The outputs that the caller of `apply` gets."""
+    if recorded:
+        for value in output if isinstance(output, tuple) else (output,):
+            refuse_sparse(ctx._forward_cls, value)
     if recorded and is_new(ctx, output, args):
         ctx._avals, ctx.output_count = (output._aval,), 1
         output._tracked, output._node, output._nr = True, ctx, 0

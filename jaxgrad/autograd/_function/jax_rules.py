@@ -361,7 +361,7 @@ def replaced(value, supply):
         return type(value)((name, replaced(item, supply)) for name, item in value.items())
     if isinstance(value, list | tuple):
         items = [replaced(item, supply) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return value._make(items) if hasattr(value, "_fields") else type(value)(items)
     return wrap(next(supply)) if isinstance(value, Tensor) else next(supply)
 
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy
 
 from ...storage.alias import assign
+from ...tape.sparse_tensor import is_sparse
 from ...tape.tensor import Tensor, edge_of, wrap
 from ...tape.traversal import in_backward_order
 from ...tape.version_counter import counter_of
@@ -214,9 +215,9 @@ def _step(above, below, direction, eps):
 
 
 def _refuse_other(output, position, name):
-    if isinstance(output, Tensor):
+    if isinstance(output, Tensor) and not is_sparse(output):
         return
-    if hasattr(output, "todense"):
+    if is_sparse(output) or hasattr(output, "todense"):
         raise ValueError(
             "Sparse output is not supported at gradcheck yet. Please call todense() on the output "
             f"of fn for gradcheck: output {position} of {name} is a {type(output).__name__}"

@@ -1,4 +1,4 @@
-"""Gradient clipping and flattening of parameters, as torch.nn.utils."""
+"""Gradient clipping, as torch.nn.utils.clip_grad."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from collections.abc import Iterable
 
 import jax.numpy as jnp
 
-from .. import ops
-from ..autograd.grad_mode import no_grad
-from ..frontend.factories import zeros
-from ..tape.tensor import Tensor, is_concrete
-from .lowering import operator
+from ...autograd.grad_mode import no_grad
+from ...frontend.factories import zeros
+from ...frontend.jax_interop import from_jax
+from ...tape.tensor import Tensor, is_concrete
 
 
 def _norm(array, p):
@@ -31,7 +30,7 @@ def _norm(array, p):
     return jnp.sum(size**p) ** (1 / p)
 
 
-@operator
+@from_jax
 def _total_norm(arrays, p):
     norms = jnp.stack([_norm(array, p) for array in arrays])
     kind = functools.reduce(jnp.promote_types, [jnp.finfo(array.dtype).dtype for array in arrays])
@@ -138,6 +137,30 @@ def clip_grad_norm_(
     return total
 
 
+def clip_grad_norm(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Call `clip_grad_norm_`, the newer name, after a FutureWarning.
+
+    >>> x = jaxgrad.ones(1, requires_grad=True)
+    >>> (x * 8).sum().backward()
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     jaxgrad.nn.utils.clip_grad_norm([x], max_norm=2.0)
+    tensor(8.)
+    """
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+        "`torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
 @no_grad()
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
@@ -154,33 +177,3 @@ def clip_grad_value_(
     """
     for gradient in _gradients(_as_list(parameters)):
         gradient.clamp_(min=-clip_value, max=clip_value)
-
-
-def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return the elements of all parameters as one differentiable vector, in row-major order.
-
-    >>> jaxgrad.nn.utils.parameters_to_vector([jaxgrad.ones(2, 1), jaxgrad.zeros(1)])
-    tensor([1., 1., 0.])
-    """
-    return ops.cat([parameter.reshape(-1) for parameter in parameters])
-
-
-@no_grad()
-def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Copy consecutive elements of a vector into parameters, the inverse of `parameters_to_vector`.
-
-    Raises TypeError unless `vec` is a tensor.
-
-    >>> x = jaxgrad.zeros(2, 1)
-    >>> jaxgrad.nn.utils.vector_to_parameters(jaxgrad.tensor([1.0, 2.0]), [x])
-    >>> x
-    tensor([[1.],
-            [2.]])
-    """
-    if not isinstance(vec, Tensor):
-        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
-    start = 0
-    for parameter in parameters:
-        end = start + parameter.numel()
-        parameter.copy_(vec[start:end].reshape(parameter.shape))
-        start = end

@@ -1,0 +1,121 @@
+"""Sparse gradients of dense leaves, of `embedding(sparse=True)` and `gather(sparse_grad=True)`.
+
+A `SparseGradient` node stands for the node of a lookup. To a leaf it sends a sparse tensor, with an
+element for each lookup; everywhere else it runs the node, whose gradient is dense. So only leaves
+and the ends of `autograd.grad` meet sparse gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ... import ops
+from ...ops import dispatch
+from ...storage.alias import assign
+from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, ProgramNode, next_sequence_number
+from ...tape.sparse_tensor import is_sparse, sparse
+from ...tape.tensor import Tensor, wrap
+
+
+class SparseGradient(Node):
+    """The node of a lookup in a tensor.
+
+    `node`: the node of the dense gradient; `of_lookup`: computes from the gradient, a tensor, the
+    size, the indices and the values of the sparse gradient.
+    """
+
+    def __init__(self, node: ProgramNode, name: str, of_lookup: Callable):
+        self.node, self._name, self.of_lookup = node, name, of_lookup
+        self.edges, self.output_count, self.extras = node.edges, 1, None
+        self.sequence = next_sequence_number()
+
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def next_functions(self):
+        return self.node.next_functions
+
+    @property
+    def is_freed(self) -> bool:
+        return self.node.is_freed
+
+    def outputs(self):
+        return self.node.outputs()
+
+    def run(self, run, gradients):
+        """The gradient for the engine: sparse where a leaf gets it."""
+        target = self.edges[0][0]
+        is_leaf = type(target) is AccumulateGrad and not is_sparse(target.variable)
+        if not (run.takes_sparse and is_leaf) or gradients[0] is None:
+            return run.execute(self.node, gradients)
+        if self.node.saved is FREED:
+            raise RuntimeError(SECOND_TIME)
+        size, indices, values = self.of_lookup(run.as_tensor(gradients[0]))
+        if not run.retain_graph:
+            self.node.saved, self.of_lookup = FREED, None
+        # a gradient of its own, which shares no memory with one that the user gave
+        values = ops.clone(values) if run.tensors else wrap(values._array)
+        return sparse(values, indices, size, False)
+
+
+def give(made: Tensor, name: str, of_lookup: Callable):
+    """Let a lookup, just recorded, send sparse gradients to a leaf."""
+    if type(made._node) is ProgramNode:
+        made._node = SparseGradient(made._node, name, of_lookup)
+
+
+def total(run, first, second):
+    """The sum of two gradients for the engine, at least one of them sparse: sparse if both are."""
+    first, second = (x if isinstance(x, Tensor) else wrap(x) for x in (first, second))
+    if not is_sparse(second):
+        first, second = second, first  # a sum of a sparse and a dense tensor raises
+    return run.carried(ops.add(first, second))
+
+
+def accumulate(run, leaf: Tensor, before: Tensor | None, gradient):
+    """Add to the `.grad` of a dense leaf, where it or the gradient is sparse.
+
+    A dense `.grad` gets the sparse gradient in place, as in PyTorch.
+    """
+    if before is None:
+        made = gradient
+    else:
+        made = total(run, before, gradient)
+        made = made if isinstance(made, Tensor) else wrap(made, before._aval)
+    if before is None or run.create_graph or is_sparse(before):
+        leaf._leaf.grad = made
+        return
+    run.before.save_value(before)
+    assign(before, made, False)
+
+
+def _prepare_gather(call):
+    """Let calls of `gather` with sparse_grad=True send sparse gradients to leaves."""
+    _, dim, _, sparse_grad = call.structure
+    if sparse_grad:
+        call.attach = lambda leaves, results: give(
+            results[0], "GatherBackward0", of_gather(leaves, dim)
+        )
+
+
+dispatch.PREPARING["gather"] = _prepare_gather
+
+
+def of_gather(leaves, dim: int):
+    """What computes the sparse gradient of `gather(leaves[0], dim, leaves[1])`."""
+    shape, index = leaves[0].shape, leaves[1].detach()
+
+    def of_lookup(gradient):
+        dims = range(len(shape))
+        if not len(shape):
+            return shape, index.new_zeros(0, 1), gradient.reshape(1)
+        rows = [index if each == dim % len(shape) else _positions(index, each) for each in dims]
+        return shape, ops.stack([row.reshape(-1).long() for row in rows]), gradient.reshape(-1)
+
+    return of_lookup
+
+
+def _positions(index, dim):
+    """The position of each element of `index` along a dimension."""
+    return ops.cumsum(index.new_ones(index.shape), dim) - 1

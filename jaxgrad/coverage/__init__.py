@@ -1,0 +1,87 @@
+"""Which of PyTorch's names jaxgrad has: `jaxgrad ops --missing`, and docs/api/coverage.md."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import NamedTuple
+
+import jaxgrad
+
+from .. import ops
+from ..table import parse_schema
+
+HERE = Path(__file__).parent
+
+
+class Name(NamedTuple):
+    """A public name of PyTorch 2.13, `torch.linalg.svd`.
+
+    space: the module or class it belongs to; reason: why jaxgrad does not have it, "" if it is to
+    have it; one that is planned begins with "to come".
+    """
+
+    space: str
+    name: str
+    reason: str
+
+    @property
+    def path(self) -> str:
+        return f"{self.space}.{self.name}"
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether jaxgrad is to have it."""
+        return not self.reason or self.reason.startswith("to come")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether jaxgrad has it."""
+        return find(self.path) is not None
+
+
+def torch_names() -> list[Name]:
+    """The public names of PyTorch 2.13, in its order."""
+    lines = (HERE / "torch_names.tsv").read_text().splitlines()[1:]
+    return [_name(*line.partition("\t")[::2]) for line in lines]
+
+
+def _name(path: str, reason: str) -> Name:
+    space, _, name = path.rpartition(".")
+    return Name(space, name, reason)
+
+
+def find(path: str):
+    """What a name of PyTorch's means in jaxgrad, None if it is missing: `torch.linalg.svd`."""
+    found, place = jaxgrad, "jaxgrad"
+    for part in path.split(".")[1:]:
+        place = f"{place}.{part}"
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(place)
+            except ImportError:
+                return None
+    return found
+
+
+def schemas_of_2018() -> list[str]:
+    """The schemas of the operators of PyTorch's table in 2018."""
+    return (HERE / "schemas_2018.txt").read_text().splitlines()
+
+
+def missing_of_2018() -> list[str]:
+    """The schemas whose operator `jaxgrad.ops` does not have under its name of 2018."""
+    return [text for text in schemas_of_2018() if not hasattr(ops, parse_schema(text).name)]
+
+
+def report() -> str:
+    """The missing names as text: those to come, by module, then those of 2018."""
+    missing: dict[str, list[str]] = {}
+    for name in torch_names():
+        if name.is_planned and not name.is_there:
+            missing.setdefault(name.space, []).append(name.name)
+    lines = [f"{space}: {' '.join(names)}" for space, names in missing.items()]
+    old = dict.fromkeys(parse_schema(text).name for text in missing_of_2018())
+    return "\n".join([*lines, *([f"jaxgrad.ops, names of 2018: {' '.join(old)}"] if old else [])])

@@ -1,0 +1,229 @@
+"""Methods of `Tensor` from PyTorch's early days, and questions about memory that XLA answers with
+no."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from .. import ops
+from ..core.aval import Size
+from ..core.tracebacks import api_boundary, users_stacklevel
+from ..tape.tensor import Tensor, concrete
+from . import factories, tensor_data
+from .factory_options import size_of
+
+RESIZE = "non-inplace {} is deprecated"
+
+
+class LegacyMethods:
+    """`frontend/methods.py` installs these methods on `Tensor`."""
+
+    @api_boundary
+    def new(self, *arguments, **options) -> Tensor:
+        """Return a new tensor in this tensor's dtype and on its device.
+
+        Forms: `new(2, 3)` and `new(size=(2, 3))` have that shape and unspecified values,
+        `new(data)` is made of a list or a numpy array, and `new(tensor)` is an alias of a tensor of
+        this dtype.
+        Write `new_empty` and `new_tensor` in new programs. Raises TypeError for other arguments.
+
+        >>> x = jaxgrad.zeros(1)
+        >>> x.new([1, 2]), x.new(2, 3).shape
+        (tensor([1., 2.]), torch.Size([2, 3]))
+        """
+        given = arguments[0] if len(arguments) == 1 and not options else None
+        if isinstance(given, Tensor):
+            if given.dtype is not self.dtype or given.device != self.device:
+                raise TypeError(
+                    f"new(): expected a tensor of {self.dtype} on {self.device}, but got one of "
+                    f"{given.dtype} on {given.device}"
+                )
+            return ops.alias(given)
+        if isinstance(given, list | tuple | np.ndarray) and not isinstance(given, Size):
+            return tensor_data.tensor(given, dtype=self.dtype, device=self.device)
+        if given is not None and not hasattr(given, "__index__") and not isinstance(given, Size):
+            raise TypeError(f"new(): data must be a sequence (got {type(given).__name__})")
+        shape = size_of("new", arguments, options) if arguments or options else (0,)
+        return factories.empty(shape, **factories.like("new", self, options))
+
+    @api_boundary
+    def apply_(self, callable) -> Tensor:
+        """Replace each element by the result of a Python function, and return the tensor.
+
+        callable: takes a Python number and returns one. It runs once for each element, in Python.
+        Raises RuntimeError if the tensor requires grad and in a trace, TypeError if the function
+        returns no number.
+
+        >>> jaxgrad.tensor([1.0, 2.0]).apply_(lambda number: number + 1)
+        tensor([2., 3.])
+        """
+        return _apply("apply_", self, (), callable)
+
+    @api_boundary
+    def map_(self, tensor: Tensor, callable) -> Tensor:
+        """Replace each element by a Python function of it and of the element of another tensor.
+
+        tensor: of this dtype; it broadcasts to this shape. callable: takes two Python numbers.
+        Errors as for `apply_`.
+
+        >>> jaxgrad.tensor([1.0, 2.0]).map_(jaxgrad.tensor([3.0, 4.0]), lambda x, y: x * y)
+        tensor([3., 8.])
+        """
+        return _apply("map_", self, (tensor,), callable)
+
+    @api_boundary
+    def map2_(self, x: Tensor, y: Tensor, callable) -> Tensor:
+        """Replace each element by a Python function of it and of the elements of two tensors.
+
+        x, y: of this dtype; they broadcast to this shape. callable: takes three Python numbers.
+        Errors as for `apply_`.
+
+        >>> one = jaxgrad.tensor([1.0])
+        >>> jaxgrad.tensor([1.0]).map2_(one, one, lambda x, y, z: x + y + z)
+        tensor([3.])
+        """
+        return _apply("map2_", self, (x, y), callable)
+
+    @api_boundary
+    def resize(self, *sizes) -> Tensor:
+        """Return the same elements in another shape; deprecated, as in PyTorch: call `reshape`.
+
+        sizes: as many elements, as ints or a list. Raises RuntimeError for another number.
+
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     jaxgrad.zeros(2, 3).resize(3, 2).shape
+        torch.Size([3, 2])
+        """
+        return _resized("resize", self, size_of("resize", sizes, {}))
+
+    @api_boundary
+    def resize_as(self, tensor: Tensor) -> Tensor:
+        """Return the same elements in the shape of another tensor; see `resize`.
+
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     jaxgrad.zeros(2, 3).resize_as(jaxgrad.zeros(6)).shape
+        torch.Size([6])
+        """
+        return _resized("resize_as", self, tensor.shape)
+
+    @api_boundary
+    def as_subclass(self, cls: type) -> Tensor:
+        """Return an alias of the tensor as an object of a class.
+
+        cls: `Tensor`; all tensors are of this class, because operators dispatch on it fastest.
+        Raises TypeError for anything else.
+
+        >>> type(jaxgrad.zeros(2).as_subclass(jaxgrad.Tensor)) is jaxgrad.Tensor
+        True
+        """
+        if not isinstance(cls, type):
+            raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+        if not issubclass(cls, Tensor):
+            raise TypeError(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+                f"possible. Make sure your class inherits from Tensor: {cls.__name__} does not."
+            )
+        if cls is not Tensor:
+            raise TypeError(
+                f"all tensors of jaxgrad are of the class Tensor: as_subclass({cls.__name__}) "
+                f"cannot make another. Call {cls.__name__}(tensor) if that is its constructor"
+            )
+        return ops.alias(self)
+
+    @property
+    def is_meta(self) -> bool:
+        """False: every tensor has values.
+
+        >>> jaxgrad.zeros(1).is_meta
+        False
+        """
+        return False
+
+    @property
+    def name(self) -> None:
+        """None: tensors have no names.
+
+        >>> jaxgrad.zeros(1).name
+        """
+        return None
+
+    def is_pinned(self, device=None) -> bool:
+        """Return False: no tensor is in page-locked memory.
+
+        >>> jaxgrad.zeros(1).is_pinned()
+        False
+        """
+        return False
+
+    def pin_memory(self, device=None) -> Tensor:
+        """Raise RuntimeError: XLA has no page-locked memory to copy a tensor into."""
+        raise RuntimeError(
+            "pin_memory(): XLA manages the memory of arrays, and none can be pinned; leave it out"
+        )
+
+    def is_shared(self) -> bool:
+        """Return False: no tensor is in memory that processes share.
+
+        >>> jaxgrad.zeros(1).is_shared()
+        False
+        """
+        return False
+
+    def share_memory_(self) -> Tensor:
+        """Raise RuntimeError: XLA's arrays cannot be moved to memory that processes share."""
+        raise RuntimeError(
+            "share_memory_(): XLA manages the memory of arrays, and processes cannot share it; "
+            "send the values instead"
+        )
+
+    def is_distributed(self) -> bool:
+        """Return False: no tensor is distributed in PyTorch's sense.
+
+        >>> jaxgrad.zeros(1).is_distributed()
+        False
+        """
+        return False
+
+
+def _apply(name, target, others, function):
+    if any(tensor.requires_grad for tensor in (target, *others)):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+            "instead."
+        )
+    for other in others:
+        if other.dtype is not target.dtype:
+            raise TypeError(
+                f"{name}: expected torch.{target.dtype.scalar_type}Tensor for 'other' (got "
+                f"torch.{other.dtype.scalar_type}Tensor)"
+            )
+    operands = [target, *(other.expand(target.shape) for other in others)]
+    columns = [np.asarray(concrete(each, f"{name}()")).ravel().tolist() for each in operands]
+    numbers = np.empty(target.shape, target.dtype.numpy)
+    flat = numbers.reshape(-1)
+    for place, row in enumerate(zip(*columns, strict=True)):
+        flat[place] = _number(function(*row))
+    return ops.copy_(target, tensor_data.from_numpy(numbers))
+
+
+def _number(value):
+    value = value.item() if isinstance(value, Tensor) else value
+    if isinstance(value, str):
+        raise TypeError("must be real number, not str")
+    return value
+
+
+def _resized(name, tensor, size):
+    warnings.warn(RESIZE.format(name), UserWarning, stacklevel=users_stacklevel())
+    if Size(size).numel() != tensor.numel():
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, size))} ({Size(size).numel()} elements in "
+            f"total), but the given tensor has a size of {'x'.join(map(str, tensor.shape))} "
+            f"({tensor.numel()} elements). autograd's resize can only change the shape of a given "
+            "tensor, while preserving the number of elements. "
+        )
+    return ops._resize(tensor.contiguous(), tuple(size))

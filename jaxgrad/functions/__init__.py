@@ -1,0 +1,162 @@
+"""The functions that PyTorch composes of operators, one module for each section of its
+documentation. The operators are recorded and have the derivatives, as in PyTorch.
+
+`import jaxgrad` imports no module of this package: one is imported at the first use of a name.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+
+from .. import ops
+from ..frontend.methods import LazyMethod
+from ..tape.tensor import Tensor
+
+# the functions of `jaxgrad` by module
+FUNCTIONS = {
+    "activations": (
+        "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_"
+    ),
+    "comparison": "_unique _unique2 bincount histogramdd msort unique unique_consecutive",
+    "creation": (
+        "empty_permuted empty_strided frombuffer range scalar_tensor tril_indices triu_indices"
+    ),
+    "einsum": "einsum",
+    "grids": "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler",
+    "embedding": "embedding_bag",
+    "inspection": (
+        "allclose equal get_device is_distributed is_neg is_nonzero is_same_size is_signed typename"
+    ),
+    "joining": (
+        "argwhere atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors "
+        "column_stack diagflat dsplit dstack fliplr flipud hsplit meshgrid "
+        "repeat_interleave tensor_split unravel_index unsafe_chunk vsplit"
+    ),
+    "linalg_solve": "lu",
+    "linalg_spectral": "lobpcg logdet matrix_power",
+    "linear_algebra": (
+        "adjoint chain_matmul frobenius_norm inner native_norm norm norm_except_dim nuclear_norm"
+    ),
+    "normalization": (
+        "_weight_norm batch_norm cudnn_batch_norm group_norm instance_norm layer_norm "
+        "miopen_batch_norm native_batch_norm rms_norm"
+    ),
+    "losses": (
+        "_ctc_loss _cudnn_ctc_loss cosine_embedding_loss ctc_loss hinge_embedding_loss "
+        "margin_ranking_loss poisson_nll_loss triplet_margin_loss"
+    ),
+    "other": (
+        "bilinear block_diag cartesian_prod cdist combinations corrcoef cosine_similarity "
+        "cov kron pairwise_distance pdist tensordot vander"
+    ),
+    "pointwise": "float_power where",
+    "pooling": (
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
+        "avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d"
+    ),
+    "random_sampling": (
+        "_dirichlet_grad _fused_dropout _sample_dirichlet _standard_gamma "
+        "_standard_gamma_grad alpha_dropout alpha_dropout_ bernoulli binomial dropout "
+        "dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout "
+        "feature_dropout_ multinomial native_dropout normal poisson"
+    ),
+    "recurrent": (
+        "_cudnn_rnn _pack_padded_sequence _pad_packed_sequence gru gru_cell lstm lstm_cell "
+        "rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
+    ),
+    "reduction": "cumulative_trapezoid diff nanmean nanquantile quantile trapezoid trapz",
+    "spectral": "istft stft",
+    "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+}
+
+# the functions that are methods of Tensor too
+METHODS = (
+    "adjoint allclose argwhere bernoulli bincount corrcoef cov diagflat diff dsplit equal "
+    "fliplr flipud float_power hsplit inner is_neg is_nonzero is_same_size istft kron "
+    "logdet lu matrix_power msort multinomial nanmean nanquantile norm prelu quantile "
+    "repeat_interleave stft tensor_split unique unique_consecutive unsafe_chunk vsplit"
+)
+
+# methods of Tensor that are no functions of `jaxgrad`, by module
+ONLY_METHODS = {
+    "creation": "new_empty_strided",
+    "random_sampling": "bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ "
+    "uniform_",
+}
+
+# methods and functions in `jaxgrad.ops` under the names of PyTorch's operators that are no entries
+# of the table: their shape depends on values, they make the tensor show a view of itself, or they
+# draw from a generator
+OPERATORS = (
+    "masked_select squeeze_ transpose_ unsqueeze_ bernoulli bernoulli_ binomial cauchy_ "
+    "exponential_ geometric_ log_normal_ multinomial normal normal_ poisson random_ uniform_ "
+    "native_dropout _fused_dropout _sample_dirichlet _standard_gamma _unique _unique2 logdet "
+    "_cudnn_rnn _pack_padded_sequence _pad_packed_sequence "
+    "adaptive_avg_pool2d adaptive_avg_pool3d "
+    "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler "
+    "cudnn_batch_norm miopen_batch_norm native_batch_norm "
+    "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_ ctc_loss "
+    "_cudnn_ctc_loss"
+)
+
+# functions in `jaxgrad.ops` alone, by module: names that libraries of GPUs had for operators
+ONLY_OPERATORS = {
+    "normalization": (
+        "_weight_norm_cuda_interface cudnn_batch_norm_backward miopen_batch_norm_backward"
+    ),
+    "vendor_convolution": (
+        "cudnn_convolution cudnn_convolution_backward cudnn_convolution_transpose "
+        "cudnn_convolution_transpose_backward miopen_convolution miopen_convolution_backward "
+        "miopen_convolution_transpose miopen_convolution_transpose_backward mkldnn_convolution "
+        "mkldnn_convolution_backward thnn_conv2d_forward thnn_conv2d_backward thnn_conv3d_forward "
+        "thnn_conv3d_backward thnn_conv_depthwise2d_forward thnn_conv_depthwise2d_backward "
+        "thnn_conv_dilated2d_forward thnn_conv_dilated2d_backward thnn_conv_dilated3d_forward "
+        "thnn_conv_dilated3d_backward thnn_conv_transpose2d_forward thnn_conv_transpose2d_backward "
+        "thnn_conv_transpose3d_forward thnn_conv_transpose3d_backward"
+    ),
+}
+
+# of sparse tensors (jaxgrad/sparse): the methods of all tensors, and the operators of 2018
+SPARSE_METHODS = (
+    "to_sparse to_sparse_coo to_dense coalesce is_coalesced indices values _indices _values _nnz "
+    "sparse_dim dense_dim sparse_mask"
+)
+SPARSE_OPERATORS = (
+    "_sparse_coo_tensor_with_dims_and_tensors _sparse_addmm _sparse_sum _indices _values indices "
+    "values coalesce to_dense sparse_mask"
+)
+
+MODULE_OF = {name: module for module, names in FUNCTIONS.items() for name in names.split()}
+_MODULE_OF_METHOD = {
+    name: module for module, names in ONLY_METHODS.items() for name in names.split()
+}
+_MODULE_OF_OPERATOR = {
+    name: module for module, names in ONLY_OPERATORS.items() for name in names.split()
+}
+
+
+def find(name: str):
+    """Return the function of a name in FUNCTIONS, ONLY_METHODS or ONLY_OPERATORS."""
+    module = MODULE_OF.get(name) or _MODULE_OF_METHOD.get(name) or _MODULE_OF_OPERATOR[name]
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def install():
+    """Install the methods on Tensor and the functions in `jaxgrad.ops`."""
+    for name in (*METHODS.split(), *_MODULE_OF_METHOD):
+        setattr(Tensor, name, LazyMethod(name, functools.partial(find, name)))
+    for name in (*OPERATORS.split(), *_MODULE_OF_OPERATOR):
+        is_here = any(
+            name in known for known in (MODULE_OF, _MODULE_OF_METHOD, _MODULE_OF_OPERATOR)
+        )
+        source = (find,) if is_here else (getattr, Tensor)
+        ops.composed[name] = functools.partial(*source, name)
+    for name in SPARSE_METHODS.split():
+        setattr(Tensor, name, LazyMethod(name, functools.partial(_of_sparse, "_methods", name)))
+    for name in SPARSE_OPERATORS.split():
+        ops.composed[name] = functools.partial(_of_sparse, "_construction", name)
+
+
+def _of_sparse(module: str, name: str):
+    return getattr(importlib.import_module(f"jaxgrad.sparse.{module}"), name)

@@ -1,0 +1,49 @@
+"""The argument `out=` of functions that are composed of operators."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import jax
+
+from ..core.tracebacks import api_boundary
+from ..storage import inplace_check
+from ..tape.tensor import Tensor
+
+
+def takes_out(function):
+    """Give a function the keyword `out`: the tensor, or the tensors, that receive its results.
+
+    The errors are those of an operator's `out`.
+    """
+    signature, name = inspect.signature(function), function.__name__
+    out_parameter = inspect.Parameter(
+        "out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Tensor | None
+    )
+
+    @api_boundary
+    @functools.wraps(function)
+    def call(*args, out=None, **kwargs):
+        if out is None:
+            return function(*args, **kwargs)
+        targets = inplace_check.targets_of(
+            name, jax.tree.leaves((args, kwargs), is_leaf=_is_tensor), out
+        )
+        made = function(*args, **kwargs)
+        results = [made] if isinstance(made, Tensor) else list(made)
+        inplace_check.check_outputs(name, [result._aval for result in results], targets)
+        for result, target in zip(results, targets, strict=True):
+            inplace_check.give(name, result.to(target.dtype), target)
+        if isinstance(out, Tensor):
+            return out
+        return made._make(targets) if hasattr(made, "_fields") else tuple(targets)
+
+    # a stable sort: `out` goes before `**options`
+    parameters = sorted([*signature.parameters.values(), out_parameter], key=lambda p: p.kind)
+    call.__signature__ = signature.replace(parameters=parameters)
+    return call
+
+
+def _is_tensor(value):
+    return isinstance(value, Tensor)

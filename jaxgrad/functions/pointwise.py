@@ -1,0 +1,52 @@
+"""Pointwise operators."""
+
+from __future__ import annotations
+
+from .. import ops
+from ..core import dtypes, promotion
+from ..core.tracebacks import api_boundary
+from ..frontend.indexing import nonzero
+from ..tape.tensor import Tensor
+from .out import takes_out
+
+
+@takes_out
+def float_power(input: Tensor | complex, exponent: Tensor | complex) -> Tensor:
+    """Return `input ** exponent`, computed in float64, or in complex128 for complex operands.
+
+    input, exponent: tensors or numbers, one of them a tensor; shapes broadcast. The gradients are
+    those of `pow`. Raises TypeError for two numbers.
+
+    >>> jaxgrad.float_power(jaxgrad.tensor([1, 2, 3]), 2)
+    tensor([1., 4., 9.], dtype=torch.float64)
+    """
+    operands = (input, exponent)
+    if not any(isinstance(each, Tensor) for each in operands):
+        raise TypeError("float_power(): argument 'input' or 'exponent' must be Tensor")
+    is_complex = promotion.result_type(*operands).is_complex
+    dtype = dtypes.complex128 if is_complex else dtypes.float64
+    kind = complex if is_complex else float
+    wide = (each.to(dtype) if isinstance(each, Tensor) else kind(each) for each in operands)
+    return ops.pow(*wide)
+
+
+@api_boundary
+def where(condition: Tensor, input=None, other=None, *, out: Tensor | None = None):
+    """Return the elements of `input` where `condition` is true, else those of `other`.
+
+    condition: a bool tensor. input, other: tensors or numbers; all three broadcast and the dtypes
+    of the two promote. out: the tensor that receives the result. The gradient goes to the element
+    chosen. `where(condition)` alone returns the indices of its nonzero elements, an int64 tensor
+    for each dimension. Raises RuntimeError for a condition of another dtype and for shapes that do
+    not broadcast.
+
+    >>> jaxgrad.where(jaxgrad.tensor([True, False]), jaxgrad.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 0.])
+    >>> jaxgrad.where(jaxgrad.tensor([0, 3, 4]))
+    (tensor([1, 2]),)
+    """
+    if input is None and other is None and out is None:
+        return nonzero(condition, as_tuple=True)
+    if out is None:
+        return ops.where(condition, input, other)
+    return ops.where(condition, input, other, out=out)

@@ -1,0 +1,592 @@
+"""Random sampling: distributions and in-place samplers, whose numbers come from a generator.
+
+frontend/random.py has the functions that only create tensors. The old values of a tensor that a
+sampler overwrites, and the parameters of a distribution, get gradients of zero; gamma and Dirichlet
+samples alone have others.
+
+Every function raises TypeError for a `generator` that is none.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import ops
+from ..core import dtypes, promotion
+from ..core.tracebacks import api_boundary
+from ..frontend.factories import like
+from ..frontend.factory_options import number_of, shape_of
+from ..frontend.random import draw_integers, draw_normal, new_key, rand, random_tensor
+from ..storage import inplace_check
+from ..tape.tensor import Tensor, is_concrete
+from .joining import check_tensor
+from .out import takes_out
+
+
+def _uniform(shape, like_tensor, generator) -> Tensor:
+    """Uniform numbers in [0, 1) to compare with probabilities: float64 for those alone."""
+    dtype = dtypes.float64 if like_tensor.dtype is dtypes.float64 else dtypes.float32
+    options = like("uniform", like_tensor, {"generator": generator, "dtype": dtype})
+    return rand(tuple(shape), **options)
+
+
+@takes_out
+def bernoulli(input: Tensor, p: float | None = None, *, generator=None) -> Tensor:
+    """Return ones with the given probabilities and zeros otherwise.
+
+    input: probabilities, a floating-point tensor of any shape. p: one probability for all elements;
+    then `input` gives shape and dtype only. generator: the default one if it is None.
+
+    The gradient is 0. Raises RuntimeError for a probability outside [0, 1], NotImplementedError for
+    other dtypes.
+
+    >>> jaxgrad.bernoulli(jaxgrad.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    check_tensor("bernoulli", input)
+    if p is not None:
+        if isinstance(p, Tensor):
+            raise TypeError("bernoulli(): argument 'p' must be float, not Tensor")
+        return bernoulli_(input.clone(), p, generator=generator)
+    if input.dtype.is_floating_point:
+        _check_probabilities(input)
+    return ops._bernoulli(input, _uniform(input.shape, input, generator))
+
+
+def _check_probabilities(p):
+    if is_concrete(p) and not bool(((p >= 0) & (p <= 1)).all()):
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false: a probability is outside"
+        )
+
+
+@takes_out
+def poisson(input: Tensor, generator=None) -> Tensor:
+    """Return numbers from Poisson distributions.
+
+    input: the rates, a floating-point tensor of any shape, not negative; the result has its shape
+    and dtype. generator: the default one if it is None.
+
+    The gradient is 0. Raises RuntimeError for a negative rate, NotImplementedError for another
+    dtype.
+
+    >>> jaxgrad.poisson(jaxgrad.zeros(2))
+    tensor([0., 0.])
+    """
+    check_tensor("poisson", input)
+    known = input.dtype.is_floating_point and is_concrete(input)
+    if known and not bool((input >= 0).all()):
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return ops._poisson(input, new_key(generator, "poisson"))
+
+
+@takes_out
+def binomial(count: Tensor, prob: Tensor, generator=None) -> Tensor:
+    """Return numbers of successes from binomial distributions.
+
+    count: the numbers of trials, a floating-point tensor. prob: the probabilities of success, of
+    the same dtype; shapes broadcast. generator: the default one if it is None.
+
+    The gradients are 0. Raises ValueError for dtypes that are not floating point, RuntimeError for
+    different ones.
+
+    >>> jaxgrad.binomial(jaxgrad.tensor([3.0, 3.0]), jaxgrad.tensor([0.0, 1.0]))
+    tensor([0., 3.])
+    """
+    check_tensor("binomial", count, "argument 'count'")
+    check_tensor("binomial", prob, "argument 'prob'")
+    return ops._binomial(count, prob, new_key(generator, "binomial"))
+
+
+@takes_out
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator=None):
+    """Return categories with probabilities in proportion to weights.
+
+    input: the weights, a floating-point tensor of shape (k,) or (m, k), finite and not negative,
+    with a positive sum. num_samples: n, how many to draw for each row. replacement: whether a
+    category may come twice. generator: the default one if it is None. Returns int64 of shape (n,)
+    or (m, n).
+
+    Raises RuntimeError for other weights, n < 1, and n > k without replacement.
+
+    >>> jaxgrad.multinomial(jaxgrad.tensor([0.0, 1.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
+    check_tensor("multinomial", input)
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"prob_dist must be 1 or 2 dim, but its shape is {list(input.shape)}")
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(
+            "multinomial only supports floating-point dtypes for input, got: "
+            f"{input.dtype.scalar_type}"
+        )
+    if num_samples <= 0:
+        raise RuntimeError(f"cannot sample n_sample <= 0 samples, but got {num_samples}")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement: "
+            f"{num_samples} of {input.shape[-1]}"
+        )
+    if is_concrete(input):
+        _check_weights(input.detach())
+    shape = (*input.shape[:-1], num_samples) if replacement else input.shape
+    return ops._multinomial(
+        input.detach(), num_samples, replacement, _uniform(shape, input, generator)
+    )
+
+
+def _check_weights(weights):
+    if not bool((weights.isfinite() & (weights >= 0)).all()):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not bool((weights.sum(-1) > 0).all()):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+@takes_out
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor:
+    """Return numbers from normal distributions with the given means and standard deviations.
+
+    mean, std: numbers, or floating-point tensors that broadcast; the result has their shape, and
+    the dtype of `mean` if that is a tensor. size: the shape, a list of ints, if both are numbers.
+    generator: the default one if it is None. Other options as for `rand`.
+
+    The gradients of `mean` and `std` are 0; write `mean + std * randn_like(std)` to get others.
+    Raises RuntimeError for a negative `std`, TypeError if both are numbers and there is no size,
+    or for a size otherwise.
+
+    >>> jaxgrad.normal(jaxgrad.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 2.])
+    """
+    tensors = [given for given in (mean, std) if isinstance(given, Tensor)]
+    if bool(tensors) == (size is not None):
+        raise TypeError(
+            "normal() received an invalid combination of arguments: two numbers need a size, and "
+            "tensors give it"
+        )
+    _check_deviation(std)
+    options["generator"] = generator
+    requires_grad = options.pop("requires_grad", False)
+    if not tensors:
+        mean, std = number_of("normal", "mean", mean), number_of("normal", "std", std)
+        made = draw_normal("normal", shape_of("normal", size), options) * std + mean
+        return made.requires_grad_(requires_grad)
+    shape = promotion.broadcast_shapes("normal", *(given.shape for given in tensors))
+    sample = draw_normal("normal", shape, like("normal", tensors[0], options))
+    made = ops._normal(mean, std, sample)
+    return made if made.dtype is sample.dtype else made.to(sample.dtype)
+
+
+def _check_deviation(std):
+    if not isinstance(std, Tensor):
+        if isinstance(std, numbers.Number) and std < 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        return
+    if std.is_complex():
+        raise RuntimeError("normal expects standard deviation to be non-complex, not complex")
+    if is_concrete(std) and bool((std < 0).any()):
+        raise RuntimeError("normal expects all elements of std >= 0.0, but one is negative")
+
+
+# gamma and Dirichlet
+
+
+@api_boundary
+def _standard_gamma(input: Tensor, generator=None) -> Tensor:
+    """Return numbers from gamma distributions with rate 1.
+
+    input: the shapes, a floating-point tensor, positive. generator: the default one if it is None.
+    The gradient is that of implicit reparameterization. Raises NotImplementedError for another
+    dtype.
+    """
+    check_tensor("_standard_gamma", input)
+    return ops._gamma_sample(input, new_key(generator, "_standard_gamma"))
+
+
+@api_boundary
+def _sample_dirichlet(input: Tensor, generator=None) -> Tensor:
+    """Return points from Dirichlet distributions.
+
+    input: the concentrations, a floating-point tensor of shape (..., n), positive. generator: the
+    default one if it is None. The gradient is that of implicit reparameterization. Raises
+    NotImplementedError for another dtype.
+    """
+    check_tensor("_sample_dirichlet", input)
+    return ops._dirichlet_sample(input, new_key(generator, "_sample_dirichlet"))
+
+
+_standard_gamma_grad, _dirichlet_grad = ops._standard_gamma_grad, ops._dirichlet_grad
+
+
+# dropout
+
+
+@api_boundary
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """Return `input` with elements set to 0 with probability `p` and the others divided by 1 - p,
+    and the mask of those that are kept.
+
+    input: a floating-point or complex tensor. train: False keeps all. Raises RuntimeError for an
+    integer dtype and a probability outside [0, 1].
+
+    >>> jaxgrad.native_dropout(jaxgrad.ones(2), 1.0, True)
+    (tensor([0., 0.]), tensor([False, False]))
+    """
+    check_tensor("native_dropout", input)
+    if train is False or not input.numel():
+        p = 0.0
+    mask = _kept("native_dropout", input, 1 - p, None)
+    return ops._native_drop(input, mask, 1 / (1 - p) if p < 1 else 0.0), mask
+
+
+@api_boundary
+def _fused_dropout(input: Tensor, p: float, generator=None) -> tuple[Tensor, Tensor]:
+    """Return `input` with elements kept with probability `p` and divided by it, the others 0; and
+    the mask of those that are kept, as uint8.
+
+    input: a floating-point or complex tensor. p: the probability to keep an element. generator: the
+    default one if it is None. Raises RuntimeError for an integer dtype and another probability.
+    """
+    check_tensor("_fused_dropout", input)
+    mask = _kept("_fused_dropout", input, p, generator)
+    return ops._fused_drop(input, mask, 1 / p if p else 0.0), mask.to(dtypes.uint8)
+
+
+_SELU_MINIMUM = -1.7580993408473766  # the limit of `selu` at -inf
+
+
+def _dropout(name, of_channels=False, keeps_moments=False, in_place=False):
+    """One of PyTorch's dropout functions, which share their code as there."""
+
+    def call(input: Tensor, p: float, train: bool) -> Tensor:
+        check_tensor(name, input)
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+        if not train or not p or not input.numel():
+            return input
+        if of_channels and input.ndim < 2:
+            raise RuntimeError(
+                "Feature dropout requires at least 2 dimensions in the input, which has the shape "
+                f"{list(input.shape)}"
+            )
+        shape = (*input.shape[:2], *[1] * (input.ndim - 2)) if of_channels else input.shape
+        factor = _kept(name, input, 1 - p, None, shape).to(input.dtype)
+        if not keeps_moments or p == 1:
+            factor = factor / (1 - p if p < 1 else 1)
+            return input.mul_(factor) if in_place else input * factor
+        scale = 1 / math.sqrt((_SELU_MINIMUM**2 * p + 1) * (1 - p))
+        shift = (1 - factor) * (_SELU_MINIMUM * scale) - _SELU_MINIMUM * scale * p
+        factor = factor * scale
+        return input.mul_(factor).add_(shift) if in_place else input * factor + shift
+
+    what = "channels (dimensions 0 and 1)" if of_channels else "elements"
+    how = "so that mean 0 and variance 1 are kept" if keeps_moments else "and scale the others"
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"""Drop {what} with probability `p`, {how}{", in place" * in_place}.
+
+    input: a floating-point or complex tensor. train: False returns it as it is. Raises RuntimeError
+    for a probability outside [0, 1] and for an integer dtype. torch.nn.functional has more forms.
+
+    >>> jaxgrad.{name}(jaxgrad.ones(2, 3), 0.5, False).shape
+    torch.Size([2, 3])
+    """
+    return api_boundary(call)
+
+
+dropout = _dropout("dropout")
+dropout_ = _dropout("dropout_", in_place=True)
+alpha_dropout = _dropout("alpha_dropout", keeps_moments=True)
+alpha_dropout_ = _dropout("alpha_dropout_", keeps_moments=True, in_place=True)
+feature_dropout = _dropout("feature_dropout", True)
+feature_dropout_ = _dropout("feature_dropout_", True, in_place=True)
+feature_alpha_dropout = _dropout("feature_alpha_dropout", True, True)
+feature_alpha_dropout_ = _dropout("feature_alpha_dropout_", True, True, True)
+
+
+def _kept(name, input, p, generator, shape=None):
+    """Draw which elements to keep, each with probability p."""
+    if not input._aval.differentiable:
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {input.dtype.scalar_type}"
+            f": {name} takes floating point or complex tensors"
+        )
+    _check_probability(p)
+    options = like(name, input, {"dtype": dtypes.float32, "generator": generator})
+    return rand(tuple(input.shape if shape is None else shape), **options) < p
+
+
+def _check_probability(p):
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+
+
+# in-place samplers. A distribution has the signature of frontend/random.py: key, shape, numpy's
+# dtype, and the numbers of the distribution.
+
+
+def _drawn(name, distribution, tensor, generator, *arguments) -> Tensor:
+    """A sample in the shape and dtype of a tensor that it will overwrite."""
+    inplace_check.permit(name, tensor, tensor.requires_grad)
+    options = like(name, tensor, {"generator": generator})
+    return random_tensor(
+        name, distribution, tuple(tensor.shape), tensor.dtype, options, *map(float, arguments)
+    )
+
+
+def _unit(key, shape, dtype):
+    """Uniform numbers in [0, 1), in single precision for half precision, double for integers."""
+    dtype = np.dtype(dtype)
+    if jnp.issubdtype(dtype, jnp.floating):
+        return jax.random.uniform(key, shape, dtype if dtype.itemsize > 2 else np.float32)
+    return jax.random.uniform(key, shape, np.float64)
+
+
+def _uniforms(key, shape, dtype, low, high):
+    made = (_unit(key, shape, dtype) * (high - low) + low).astype(dtype)
+    # rounding may reach the end, which is left out
+    return jnp.where((made >= high) & (low < high), jnp.asarray(low, dtype), made)
+
+
+def _complex_uniforms(key, shape, dtype, low, high):
+    parts = _uniforms(key, (*shape, 2), jnp.finfo(dtype).dtype, low, high)
+    return jax.lax.complex(parts[..., 0], parts[..., 1])
+
+
+def _cauchy(key, shape, dtype, median, sigma):
+    return (median + sigma * jnp.tan(jnp.pi * (_unit(key, shape, dtype) - 0.5))).astype(dtype)
+
+
+def _positive_exponential(key, shape, dtype):
+    unit = _unit(key, shape, dtype)
+    # no number is 0
+    return -jnp.log1p(-jnp.maximum(unit, jnp.finfo(unit.dtype).eps / 4))
+
+
+def _exponential(key, shape, dtype, rate):
+    return (_positive_exponential(key, shape, dtype) / rate).astype(dtype)
+
+
+def _geometric(key, shape, dtype, log_of_failure):
+    made = jnp.ceil(_positive_exponential(key, shape, dtype) / -log_of_failure)
+    return jnp.maximum(made, 1).astype(dtype)
+
+
+def _log_normal(key, shape, dtype, mean, std):
+    wide = jnp.promote_types(dtype, jnp.float32)
+    return jnp.exp(mean + std * jax.random.normal(key, shape, wide)).astype(dtype)
+
+
+def _refuse(kernel, tensor, is_refused):
+    if is_refused:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{tensor.dtype.scalar_type}'")
+
+
+@api_boundary
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
+    """Fill the tensor with numbers from a normal distribution, and return it.
+
+    mean, std: numbers. generator: the default one if it is None.
+
+    Raises RuntimeError for a negative `std` and for a leaf that requires grad, NotImplementedError
+    for an integer tensor.
+
+    >>> jaxgrad.zeros(3).normal_(1.0, 0.0)
+    tensor([1., 1., 1.])
+    """
+    inplace_check.permit("normal_", self, self.requires_grad)
+    _check_deviation(std)
+    options = like("normal_", self, {"generator": generator})
+    sample = draw_normal("normal_", tuple(self.shape), options) * std + mean
+    return ops._normal_(self, sample)
+
+
+@api_boundary
+def uniform_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
+    """Fill the tensor with numbers from the uniform distribution on [from, to), and return it.
+
+    Form: `uniform_(from, to)` with numbers, 0 and 1 by default. generator: the default one if it is
+    None.
+
+    Raises RuntimeError if `from` is greater than `to`, if the dtype cannot hold them or their
+    difference, and for a leaf that requires grad; NotImplementedError for an integer tensor;
+    TypeError for other arguments.
+
+    >>> jaxgrad.zeros(2).uniform_(3, 3)
+    tensor([3., 3.])
+    """
+    bounds, generator = _split_generator(bounds, generator)
+    given = dict(zip(("from", "to"), bounds, strict=False)) | named
+    low, high = given.pop("from", 0.0), given.pop("to", 1.0)
+    if given or len(bounds) > 2:
+        raise TypeError("uniform_() takes two bounds, `from` and `to`, and a generator")
+    _refuse("check_uniform_bounds", self, not self._aval.differentiable)
+    greatest = dtypes.finfo(self.dtype).max
+    for which, bound in (("from", low), ("to", high)):
+        if not abs(bound) <= greatest:
+            raise RuntimeError(f"{which} is out of bounds for {self.dtype}: {bound}")
+    if low > high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
+        )
+    if high - low > greatest:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= {greatest}, but found to={high} and from={low} which "
+            "result in to-from to exceed the limit"
+        )
+    distribution = _complex_uniforms if self.is_complex() else _uniforms
+    return ops._uniform_(self, _drawn("uniform_", distribution, self, generator, low, high))
+
+
+def _split_generator(arguments, generator):
+    """Positional arguments without a generator at their end, and the generator."""
+    if arguments and generator is None and not isinstance(arguments[-1], numbers.Number):
+        return arguments[:-1], arguments[-1]
+    return arguments, generator
+
+
+@api_boundary
+def bernoulli_(self: Tensor, p=0.5, generator=None) -> Tensor:
+    """Fill the tensor with ones with probability `p` and zeros otherwise, and return it.
+
+    p: a number, or a floating-point tensor that broadcasts. generator: the default one if it is
+    None.
+
+    Raises RuntimeError for a probability outside [0, 1] and for a leaf that requires grad,
+    NotImplementedError for a complex tensor and for a `p` of another dtype.
+
+    >>> jaxgrad.zeros(2).bernoulli_(1.0)
+    tensor([1., 1.])
+    """
+    inplace_check.permit("bernoulli_", self, self.requires_grad)
+    _refuse("bernoulli_scalar_cpu_", self, self.is_complex())
+    if isinstance(p, Tensor):
+        _refuse("bernoulli_tensor_cpu_p_", p, not p.dtype.is_floating_point)
+        _check_probabilities(p)
+    else:
+        _check_probability(p)
+    probabilities = p if isinstance(p, Tensor) else self
+    return ops._bernoulli_(self, p, _uniform(self.shape, probabilities, generator))
+
+
+@api_boundary
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, generator=None) -> Tensor:
+    """Fill the tensor with numbers from a Cauchy distribution, and return it.
+
+    median: a number. sigma: the half width, positive. generator: the default one if it is None.
+    Raises RuntimeError for another sigma or dtype and for a leaf that requires grad.
+
+    >>> jaxgrad.zeros(3).cauchy_().shape
+    torch.Size([3])
+    """
+    _check_continuous("Cauchy", self)
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    return ops._cauchy_(self, _drawn("cauchy_", _cauchy, self, generator, median, sigma))
+
+
+def _check_continuous(name, tensor):
+    if not tensor.dtype.is_floating_point:
+        raise RuntimeError(
+            f"{name} distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {tensor.dtype.scalar_type}"
+        )
+
+
+@api_boundary
+def exponential_(self: Tensor, lambd: float = 1.0, generator=None) -> Tensor:
+    """Fill the tensor with positive numbers from an exponential distribution, and return it.
+
+    lambd: the rate, positive. generator: the default one if it is None. Raises RuntimeError for
+    another rate or dtype and for a leaf that requires grad.
+
+    >>> bool((jaxgrad.zeros(3).exponential_() > 0).all())
+    True
+    """
+    _check_continuous("Exponential", self)
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return ops._exponential_(self, _drawn("exponential_", _exponential, self, generator, lambd))
+
+
+@api_boundary
+def geometric_(self: Tensor, p: float, generator=None) -> Tensor:
+    """Fill the tensor with the number of trials up to the first success, and return it.
+
+    p: the probability of success, in (0, 1); the numbers begin at 1. generator: the default one if
+    it is None. Raises RuntimeError for another p and for a leaf that requires grad,
+    NotImplementedError for a bool or complex tensor.
+
+    >>> bool((jaxgrad.zeros(3).geometric_(0.5) >= 1).all())
+    True
+    """
+    _refuse("geometric_cpu", self, self.is_complex() or self.dtype is dtypes.bool)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    sample = _drawn("geometric_", _geometric, self, generator, math.log1p(-p))
+    return ops._geometric_(self, sample)
+
+
+@api_boundary
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, generator=None) -> Tensor:
+    """Fill the tensor with numbers whose logarithms are normal, and return it.
+
+    mean, std: those of the logarithms; std is positive. generator: the default one if it is None.
+    Raises RuntimeError for another std and for a leaf that requires grad, NotImplementedError for a
+    tensor that is not floating point.
+
+    >>> bool((jaxgrad.zeros(3).log_normal_() > 0).all())
+    True
+    """
+    _refuse("log_normal_cpu", self, not self.dtype.is_floating_point)
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return ops._log_normal_(self, _drawn("log_normal_", _log_normal, self, generator, mean, std))
+
+
+@api_boundary
+def random_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
+    """Fill the tensor with integers from a uniform distribution, and return it.
+
+    Forms: `random_(from, to)` draws from [from, to), `random_(to)` from [0, to), and `random_()`
+    all numbers from 0 that the dtype holds exactly. generator: the default one if it is None.
+
+    Raises RuntimeError for an empty range, for bounds that the dtype cannot hold and for a leaf
+    that requires grad, TypeError for bounds that are not ints, NotImplementedError for a complex
+    tensor.
+
+    >>> jaxgrad.zeros(3).random_(2, 3)
+    tensor([2., 2., 2.])
+    """
+    if bounds and generator is None and not hasattr(bounds[-1], "__index__") and bounds[-1]:
+        bounds, generator = _split_generator(bounds, generator)
+    alone = len(bounds) == 1 and "to" not in named
+    given = dict(zip(("to",) if alone else ("from", "to"), bounds, strict=False)) | named
+    for which, bound in given.items():
+        is_int = hasattr(bound, "__index__") and not isinstance(bound, bool)
+        if which not in ("from", "to") or not (is_int or (bound is None and which == "to")):
+            raise TypeError(
+                "random_() received an invalid combination of arguments: it takes (), (int to) or "
+                f"(int from, int to), not {which}={bound!r}"
+            )
+    inplace_check.permit("random_", self, self.requires_grad)
+    _refuse("random_kernel_cpu", self, self.is_complex())
+    low, high = given.get("from", 0), given.get("to")
+    if high is None:
+        high = _exact_end(self.dtype)
+    options = like("random_", self, {"generator": generator})
+    sample = draw_integers("random_", low, high, tuple(self.shape), options, self.dtype)
+    name = "_random_from_" if "from" in given else "_random_to_" if given else "_random_"
+    return getattr(ops, name)(self, sample)
+
+
+def _exact_end(dtype):
+    """The first int that a dtype does not hold exactly, at most the greatest of 64 bits."""
+    if dtype is dtypes.bool:
+        return 2
+    if dtype.is_floating_point:
+        return round(2 / dtypes.finfo(dtype).eps) + 1
+    return min(dtypes.iinfo(dtype).max + 1, 2**63 - 1)

@@ -1,0 +1,172 @@
+"""The names that the convolutions of libraries had in 2018: signatures over `convolution` and
+`convolution_backward`. They choose no library and work on every device.
+
+Arguments are those of `convolution`, in the libraries' order; `benchmark`, `deterministic` and work
+buffers are ignored, and no work buffers are returned. The gradients are a tuple, with None where
+`output_mask` has False.
+"""
+
+from __future__ import annotations
+
+from .. import ops
+
+
+def _convolved(self, weight, bias, numbers, groups=1, output_padding=None):
+    """The convolution for `numbers`, stride, padding and dilation; transposed with an
+    `output_padding`.
+    """
+    extra = (0,) if output_padding is None else output_padding
+    is_transposed = output_padding is not None
+    return ops.convolution(self, weight, bias, *numbers, is_transposed, extra, groups)
+
+
+def _gradients(grad, self, weight, numbers, mask, groups=1, output_padding=None):
+    """The gradients of `_convolved`."""
+    extra = (0,) if output_padding is None else output_padding
+    is_transposed = output_padding is not None
+    found = ops.convolution_backward(
+        grad, self, weight, None, *numbers, is_transposed, extra, groups, (*mask, False)[:3]
+    )
+    return found[: len(mask)]
+
+
+def _check_kernel(weight, kernel_size):
+    found = tuple(weight.shape[2:])
+    if tuple(kernel_size) != found:
+        raise RuntimeError(
+            f"kernel_size should be the size of the kernel, {found} in a weight of size "
+            f"{list(weight.shape)}, but got {tuple(kernel_size)}"
+        )
+
+
+# ---- cuDNN, MIOpen, MKL-DNN
+
+
+def cudnn_convolution(
+    self, weight, bias, padding, stride, dilation, groups, benchmark=False, deterministic=False
+):
+    """Return `convolution`: padding stands before stride."""
+    return _convolved(self, weight, bias, (stride, padding, dilation), groups)
+
+
+def cudnn_convolution_backward(
+    self, grad_output, weight, padding, stride, dilation, groups, benchmark=False,
+    deterministic=False, output_mask=(True, True, True),
+):  # fmt: skip
+    """Return the gradients of the input, the weight and the bias of `cudnn_convolution`."""
+    numbers = stride, padding, dilation
+    return _gradients(grad_output, self, weight, numbers, output_mask, groups)
+
+
+def cudnn_convolution_transpose(
+    self, weight, bias, padding, output_padding, stride, dilation, groups, benchmark=False,
+    deterministic=False,
+):  # fmt: skip
+    """Return the transposed `convolution`: padding stands before stride."""
+    return _convolved(self, weight, bias, (stride, padding, dilation), groups, output_padding)
+
+
+def cudnn_convolution_transpose_backward(
+    self, grad_output, weight, padding, output_padding, stride, dilation, groups, benchmark=False,
+    deterministic=False, output_mask=(True, True, True),
+):  # fmt: skip
+    """Return the gradients of the three inputs of `cudnn_convolution_transpose`."""
+    numbers = stride, padding, dilation
+    return _gradients(grad_output, self, weight, numbers, output_mask, groups, output_padding)
+
+
+miopen_convolution = cudnn_convolution
+miopen_convolution_backward = cudnn_convolution_backward
+miopen_convolution_transpose = cudnn_convolution_transpose
+miopen_convolution_transpose_backward = cudnn_convolution_transpose_backward
+
+
+def mkldnn_convolution(self, weight, bias, padding, stride, dilation, groups):
+    """Return `convolution`: padding stands before stride."""
+    return _convolved(self, weight, bias, (stride, padding, dilation), groups)
+
+
+def mkldnn_convolution_backward(
+    self, grad_output, weight, padding, stride, dilation, groups, output_mask=(True, True, True)
+):
+    """Return the gradients of the input, the weight and the bias of `mkldnn_convolution`."""
+    numbers = stride, padding, dilation
+    return _gradients(grad_output, self, weight, numbers, output_mask, groups)
+
+
+# ---- THNN
+
+
+def thnn_conv2d_forward(self, weight, kernel_size, bias, stride, padding):
+    """Return `convolution` without dilation and groups."""
+    _check_kernel(weight, kernel_size)
+    return _convolved(self, weight, bias, (stride, padding, (1,)))
+
+
+def thnn_conv2d_backward(
+    grad_output, self, weight, kernel_size, stride, padding, finput=None, fgrad_input=None,
+    output_mask=(True, True, True),
+):  # fmt: skip
+    """Return the gradients of the input, the weight and the bias of `thnn_conv2d_forward`."""
+    _check_kernel(weight, kernel_size)
+    return _gradients(grad_output, self, weight, (stride, padding, (1,)), output_mask)
+
+
+thnn_conv3d_forward = thnn_conv2d_forward
+thnn_conv3d_backward = thnn_conv2d_backward
+
+
+def thnn_conv_dilated2d_forward(self, weight, kernel_size, bias, stride, padding, dilation):
+    """Return `convolution` without groups."""
+    _check_kernel(weight, kernel_size)
+    return _convolved(self, weight, bias, (stride, padding, dilation))
+
+
+def thnn_conv_dilated2d_backward(
+    grad_output, self, weight, kernel_size, stride, padding, dilation, columns=None, ones=None,
+    output_mask=(True, True, True),
+):  # fmt: skip
+    """Return the gradients of the three inputs of `thnn_conv_dilated2d_forward`."""
+    _check_kernel(weight, kernel_size)
+    return _gradients(grad_output, self, weight, (stride, padding, dilation), output_mask)
+
+
+thnn_conv_dilated3d_forward = thnn_conv_dilated2d_forward
+thnn_conv_dilated3d_backward = thnn_conv_dilated2d_backward
+
+
+def thnn_conv_depthwise2d_forward(self, weight, kernel_size, bias, stride, padding, dilation):
+    """Return `convolution` with a group for each channel of the input."""
+    _check_kernel(weight, kernel_size)
+    return _convolved(self, weight, bias, (stride, padding, dilation), self.shape[1])
+
+
+def thnn_conv_depthwise2d_backward(
+    grad_output, self, weight, kernel_size, stride, padding, dilation, output_mask=(True, True)
+):
+    """Return the gradients of the input and the weight of `thnn_conv_depthwise2d_forward`."""
+    _check_kernel(weight, kernel_size)
+    numbers, groups = (stride, padding, dilation), self.shape[1]
+    return _gradients(grad_output, self, weight, numbers, output_mask, groups)
+
+
+def thnn_conv_transpose2d_forward(
+    self, weight, kernel_size, bias, stride, padding, output_padding, dilation
+):
+    """Return the transposed `convolution` without groups."""
+    _check_kernel(weight, kernel_size)
+    return _convolved(self, weight, bias, (stride, padding, dilation), 1, output_padding)
+
+
+def thnn_conv_transpose2d_backward(
+    grad_output, self, weight, kernel_size, stride, padding, output_padding, dilation,
+    columns=None, ones=None, output_mask=(True, True, True),
+):  # fmt: skip
+    """Return the gradients of the three inputs of `thnn_conv_transpose2d_forward`."""
+    _check_kernel(weight, kernel_size)
+    numbers = stride, padding, dilation
+    return _gradients(grad_output, self, weight, numbers, output_mask, 1, output_padding)
+
+
+thnn_conv_transpose3d_forward = thnn_conv_transpose2d_forward
+thnn_conv_transpose3d_backward = thnn_conv_transpose2d_backward

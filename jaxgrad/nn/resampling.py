@@ -1,0 +1,282 @@
+"""Images of another size, images read at the places of a grid, and grids of affine maps."""
+
+from __future__ import annotations
+
+import warnings
+
+from .. import functions, ops
+from ..core.tracebacks import api_boundary, users_stacklevel
+from ..tape.tensor import Tensor
+from . import functional
+
+# the operator of each mode by the number of dimensions of the input
+_OPERATORS = {
+    "nearest": {3: "upsample_nearest1d", 4: "upsample_nearest2d", 5: "upsample_nearest3d"},
+    "nearest-exact": {
+        3: "_upsample_nearest_exact1d",
+        4: "_upsample_nearest_exact2d",
+        5: "_upsample_nearest_exact3d",
+    },
+    "linear": {3: "upsample_linear1d"},
+    "bilinear": {4: "upsample_bilinear2d"},
+    "trilinear": {5: "upsample_trilinear3d"},
+    "bicubic": {4: "upsample_bicubic2d"},
+    "lanczos": {4: "_upsample_lanczos2d_aa"},
+    "area": {3: "adaptive_avg_pool1d", 4: "adaptive_avg_pool2d", 5: "adaptive_avg_pool3d"},
+}
+_ANTIALIASED = {
+    "bilinear": "_upsample_bilinear2d_aa",
+    "bicubic": "_upsample_bicubic2d_aa",
+    "lanczos": "_upsample_lanczos2d_aa",
+}
+_WITHOUT_CORNERS = ("nearest", "nearest-exact", "area")
+
+
+@api_boundary
+def interpolate(
+    input, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+):  # fmt: skip
+    """Return images of another size: (n, c, *sizes) to (n, c, *size).
+
+    input: 3-D, 4-D or 5-D, floating point; uint8 for two dimensions and for "nearest". size: the
+    new sizes, or one for all. scale_factor: or their ratios to the old ones; the new sizes are
+    rounded down. mode: "nearest", "nearest-exact", "area", "linear" (3-D), "bilinear" or "bicubic"
+    (4-D), "trilinear" (5-D), or "lanczos" (4-D, with `antialias`). align_corners: whether the
+    centers of the corner elements keep their places, and not the outer corners.
+    recompute_scale_factor: whether the places follow the rounded sizes, and not `scale_factor`.
+    antialias: whether a wider filter is used for smaller images; "bilinear", "bicubic", "lanczos".
+    Raises ValueError for arguments that do not fit, NotImplementedError for a mode that does not
+    fit the dimensions, RuntimeError for a size of 0.
+
+    >>> F.interpolate(jaxgrad.tensor([[[0.0, 3.0]]]), size=4, mode="linear", align_corners=True)
+    tensor([[[0., 1., 2., 3.]]])
+    """
+    if mode in _WITHOUT_CORNERS and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear "
+            "| bicubic | trilinear"
+        )
+    size, scales = _checked_sizes(input, size, scale_factor)
+    if recompute_scale_factor and scales is None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if antialias and not (mode in _ANTIALIASED and input.ndim == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
+            "a 4-D tensor as input"
+        )
+    name = _operator_of(mode, input.ndim, align_corners, antialias)
+    if scales is not None:
+        size = [int(old * scale) for old, scale in zip(input.shape[2:], scales, strict=True)]
+    if mode == "area":
+        return getattr(functional, name)(input, size)
+    if scales is None or recompute_scale_factor:
+        scales = [None] * len(size)
+    if mode in _WITHOUT_CORNERS:
+        return getattr(ops, name)(input, size, *scales)
+    return getattr(ops, name)(input, size, bool(align_corners), *scales)
+
+
+def _checked_sizes(input, size, scale_factor):
+    """Return the sizes, or None, and the scale factors of all dimensions, or None."""
+    count = input.dim() - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if size is not None:
+        return _sizes(input, size, count), None
+    if not isinstance(scale_factor, list | tuple):
+        return None, [_number(scale_factor)] * count
+    if len(scale_factor) != count:
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, but got input "
+            f"with spatial dimensions of {list(input.shape[2:])} and scale_factor of shape "
+            f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+            "scale_factor in (s1, s2, ...,sK) format."
+        )
+    return None, [_number(scale) for scale in scale_factor]
+
+
+def _sizes(input, size, count):
+    if not isinstance(size, list | tuple):
+        return [size.item() if isinstance(size, Tensor) else size] * count
+    if len(size) != count:
+        raise ValueError(
+            "Input and output must have the same number of spatial dimensions, but got input with "
+            f"spatial dimensions of {list(input.shape[2:])} and output size of {size}. Please "
+            "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
+            "...,oK) format."
+        )
+    size = [each.item() if isinstance(each, Tensor) else each for each in size]
+    if not all(hasattr(each, "__index__") for each in size):
+        raise TypeError(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
+            f"int], but got size with types {[type(each) for each in size]}"
+        )
+    return size
+
+
+def _number(scale):
+    scale = scale.item() if isinstance(scale, Tensor) else scale
+    if not isinstance(scale, int | float):
+        raise TypeError(f"scale_factor must be a number, not {type(scale).__name__}")
+    return float(scale)
+
+
+def _operator_of(mode, ndim, align_corners, antialias):
+    if mode == "lanczos" and ndim == 4:
+        if align_corners:
+            raise ValueError("Lanczos mode does not support align_corners=True")
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
+    if antialias:
+        return _ANTIALIASED[mode]
+    operators = _OPERATORS.get(mode, {})
+    if ndim in operators:
+        return operators[ndim]
+    if ndim in (3, 4, 5) and mode in ("linear", "bilinear", "trilinear"):
+        (needed,) = operators
+        raise NotImplementedError(f"Got {ndim}D input, but {mode} mode needs {needed}D input")
+    raise NotImplementedError(
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the modes: "
+        "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got "
+        f"{mode})"
+    )
+
+
+def _warn_of_deprecation(name):
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=users_stacklevel(),
+    )
+
+
+@api_boundary
+def upsample(
+    input, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None
+):
+    """Return `interpolate` of these arguments, with a warning. Write instead:
+
+    >>> F.interpolate(jaxgrad.tensor([[[0.0, 3.0]]]), size=4)
+    tensor([[[0., 0., 3., 3.]]])
+    """
+    _warn_of_deprecation("upsample")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@api_boundary
+def upsample_nearest(input, size=None, scale_factor=None):
+    """Return `interpolate` in the mode "nearest", with a warning. Write instead:
+
+    >>> F.interpolate(jaxgrad.tensor([[[0.0, 3.0]]]), size=4)
+    tensor([[[0., 0., 3., 3.]]])
+    """
+    _warn_of_deprecation("upsample_nearest")
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+@api_boundary
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """Return `interpolate` in the mode "bilinear" and `align_corners`, with a warning. Write:
+
+    >>> x = jaxgrad.tensor([[[[0.0, 3.0]]]])
+    >>> F.interpolate(x, (1, 4), mode="bilinear", align_corners=True)
+    tensor([[[[0., 1., 2., 3.]]]])
+    """
+    _warn_of_deprecation("upsample_bilinear")
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+# grids
+
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+@api_boundary
+def grid_sample(
+    input, grid, mode: str = "bilinear", padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+):  # fmt: skip
+    """Return images read at the places of a grid: (n, c, h, w) and (n, y, x, 2) give (n, c, y, x).
+
+    input: (n, c, h, w) or (n, c, d, h, w), floating point. grid: (n, y, x, 2) or (n, z, y, x, 3),
+    of the dtype of `input`: the places (x, y) or (x, y, z), from -1 to 1 over the image. mode:
+    "bilinear", "nearest", or for images "bicubic". padding_mode: what is read outside: "zeros", the
+    "border", or a "reflection" at the border. align_corners: whether -1 and 1 are the centers of
+    the corner pixels, and not their outer corners; False, with a warning, if it is not given. The
+    gradient of a place that was moved to the border is 0, and so are all gradients of places in the
+    mode "nearest".
+    Raises ValueError for another mode, RuntimeError for shapes and dtypes that do not fit.
+    Source: Jaderberg et al., "Spatial Transformer Networks", 2015.
+
+    >>> image, grid = jaxgrad.tensor([[[[1.0, 3.0]]]]), jaxgrad.zeros(1, 1, 1, 2)
+    >>> F.grid_sample(image, grid, align_corners=False)
+    tensor([[[[2.]]]])
+    """
+    if mode not in _MODES:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+            f"but got: '{mode}'"
+        )
+    if padding_mode not in _PADDINGS:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'"
+        )
+    align_corners = _given_corners(align_corners)
+    places = _MODES.index(mode), _PADDINGS.index(padding_mode)
+    return functions.find("grid_sampler")(input, grid, *places, align_corners)
+
+
+def _given_corners(align_corners):
+    if align_corners is not None:
+        return bool(align_corners)
+    warnings.warn(
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+        "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+        "documentation of grid_sample for details.",
+        stacklevel=users_stacklevel(),
+    )
+    return False
+
+
+@api_boundary
+def affine_grid(theta, size, align_corners: bool | None = None):
+    """Return the places of all pixels under affine maps, a grid for `grid_sample`.
+
+    theta: (n, 2, 3) or (n, 3, 4), floating point. size: (n, c, h, w) or (n, c, d, h, w), of the
+    images to make; the result is (n, h, w, 2) or (n, d, h, w, 3). align_corners: as in
+    `grid_sample`.
+    Raises ValueError for shapes and dtypes that do not fit, NotImplementedError for a `size` of
+    another length.
+
+    >>> F.affine_grid(jaxgrad.eye(2, 3)[None], (1, 1, 1, 2), align_corners=False)
+    tensor([[[[-0.5000,  0.0000],
+              [ 0.5000,  0.0000]]]])
+    """
+    align_corners = _given_corners(align_corners)
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    count = len(size) - 2
+    if count not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
+        )
+    if theta.ndim != 3 or tuple(theta.shape[1:]) != (count, count + 1):
+        raise ValueError(
+            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size "
+            f"{size}. Got {theta.shape}."
+        )
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+            "align_corners=True. This is not an intended use case of affine_grid. See the "
+            "documentation of affine_grid for details.",
+            stacklevel=users_stacklevel(),
+        )
+    elif min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    return ops.affine_grid_generator(theta, size, align_corners)

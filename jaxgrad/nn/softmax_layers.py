@@ -1,0 +1,194 @@
+"""Losses with weights of their own: softmax over many classes, and a linear layer before it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+from .. import ops
+from ..tape.tensor import Tensor, is_concrete
+from . import functional, losses
+from .containers import ModuleList, Sequential
+from .layers import Linear
+from .module import Module
+
+
+class _ASMoutput(NamedTuple):
+    output: Tensor
+    loss: Tensor
+
+
+class AdaptiveLogSoftmaxWithLoss(Module):
+    """Compute the log-softmax over many classes of which a few are frequent.
+
+    The head has the classes below `cutoffs[0]` and one output for each cluster of the others, those
+    from one cutoff to the next. The i-th cluster has a projection to `in_features //
+    div_value ** i` features. in_features: the size of the last dimension of the input. n_classes:
+    the number of classes, which are sorted by frequency. head_bias: whether the head has a bias.
+
+    Called with an input (N, in_features) or (in_features,) and int64 targets (N,) or without
+    dimensions, it returns `output`, the log-probability of each target, and `loss`, minus their
+    mean. Raises ValueError for cutoffs that do not increase from 1 to n_classes - 1, RuntimeError
+    for other shapes and targets. Source: Grave et al., "Efficient softmax approximation for GPUs",
+    2017.
+
+    >>> adaptive = jaxgrad.nn.AdaptiveLogSoftmaxWithLoss(4, 6, cutoffs=[2, 4], div_value=2.0)
+    >>> jaxgrad.allclose(adaptive.log_prob(jaxgrad.ones(3, 4)).exp().sum(1), jaxgrad.ones(3))
+    True
+    >>> adaptive(jaxgrad.ones(3, 4), jaxgrad.tensor([0, 2, 5])).output.shape
+    torch.Size([3])
+    """
+
+    def __init__(
+        self, in_features: int, n_classes: int, cutoffs, div_value: float = 4.0,
+        head_bias: bool = False, device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__()
+        cutoffs = list(cutoffs)
+        _check_cutoffs(cutoffs, n_classes)
+        options = {"device": device, "dtype": dtype}
+        self.in_features, self.n_classes = in_features, n_classes
+        self.cutoffs, self.div_value, self.head_bias = [*cutoffs, n_classes], div_value, head_bias
+        self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)
+        self.head_size = self.shortlist_size + self.n_clusters
+        self.head = Linear(in_features, self.head_size, bias=head_bias, **options)
+        self.tail = ModuleList()
+        for position, (start, stop) in enumerate(itertools.pairwise(self.cutoffs), 1):
+            size = int(in_features // div_value**position)
+            layers = (in_features, size), (size, stop - start)
+            self.tail.append(Sequential(*(Linear(*each, bias=False, **options) for each in layers)))
+
+    def reset_parameters(self):
+        """Draw new weights."""
+        for layer in (self.head, *itertools.chain(*self.tail)):
+            layer.reset_parameters()
+
+    def forward(self, input_, target_):
+        self._check(input_, target_)
+        is_batched = target_.ndim > 0
+        input = input_ if is_batched else input_.unsqueeze(0)
+        target = target_ if is_batched else target_.unsqueeze(0)
+        found = self._log_probabilities(input, target)
+        return _ASMoutput(found if is_batched else found.squeeze(0), (-found).mean())
+
+    def _log_probabilities(self, input, target):
+        """The log-probability of each target. Every cluster sees every sample: which ones are its
+        own would be shapes that depend on values.
+        """
+        head = functional.log_softmax(self.head(input), 1)
+        column = target.clamp_max(self.shortlist_size - 1)
+        within = None
+        for position, (start, stop) in enumerate(itertools.pairwise(self.cutoffs)):
+            is_here = (target >= start) & (target < stop)
+            if is_concrete(is_here) and not bool(is_here.any()):
+                continue
+            column = ops.where(is_here, self.shortlist_size + position, column)
+            scores = functional.log_softmax(self.tail[position](input), 1)
+            place = (target - start).clamp(0, stop - start - 1)
+            picked = ops.where(is_here, scores.gather(1, place.unsqueeze(1)).squeeze(1), 0)
+            within = picked if within is None else within + picked
+        found = head.gather(1, column.unsqueeze(1)).squeeze(1)
+        return found if within is None else found + within
+
+    def _check(self, input, target):
+        if target.ndim > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if target.ndim and input.shape[0] != target.shape[0]:
+            raise RuntimeError("Input and target should have the same size in the batch dimension.")
+        if input.ndim != target.ndim + 1:
+            raise RuntimeError(
+                f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found "
+                f"inputs with size {input.shape}"
+            )
+        if target.numel() and is_concrete(target):
+            least, greatest = target.min().item(), target.max().item()
+            if least < 0 or greatest >= self.n_classes:
+                raise RuntimeError(
+                    f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                    f"[{least}, {greatest}] were found. "
+                )
+
+    def log_prob(self, input):
+        """Return the log-probabilities of all classes, (N, n_classes), for an input
+        (N, in_features).
+        """
+        head = functional.log_softmax(self.head(input), 1)
+        parts = [head[:, : self.shortlist_size]]
+        for position, cluster in enumerate(self.tail):
+            column = head[:, self.shortlist_size + position].unsqueeze(1)
+            parts.append(functional.log_softmax(cluster(input), 1) + column)
+        return ops.cat(parts, 1)
+
+    def predict(self, input):
+        """Return the most likely class of each sample, (N,), for an input (N, in_features).
+
+        Only if a cluster is more likely than every frequent class, its classes are looked at.
+        """
+        frequent = self.head(input).argmax(1)
+        is_rare = frequent >= self.shortlist_size
+        return ops.where(is_rare, self.log_prob(input).argmax(1), frequent)
+
+
+def _check_cutoffs(cutoffs, n_classes):
+    if not cutoffs:
+        raise ValueError("cutoffs should be a sequence of length larger than 0")
+    bounded = min(cutoffs) > 0 and max(cutoffs) < n_classes
+    if not bounded or cutoffs != sorted({int(each) for each in cutoffs}):
+        raise ValueError(
+            "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
+            f"order, where each value is between 1 and n_classes-1, not {cutoffs}"
+        )
+
+
+class LinearCrossEntropyLoss(Module):
+    """Compute the cross entropy of the outputs of a linear layer; see
+    `functional.linear_cross_entropy`.
+
+    in_features, num_classes: the sizes of the layer `linear`. out_features: further dimensions of
+    the loss. bias: whether the layer has one. The other arguments are those of `CrossEntropyLoss`.
+    Raises RuntimeError for a `weight` or a `label_smoothing` that does not fit.
+
+    >>> loss = jaxgrad.nn.LinearCrossEntropyLoss(3, 2)
+    >>> loss(jaxgrad.zeros(4, 3), jaxgrad.tensor([0, 1, 1, 0]))
+    tensor(0.6931, grad_fn=<NllLossBackward0>)
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),
+        bias: bool = False, device=None, dtype=None, reduction: str = "mean", weight=None,
+        ignore_index: int | None = None, label_smoothing: float = 0.0, options=None,
+    ):  # fmt: skip
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(
+                f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
+            )
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(
+                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+            )
+        super().__init__()
+        self.reduction = reduction
+        self.register_buffer("weight", weight)
+        self.num_classes, self.out_features = num_classes, out_features
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        rows = math.prod(out_features, start=num_classes)
+        self.linear = Linear(in_features, rows, bias=bias, device=device, dtype=dtype)
+        self.options = options
+
+    def forward(self, input, target):
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
+        return losses.linear_cross_entropy(
+            input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
+            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight,
+            reduction=self.reduction, ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing, options=self.options,
+        )  # fmt: skip
+
+    def extra_repr(self):
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )

@@ -1,0 +1,323 @@
+"""The transformer: encoder and decoder, and their layers."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable
+
+from .. import ops
+from ..core.tracebacks import users_stacklevel
+from ..frontend import factories
+from . import activation_layers, functional, init
+from .attention_layers import MultiheadAttention
+from .containers import ModuleList
+from .layers import Dropout, Linear
+from .module import Module
+from .multi_head_attention import additive
+from .normalization_layers import LayerNorm
+
+
+def _activation(activation):
+    """Return the function that a string names."""
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return getattr(functional, activation)
+
+
+def _kind(activation) -> int:
+    """Return 1 for relu, 2 for gelu, 0 for another activation."""
+    if activation is functional.relu or isinstance(activation, activation_layers.ReLU):
+        return 1
+    return 2 * (activation is functional.gelu or isinstance(activation, activation_layers.GELU))
+
+
+def _clones(module, count):
+    return ModuleList([copy.deepcopy(module) for _ in range(count)])
+
+
+class _Layer(Module):
+    """A block of attention and a feed-forward network; residual connections around both."""
+
+    def _add_feed_forward(self, d_model, width, dropout, norms, eps, **options):
+        """Make the feed-forward network, and as many norms and dropouts as the layer has blocks."""
+        self.linear1 = Linear(d_model, width, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(width, d_model, **options)
+        for number in range(1, norms + 1):
+            setattr(self, f"norm{number}", LayerNorm(d_model, eps, **options))
+        for number in range(1, norms + 1):
+            setattr(self, f"dropout{number}", Dropout(dropout))
+
+    def _feed_forward(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+    def _blocks(self, x, *functions):
+        """Apply functions to x in sequence, each with its norm, dropout and residual connection."""
+        for number, function in enumerate(functions, 1):
+            norm, drop = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
+            is_first = self.norm_first
+            x = x + drop(function(norm(x))) if is_first else norm(x + drop(function(x)))
+        return x
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward network, each with a residual connection and LayerNorm.
+
+    `x = norm1(x + attention(x)); x = norm2(x + linear2(activation(linear1(x))))`; with `norm_first`
+    each norm applies to the input of its block instead. src: (S, N, d_model), (S, d_model), or with
+    `batch_first` (N, S, d_model); the result has its shape. src_mask, src_key_padding_mask,
+    is_causal: as for `MultiheadAttention`. activation: "relu", "gelu" or a function; RuntimeError
+    for another string. Source: Vaswani et al., "Attention Is All You Need", 2017.
+
+    >>> layer = jaxgrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    >>> layer(jaxgrad.ones(3, 5, 8)).shape
+    torch.Size([3, 5, 8])
+    """
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: str | Callable = functional.relu, layer_norm_eps: float = 1e-5,
+        batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None,
+        dtype=None,
+    ):  # fmt: skip
+        super().__init__()
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, batch_first=batch_first, **options
+        )
+        self.norm_first, self.activation = norm_first, _activation(activation)
+        self._add_feed_forward(d_model, dim_feedforward, dropout, 2, layer_norm_eps, **options)
+        self.activation_relu_or_gelu = _kind(self.activation)
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
+        padding = additive(
+            src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask"
+        )
+        mask = additive(src_mask, "src_mask", src.dtype)
+
+        def attend(x):
+            return self.self_attn(x, x, x, padding, False, mask, is_causal=is_causal)[0]
+
+        return self._blocks(src, attend, self._feed_forward)
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to `memory` and a feed-forward network, each with a residual
+    connection and LayerNorm.
+
+    tgt: (T, N, d_model), (T, d_model), or with `batch_first` (N, T, d_model); the result has its
+    shape. memory: likewise with length S. tgt_mask, tgt_key_padding_mask, tgt_is_causal: of the
+    self-attention, as for `MultiheadAttention`; memory_mask, memory_key_padding_mask,
+    memory_is_causal: of the attention to memory. The other arguments and errors are those of
+    `TransformerEncoderLayer`. Source: Vaswani et al., "Attention Is All You Need", 2017.
+
+    >>> layer = jaxgrad.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+    >>> layer(jaxgrad.ones(3, 5, 8), jaxgrad.ones(3, 7, 8)).shape
+    torch.Size([3, 5, 8])
+    """
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: str | Callable = functional.relu, layer_norm_eps: float = 1e-5,
+        batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None,
+        dtype=None,
+    ):  # fmt: skip
+        super().__init__()
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        attention = d_model, nhead, dropout
+        self.self_attn = MultiheadAttention(*attention, batch_first=batch_first, **options)
+        self.multihead_attn = MultiheadAttention(*attention, batch_first=batch_first, **options)
+        self.norm_first, self.activation = norm_first, _activation(activation)
+        self._add_feed_forward(d_model, dim_feedforward, dropout, 3, layer_norm_eps, **options)
+
+    def forward(
+        self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+        memory_key_padding_mask=None, tgt_is_causal: bool = False, memory_is_causal: bool = False,
+    ):  # fmt: skip
+        def attend(x):
+            own = tgt_key_padding_mask, False, tgt_mask
+            return self.self_attn(x, x, x, *own, is_causal=tgt_is_causal)[0]
+
+        def attend_to_memory(x):
+            masks = memory_key_padding_mask, False, memory_mask
+            return self.multihead_attn(x, memory, memory, *masks, is_causal=memory_is_causal)[0]
+
+        return self._blocks(tgt, attend, attend_to_memory, self._feed_forward)
+
+
+def _why_not_nested(layer) -> str:
+    """Return why PyTorch would not skip padding in inference with such layers, or ""."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention, name = layer.self_attn, "encoder_layer.self_attn"
+    reasons = {
+        "encoder_layer.norm_first was True": layer.norm_first,
+        f"{name}.batch_first was not True(use batch_first for better inference performance)": (
+            not attention.batch_first
+        ),
+        f"{name}._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
+        f"{name} was passed bias=False": attention.in_proj_bias is None,
+        "encoder_layer.activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
+        "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps": (
+            layer.norm1.eps != layer.norm2.eps
+        ),
+        f"{name}.num_heads is odd": attention.num_heads % 2,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+class TransformerEncoder(Module):
+    """`num_layers` deep copies of `encoder_layer`, applied in sequence, then `norm` if it is given.
+
+    src: as for `TransformerEncoderLayer`; the result has its shape. mask, src_key_padding_mask,
+    is_causal: passed to every layer. enable_nested_tensor: a warning says when PyTorch would not
+    use nested tensors; it has no other effect here. mask_check: accepted, without effect.
+
+    >>> layer = jaxgrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    >>> encoder = jaxgrad.nn.TransformerEncoder(layer, 2)
+    >>> encoder(jaxgrad.ones(3, 5, 8)).shape
+    torch.Size([3, 5, 8])
+    """
+
+    def __init__(
+        self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
+        enable_nested_tensor: bool = True, mask_check: bool = True,
+    ):  # fmt: skip
+        super().__init__()
+        self.layers = _clones(encoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        reason = _why_not_nested(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not reason
+        if enable_nested_tensor and reason:
+            warnings.warn(
+                "enable_nested_tensor is True, but self.use_nested_tensor is False because "
+                f"{reason}",
+                stacklevel=users_stacklevel(),
+            )
+
+    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal: bool | None = None):
+        padding = additive(src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask")
+        mask = additive(mask, "mask", src.dtype)
+        for layer in self.layers:
+            src = layer(src, src_mask=mask, src_key_padding_mask=padding, is_causal=bool(is_causal))
+        return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoder(Module):
+    """`num_layers` deep copies of `decoder_layer`, applied in sequence, then `norm` if it is given.
+
+    The arguments of a call are those of `TransformerDecoderLayer`, passed to every layer.
+
+    >>> layer = jaxgrad.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+    >>> decoder = jaxgrad.nn.TransformerDecoder(layer, 2)
+    >>> decoder(jaxgrad.ones(3, 5, 8), jaxgrad.ones(3, 7, 8)).shape
+    torch.Size([3, 5, 8])
+    """
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
+        super().__init__()
+        self.layers = _clones(decoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(
+        self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+        memory_key_padding_mask=None, tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ):  # fmt: skip
+        masks = {
+            "tgt_mask": tgt_mask,
+            "memory_mask": memory_mask,
+            "tgt_key_padding_mask": tgt_key_padding_mask,
+            "memory_key_padding_mask": memory_key_padding_mask,
+            "tgt_is_causal": bool(tgt_is_causal),
+            "memory_is_causal": memory_is_causal,
+        }
+        for layer in self.layers:
+            tgt = layer(tgt, memory, **masks)
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """An encoder of `src` and a decoder of `tgt` that attends to what the encoder gives.
+
+    src: (S, N, d_model), (S, d_model), or with `batch_first` (N, S, d_model); tgt: likewise with
+    length T; the result has the shape of tgt. The masks of a call, and the other arguments of the
+    constructor, are those of `TransformerEncoderLayer` and `TransformerDecoderLayer`.
+    custom_encoder, custom_decoder: modules in their place. Matrices are drawn by `xavier_uniform_`.
+    Raises RuntimeError for batches or features that do not fit.
+    Source: Vaswani et al., "Attention Is All You Need", 2017.
+
+    >>> model = jaxgrad.nn.Transformer(8, 2, 1, 1, 16, custom_encoder=jaxgrad.nn.Identity())
+    >>> model.decoder(jaxgrad.ones(5, 3, 8), jaxgrad.ones(7, 3, 8)).shape
+    torch.Size([5, 3, 8])
+    """
+
+    def __init__(
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: str | Callable = functional.relu, custom_encoder=None, custom_decoder=None,
+        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
+        bias: bool = True, device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__()
+        arguments = (
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+            norm_first, bias, device, dtype,
+        )  # fmt: skip
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        if custom_encoder is None:
+            layer, norm = (
+                TransformerEncoderLayer(*arguments),
+                LayerNorm(d_model, layer_norm_eps, **options),
+            )
+            custom_encoder = TransformerEncoder(layer, num_encoder_layers, norm)
+        if custom_decoder is None:
+            layer, norm = (
+                TransformerDecoderLayer(*arguments),
+                LayerNorm(d_model, layer_norm_eps, **options),
+            )
+            custom_decoder = TransformerDecoder(layer, num_decoder_layers, norm)
+        self.encoder, self.decoder = custom_encoder, custom_decoder
+        self._reset_parameters()
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def _reset_parameters(self):
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device=None, dtype=None):
+        """Return a causal mask (sz, sz): -inf above the diagonal, 0 elsewhere.
+
+        >>> jaxgrad.nn.Transformer.generate_square_subsequent_mask(2)
+        tensor([[0., -inf],
+                [0., 0.]])
+        """
+        mask = factories.full((sz, sz), -math.inf, device=device, dtype=dtype)
+        return ops.triu(mask, 1)
+
+    def forward(
+        self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
+        tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ):  # fmt: skip
+        batch = 0 if self.batch_first else 1
+        if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
+        return self.decoder(
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )  # fmt: skip

@@ -1,0 +1,184 @@
+"""The operators of one table, by name: on JAX values and on tensors."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable, Mapping
+
+import jax
+
+from ..core.primitive import Overloads, Primitive
+from ..table import Table
+from .dispatch import operator
+from .documentation import document
+from .inplace import NAMES as INPLACE
+from .inplace import inplace_operator
+
+# on the text of entries: at import no schema is parsed
+_METHOD = re.compile(r"\(Tensor(\([^)]*\))? self\b")
+
+
+class Library:
+    """The operators of one table: its rules as primitives, each made at its first use.
+
+    `functions`: value functions and helpers by name; `parent`: a library whose operators and
+    helpers formulas may call too; `pointwise`: the operators that compute each element by itself,
+    so that results get the strides of their operands.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        functions: Mapping[str, Callable],
+        parent: Library | None = None,
+        pointwise: frozenset[str] = frozenset(),
+    ):
+        self.table, self.functions, self.parent = table, functions, parent
+        self.pointwise = pointwise
+        self.names = table.operators
+        self._overloads: dict[str, Overloads] = {}
+
+    @property
+    def methods(self) -> list[str]:
+        """The operators whose first argument is a tensor `self`, and their aliases."""
+        entries, aliases = self.table.entries, self.table.aliases
+        found = [n for n in entries if any(_METHOD.search(e.name.text) for e in entries[n])]
+        return found + [alias for alias, name in aliases.items() if name in found]
+
+    def canonical(self, name: str) -> str:
+        """The operator that `name` means: `abs` for `absolute`, `abs_` for `absolute_`."""
+        aliases, plain = self.table.aliases, name.removesuffix("_")
+        return aliases.get(name) or (f"{aliases[plain]}_" if plain in aliases else name)
+
+    def functional(self, name: str) -> str | None:
+        """The entry of an in-place operator: its own, or the one without the underscore; None if
+        `name` is not in-place.
+        """
+        if not name.endswith("_") or name in self.names:
+            return name if name.endswith("_") else None
+        base = name[:-1]
+        # shipped operators have PyTorch's in-place forms; all of a user's table have one
+        if self.parent is None and base not in INPLACE:
+            return None
+        return next((each for each in (base, f"_{base}") if each in self.names), None)
+
+    def has(self, name: str) -> bool:
+        """Whether `name` is an operator, an alias, or the in-place form of one."""
+        return name in self.names or self.functional(self.canonical(name)) is not None
+
+    def find(self, name: str) -> Overloads:
+        """The operator of this name on JAX values; its first call reads the entry.
+
+        Raises AttributeError if there is none.
+        """
+        name = self.table.aliases.get(name, name)
+        found = self._overloads.get(name)
+        if found is None:
+            if name not in self.names:
+                raise AttributeError(f"{self.table.path} has no operator {name!r}")
+            found = self._overloads.setdefault(
+                name, Overloads(name, functools.partial(self.primitives, name))
+            )
+        return found
+
+    def primitives(self, name: str) -> list[Primitive]:
+        """The overloads of an operator in the order in which a call tries them.
+
+        Overloads with more tensors come first, since a tensor may also be passed for a number.
+        Raises TableError if an entry has a mistake.
+        """
+        # add.Scalar would take the value of a tensor that add.Tensor differentiates
+        rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
+        return [Primitive(rule, self.value_function(rule), self) for rule in rules]
+
+    def value_function(self, rule):
+        """The entry's `forward`, else the function with the name of the overload or operator."""
+        schema = rule.schema
+        if rule.forward is not None:
+            return rule.forward.compile(tuple(argument.name for argument in schema.arguments), self)
+        # functions of rules/ whose names begin with an underscore are private there
+        name = schema.name.removeprefix("_")
+        names = [name, name[:-1]] if schema.inplace else [name]
+        found = [
+            self.function(f"{name}_{schema.overload}") or self.function(name) for name in names
+        ]
+        return next(filter(None, found), None)
+
+    def function(self, name):
+        """The value function or helper of this name, its own before the parent's, or None."""
+        found = self.functions.get(name)
+        return self.parent.function(name) if found is None and self.parent is not None else found
+
+    def __getitem__(self, name):
+        """The function that a formula calls by a name: an operator before a helper, its own before
+        the parent's.
+        """
+        if name in ("lax", "jnp"):
+            return jax.lax if name == "lax" else jax.numpy
+        if name in self.names:
+            return self.find(name)
+        if name in self.functions:
+            return self.functions[name]
+        if self.parent is None:
+            raise KeyError(name)
+        return self.parent[name]
+
+
+class Namespace(types.ModuleType):
+    """The operators of a library on tensors, as attributes."""
+
+    def __init__(self, name: str, library: Library):
+        super().__init__(name, f"Operators of {library.table.path}.")
+        self._library = library
+
+    def __getattr__(self, name):
+        library = self._library
+        # Python and its tools ask modules for `__path__`, `__wrapped__` and the like
+        if name.startswith("__") or not library.has(name):
+            raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
+        canonical = library.canonical(name)
+        # an alias is the operator itself, so that both names share its plans
+        made = self._make(name) if canonical == name else getattr(self, canonical)
+        setattr(self, name, made)
+        return made
+
+    def _make(self, name):
+        library = self._library
+        functional = library.functional(name)
+        if functional is None:
+            made = operator(name, library.find)
+        else:
+            made = inplace_operator(name, functional, library.find)
+        made.__module__ = self.__name__
+        return document(made, library, name)
+
+    def __dir__(self):
+        library = self._library
+        inplace = (f"{name.removeprefix('_')}_" for name in library.names)
+        return sorted({*library.names, *filter(library.has, inplace)})
+
+
+def public_functions(source) -> dict[str, Callable]:
+    """The functions of a module or a dict by name, without those that begin with an underscore.
+
+    A module has also what it imports: functions of the standard library are none of arrays.
+    """
+    is_module = not isinstance(source, Mapping)
+    members = vars(source) if is_module else source
+    return {
+        name: member
+        for name, member in members.items()
+        if callable(member)
+        and not (name.startswith("_") or inspect.isclass(member))
+        and not (is_module and _is_of_the_standard_library(member))
+    }
+
+
+def _is_of_the_standard_library(member):
+    # an object, such as a `functools.partial`, has the module of its class
+    module = getattr(member, "__module__", None) if inspect.isroutine(member) else None
+    return (module or "").partition(".")[0] in sys.stdlib_module_names

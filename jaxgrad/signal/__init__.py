@@ -1,0 +1,3 @@
+"""Signal processing: torch.signal."""
+
+from . import windows as windows

@@ -1,0 +1,109 @@
+"""Sparse tensors in coordinate format, as in torch.sparse.
+
+>>> adjacency = jaxgrad.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2), requires_grad=True)
+>>> jaxgrad.sparse.mm(adjacency, jaxgrad.ones(2, 1)).sum().backward()
+>>> adjacency.grad
+tensor(indices=tensor([[0, 1],
+                       [1, 0]]),
+       values=tensor([1., 1.]),
+       size=(2, 2), nnz=2, layout=torch.sparse_coo)
+"""
+
+from __future__ import annotations
+
+from ..core.tracebacks import api_boundary
+from ..tape.sparse_tensor import is_sparse as _is_sparse
+from ..tape.tensor import Tensor
+from . import _dispatch, _operators
+from ._construction import check_sparse_tensor_invariants as check_sparse_tensor_invariants
+
+__all__ = [
+    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "sum",
+]  # fmt: skip
+
+
+@api_boundary
+def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """Return the product of a sparse matrix and a matrix.
+
+    mat1: (n, m), sparse; or dense, if mat2 is sparse. mat2: (m, p), dense or sparse, of the same
+    dtype. Returns a dense (n, p), sparse if both are sparse. The gradient of a sparse matrix lies
+    on its pattern. Raises RuntimeError for other shapes and dtypes.
+
+    >>> jaxgrad.sparse.mm(jaxgrad.eye(2).to_sparse(), jaxgrad.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    if not _is_sparse(mat1) or _is_sparse(mat2):
+        return _operators.mm(mat1, mat2) if _is_sparse(mat2) else mat1.mm(mat2)
+    return addmm(mat2.new_zeros(()), mat1, mat2, beta=0)
+
+
+@api_boundary
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
+    """Return `beta * mat + alpha * (mat1 @ mat2)`.
+
+    mat: dense, broadcasts to (n, p). mat1: (n, m), sparse. mat2: (m, p), dense, of the same dtype.
+    With beta=0 NaN in `mat` is ignored. Raises RuntimeError for other shapes and dtypes.
+
+    >>> jaxgrad.sparse.addmm(jaxgrad.ones(2, 1), jaxgrad.eye(2).to_sparse(), jaxgrad.ones(2, 1))
+    tensor([[2.],
+            [2.]])
+    """
+    if not _is_sparse(mat1):
+        return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
+    operator = "_coo_sparse_addmm"
+    return _operators.addmm(mat, mat1, mat2, beta=beta, alpha=alpha, operator=operator)
+
+
+@api_boundary
+def sum(input: Tensor, dim=None, dtype=None) -> Tensor:
+    """Return the sum of a sparse tensor over dimensions.
+
+    dim: an int or a tuple of ints; None for all. dtype: converts the tensor first. Returns a sparse
+    tensor if sparse dimensions are left, else a dense one. The gradient lies on the pattern of
+    `input`. Raises RuntimeError for a dense tensor, IndexError for a dimension out of range.
+
+    >>> jaxgrad.sparse.sum(jaxgrad.eye(2).to_sparse(), 0).to_dense()
+    tensor([1., 1.])
+    """
+    if not _is_sparse(input):
+        raise RuntimeError("coalesce expected sparse coordinate tensor layout but got Strided")
+    return _operators.sum_all(input, dim, dtype=dtype)
+
+
+@api_boundary
+def softmax(input: Tensor, dim: int, *, dtype=None) -> Tensor:
+    """Return the softmax along a dimension over the elements that are stored.
+
+    input: sparse, floating point; elements that are not stored count as minus infinity. dtype:
+    converts it first.
+
+    >>> jaxgrad.sparse.softmax(jaxgrad.eye(2).to_sparse(), 1).values()
+    tensor([1., 1.])
+    """
+    return _softmax("_softmax", input, dim, dtype, "_coo_softmax")
+
+
+@api_boundary
+def log_softmax(input: Tensor, dim: int, *, dtype=None) -> Tensor:
+    """Return the logarithm of the softmax along a dimension over the elements that are stored.
+
+    The arguments are those of `softmax`.
+
+    >>> jaxgrad.sparse.log_softmax(jaxgrad.eye(2).to_sparse(), 1).values()
+    tensor([0., 0.])
+    """
+    return _softmax("_log_softmax", input, dim, dtype, "_coo_log_softmax")
+
+
+def _softmax(name, input, dim, dtype, operator):
+    if not _is_sparse(input):
+        raise NotImplementedError(
+            f"Could not run 'aten::_sparse{name}' with arguments from the 'CPU' backend: the tensor"
+            " is dense"
+        )
+    input = input if dtype is None else input.to(dtype)
+    if not input.is_floating_point():
+        _dispatch.refuse(f"_sparse{name} of {input.dtype}")
+    return _operators.softmax(input, dim, operator)

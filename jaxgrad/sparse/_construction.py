@@ -1,0 +1,200 @@
+"""Making sparse tensors, and the operators under their names of 2018."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from .. import ops
+from ..core.tracebacks import api_boundary
+from ..frontend import tensor_data
+from ..tape.sparse_tensor import sparse
+from ..tape.tensor import Tensor, is_concrete
+from . import _methods, _operators, _pattern
+
+
+class check_sparse_tensor_invariants:
+    """Whether new sparse tensors are checked for all invariants; a context manager and decorator.
+
+    enable: whether to check inside. Shapes and ranges of indices are checked in any case; this is
+    about a wrong `is_coalesced=True`.
+
+    >>> with jaxgrad.sparse.check_sparse_tensor_invariants():
+    ...     jaxgrad.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    _enabled = False
+
+    def __init__(self, enable: bool = True):
+        self.state, self.saved = enable, None
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Return whether new tensors are checked."""
+        return check_sparse_tensor_invariants._enabled
+
+    @staticmethod
+    def enable():
+        """Check new tensors from now on."""
+        check_sparse_tensor_invariants._enabled = True
+
+    @staticmethod
+    def disable():
+        """Check no more."""
+        check_sparse_tensor_invariants._enabled = False
+
+    def __enter__(self):
+        if self.saved is not None:
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context "
+                "manager instance for context nesting."
+            )
+        self.saved, check_sparse_tensor_invariants._enabled = self.is_enabled(), self.state
+
+    def __exit__(self, *exception):
+        check_sparse_tensor_invariants._enabled, self.saved = self.saved, None
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            with type(self)(self.state):
+                return function(*args, **kwargs)
+
+        return call
+
+
+@api_boundary
+def sparse_coo_tensor(
+    indices, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
+    requires_grad: bool = False, check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Return a sparse tensor with these values at these indices; values at equal indices add up.
+
+    indices: integers of shape (sparse dimensions, elements), a tensor or nested lists. values: of
+    shape (elements, *dense sizes), a tensor or lists; gradients flow back to a tensor. size: the
+    sizes, by default the smallest that hold the indices. `sparse_coo_tensor(size)` has no elements.
+    dtype, device: those of the values. requires_grad: whether the tensor is a leaf that requires
+    grad. check_invariants: whether `is_coalesced` is checked. is_coalesced: says that the indices
+    are sorted and distinct.
+
+    Raises RuntimeError for shapes that do not fit, indices out of range, and in a trace without
+    `size`. In a trace indices are not checked: elements out of range are dropped.
+
+    >>> jaxgrad.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    if pin_memory:
+        raise RuntimeError("sparse_coo_tensor(): pin_memory= comes in a later version of jaxgrad")
+    if values is None:
+        size = indices if size is None else size
+        values, indices = tensor_data.tensor([], dtype=dtype), np.zeros((len(size), 0), np.int64)
+        is_coalesced = True
+    held, data = _as_index_tensor(indices), values
+    if not isinstance(values, Tensor):
+        data = tensor_data.tensor(values, dtype=dtype)
+    data = data.to(device=data.device if device is None else device, dtype=dtype or data.dtype)
+    size = _checked(held, data, size)
+    claimed = bool(is_coalesced) and (
+        check_invariants
+        or (check_invariants is None and check_sparse_tensor_invariants.is_enabled())
+    )
+    made = sparse(ops._coo_tensor(data), held, size, bool(is_coalesced))
+    if claimed and not _pattern.is_coalesced(
+        _pattern.needed(made, "check_invariants"), size[: held.shape[0]]
+    ):
+        raise RuntimeError(
+            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
+        )
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
+
+
+def _as_index_tensor(indices) -> Tensor:
+    if not isinstance(indices, Tensor):
+        indices = tensor_data.tensor(indices)
+        indices = indices if indices.numel() else indices.long()
+    if indices.dtype.is_floating_point or indices.dtype.is_complex:
+        raise RuntimeError(f"indices must be an integer tensor, but got {indices.dtype}")
+    return indices.detach().long()
+
+
+def _checked(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
+    """The sizes of a new tensor. Raises RuntimeError for parts that do not fit together."""
+    if indices.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
+    if not values.ndim or values.shape[0] != indices.shape[1]:
+        count = values.shape[0] if values.ndim else 0
+        raise RuntimeError(
+            "indices and values must have same nnz, but got nnz from indices: "
+            f"{indices.shape[1]}, nnz from values: {count}"
+        )
+    numbers = np.asarray(indices._array) if is_concrete(indices) else None
+    least = () if numbers is None or not numbers.size else numbers.min(1)
+    greatest = () if numbers is None or not numbers.size else numbers.max(1)
+    for dim, index in enumerate(least):
+        if index < 0:
+            raise RuntimeError(f"found negative index {index} for dim {dim}")
+    if size is None:
+        if numbers is None:
+            raise RuntimeError("sparse_coo_tensor needs a size where indices are traced")
+        found = greatest + 1 if len(greatest) else np.zeros(indices.shape[0], np.int64)
+        return (*map(int, found), *values.shape[1:])
+    size = tuple(size)
+    if len(size) != indices.shape[0] + values.ndim - 1:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
+            f"sparse_dim = {indices.shape[0]}, dense_dim = {values.ndim - 1}"
+        )
+    for dim, index in enumerate(greatest):
+        if index >= size[dim]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found "
+                f"index {index}"
+            )
+    inner = size[indices.shape[0] :]
+    if inner != tuple(values.shape[1:]):
+        raise RuntimeError(
+            f"values has incorrect size, expected {[values.shape[0], *inner]}, got "
+            f"{list(values.shape)}"
+        )
+    return size
+
+
+# ---- names of 2018, with the arguments of then
+
+
+@api_boundary
+def _sparse_coo_tensor_with_dims_and_tensors(
+    sparse_dim: int, dense_dim: int, size, indices, values, options=None
+) -> Tensor:
+    """A sparse tensor of the given numbers of dimensions; see `sparse_coo_tensor`.
+
+    options: a dict of its keyword arguments.
+    """
+    if len(size) != sparse_dim + dense_dim or indices.shape[0] != sparse_dim:
+        raise RuntimeError(
+            f"number of dimensions must be sparse_dim ({sparse_dim}) + dense_dim ({dense_dim}), "
+            f"but got {len(size)}"
+        )
+    return sparse_coo_tensor(indices, values, size, **(options or {}))
+
+
+@api_boundary
+def _sparse_addmm(self, sparse, dense, *, beta=1, alpha=1) -> Tensor:
+    """`beta * self + alpha * (sparse @ dense)`; see `jaxgrad.sparse.addmm`."""
+    operator = "_coo_sparse_addmm"
+    return _operators.addmm(self, sparse, dense, beta=beta, alpha=alpha, operator=operator)
+
+
+@api_boundary
+def _sparse_sum(self, dim=None) -> Tensor:
+    """The sum over dimensions; see `jaxgrad.sparse.sum`."""
+    return _operators.sum_all(self, dim)
+
+
+_indices, _values, indices = _methods._indices, _methods._values, _methods.indices
+values, coalesce, to_dense = _methods.values, _methods.coalesce, _methods.to_dense
+sparse_mask, _nnz = _methods.sparse_mask, _methods._nnz

@@ -1,0 +1,97 @@
+"""What `jaxgrad.tape.sparse_tensor` asks for: operators on sparse tensors, by name, and gradients
+on their patterns.
+"""
+
+from __future__ import annotations
+
+from .. import ops
+from ..storage.alias import assign, detached
+from ..storage.inplace_check import check_fit, permit
+from ..tape.mode import RECORD, current_mode
+from ..tape.sparse_tensor import SparseTensor, sparse, values_of
+from ..tape.tensor import has_tangent
+from . import _methods, _operators, _pattern
+
+
+def refuse(name: str):
+    """Raise the NotImplementedError of an operator that takes no sparse tensors."""
+    raise NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: {name} takes "
+        "no tensors of layout torch.sparse_coo here. Call it on tensor.values(), or on "
+        "tensor.to_dense()"
+    )
+
+
+def call(name: str, args, kwargs):
+    """Call an operator with a sparse tensor among its arguments."""
+    found = _operators.OPERATORS.get(name)
+    if found is None:
+        refuse(name)
+    return found(*args, **kwargs)
+
+
+def empty_like(tensor: SparseTensor, options):
+    """A tensor of the same shape without elements; options: those of `zeros_like`."""
+    made = _operators.zero(tensor)
+    made = made.to(dtype=options.get("dtype") or made.dtype, device=options.get("device"))
+    return made.requires_grad_() if options.get("requires_grad") else made
+
+
+def write(written_as: str, name: str, args, kwargs):
+    """Call an operator in place: `written_as` is `mul_` for `mul`."""
+    target = args[0]
+    if name not in _operators.IN_PLACE:
+        refuse(written_as)
+    requires_grad = any(getattr(each, "requires_grad", False) for each in args)
+    permit(written_as, target, requires_grad)
+    made = call(name, args, kwargs)
+    if isinstance(made, SparseTensor) is not isinstance(target, SparseTensor):
+        refuse(written_as)
+    if not isinstance(target, SparseTensor):
+        check_fit(written_as, made._aval, target)
+        made = made.to(target.dtype)
+        assign(target, made, current_mode.get() is RECORD)
+        return target
+    if made.shape != target.shape or made.dtype is not target.dtype:
+        raise RuntimeError(
+            f"{written_as}: the result has shape {list(made.shape)} and dtype {made.dtype}, which "
+            f"does not fit into a sparse tensor of shape {list(target.shape)} and {target.dtype}"
+        )
+    _methods.replace(target, made)
+    return target
+
+
+def on_pattern(tensor: SparseTensor, gradient):
+    """A gradient of the values of a tensor as a sparse tensor.
+
+    The function of a tensor depends on the sum of the elements at one index, so each of them has
+    the gradient of the sum: it stays at one of them, or in a trace at all in equal parts.
+    """
+    known = None if tensor._coalesced else _pattern.known(tensor)
+    if tensor._coalesced:
+        is_followed = gradient.requires_grad or has_tangent(gradient)
+        shown = ops.alias(gradient) if is_followed else detached(gradient)
+        return sparse(shown, tensor._indices_held, tensor._sizes, True)
+    if known is None:
+        groups, count = _pattern.groups(tensor, list(range(_pattern.sparse_dims(tensor))))
+        members = ops._coo_group(groups.new_ones(groups.shape), groups, count)
+        members = ops._coo_ungroup(members, groups).to(gradient.dtype)
+        shared = gradient / members.reshape(-1, *[1] * (gradient.ndim - 1))
+        return sparse(shared, tensor._indices_held, tensor._sizes, False)
+    kept, first, _ = _pattern.distinct(known, _pattern.sparse_sizes(tensor))
+    values = ops._coo_ungroup(gradient, _pattern.as_indices(first))
+    return sparse(values, _pattern.as_indices(kept), tensor._sizes, True)
+
+
+def at_pattern(tensor: SparseTensor, gradient):
+    """The elements of a gradient, sparse or dense, at the indices of a tensor."""
+    if gradient.shape != tensor.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: the gradient has shape {list(gradient.shape)} and the sparse "
+            f"tensor has shape {list(tensor.shape)}"
+        )
+    if not isinstance(gradient, SparseTensor):
+        return ops._coo_mask(gradient, tensor._indices_held)
+    if _pattern.is_same(tensor, gradient) and gradient._coalesced:
+        return values_of(gradient)
+    return _operators.elements_at(gradient, tensor)

@@ -1,0 +1,433 @@
+"""Methods of tensors about sparse layouts: those that every tensor has, and those that a sparse
+tensor has in place of a dense one's. A method that reads the array of a dense tensor is refused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import ops
+from ..autograd._engine.tensor_hooks import HookMethods
+from ..core.device import device_of, sparse_coo
+from ..core.tracebacks import api_boundary
+from ..frontend import methods, printing
+from ..storage.alias import assign, detached
+from ..storage.inplace_check import permit
+from ..tape import interception
+from ..tape.mode import RECORD, current_mode
+from ..tape.record import finish
+from ..tape.sparse_tensor import (
+    SparseTensor,
+    gradient_of,
+    is_sparse,
+    sparse,
+    values_for,
+    values_of,
+)
+from ..tape.tensor import Tensor, concrete, current, has_tangent, held
+from . import _operators, _pattern
+
+
+def _needs_sparse(name: str, tensor: Tensor, layout="sparse coordinate tensor layout"):
+    if not is_sparse(tensor):
+        raise RuntimeError(f"{name} expected {layout} but got Strided")
+
+
+# ---- of every tensor
+
+
+@api_boundary
+def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout=None) -> Tensor:
+    """Return the tensor in layout `sparse_coo`, with the elements that are not zero.
+
+    sparse_dim: the number of sparse dimensions, by default all; the other dimensions stay dense.
+    layout: `torch.sparse_coo` or None. The gradient of the result lies on its pattern. Raises
+    RuntimeError for a number of dimensions that the tensor has not, and in a trace, where the
+    number of elements is not known: use `sparse_mask` there.
+
+    >>> jaxgrad.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse().indices()
+    tensor([[0],
+            [1]])
+    """
+    if layout not in (None, sparse_coo):
+        raise NotImplementedError(f"to_sparse: there is no layout {layout!r} in jaxgrad")
+    wanted = self.ndim if sparse_dim is None else sparse_dim
+    if is_sparse(self):
+        if sparse_dim not in (None, _pattern.sparse_dims(self)):
+            raise RuntimeError(
+                "to_sparse: conversion from Sparse to Sparse with another sparse_dim"
+            )
+        return self
+    if not 0 <= wanted <= self.ndim or (wanted == 0 and self.ndim):
+        raise RuntimeError(
+            f"sparse_dim argument must be in >0 and <={self.ndim} range, but {wanted} is given"
+        )
+    array = np.asarray(concrete(self, "to_sparse()"))
+    is_kept = (array != 0).reshape(*array.shape[:wanted], -1).any(-1)
+    indices = np.stack(np.nonzero(is_kept)) if wanted else np.zeros((0, int(is_kept)), np.int64)
+    indices = _pattern.as_indices(indices)
+    operator = ops._coo_to_sparse if sparse_dim is None else ops._coo_to_sparse_dim
+    return sparse(operator(self, indices), indices, self.shape, True)
+
+
+@api_boundary
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """Return the tensor in layout `sparse_coo`; see `to_sparse`.
+
+    >>> jaxgrad.tensor([0.0, 2.0]).to_sparse_coo().values()
+    tensor([2.])
+    """
+    return to_sparse(self)
+
+
+@api_boundary
+def to_dense(self: Tensor, dtype=None, *, masked_grad: bool | None = None) -> Tensor:
+    """Return the tensor in layout `strided`; a dense tensor itself.
+
+    dtype: converts, unless it is None. masked_grad: the gradient of a sparse tensor lies on its
+    pattern, so False raises NotImplementedError. Elements at equal indices are added.
+
+    >>> jaxgrad.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,)).to_dense()
+    tensor([0., 5., 0.])
+    """
+    if masked_grad is False:
+        raise NotImplementedError("to_dense: gradients of sparse tensors lie on their patterns")
+    made = _operators.to_dense(self) if is_sparse(self) else self
+    return made if dtype is None else made.to(dtype)
+
+
+@api_boundary
+def coalesce(self: Tensor) -> Tensor:
+    """Return the sparse tensor with sorted and distinct indices, where equal ones are added.
+
+    Raises RuntimeError for a dense tensor, and in a trace for a tensor that is not coalesced: the
+    number of its elements depends on the indices.
+
+    >>> jaxgrad.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,)).coalesce().values()
+    tensor([5.])
+    """
+    _needs_sparse("coalesce", self)
+    return _operators.coalesce(self)
+
+
+@api_boundary
+def is_coalesced(self: Tensor) -> bool:
+    """Return whether the indices are known to be sorted and distinct.
+
+    Raises RuntimeError for a dense tensor.
+
+    >>> jaxgrad.eye(2).to_sparse().is_coalesced()
+    True
+    """
+    _needs_sparse("is_coalesced", self)
+    return self._coalesced
+
+
+@api_boundary
+def indices(self: Tensor) -> Tensor:
+    """Return the indices of a coalesced tensor, int64, of shape (sparse dimensions, elements).
+
+    Raises RuntimeError for a tensor that is dense or not coalesced.
+
+    >>> jaxgrad.eye(2).to_sparse().indices()
+    tensor([[0, 1],
+            [0, 1]])
+    """
+    _needs_sparse("indices", self, "sparse tensor layout")
+    _needs_coalesced("indices", self)
+    return self._indices_held.detach()
+
+
+@api_boundary
+def values(self: Tensor) -> Tensor:
+    """Return the values of a coalesced tensor, a view of shape (elements, *dense sizes).
+
+    Gradients flow back to the sparse tensor. Raises RuntimeError for a tensor that is dense or not
+    coalesced.
+
+    >>> jaxgrad.eye(2).to_sparse().values()
+    tensor([1., 1.])
+    """
+    _needs_sparse("values", self, "sparse tensor layout")
+    _needs_coalesced("values", self)
+    # on the sparse handle itself: the view shares its memory
+    program, _ = ops._coo_values.operator.bind((values_of(self),), {})
+    return finish(program, [self], [held(current(self))], (self._tracked,))
+
+
+def _needs_coalesced(name, tensor):
+    if not tensor._coalesced:
+        raise RuntimeError(
+            f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first"
+        )
+
+
+@api_boundary
+def _indices(self: Tensor) -> Tensor:
+    """Return the indices of a sparse tensor, also of one that is not coalesced."""
+    _needs_layout("_indices", self)
+    return self._indices_held.detach()
+
+
+@api_boundary
+def _values(self: Tensor) -> Tensor:
+    """Return the values of a sparse tensor without their history, on its memory."""
+    _needs_layout("_values", self)
+    return detached(self)
+
+
+@api_boundary
+def _nnz(self: Tensor) -> int:
+    """Return the number of elements that a sparse tensor stores."""
+    _needs_layout("_nnz", self)
+    return _pattern.nnz(self)
+
+
+def _needs_layout(name, tensor):
+    if not is_sparse(tensor):
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: the tensor is "
+            "dense"
+        )
+
+
+@api_boundary
+def sparse_dim(self: Tensor) -> int:
+    """Return the number of sparse dimensions, 0 for a dense tensor.
+
+    >>> jaxgrad.eye(2).to_sparse().sparse_dim(), jaxgrad.eye(2).sparse_dim()
+    (2, 0)
+    """
+    return _pattern.sparse_dims(self) if is_sparse(self) else 0
+
+
+@api_boundary
+def dense_dim(self: Tensor) -> int:
+    """Return the number of dense dimensions: those of each value.
+
+    >>> jaxgrad.eye(2).to_sparse(1).dense_dim(), jaxgrad.eye(2).dense_dim()
+    (1, 2)
+    """
+    return self.ndim - sparse_dim(self)
+
+
+@api_boundary
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """Return the elements of a tensor at the indices of a sparse one.
+
+    mask: a sparse tensor of this shape; only its indices count. The gradient of a dense tensor is
+    dense. Raises RuntimeError for another shape, NotImplementedError for a mask that is dense.
+
+    >>> x = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.sparse_mask(jaxgrad.eye(2).to_sparse()).values()
+    tensor([1., 4.])
+    """
+    _needs_layout("sparse_mask", mask)
+    if self.shape != mask.shape:
+        raise RuntimeError(
+            "sparse_mask(): operands have incompatible sizes; self has size "
+            f"{list(self.shape)} but mask has size {list(mask.shape)}"
+        )
+    is_known = _pattern.known(mask) is not None
+    mask = _operators.coalesce(mask) if is_known else mask
+    if is_sparse(self):
+        found = _operators.elements_at(self, mask)
+    else:
+        found = ops._coo_mask(self, mask._indices_held)
+    return sparse(found, mask._indices_held, mask._sizes, mask._coalesced)
+
+
+# ---- of sparse tensors, in place of those of dense ones
+
+
+def replace(target: SparseTensor, made: SparseTensor):
+    """Give a sparse tensor the elements of another one of its shape."""
+    is_recorded = current_mode.get() is RECORD
+    if is_recorded and target._tracked and not made._tracked:
+        raise NotImplementedError(
+            "a constant is written into a sparse tensor that requires grad: write in no_grad()"
+        )
+    if made._indices_held is target._indices_held:
+        assign(target, values_of(made), is_recorded)
+        return
+    if target._is_grad:
+        why = "of a .grad: assign the new gradient to .grad"
+    elif target._tracked and not is_recorded:
+        why = "that requires grad, and its gradients lie on it: make a new tensor"
+    elif interception.read is not None or has_tangent(target):
+        why = "in a trace, or of one with a tangent: use the operator that returns a new tensor"
+    else:
+        give_pattern(target, made)
+        return
+    raise RuntimeError(f"a write in place changes the pattern of a sparse tensor {why}")
+
+
+def give_pattern(target: SparseTensor, made: SparseTensor):
+    """Give a sparse tensor the indices, the values and the history of another one."""
+    current(made)
+    counter = target._counter
+    slots = ("_raw", "_aval", "_tracked", "_node", "_nr", "_alias", "_indices_held", "_coalesced")
+    for slot in slots:
+        setattr(target, slot, getattr(made, slot))
+    if counter is not None:
+        counter.count()
+
+
+class SparseMethods:
+    """Methods of `SparseTensor`."""
+
+    __hash__ = object.__hash__
+    device = property(lambda self: device_of(held(current(self))))
+    data = property(lambda self: _operators.detach(self))
+    T = property(lambda self: _operators.permute(self, range(self.ndim)[::-1]))
+
+    def clone(self, *, memory_format=None):
+        return _operators.OPERATORS["clone"](self)
+
+    @api_boundary
+    def detach(self):
+        return _operators.detach(self)
+
+    @api_boundary
+    def detach_(self):
+        if self._tracked and self._node is not None:
+            self._node, self._nr = None, 0
+        self._tracked = False
+        return self
+
+    @api_boundary
+    def to(self, *args, **kwargs):
+        source = values_of(self)
+        made = source.to(*args, **kwargs)
+        return self if made is source else _operators.like(self, made)
+
+    @api_boundary
+    def requires_grad_(self, requires_grad: bool = True):
+        Tensor.requires_grad_(self, requires_grad)
+        return self
+
+    @api_boundary
+    def register_hook(self, hook):
+        def on_values(gradient):
+            found = hook(gradient_of(self, gradient))
+            return None if found is None else values_for(self, found)
+
+        if not callable(hook):
+            return HookMethods.register_hook(self, hook)
+        return HookMethods.register_hook(self, on_values)
+
+    @api_boundary
+    def sparse_resize_(self, size, sparse_dim, dense_dim):
+        raise NotImplementedError("sparse_resize_: sparse tensors keep their sizes in jaxgrad")
+
+    @api_boundary
+    def resize_as_sparse_(self, other):
+        raise NotImplementedError("resize_as_sparse_: sparse tensors keep their sizes in jaxgrad")
+
+    @api_boundary
+    def copy_(self, src, non_blocking=False):
+        permit("copy_", self, self.requires_grad or src.requires_grad)
+        replace(self, _operators.copy(self, src))
+        return self
+
+    @api_boundary
+    def zero_(self):
+        self._values().zero_()
+        return self
+
+    def is_contiguous(self, memory_format=None):
+        return False
+
+    def contiguous(self, memory_format=None):
+        raise RuntimeError("contiguous: Tensors of layout torch.sparse_coo have no strides")
+
+    @api_boundary
+    def numpy(self, *, force=False):
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy()
+
+    def __bool__(self):
+        if self.numel() != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(_operators.to_dense(self))
+
+    @api_boundary
+    def item(self):
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+            )
+        return _operators.to_dense(self.detach()).item()
+
+    def __deepcopy__(self, memo):
+        if self.grad_fn is not None:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment."
+            )
+        made = _operators.like(self, ops.clone(values_of(self).detach()))
+        memo[id(self)] = made.requires_grad_(self.requires_grad)
+        if self.grad is not None:
+            made.grad = self.grad.detach()
+        return made
+
+    def __copy__(self):
+        return _operators.like(self, values_of(self))
+
+    def __repr__(self):
+        if not (methods.is_concrete(values_of(self)) and methods.is_concrete(self._indices_held)):
+            return (
+                f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype}, "
+                "layout=torch.sparse_coo)"
+            )
+        name = self.grad_fn.name() if self.grad_fn is not None else None
+        return printing.sparse_tensor_str(
+            np.asarray(self._indices_held._array), np.asarray(held(current(self))), self.dtype,
+            tuple(self.shape), self._requires_grad, name,
+        )  # fmt: skip
+
+
+for _name, _dtype in methods.CONVERSIONS.items():
+    setattr(SparseMethods, _name, lambda self, dtype=_dtype: self.to(dtype))
+
+# methods of dense tensors that hold for sparse ones: they read neither the array nor the strides
+KEPT = frozenset([
+    "size", "dim", "ndimension", "numel", "nelement", "element_size", "itemsize",
+    "is_floating_point", "is_complex", "is_signed", "is_inference", "__len__", "__rtruediv__",
+    "__rpow__", "__rmatmul__", "_version", "is_cpu", "is_cuda", "get_device", "type", "is_leaf",
+    "layout", "is_sparse", "retain_grad", "register_post_accumulate_grad_hook", "__format__",
+    "_backward_hooks", "_post_accumulate_grad_hooks", "cpu", "type_as", "name",
+])  # fmt: skip
+
+
+def _refused(name):
+    def refuse(self, *args, **kwargs):
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: {name} "
+            "takes no tensors of layout torch.sparse_coo here. Call it on tensor.values(), or on "
+            "tensor.to_dense()"
+        )
+
+    return refuse
+
+
+def install():
+    """Give `SparseTensor` its methods, and refuse those that read the array of a dense tensor."""
+    own = {name for name in vars(SparseMethods) if name not in vars(type("", (), {}))}
+    own |= {"__hash__", "__repr__"}
+    for source in methods.METHOD_CLASSES:
+        for name, member in vars(source).items():
+            if name in KEPT or name in own or name in vars(SparseTensor):
+                continue
+            if name in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+                continue
+            refused = _refused(name)
+            setattr(SparseTensor, name, property(refused) if not callable(member) else refused)
+    for name in own:
+        setattr(SparseTensor, name, vars(SparseMethods)[name])
+    SparseTensor._array = property(_refused("_array"))
+
+
+install()

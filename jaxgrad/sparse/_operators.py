@@ -1,0 +1,422 @@
+"""The operators on sparse tensors, by their names in the table: compositions of operators on values
+and indices.
+
+Each node has the name of the operator, as in PyTorch. A pattern changes outside of a trace only; in
+a trace the elements of a sum stay side by side.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+
+import numpy as np
+
+from .. import ops
+from ..core import promotion
+from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
+from ..tape.tensor import Tensor
+from . import _pattern
+from ._pattern import groups, known, needed, nnz, sparse_dims, sparse_sizes
+
+# The operators that map 0 to 0: those that are linear apply to each element, for the others
+# elements at one index are added first.
+LINEAR = frozenset(["neg", "conj", "conj_physical", "resolve_conj", "clone", "positive", "deg2rad",
+    "rad2deg", "real", "imag"])  # fmt: skip
+ZERO_TO_ZERO = frozenset([
+    "abs", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac",
+    "log1p", "relu", "round", "sgn", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh",
+    "trunc",
+])  # fmt: skip
+
+# those that `write` assigns to the first argument
+IN_PLACE = LINEAR | ZERO_TO_ZERO | {"add", "sub", "mul", "div", "pow"}
+
+
+def like(tensor: SparseTensor, values: Tensor) -> SparseTensor:
+    """Other values at the indices of a tensor."""
+    return sparse(values, tensor._indices_held, tensor._sizes, tensor._coalesced)
+
+
+def elementwise(name: str, self, *args, **kwargs):
+    """An operator that maps 0 to 0, on the values."""
+    self = self if name in LINEAR else coalesce(self)
+    return like(self, getattr(ops, name)(values_of(self), *args, **kwargs))
+
+
+def coalesce(self: SparseTensor) -> SparseTensor:
+    """The tensor with sorted and distinct indices; elements at equal indices are added."""
+    if self._coalesced:
+        return self
+    kept, _, inverse = _pattern.distinct(needed(self, "coalesce()"), sparse_sizes(self))
+    values = ops._coo_group(values_of(self), _pattern.as_indices(inverse), kept.shape[1])
+    return sparse(values, _pattern.as_indices(kept), self._sizes, True)
+
+
+def to_dense(self: SparseTensor) -> Tensor:
+    """The dense tensor."""
+    return ops._coo_to_dense(values_of(self), self._indices_held, tuple(self._sizes))
+
+
+def detach(self: SparseTensor) -> SparseTensor:
+    """The tensor without its history, on memory of its own."""
+    return like(self, ops.clone(ops.detach(values_of(self))))
+
+
+def elements_at(self: SparseTensor, mask: SparseTensor) -> Tensor:
+    """The values of a tensor at the indices of another one, 0 where it has no element."""
+    if _pattern.is_same(self, mask) and self._coalesced:
+        return values_of(self)
+    self = coalesce(self)
+    places = _pattern.positions(self, needed(mask, "a comparison of sparse patterns"))
+    values = values_of(self)
+    nothing = ops.narrow(values, 0, 0, 0).new_zeros(1, *values.shape[1:])
+    return ops._coo_ungroup(ops.cat([values, nothing]), _pattern.as_indices(places))
+
+
+# ---- sums
+
+
+def add(self, other, *, alpha=1, name="add"):
+    """`self + alpha * other` for two sparse tensors, or a dense and a sparse one."""
+    if not is_sparse(self):
+        return _add_to_dense(self, other, alpha if name == "add" else -alpha)
+    if not is_sparse(other):
+        raise RuntimeError(
+            f"{name}(sparse, dense) is not supported. Use {name}(dense, sparse) instead."
+        )
+    _check_same_size(name, self, other)
+    dtype = promotion.promote_types(self.dtype, other.dtype)
+    one, two = (values_of(each).to(dtype) for each in (self, other))
+    if _pattern.is_same(self, other):
+        made = like(self, getattr(ops, name)(one, two, alpha=alpha))
+        return made
+    operator = ops._coo_add if name == "add" else ops._coo_sub
+    patterns = known(self), known(other)
+    if any(each is None for each in patterns) or not (self._coalesced and other._coalesced):
+        joined = ops.cat([self._indices_held, other._indices_held], 1)
+        return sparse(operator(one, two, None, 0, alpha), joined, self._sizes, False)
+    kept, _, inverse = _pattern.distinct(np.concatenate(patterns, 1), sparse_sizes(self))
+    values = operator(one, two, _pattern.as_indices(inverse), kept.shape[1], alpha)
+    return sparse(values, _pattern.as_indices(kept), self._sizes, True)
+
+
+def _add_to_dense(self, other, alpha):
+    if not isinstance(self, Tensor) or self.shape != other.shape:
+        shape = list(getattr(self, "shape", ()))
+        raise RuntimeError(
+            f"add: {shape} and {list(other.shape)}: a sparse tensor never broadcasts"
+        )
+    dtype = promotion.promote_types(self.dtype, other.dtype)
+    values = values_of(other).to(dtype)
+    return ops._coo_add_to(self.to(dtype), values, other._indices_held, alpha)
+
+
+def _check_same_size(name, self, other):
+    if self.shape != other.shape:
+        raise RuntimeError(
+            f"{name}: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != "
+            f"{list(other.shape)}"
+        )
+    if sparse_dims(self) != sparse_dims(other):
+        raise RuntimeError(
+            f"{name}: expected 'self' and 'other' to have same number of sparse dimensions, but "
+            f"{sparse_dims(self)} != {sparse_dims(other)}"
+        )
+
+
+def sum_all(self, dim=None, keepdim=False, *, dtype=None, name="sum"):
+    """The sum over all dimensions, a dense tensor, or over some."""
+    if keepdim:
+        raise NotImplementedError("sum of a sparse tensor: keepdim=True is not supported")
+    self = self if dtype is None else like(self, values_of(self).to(dtype))
+    if dim is None:
+        return ops.sum(values_of(self))
+    return sum_over(self, dim)
+
+
+def sum_over(self: SparseTensor, dim) -> Tensor:
+    """The sum over dimensions: sparse, or dense if no sparse dimension is left."""
+    dims = [_wrapped(each, self.ndim) for each in ([dim] if isinstance(dim, int) else dim)]
+    if len(set(dims)) != len(dims):
+        most = max(dims, key=dims.count)
+        raise RuntimeError(f"dim {most} appears multiple times in the list of dims")
+    dims, count = set(dims or range(self.ndim)), sparse_dims(self)
+    values = values_of(self)
+    inner = [each - count + 1 for each in dims if each >= count]
+    values = values.sum(inner) if inner else values
+    kept = [each for each in range(count) if each not in dims]
+    sizes = tuple(size for each, size in enumerate(self._sizes) if each not in dims)
+    if not kept:
+        return ops._coo_sum(values, None, 0)
+    indices = ops.index_select(self._indices_held, 0, _pattern.as_indices(kept))
+    if known(self) is None or len(kept) == count:
+        held = _pattern.as_indices(np.arange(nnz(self)))
+        return sparse(
+            ops._coo_sum(values, held, nnz(self)), indices, sizes,
+            self._coalesced and len(kept) == count,
+        )  # fmt: skip
+    found, _, inverse = _pattern.distinct(known(self)[kept], [self._sizes[i] for i in kept])
+    values = ops._coo_sum(values, _pattern.as_indices(inverse), found.shape[1])
+    return sparse(values, _pattern.as_indices(found), sizes, True)
+
+
+def _wrapped(dim, ndim):
+    if not -ndim <= dim < ndim:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
+            f"{dim})"
+        )
+    return dim % ndim
+
+
+# ---- products
+
+
+def mul(self, other):
+    """The product of each element with a number, or with the element of another tensor."""
+    if not is_sparse(self):
+        self, other = other, self
+    if isinstance(other, numbers.Number) or (not is_sparse(other) and not _ndim(other)):
+        return like(self, ops.mul(values_of(self), other))
+    if not is_sparse(other):
+        _check_same_shape("mul", self, other)
+        return like(self, ops.mul(values_of(self), ops._coo_mask(other, self._indices_held)))
+    _check_same_size("mul", self, other)
+    self, other = coalesce(self), coalesce(other)
+    if _pattern.is_same(self, other):
+        return like(self, ops.mul(values_of(self), values_of(other)))
+    places = _pattern.positions(other, needed(self, "mul of sparse tensors"))
+    common = np.flatnonzero(places < nnz(other))
+    one = ops._coo_ungroup(values_of(self), _pattern.as_indices(common))
+    two = ops._coo_ungroup(values_of(other), _pattern.as_indices(places[common]))
+    indices = _pattern.as_indices(known(self)[:, common])
+    return sparse(ops.mul(one, two), indices, self._sizes, True)
+
+
+def div(self, other, *, rounding_mode=None):
+    """The quotient of each element and a number."""
+    is_number = isinstance(other, numbers.Number) or (not is_sparse(other) and not _ndim(other))
+    if not is_sparse(self) or not is_number:
+        raise RuntimeError("div: a sparse tensor can only be divided by a number or a 0-d tensor")
+    if rounding_mode is None:
+        return like(self, ops.div(values_of(self), other))
+    self = coalesce(self)
+    return like(self, ops.div(values_of(self), other, rounding_mode=rounding_mode))
+
+
+def power(self, exponent):
+    """The power of each element with a positive number as exponent."""
+    if not is_sparse(self) or not isinstance(exponent, numbers.Number) or not exponent > 0:
+        raise RuntimeError("pow: a sparse tensor takes a positive number as exponent")
+    self = coalesce(self)
+    return like(self, ops.pow(values_of(self), exponent))
+
+
+def _ndim(value):
+    return value.ndim if isinstance(value, Tensor) else 1
+
+
+def _check_same_shape(name, self, other):
+    if not isinstance(other, Tensor) or self.shape != other.shape:
+        shape = list(getattr(other, "shape", ()))
+        raise RuntimeError(
+            f"{name}: a sparse tensor of shape {list(self.shape)} needs an operand of that shape "
+            f"or a number, not shape {shape}"
+        )
+
+
+def check_matrix(name: str, self: SparseTensor, columns=None):
+    """Raise RuntimeError for a tensor that is no sparse matrix, or has other columns."""
+    if self.ndim != 2 or sparse_dims(self) != 2:
+        raise RuntimeError(
+            f"{name}: expected a sparse matrix, with 2 sparse dimensions, but got "
+            f"{sparse_dims(self)} sparse and {self.ndim - sparse_dims(self)} dense dimensions"
+        )
+    if columns is not None and self.shape[1] != columns[0]:
+        raise RuntimeError(
+            f"{name}: Expected dim 0 size {self.shape[1]}, got {columns[0]}: shapes "
+            f"{list(self.shape)} and {list(columns)} cannot be multiplied"
+        )
+
+
+def _check_operands(name, self, other, ndim=2):
+    if not isinstance(other, Tensor) or other.ndim != ndim:
+        shape = list(getattr(other, "shape", ()))
+        raise RuntimeError(f"{name}: expected a {ndim}-D tensor as operand, but got shape {shape}")
+    if self.dtype is not other.dtype:
+        raise RuntimeError(
+            f"{name}: expected both operands to have the same dtype, but got {self.dtype} and "
+            f"{other.dtype}"
+        )
+
+
+def mm(self, mat2) -> Tensor:
+    """The product of two matrices, of which one or both are sparse."""
+    if not is_sparse(self):
+        return ops.t(mm(t(mat2), ops.t(self)))
+    _check_operands("mm", self, mat2)
+    check_matrix("mm", self, tuple(mat2.shape))
+    if is_sparse(mat2):
+        return _sparse_product(self, mat2)
+    return ops._coo_mm(values_of(self), self._indices_held, self.shape[0], mat2)
+
+
+def _sparse_product(self, other):
+    check_matrix("mm", other)
+    self, other = coalesce(self), coalesce(other)
+    (row, middle), (first, column) = (
+        needed(each, "mm of sparse matrices") for each in (self, other)
+    )
+    begin, end = np.searchsorted(first, middle), np.searchsorted(first, middle, side="right")
+    left = np.repeat(np.arange(len(row)), end - begin)
+    offset = np.repeat(np.cumsum(end - begin) - (end - begin), end - begin)
+    right = np.arange(len(left)) - offset + begin[left]
+    sizes = self.shape[0], other.shape[1]
+    kept, _, inverse = _pattern.distinct(np.stack([row[left], column[right]]), sizes)
+    pairs = [_pattern.as_indices(each) for each in (left, right, inverse)]
+    values = ops._coo_matmul(values_of(self), values_of(other), *pairs, kept.shape[1])
+    return sparse(values, _pattern.as_indices(kept), sizes, True)
+
+
+def mv(self, vec) -> Tensor:
+    """The product of a sparse matrix and a vector."""
+    if not is_sparse(self) or is_sparse(vec):
+        raise RuntimeError("mv: the matrix may be sparse, the vector not")
+    _check_operands("mv", self, vec, 1)
+    check_matrix("mv", self)
+    if self.shape[1] != vec.shape[0]:
+        raise RuntimeError(
+            f"mv: size mismatch, got {self.shape[0]}x{self.shape[1]} and {vec.shape[0]}"
+        )
+    return ops._coo_mv(values_of(self), self._indices_held, self.shape[0], vec)
+
+
+def matmul(self, other) -> Tensor:
+    """The product of a sparse matrix with a dense or sparse matrix or a vector."""
+    if is_sparse(self) and _ndim(other) == 1 and isinstance(other, Tensor):
+        return mv(self, other)
+    if not is_sparse(self) and _ndim(self) == 1 and isinstance(self, Tensor):
+        return mv(t(other), self)
+    return mm(self, other)
+
+
+def linear(input, weight, bias=None) -> Tensor:
+    """`input @ weight.t() + bias` with a sparse weight."""
+    made = mm(input, t(weight) if is_sparse(weight) else ops.t(weight))
+    return made if bias is None else made + bias
+
+
+def addmm(self, mat1, mat2, *, beta=1, alpha=1, operator="_coo_addmm") -> Tensor:
+    """`beta * self + alpha * (mat1 @ mat2)` with a sparse `mat1`."""
+    if is_sparse(self) or is_sparse(mat2) or not is_sparse(mat1):
+        raise NotImplementedError(
+            "Could not run 'aten::addmm' with arguments from the 'SparseCPU' backend: only mat1 may"
+            " be sparse"
+        )
+    _check_operands("addmm", mat1, mat2)
+    check_matrix("addmm", mat1, tuple(mat2.shape))
+    return getattr(ops, operator)(
+        self, values_of(mat1), mat1._indices_held, mat1.shape[0], mat2, beta=beta, alpha=alpha
+    )
+
+
+# ---- shapes
+
+
+def _permuted(self, dims, operator):
+    count = sparse_dims(self)
+    if any((old < count) != (new < count) for new, old in enumerate(dims)):
+        raise RuntimeError(
+            "transpose of a sparse tensor: can't permute sparse with dense dimensions"
+        )
+    values = values_of(self)
+    inner = [0, *(dim - count + 1 for dim in dims[count:])]
+    is_inner = inner != sorted(inner)
+    values = ops.permute(values, inner) if is_inner else operator(values)
+    order = _pattern.as_indices(dims[:count])
+    indices = ops.index_select(self._indices_held, 0, order)
+    is_kept = self._coalesced and dims[:count] == sorted(dims[:count])
+    return sparse(values, indices, [self._sizes[dim] for dim in dims], is_kept)
+
+
+def t(self) -> SparseTensor:
+    """The transpose of a matrix."""
+    if self.ndim > 2 or sparse_dims(self) > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 sparse dimensions, but got {self.ndim}")
+    return self if self.ndim < 2 else _permuted(self, [1, 0], ops._coo_t)
+
+
+def transpose(self, dim0, dim1) -> SparseTensor:
+    """The tensor with two dimensions exchanged."""
+    dims = list(range(self.ndim))
+    first, second = _wrapped(dim0, self.ndim), _wrapped(dim1, self.ndim)
+    dims[first], dims[second] = dims[second], dims[first]
+    return _permuted(self, dims, ops._coo_transpose)
+
+
+def permute(self, *dims) -> SparseTensor:
+    """The tensor with its dimensions in another order."""
+    dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    dims = [_wrapped(dim, self.ndim) for dim in dims]
+    if sorted(dims) != list(range(self.ndim)):
+        raise RuntimeError(f"permute(): {dims} is no order of the dimensions")
+    return _permuted(self, dims, ops._coo_permute)
+
+
+def cat(tensors, dim=0) -> SparseTensor:
+    """Sparse tensors joined along a sparse dimension."""
+    first = tensors[0]
+    if not all(map(is_sparse, tensors)):
+        raise RuntimeError("cat: all tensors must be sparse, or none")
+    dim, sizes, offset, indices = _wrapped(dim, first.ndim), list(first._sizes), 0, []
+    if dim >= sparse_dims(first):
+        raise NotImplementedError("cat of sparse tensors along a dense dimension")
+    for each in tensors:
+        rest = [size for place, size in enumerate(each._sizes) if place != dim]
+        if rest != sizes[:dim] + sizes[dim + 1 :] or sparse_dims(each) != sparse_dims(first):
+            raise RuntimeError("All tensors must have the same shape, except in the joined one")
+        shift = np.zeros((sparse_dims(first), 1), np.int64)
+        shift[dim], offset = offset, offset + each._sizes[dim]
+        indices.append(each._indices_held + _pattern.as_indices(shift))
+    sizes[dim] = offset
+    values = ops.cat([values_of(each) for each in tensors])
+    return sparse(values, ops.cat(indices, 1), sizes, False)
+
+
+# ---- of the rest
+
+
+def softmax(self, dim, operator) -> SparseTensor:
+    """A softmax along a dimension over the elements that are stored."""
+    self, dim = coalesce(self), _wrapped(dim, self.ndim)
+    count = sparse_dims(self)
+    if dim >= count:
+        dense = ops.softmax if operator == "_coo_softmax" else ops.log_softmax
+        return like(self, dense(values_of(self), dim - count + 1))
+    held, number = groups(self, [each for each in range(count) if each != dim])
+    return like(self, getattr(ops, operator)(values_of(self), held, number))
+
+
+def zero(self) -> SparseTensor:
+    """A tensor of the same shape without elements."""
+    values = values_of(self).detach().new_zeros(0, *self._sizes[sparse_dims(self) :])
+    indices = _pattern.as_indices(np.zeros((sparse_dims(self), 0), np.int64))
+    return sparse(values, indices, self._sizes, True)
+
+
+def copy(self, src, non_blocking=False) -> SparseTensor:
+    """The elements of another sparse tensor, in the dtype of this one."""
+    if not (is_sparse(self) and is_sparse(src)):
+        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented!")
+    _check_same_size("copy_", self, src)
+    return like(src, ops.clone(values_of(src).to(self.dtype)))
+
+
+OPERATORS = {
+    name: functools.partial(elementwise, name) for name in (*LINEAR, *ZERO_TO_ZERO)
+} | {
+    "add": add, "sub": functools.partial(add, name="sub"), "mul": mul, "div": div, "pow": power,
+    "mm": mm, "mv": mv, "linear": linear, "matmul": matmul, "addmm": addmm, "t": t,
+    "transpose": transpose, "permute": permute, "sum": sum_all, "cat": cat, "detach": detach,
+}  # fmt: skip

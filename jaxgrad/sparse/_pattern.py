@@ -1,0 +1,121 @@
+"""Patterns of sparse tensors: which elements are at equal indices, and where the elements of one
+tensor are in another.
+
+Indices that have values are compared by numpy. In a trace the number of elements is fixed, and what
+would change it raises.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..tape.sparse_tensor import SparseTensor
+from ..tape.tensor import Tensor, concrete, is_concrete, wrap
+
+
+def as_indices(array) -> Tensor:
+    """A tensor of int64 indices."""
+    with jax.enable_x64(True):
+        return wrap(jnp.asarray(array, dtype=jnp.int64))
+
+
+def known(tensor: SparseTensor) -> np.ndarray | None:
+    """The indices as a numpy array; None in a trace."""
+    indices = tensor._indices_held
+    return np.asarray(indices._array) if is_concrete(indices) else None
+
+
+def needed(tensor: SparseTensor, what: str) -> np.ndarray:
+    """The indices as a numpy array. Raises RuntimeError in a trace, naming `what` needs them."""
+    return np.asarray(concrete(tensor._indices_held, what))
+
+
+def linear(indices: np.ndarray, sizes) -> np.ndarray | None:
+    """One number for each element, in the order of the indices; None beyond 64 bits."""
+    if math.prod(sizes) >= 2**63:
+        return None
+    numbers = np.zeros(indices.shape[1], np.int64)
+    for index, size in zip(indices, sizes, strict=True):
+        numbers = numbers * size + index
+    return numbers
+
+
+def distinct(indices: np.ndarray, sizes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct indices in order, the position of the first element at each, and for each
+    element the number of its index.
+    """
+    numbers = linear(indices, sizes)
+    if numbers is None or not indices.shape[0]:
+        found = np.unique(indices, axis=1, return_index=True, return_inverse=True)
+        if not indices.shape[0]:
+            count = min(indices.shape[1], 1)
+            found = indices[:, :count], np.arange(count), np.zeros(indices.shape[1], np.int64)
+        return found[0], found[1], found[2].reshape(-1)
+    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    return indices[:, first], first, inverse
+
+
+def is_coalesced(indices: np.ndarray, sizes) -> bool:
+    """Whether indices are sorted and distinct."""
+    numbers = linear(indices, sizes)
+    if numbers is not None:
+        return bool((np.diff(numbers) > 0).all())
+    kept, _, _ = distinct(indices, sizes)
+    return kept.shape == indices.shape and bool((kept == indices).all())
+
+
+def groups(tensor: SparseTensor, dims: list[int]) -> tuple[Tensor, int]:
+    """For each element the number of its group, those with equal indices in `dims`, and how many
+    groups there may be.
+    """
+    count, sizes = nnz(tensor), [tensor._sizes[dim] for dim in dims]
+    indices = known(tensor)
+    if indices is not None:
+        kept, _, inverse = distinct(indices[dims], sizes)
+        return as_indices(inverse), kept.shape[1]
+    if not dims or not count:
+        return as_indices(np.zeros(count, np.int64)), min(count, 1)
+    with jax.enable_x64(True):
+        chosen = tensor._indices_held._array[jnp.asarray(dims)]
+        _, inverse = jnp.unique(chosen, axis=1, return_inverse=True, size=count)
+        return wrap(inverse.reshape(-1)), count
+
+
+def positions(tensor: SparseTensor, indices: np.ndarray) -> np.ndarray:
+    """The position of the element of a coalesced tensor at each of the indices, the number of its
+    elements where there is none.
+    """
+    own, sizes = needed(tensor, "a comparison of sparse patterns"), sparse_sizes(tensor)
+    _, _, numbers = distinct(np.concatenate([own, indices], axis=1), sizes)
+    place = np.full(numbers.max(initial=-1) + 1, own.shape[1])
+    place[numbers[: own.shape[1]]] = np.arange(own.shape[1])
+    return place[numbers[own.shape[1] :]]
+
+
+def is_same(one: SparseTensor, other: SparseTensor) -> bool:
+    """Whether both tensors have the same indices in the same order, as far as is known."""
+    if one._indices_held is other._indices_held:
+        return True
+    if one._indices_held._array is other._indices_held._array:
+        return True
+    first, second = known(one), known(other)
+    return first is not None and second is not None and np.array_equal(first, second)
+
+
+def nnz(tensor: SparseTensor) -> int:
+    """The number of elements that are stored."""
+    return tensor._indices_held.shape[1]
+
+
+def sparse_dims(tensor: SparseTensor) -> int:
+    """The number of sparse dimensions."""
+    return tensor._indices_held.shape[0]
+
+
+def sparse_sizes(tensor: SparseTensor) -> tuple[int, ...]:
+    """The sizes of the sparse dimensions."""
+    return tuple(tensor._sizes[: sparse_dims(tensor)])

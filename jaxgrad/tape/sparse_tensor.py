@@ -1,0 +1,157 @@
+"""The handle of a sparse tensor in coordinate format (COO).
+
+A sparse tensor is a handle on its values: the array, the node, the `.grad`, the tangents and the
+memory of a `SparseTensor` are those of a dense tensor of shape (elements, *dense sizes). It also
+has the indices, a tensor of shape (sparse dimensions, elements), and the sizes. So the tape, the
+engine, capture and aliases handle it as they handle its values, and a gradient of a sparse tensor
+lies on its pattern.
+
+An operator on a `SparseTensor` leaves the fast path of dispatch, which compares types, finds no
+plan, and asks `jaxgrad.sparse` (`implementation`), which computes with `values_of(tensor)`.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import jax
+
+from ..core import device as devices
+from ..core.aval import Size
+from . import interception
+from .node import AccumulateGrad
+from .tensor import Tensor, current, edge_of, held, hold, leaf_state, wrap
+
+
+class SparseTensor(Tensor):
+    """A tensor of layout `sparse_coo`; `sparse_coo_tensor` and `Tensor.to_sparse` make it.
+
+    >>> x = jaxgrad.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+    >>> x.layout, x.values()
+    (torch.sparse_coo, tensor([2.]))
+    """
+
+    # `_part`: the values from which a pytree put it together; `_is_grad`: whether it shows the
+    # `.grad` of a sparse leaf, which holds the values alone
+    __slots__ = ("_coalesced", "_indices_held", "_is_grad", "_part", "_sizes")
+
+    shape = property(lambda self: self._sizes)
+    ndim = property(lambda self: len(self._sizes))
+    layout = property(lambda self: devices.sparse_coo)
+    is_sparse = property(lambda self: True)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, a sparse tensor on the pattern of this one, or None."""
+        made = gradient_of(self, Tensor.grad.fget(self))
+        if made is not None:
+            made._is_grad = True
+        return made
+
+    @grad.setter
+    def grad(self, gradient):
+        if gradient is not None and not isinstance(gradient, SparseTensor):
+            raise RuntimeError(
+                "assigned grad of a sparse tensor must be a sparse tensor, not one of layout "
+                f"{getattr(gradient, 'layout', type(gradient).__name__)}"
+            )
+        if gradient is not None:
+            self._check_assigned(gradient)
+            gradient = values_for(self, gradient)
+        if interception.grad is not None:
+            interception.grad(self, True)
+        leaf_state(self).grad = gradient
+
+    @grad.deleter
+    def grad(self):
+        self.grad = None
+
+
+def is_sparse(value) -> bool:
+    return isinstance(value, SparseTensor)
+
+
+def implementation():
+    """The module of the operators on sparse tensors, imported at its first use."""
+    return importlib.import_module("jaxgrad.sparse._dispatch")
+
+
+def sparse(values: Tensor, indices: Tensor, size, is_coalesced: bool) -> SparseTensor:
+    """A sparse tensor that takes the place of `values` in the graph, with its memory.
+
+    values: the result of an operator, or a tensor that requires no grad; indices: int64, of shape
+    (sparse dimensions, elements); is_coalesced: whether the indices are sorted and distinct.
+    """
+    current(values)
+    implementation()  # which gives the class its methods
+    made = object.__new__(SparseTensor)
+    for slot in ("_raw", "_aval", "_tracked", "_node", "_nr", "_leaf", "_alias", "_counter"):
+        setattr(made, slot, getattr(values, slot))
+    made._indices_held, made._sizes, made._coalesced = indices, Size(size), is_coalesced
+    made._part, made._is_grad = None, False
+    if interception.created is not None:
+        interception.created(made)
+    return made
+
+
+def values_of(tensor: SparseTensor) -> Tensor:
+    """The values as a dense tensor with the history, the memory and the tangents of `tensor`."""
+    current(tensor)
+    node, output_nr = edge_of(tensor) if tensor._tracked else (tensor._node, tensor._nr)
+    made = wrap(held(tensor), tensor._aval, tensor._tracked, node, output_nr)
+    made._leaf, made._alias, made._counter = tensor._leaf, tensor._alias, tensor._counter
+    return made
+
+
+def gradient_of(tensor, gradient):
+    """The gradient of a tensor as users see it: that of a sparse one lies on its pattern.
+
+    gradient: what the engine computed, for a sparse tensor of the shape of its values; or None.
+    """
+    if gradient is None or not isinstance(tensor, SparseTensor):
+        return gradient
+    return implementation().on_pattern(tensor, gradient)
+
+
+def values_for(tensor, gradient):
+    """A gradient of a tensor as the engine carries it; the inverse of `gradient_of`."""
+    if not isinstance(tensor, SparseTensor):
+        return gradient
+    return implementation().at_pattern(tensor, gradient)
+
+
+# ---- in JAX's pytrees, and so in the arguments and results of compiled functions
+
+
+def _flatten(tensor: SparseTensor):
+    values = tensor._part
+    if tensor._aval is None:  # JAX's trees hold other leaves than tensors too
+        return (held(tensor), tensor._indices_held), (tensor._sizes, tensor._coalesced)
+    current(tensor)
+    is_old = values is not None and held(values) is held(tensor) and values._node is tensor._node
+    if not is_old:
+        values = values_of(tensor)
+    return (values, tensor._indices_held), (tensor._sizes, tensor._coalesced)
+
+
+def _unflatten(known, children):
+    values, indices = children
+    if isinstance(values, Tensor):
+        # a leaf that is taken apart and put together is that leaf
+        node = values._node
+        leaf = node.variable if type(node) is AccumulateGrad else None
+        if isinstance(leaf, SparseTensor) and held(leaf) is held(values):
+            return leaf
+        made = sparse(values, indices, *known)
+        made._part = values
+        return made
+    made = object.__new__(SparseTensor)
+    hold(made, values)
+    made._aval, made._tracked, made._node, made._nr = None, False, None, 0
+    made._leaf = made._alias = made._counter = None
+    made._indices_held, made._part, made._is_grad = indices, None, False
+    made._sizes, made._coalesced = known
+    return made
+
+
+jax.tree_util.register_pytree_node(SparseTensor, _flatten, _unflatten)

@@ -1,0 +1,368 @@
+"""Attention: softmax(query @ key.T * scale + mask) @ value, in blocks of queries where it is long.
+
+Scores have the shape (batch, heads of key, group, queries, keys): the query heads of a group share
+one head of key and value. Where the scores are many, a loop computes them for a block of queries at
+a time, and again in the backward pass, so that memory grows with the keys and not with keys times
+queries. Source: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory", 2021, and Dao et
+al., "FlashAttention", 2022, for the gradient from the logarithm of the sum. The gradient of a mask
+and the derivative of the gradient in reverse mode make all scores at once.
+"""
+
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxgrad.core import dtypes, program, promotion
+
+# The scores of a call that are made at once, and those of a block. Measured on CPUs: see
+# tests/benchmarks/README.md. Accelerators need larger blocks to be busy: WIDER times, not measured.
+# PARTS: a causal call is cut so often, to leave out masked keys.
+AT_ONCE, BLOCK, LEAST_ROWS, PARTS, WIDER = 2**21, 2**20, 16, 4, 64
+
+
+def _product(subscripts, left, right):
+    """A product with sums in single precision at least."""
+    is_half = left.dtype.itemsize == 2
+    return jnp.einsum(
+        subscripts, left, right, preferred_element_type=jnp.float32 if is_half else None
+    )
+
+
+def _scale(query, scale):
+    if scale is not None:
+        return scale
+    return 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else math.inf
+
+
+# shapes
+
+
+class _Heads:
+    """The shapes of a call, and its arrays with one batch dimension and groups of query heads."""
+
+    def __init__(self, query, key, value):
+        shapes = [(*(1,) * (4 - x.ndim), *x.shape) for x in (query, key, value)]
+        heads = [shape[-3] for shape in shapes]
+        self.ndim = max(x.ndim for x in (query, key, value))
+        self.kept = max(heads[1:]) if 0 not in heads else 0
+        self.heads = max(heads[0], self.kept) if self.kept else 0
+        if self.kept and (self.heads % self.kept or {*heads[1:]} - {1, self.kept}):
+            raise RuntimeError(
+                "Number of heads in key and value must divide the number of heads in query, but "
+                f"got {heads[1]} and {heads[2]} in key and value and {heads[0]} in query"
+            )
+        name = "scaled_dot_product_attention"
+        batches = [shape[:-3] for shape in shapes]
+        self.batch = functools.reduce(lambda a, b: promotion.broadcast_shapes(name, a, b), batches)
+        self.group = self.heads // self.kept if self.kept else 1
+
+    def flat(self, x, heads):
+        """(..., heads, n, e) as (batch, heads, n, e)."""
+        shape = (*self.batch, heads, *x.shape[-2:])
+        return jnp.broadcast_to(x, shape).reshape(math.prod(self.batch), *shape[-3:])
+
+    def query(self, x):
+        flat = self.flat(x, self.heads)
+        return flat.reshape(
+            -1 if flat.size else flat.shape[0], self.kept, self.group, *x.shape[-2:]
+        )
+
+    def key(self, x):
+        return self.flat(x, self.kept)
+
+    def by_row(self, grad, query, output, logsumexp, grad_logsumexp):
+        """What has numbers for each query; the last may be None."""
+        sums = [
+            None if x is None else self.query(x[..., None])[..., 0]
+            for x in (logsumexp, grad_logsumexp)
+        ]
+        return *(self.query(x) for x in (grad, query, output)), *sums
+
+    def mask(self, x):
+        if x is None:
+            return None
+        x = x.reshape((1,) * (len(self.batch) + 3 - x.ndim) + x.shape)
+        together = math.prod(x.shape[:-3]) == 1
+        batch = (1,) if together else (math.prod(self.batch),)
+        if not together:
+            x = jnp.broadcast_to(x, (*self.batch, *x.shape[-3:]))
+        split = (1, 1) if x.shape[-3] == 1 else (self.kept, self.group)
+        return x.reshape(*batch, *split, *x.shape[-2:])
+
+    def back(self, x, shape):
+        """The inverse of `query` and `key`, summed over what was broadcast from the shape."""
+        wide = (self.heads if x.ndim == 5 else self.kept), *x.shape[-2:]
+        return program.sum_to_shape(x.reshape(*self.batch, *wide), shape)
+
+    def back_row(self, x, shape):
+        return self.back(x[..., None], (*shape, 1))[..., 0]
+
+    def result(self, x):
+        """(batch, heads of key, group, queries, e) as (..., heads, queries, e)."""
+        shape = (*self.batch, self.heads, *x.shape[-2:])
+        return x.reshape(shape[len(shape) - self.ndim :])
+
+
+# one block of queries
+
+
+def _scores(query, key, mask, first, scale):
+    """Masked scores; `first` is the number of the first query of a causal call, else None."""
+    scores = _product("bhgle,bhse->bhgls", query, key) * scale
+    if mask is not None and mask.dtype == bool:
+        scores = jnp.where(mask, scores, -jnp.inf)
+    elif mask is not None:
+        scores = scores + mask.astype(scores.dtype)
+    if first is None:
+        return scores
+    queries = first + lax.broadcasted_iota(jnp.int32, scores.shape[-2:], 0)
+    keys = lax.broadcasted_iota(jnp.int32, scores.shape[-2:], 1)
+    return jnp.where(queries >= keys, scores, -jnp.inf)
+
+
+def _attended(query, key, value, mask, first, scale):
+    """The output and the logarithm of the sum of exponentials; 0 and -inf where all is masked."""
+    scores = _scores(query, key, mask, first, scale)
+    greatest = jnp.max(lax.stop_gradient(scores), -1, keepdims=True, initial=-jnp.inf)
+    greatest = jnp.where(greatest == -jnp.inf, 0, greatest)
+    exponentials = jnp.exp(scores - greatest)
+    total = jnp.sum(exponentials, -1, keepdims=True)
+    is_masked = total == 0
+    positive = jnp.where(is_masked, 1, total)
+    output = _product("bhgls,bhse->bhgle", exponentials.astype(value.dtype), value) / positive
+    logsumexp = jnp.where(is_masked, -jnp.inf, greatest + jnp.log(positive))
+    return output.astype(value.dtype), logsumexp[..., 0]
+
+
+def _weights(query, key, mask, first, scale, logsumexp):
+    finite = jnp.where(logsumexp == -jnp.inf, 0, logsumexp)
+    return jnp.exp(_scores(query, key, mask, first, scale) - finite[..., None])
+
+
+def _gradients(grad, query, output, logsumexp, grad_sum, key, value, mask, first, scale):
+    """The gradients of query, key, value and scores."""
+    weights = _weights(query, key, mask, first, scale, logsumexp)
+    of_weights = _product("bhgle,bhse->bhgls", grad, value)
+    inner = jnp.sum((grad * output).astype(of_weights.dtype), -1, keepdims=True)
+    if grad_sum is not None:
+        inner = inner - grad_sum[..., None]
+    of_scores = weights * (of_weights - inner)
+    scaled = (of_scores * scale).astype(query.dtype)
+    return (
+        _product("bhgls,bhse->bhgle", scaled, key),
+        _product("bhgls,bhgle->bhse", scaled, query),
+        _product("bhgls,bhgle->bhse", weights.astype(grad.dtype), grad),
+        of_scores,
+    )
+
+
+# all blocks
+
+
+def block_rows(pairs, queries, keys):
+    """How many queries a block has; `pairs`: batch times heads."""
+    wider = 1 if jax.default_backend() == "cpu" else WIDER
+    if pairs * queries * keys <= AT_ONCE * wider:
+        return queries
+    rows = max(BLOCK * wider // (pairs * keys), LEAST_ROWS)
+    return min(1 << rows.bit_length() - 1, queries)
+
+
+def _ranges(blocks, rows, keys, is_causal):
+    """Ranges of blocks, and how many keys they see."""
+    if not is_causal:
+        return [(0, blocks, keys)]
+    cuts = sorted({blocks * i // PARTS for i in range(PARTS + 1)})
+    return [(a, b, min(b * rows, keys)) for a, b in itertools.pairwise(cuts)]
+
+
+def _padded(x, rows):
+    """x with a multiple of `rows` queries, unless it has one for all."""
+    missing = 0 if x is None or x.shape[3] == 1 else -x.shape[3] % rows
+    return jnp.pad(x, [(0, missing if i == 3 else 0) for i in range(x.ndim)]) if missing else x
+
+
+def _cut(x, start, rows):
+    if x is None or x.shape[3] == 1:
+        return x
+    return lax.dynamic_slice_in_dim(x, start, rows, 3)
+
+
+def _seen(mask, keys):
+    return mask if mask is None or mask.shape[-1] == 1 else mask[..., :keys]
+
+
+def _joined(parts, count):
+    """The blocks of queries of all ranges as one array."""
+    stacked = jnp.moveaxis(jnp.concatenate(parts), 0, 3)
+    flat = stacked.reshape(*stacked.shape[:3], -1, *stacked.shape[5:])
+    return lax.slice_in_dim(flat, 0, count, axis=3)
+
+
+def _forward(query, key, value, mask, is_causal, scale):
+    count, keys = query.shape[3], key.shape[2]
+    rows = block_rows(math.prod(query.shape[:3]), count, keys)
+    if rows >= count:
+        return _attended(query, key, value, mask, 0 if is_causal else None, scale)
+    query, mask, found = _padded(query, rows), _padded(mask, rows), []
+
+    def attended(keys, block):
+        some, first = _seen(mask, keys), block * rows if is_causal else None
+        arrays = _cut(query, block * rows, rows), key[:, :, :keys], value[:, :, :keys]
+        return _attended(*arrays, _cut(some, block * rows, rows), first, scale)
+
+    for start, stop, seen in _ranges(query.shape[3] // rows, rows, keys, is_causal):
+        found.append(lax.map(functools.partial(attended, seen), jnp.arange(start, stop)))
+    outputs, sums = zip(*found, strict=True)
+    return _joined(outputs, count), _joined(sums, count)
+
+
+def _backward(by_row, key, value, mask, is_causal, scale):
+    """The gradients of query, key and value; `by_row`: gradients, query, output and logsumexp."""
+    count, keys = by_row[1].shape[3], key.shape[2]
+    rows = block_rows(math.prod(by_row[1].shape[:3]), count, keys)
+    if rows >= count:
+        return _gradients(*by_row, key, value, mask, 0 if is_causal else None, scale)[:3]
+    by_row, mask = [_padded(x, rows) for x in by_row], _padded(mask, rows)
+    wide = jnp.promote_types(key.dtype, jnp.float32)
+    sums, found = (jnp.zeros(key.shape, wide), jnp.zeros(value.shape, wide)), []
+
+    def add(keys, sums, block):
+        some, first = _seen(mask, keys), block * rows if is_causal else None
+        arrays = (
+            *(_cut(x, block * rows, rows) for x in by_row),
+            key[:, :, :keys],
+            value[:, :, :keys],
+        )
+        of_query, *rest, _ = _gradients(*arrays, _cut(some, block * rows, rows), first, scale)
+        return tuple(map(jnp.add, sums, rest)), of_query
+
+    for start, stop, seen in _ranges(by_row[1].shape[3] // rows, rows, keys, is_causal):
+        begin = [x[:, :, :seen] for x in sums]
+        end, of_query = lax.scan(
+            functools.partial(add, seen), tuple(begin), jnp.arange(start, stop)
+        )
+        sums = [
+            lax.dynamic_update_slice_in_dim(*pair, 0, 2) for pair in zip(sums, end, strict=True)
+        ]
+        found.append(of_query)
+    return _joined(found, count), *sums
+
+
+# operators
+
+
+def _checked(query, key, value, dropout_p, mask):
+    name = "scaled_dot_product_attention_flash_attention"
+    kinds = [dtypes.from_numpy(x.dtype) for x in (query, key, value)]
+    for kind in kinds:
+        if kind.category != dtypes.FLOATING:
+            raise RuntimeError(
+                f"{name}: Expected data type in FP32, FP64, BF16, FP16, but got {kind.scalar_type} "
+                "instead"
+            )
+        if kind is not kinds[0]:
+            raise RuntimeError(
+                f"expected scalar type {kinds[0].scalar_type} but found {kind.scalar_type}"
+            )
+    if dropout_p:
+        raise RuntimeError(f"{name}: Currently do not support dropout > 0")
+    if min(query.ndim, key.ndim, value.ndim) < 2 or (mask is not None and mask.ndim < 2):
+        raise RuntimeError(f"{name}: the tensors have two dimensions at least")
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise RuntimeError(
+            f"{name}: the features of query and key and the lengths of key and value are the same, "
+            f"but got {list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
+        )
+    heads = _Heads(query, key, value)
+    if mask is not None:
+        scores = (*heads.batch, heads.heads, query.shape[-2], key.shape[-2])
+        scores = scores[len(scores) - heads.ndim :]
+        together = promotion.broadcast_shapes("attn_mask", scores, mask.shape)
+        if together != scores:
+            raise RuntimeError(
+                f"output with shape {list(scores)} doesn't match the broadcast shape "
+                f"{list(together)} of scores and attn_mask"
+            )
+    return heads
+
+
+def attention(query, key, value, dropout_p, is_causal, attn_mask, scale):
+    heads = _checked(query, key, value, dropout_p, attn_mask)
+    arrays = heads.query(query), heads.key(key), heads.key(value), heads.mask(attn_mask)
+    output, logsumexp = _forward(*arrays, is_causal, _scale(query, scale))
+    return heads.result(output), heads.result(logsumexp[..., None])[..., 0]
+
+
+def attention_backward(
+    grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale,
+    grad_logsumexp,
+):  # fmt: skip
+    heads = _checked(query, key, value, dropout_p, attn_mask)
+    found = _backward(
+        heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp), heads.key(key),
+        heads.key(value), heads.mask(attn_mask), is_causal, _scale(query, scale),
+    )  # fmt: skip
+    return tuple(
+        heads.back(x, like.shape).astype(like.dtype)
+        for x, like in zip(found, (query, key, value), strict=True)
+    )
+
+
+def attention_mask_backward(
+    grad, grad_logsumexp, query, key, value, out, logsumexp, is_causal, attn_mask, scale
+):
+    """The gradient of a mask that is added to the scores."""
+    heads = _Heads(query, key, value)
+    of_scores = _gradients(
+        *heads.by_row(grad, query, out, logsumexp, grad_logsumexp), heads.key(key),
+        heads.key(value), heads.mask(attn_mask), 0 if is_causal else None, _scale(query, scale),
+    )[3]  # fmt: skip
+    return heads.back(of_scores, attn_mask.shape)
+
+
+def attention_double_backward(
+    grads, grad_out, query, key, value, out, logsumexp, is_causal, attn_mask, scale, grad_logsumexp
+):
+    """The gradients of all tensors of the backward operator, in their order there."""
+    heads, first, scale = _Heads(query, key, value), 0 if is_causal else None, _scale(query, scale)
+    rows = heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp)
+    pair, mask = (heads.key(key), heads.key(value)), heads.mask(attn_mask)
+    given = heads.query(grads[0]), heads.key(grads[1]), heads.key(grads[2])
+    *found, of_total, of_scores, of_sum = _second_gradients(given, *rows, *pair, mask, first, scale)
+    like = grad_out, query, key, value, out
+    found = [heads.back(x, tensor.shape) for x, tensor in zip(found, like, strict=True)]
+    found.append(heads.back_row(of_total, logsumexp.shape))
+    found.append(None if attn_mask is None else heads.back(of_scores, attn_mask.shape))
+    is_asked = grad_logsumexp is not None
+    found.append(heads.back_row(of_sum, grad_logsumexp.shape) if is_asked else None)
+    return found
+
+
+def _second_gradients(given, grad, query, out, logsumexp, grad_sum, key, value, mask, first, scale):
+    weights = _weights(query, key, mask, first, scale, logsumexp)
+    of_weights = _product("bhgle,bhse->bhgls", grad, value)
+    inner = jnp.sum(grad * out, -1, keepdims=True)
+    centred = of_weights - (inner if grad_sum is None else inner - grad_sum[..., None])
+    to_query, to_key, to_value = given
+    along = _product("bhgle,bhse->bhgls", to_query, key)
+    along = (along + _product("bhgle,bhse->bhgls", query, to_key)) * scale
+    moved = weights * along
+    total = jnp.sum(moved, -1, keepdims=True)
+    of_scores = weights * (along * centred + _product("bhgle,bhse->bhgls", grad, to_value))
+    back = weights * centred
+    to_keys, to_rows = "bhgls,bhgle->bhse", "bhgls,bhse->bhgle"
+    return (
+        _product(to_rows, weights, to_value) + _product(to_rows, moved, value) - total * out,
+        (_product(to_rows, of_scores, key) + _product(to_rows, back, to_key)) * scale,
+        (_product(to_keys, of_scores, query) + _product(to_keys, back, to_query)) * scale,
+        _product(to_keys, moved, grad),
+        -total * grad,
+        -jnp.sum(of_scores, -1),
+        of_scores,
+        total[..., 0],
+    )

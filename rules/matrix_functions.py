@@ -1,0 +1,253 @@
+"""Determinants, and functions of matrices: the exponential and the pseudoinverse."""
+
+import jax
+import jax.numpy as jnp
+from jaxgrad.rules import eigenvalues, matrices
+
+from jaxgrad.core import dtypes
+
+_mm, _adjoint = eigenvalues.matrix_product, matrices.hermitian_transpose
+
+# determinants
+
+
+def linalg_det(A):
+    eigenvalues.check_matrices("linalg.det", A)
+    return jnp.linalg.det(A)
+
+
+def det(self):
+    return linalg_det(self)
+
+
+def linalg_det_backward(grad, A):
+    """The gradient by cofactors, which is right for singular matrices too, and so are its own
+    derivatives.
+    """
+    _, transposed = jax.vjp(_determinant, A)
+    (found,) = transposed(jnp.conj(grad))
+    return jnp.conj(found)
+
+
+_SMALL = 3  # the determinant of matrices up to this size is written out
+
+
+def _determinant(A):
+    """The determinant, whose derivatives to any order are those of a polynomial.
+
+    Of a matrix of low rank a derivative by the inverse is infinite times 0. Here the inverse is
+    that of a block with all singular values but the smallest three; of what remains the determinant
+    is written out. If more of them are 0, then so are all derivatives to the third.
+    """
+    n = A.shape[-1]
+    if n <= _SMALL:
+        return _small_determinant(A)
+    # unitary factors that are constants: then the matrix between them is diagonal, and moves
+    left, values, right = jnp.linalg.svd(jax.lax.stop_gradient(A))
+    phase = jnp.linalg.det(left) * jnp.linalg.det(right)
+    inner = _mm(_adjoint(left), A, _adjoint(right))
+    r = n - _SMALL
+    large = values[..., :r]
+    pivots = jnp.where(large == 0, 1, large)[..., None]
+    block = inner[..., :r, :] / pivots
+    block, beside = block[..., :r], block[..., r:]
+    # the product below is 0 if a pivot is
+    block = block + jnp.eye(r, dtype=A.dtype) * (large == 0)[..., None]
+    rest = inner[..., r:, r:] - _mm(inner[..., r:, :r], jnp.linalg.solve(block, beside))
+    # next to the identity, so that its logarithm is regular
+    sign, logarithm = jnp.linalg.slogdet(block)
+    found = jnp.prod(large, axis=-1) * sign * jnp.exp(logarithm)
+    return phase * found * _small_determinant(rest)
+
+
+def _small_determinant(A):
+    n = A.shape[-1]
+    if n == 0:
+        return jnp.ones(A.shape[:-2], A.dtype)
+    if n == 1:
+        return A[..., 0, 0]
+    (a, b), (c, d) = ([A[..., i, j] for j in (-2, -1)] for i in (-2, -1))
+    if n == 2:
+        return a * d - b * c
+    minors = (A[..., 1, j] * A[..., 2, k] - A[..., 1, k] * A[..., 2, j] for j, k in _OTHERS)
+    return sum(A[..., 0, i] * minor for i, minor in enumerate(minors))
+
+
+_OTHERS = ((1, 2), (2, 0), (0, 1))
+
+
+def linalg_slogdet(A):
+    eigenvalues.check_matrices("linalg.slogdet", A)
+    found = jnp.linalg.slogdet(A)
+    return found.sign, found.logabsdet
+
+
+def slogdet(self):
+    return linalg_slogdet(self)
+
+
+linalg_slogdet.undefined = slogdet.undefined = (
+    "slogdet_backward: the matrix is singular: the logarithm of its determinant is -inf and has no "
+    "derivative"
+)
+
+
+def slogdet_backward(grad_sign, grad_logabsdet, A, sign):
+    """The logarithm of the determinant moves by tr(A^-1 dA), its real part and phase by the real
+    and imaginary part of that.
+    """
+    singular = (sign == 0)[..., None, None]
+    identity = jnp.eye(A.shape[-1], dtype=A.dtype)
+    inverse = jnp.linalg.inv(jnp.where(singular, identity, A))
+    factor = grad_logabsdet
+    if jnp.iscomplexobj(A):
+        factor = factor + 1j * (grad_sign * jnp.conj(sign)).imag
+    # a factor, since the derivative of a constant NaN would be 0
+    return factor[..., None, None] * jnp.where(singular, jnp.nan, 1) * _adjoint(inverse)
+
+
+# functions of matrices
+
+
+def linalg_matrix_exp(self):
+    eigenvalues.check_matrices("linalg.matrix_exp", self, half=True)
+    if dtypes.from_numpy(self.dtype).to_real().itemsize < 4:
+        return linalg_matrix_exp(self.astype(jnp.float32)).astype(self.dtype)
+    size = jnp.max(jnp.sum(abs(self), axis=-2), axis=-1, initial=0)
+    halvings = jnp.maximum(jnp.ceil(jnp.log2(size / _RADIUS)), 0)
+    halvings = jnp.where(jnp.isfinite(size), halvings, 0)[..., None, None]
+    found = _approximate_exp(self * jnp.exp2(-halvings).astype(size.dtype))
+
+    def square(state):
+        i, matrix = state
+        return i + 1, jnp.where(i < halvings, _mm(matrix, matrix), matrix)
+
+    most = jnp.max(halvings, initial=0)
+    return jax.lax.while_loop(lambda state: state[0] < most, square, (0, found))[1]
+
+
+_RADIUS = 5.37  # N. Higham, The scaling and squaring method for the matrix exponential revisited
+_NUMERATOR = (
+    64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
+    10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
+)  # fmt: skip
+
+
+def _approximate_exp(A):
+    """The Padé approximant of degree 13, to rounding for matrices of norm up to _RADIUS."""
+    b = [coefficient / _NUMERATOR[0] for coefficient in _NUMERATOR]
+    identity, second = jnp.eye(A.shape[-1], dtype=A.dtype), _mm(A, A)
+    fourth = _mm(second, second)
+    sixth = _mm(fourth, second)
+    odd = _mm(sixth, b[13] * sixth + b[11] * fourth + b[9] * second)
+    odd = _mm(A, odd + b[7] * sixth + b[5] * fourth + b[3] * second + b[1] * identity)
+    even = _mm(sixth, b[12] * sixth + b[10] * fourth + b[8] * second)
+    even = even + b[6] * sixth + b[4] * fourth + b[2] * second + b[0] * identity
+    return jnp.linalg.solve(even - odd, even + odd)
+
+
+def linalg_matrix_exp_block(matrix, moved):
+    """The block triangular matrix whose exponential has the derivative along `moved` as its upper
+    right block; see I. Najfeld, T. Havel, Derivatives of the matrix exponential.
+    """
+    size = _unit(moved)
+    matrix, moved = jnp.broadcast_arrays(matrix, moved / size)
+    above = jnp.concatenate([matrix, moved], axis=-1)
+    return jnp.concatenate([above, jnp.concatenate([0 * moved, matrix], axis=-1)], axis=-2)
+
+
+def linalg_matrix_exp_backward_block(matrix, grad):
+    return linalg_matrix_exp_block(_adjoint(matrix), grad)
+
+
+def linalg_matrix_exp_corner(exponential, moved):
+    n = moved.shape[-1]
+    return exponential[..., :n, n:] * _unit(moved)
+
+
+def _unit(moved):
+    """The size by which `moved` is divided, so that it needs no halvings: the map is linear."""
+    size = jax.lax.stop_gradient(eigenvalues.size_of(moved))
+    return jnp.where(size == 0, 1, size)
+
+
+def linalg_pinv(self, rcond=None, hermitian=False, *, atol=None, rtol=None):
+    dtype = dtypes.from_numpy(self.dtype)
+    if self.ndim < 2 or dtype.category < dtypes.FLOATING or dtype.to_real().itemsize < 4:
+        raise RuntimeError(
+            f"linalg.pinv({dtype.scalar_type}{{{list(self.shape)}}}): expected a tensor with 2 or "
+            "more dimensions of float, double, cfloat or cdouble types"
+        )
+    rtol = rcond if rtol is None else rtol
+    if hermitian:
+        eigenvalues.check_matrices("linalg.pinv", self)
+        values, left = jnp.linalg.eigh(self, UPLO="L", symmetrize_input=False)
+        right = _adjoint(left)
+    else:
+        left, values, right = jnp.linalg.svd(self, full_matrices=False)
+    kept = abs(values) > _threshold(abs(values), self.shape, atol, rtol)
+    inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0).astype(self.dtype)
+    return _mm(_adjoint(right) * inverse[..., None, :], _adjoint(left))
+
+
+def _threshold(values, shape, atol, rtol):
+    """Singular values up to this one count as 0: the larger of the two tolerances."""
+    if rtol is None:
+        usual = max(shape[-2:]) * jnp.finfo(values.dtype).eps
+        rtol = usual if atol is None else jnp.where(jnp.asarray(atol) > 0, 0.0, usual)
+    largest = jnp.max(values, axis=-1, initial=0)
+    found = jnp.asarray(rtol) * largest
+    return jnp.maximum(found, 0 if atol is None else atol)[..., None]
+
+
+def pinverse(self, rcond=1e-15):
+    return linalg_pinv(self, rcond)
+
+
+def pinv_backward(grad, pinv, A):
+    """The gradient where the rank stays the same, also if more than rounding is dropped."""
+    dropped = eigenvalues.size_of(A - _mm(A, pinv, A))
+    digits = 100 * max(A.shape[-2:], default=1) * jnp.finfo(A.dtype).eps
+    is_exact = jnp.all(dropped <= digits * eigenvalues.size_of(A))
+    return jax.lax.cond(is_exact, _pinv_backward, _truncated_pinv_backward, grad, pinv, A)
+
+
+def _pinv_backward(grad, pinv, A):
+    """See G. Golub, V. Pereyra, The differentiation of pseudo-inverses."""
+    adjoint, moved = _adjoint(pinv), _adjoint(grad)
+    through = _mm(moved, pinv, adjoint)
+    first = through - _mm(A, pinv, through)
+    through = _mm(adjoint, pinv, moved)
+    second = through - _mm(through, pinv, A)
+    return first + second - _mm(adjoint, grad, adjoint)
+
+
+def _truncated_pinv_backward(grad, pinv, A):
+    """The gradient if singular values are dropped that are not 0.
+
+    The pseudoinverse is V f(S) U^H, where f is 1 / s or 0: the coefficients are its divided
+    differences for the Hermitian and the skew part.
+    """
+    left, values, right = jnp.linalg.svd(A, full_matrices=False)
+    right, moved = _adjoint(right), _adjoint(grad)
+    # 1 for singular values that are kept, else 0
+    share = jnp.diagonal(_mm(_adjoint(left), A, pinv, left), axis1=-2, axis2=-1).real
+    kept = share > 0.5
+    f = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
+    (f1, f2), (s1, s2) = ((x[..., None], x[..., None, :]) for x in (f, values))
+    mixed = kept[..., None] != kept[..., None, :]
+    hermitian = jnp.where(mixed, (f1 - f2) / jnp.where(mixed, s1 - s2, 1), -f1 * f2)
+    skew = jnp.where(mixed, (f1 + f2) / jnp.where(mixed, s1 + s2, 1), f1 * f2)
+    inner = _mm(_adjoint(left), moved, right)
+    turned = hermitian * (inner + _adjoint(inner)) + skew * (inner - _adjoint(inner))
+    found = _mm(left, turned / 2, _adjoint(right))
+    beyond = _mm(moved, right) - _mm(left, inner)
+    found = found + _mm(beyond * f2**2, _adjoint(right))
+    beyond = _mm(_adjoint(moved), left) - _mm(right, _adjoint(inner))
+    return found + _mm(left, _adjoint(beyond * f2**2))
+
+
+linalg_pinv.undefined = pinverse.undefined = (
+    "pinv_backward: a tolerance drops singular values that are not 0, and two singular values are "
+    "equal: that derivative is computed from singular vectors, which have no derivative there"
+)

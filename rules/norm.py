@@ -1,0 +1,347 @@
+"""Norms of vectors, distances, and the scaling of slices to a norm.
+
+The order of a norm, `p`, is part of the kernel, since the formulas differ by it. `dim` is None, an
+int or a tuple of ints; None and () mean all dimensions.
+"""
+
+import math
+
+import jax.numpy as jnp
+import numpy
+from jax import lax
+from jaxgrad.rules import reduction, shape
+
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.primitive import op
+
+# elements
+
+
+def _wide(tensor):
+    """Half precision in float32, in which norms are computed."""
+    is_half = tensor.dtype.itemsize <= 2 and jnp.issubdtype(tensor.dtype, jnp.floating)
+    return tensor.astype(jnp.float32) if is_half else tensor
+
+
+def _real_type(tensor):
+    return tensor.real.dtype
+
+
+def _squared(x):
+    """`|x| ** 2`, which is differentiable at 0 also for complex numbers."""
+    return x.real * x.real + x.imag * x.imag if jnp.iscomplexobj(x) else x * x
+
+
+def _size(x):
+    """`|x|`, with 1 in the place of 0, so that its derivative is finite."""
+    if jnp.iscomplexobj(x):
+        return jnp.sqrt(_nonzero(_squared(x)))
+    return jnp.abs(_nonzero(x))
+
+
+def _nonzero(x):
+    """`x` with 1 in the place of 0."""
+    return jnp.where(x == 0, jnp.ones_like(x), x)
+
+
+def _power(x, p):
+    return lax.integer_pow(x, int(p)) if p == int(p) and abs(p) <= 64 else x**p
+
+
+def _direction(x):
+    """`x / |x|`, and 0 at 0."""
+    return x / _size(x) if jnp.iscomplexobj(x) else lax.sign(x)
+
+
+# norms of vectors
+
+
+def _norm(x, p, dims):
+    """The p-norm over `dims`, counted from 0; they are kept with extent 1.
+
+    `x`: not of half precision.
+    """
+    size = jnp.abs(x)
+    if p == math.inf or p == -math.inf:
+        if math.prod(x.shape[i] for i in dims) == 0:
+            return jnp.zeros([1 if i in dims else n for i, n in enumerate(x.shape)], size.dtype)
+        return lax.expand_dims((lax.reduce_max if p > 0 else lax.reduce_min)(size, dims), dims)
+    if p == 0:
+        terms = (x != 0).astype(size.dtype)
+    elif p == 1:
+        terms = size
+    else:
+        terms = _squared(x) if p == 2 else _power(size, p)
+    total = lax.expand_dims(lax.reduce_sum(terms, dims), dims)
+    return total if p in (0, 1) else jnp.sqrt(total) if p == 2 else total ** (1 / p)
+
+
+def _normed(x, p, dim, keepdim):
+    """`_norm` with the dtype of `x` made real."""
+    dims, wide = _dims(dim, x.ndim), _wide(x)
+    result = _norm(wide, p, dims).astype(_real_type(x))
+    return result if keepdim else lax.squeeze(result, dims)
+
+
+def _dims(dim, ndim):
+    dims = shape.wrap_dims((dim,) if isinstance(dim, int) else dim or (), ndim)
+    return tuple(dims or range(ndim)) if ndim else ()
+
+
+def linalg_vector_norm(self, ord=2, dim=None, keepdim=False, *, dtype=None):
+    _check_floating("linalg.vector_norm", self)
+    _check_dtype("linalg.vector_norm", self, dtype)
+    _check_identity(self.shape, ord, dim)
+    return _normed(self if dtype is None else promotion.cast(self, dtype), ord, dim, keepdim)
+
+
+def norm(self, p=2, dim=None, keepdim=False, *, dtype=None):
+    if dtypes.from_numpy(self.dtype).category < dtypes.FLOATING:
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{dtypes.from_numpy(self.dtype).scalar_type} instead."
+        )
+    return linalg_vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
+
+
+def norm_ScalarOpt_dtype(self, p, *, dtype):
+    return norm(self, p, dtype=dtype)
+
+
+def _check_floating(name, self):
+    dtype = dtypes.from_numpy(self.dtype)
+    if dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got "
+            f"{dtype.scalar_type}: convert with .to(torch.float32)"
+        )
+
+
+def _check_dtype(name, self, dtype):
+    if dtype is None:
+        return
+    given, wanted = dtypes.from_numpy(self.dtype), dtype.scalar_type
+    if dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {wanted}")
+    if given.category != dtype.category:
+        kind = "complex" if given.category == dtypes.COMPLEX else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {wanted}")
+    if promotion.promote_types(given, dtype) is not dtype:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({given.scalar_type}) should be convertible without "
+            f"narrowing to the specified dtype ({wanted})"
+        )
+
+
+def _check_identity(extents, p, dim):
+    """A greatest or least element exists only where there is one."""
+    if math.prod(extents) or not (p < 0 or p == math.inf):
+        return
+    what = f"linalg.vector_norm cannot compute the {p:g} norm on"
+    why = "empty and the operation does not have an identity"
+    if dim in (None, ()):
+        raise RuntimeError(
+            f"{what} an empty tensor because the operation does not have an identity"
+        )
+    for each in _dims(dim, len(extents)):
+        if extents[each] == 0:
+            raise RuntimeError(f"{what} the dimension {each} because this dimension is {why}")
+
+
+def norm_backward(grad, self, p, result, dim=None, keepdim=False):
+    """The gradient of a p-norm, of the shape of `self`; where `result` is 0 it is 0.
+
+    It is `|x / norm| ** (p - 1)` times the direction of x. Where this is infinite, as at 0 for
+    p < 1, it is 0 as in PyTorch.
+    """
+    p = 2 if p is None else p
+    self = _wide(self.astype(jnp.promote_types(self.dtype, result.dtype)))
+    grad, result = (
+        _wide(reduction._restore_reduced_dims(each, self.shape, dim, keepdim))
+        for each in (grad, result)
+    )
+    return _norm_backward(grad, self, p, result, _dims(dim, self.ndim))
+
+
+def _norm_backward(grad, x, p, result, dims):
+    """`norm_backward` with the reduced dimensions kept in `grad` and `result`."""
+    if p == 0:
+        return jnp.zeros_like(x)
+    if p == 1:
+        return grad * _direction(x)
+    if p == math.inf or p == -math.inf:
+        return _share_of_extremum(grad, x, p, result, dims)
+    is_zero = result == 0
+    norm = _nonzero(result)
+    if _is_even(p):  # a polynomial: its derivatives of any order are right at 0 too
+        slope = (x / norm) * (_squared(x) / (norm * norm)) ** int(p / 2 - 1)
+        return jnp.where(is_zero, 0, grad * slope)
+    slope = _direction(x) * _power(_size(x) / norm, p - 1)
+    return jnp.where(is_zero | (x == 0), 0, grad * slope)
+
+
+def _is_even(p):
+    return p > 0 and p % 2 == 0 and p <= 64
+
+
+def _share_of_extremum(grad, x, p, result, dims):
+    """`grad` divided equally among the elements whose size is the extremum, in their direction."""
+    size = jnp.abs(x)
+    if jnp.iscomplexobj(x):  # a root is not rounded alike in two kernels
+        margin = 8 * jnp.finfo(size.dtype).eps
+        bound = result * (1 - margin if p > 0 else 1 + margin)
+        chosen = size >= bound if p > 0 else size <= bound
+    else:
+        chosen = size == result
+    chosen = chosen | jnp.isnan(size)
+    # floats are counted faster, and exactly up to 2 ** 24
+    is_exact = math.prod(x.shape[i] for i in dims) <= 2**24
+    flags = chosen.astype(size.dtype if is_exact else jnp.int32)
+    count = jnp.sum(flags, axis=dims, keepdims=True).astype(size.dtype)
+    return jnp.where(chosen, _direction(x) * (grad / count), 0)
+
+
+def _difference(self, other):
+    return jnp.subtract(*promotion.broadcast("dist", *promotion.unify(self, other)))
+
+
+def dist(self, other, p=2):
+    return norm(_difference(self, other), p)
+
+
+def dist_backward(grad, self, other, p, result):
+    """The gradient of `self`; that of `other` is its negative."""
+    return norm_backward(grad, _difference(self, other), p, result)
+
+
+# scaling of slices
+
+
+def renorm(self, p, dim, maxnorm):
+    dims = _check_renorm(self, p, dim, maxnorm)
+    wide = _wide(self)
+    norm = linalg_vector_norm(wide, p, dims, True)
+    factor = jnp.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)
+    return (wide * factor.astype(norm.dtype)).astype(self.dtype)
+
+
+def renorm_backward(grad, self, p, dim, maxnorm):
+    """`grad` for a slice that is not scaled; else the gradient of a slice times its factor."""
+    dims = _check_renorm(self, p, dim, maxnorm)
+    wide, grad = _wide(self), _wide(grad)
+    norm = op.linalg_vector_norm(wide, p, dims, True)
+    along = jnp.sum((wide.conj() * grad).real, axis=dims, keepdims=True)
+    inverse = 1 / (norm + 1e-7)
+    of_norm = _norm_backward(along, wide, p, norm, dims)
+    return jnp.where(norm > maxnorm, maxnorm * inverse * (grad - inverse * of_norm), grad)
+
+
+def _check_renorm(self, p, dim, maxnorm):
+    """Check the arguments, and return the dimensions of a slice."""
+    if p <= 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported: p is {p}")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+    dim = shape.wrap_dim(dim, self.ndim)
+    return tuple(i for i in range(self.ndim) if i != dim)
+
+
+# distances of rows
+
+
+def _check_order(name, p):
+    if p < 0:
+        raise RuntimeError(f"{name} only supports non-negative p values, not {p}")
+
+
+def _check_cdist(x1, x2, p, compute_mode):
+    for role, x in (("X1", x1), ("X2", x2)):
+        if dtypes.from_numpy(x.dtype).category != dtypes.FLOATING:
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {role} got: "
+                f"{dtypes.from_numpy(x.dtype).scalar_type}"
+            )
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {role} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
+        )
+    if x1.dtype != x2.dtype:
+        names = [dtypes.from_numpy(x.dtype).scalar_type for x in (x1, x2)]
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}: cdist")
+    _check_order("cdist", p)
+    if compute_mode not in (None, 0, 1, 2):
+        raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
+    promotion.broadcast_shapes("cdist", x1.shape[:-2], x2.shape[:-2])
+
+
+def cdist_forward(x1, x2, p, compute_mode):
+    _check_cdist(x1, x2, p, compute_mode)
+    differences = _wide(_pairs(x1, x2))
+    return lax.squeeze(_norm(differences, p, (differences.ndim - 1,)), (-1,)).astype(x1.dtype)
+
+
+def _pairs(x1, x2):
+    """The differences of all rows of both."""
+    return x1[..., :, None, :] - x2[..., None, :, :]
+
+
+def cdist_backward(grad, x1, x2, p, cdist):
+    """The gradient of `x1`; where two rows are equal, their distance contributes 0."""
+    differences = _wide(_pairs(x1, x2))
+    grad, cdist = (_wide(each)[..., None] for each in (grad, cdist))
+    slopes = _norm_backward(grad, differences, p, cdist, (differences.ndim - 1,))
+    return jnp.sum(slopes, axis=-2).astype(x1.dtype)
+
+
+def cdist_backward_x2(grad, x1, x2, p, cdist):
+    return cdist_backward(grad.mT, x2, x1, p, cdist.mT)
+
+
+def euclidean_dist(x1, x2):
+    """By `|x|² - 2 x·y + |y|²`, as one product of matrices."""
+    _check_cdist(x1, x2, 2, None)
+    first, second = ((x * x).sum(-1, keepdims=True) for x in (x1, x2))
+    products = jnp.matmul(x1, x2.mT, precision=lax.Precision.HIGHEST)
+    return jnp.sqrt(jnp.maximum(first - 2 * products + second.mT, 0))
+
+
+def euclidean_dist_backward(grad, x1, x2, result):
+    """The gradient of `x1`; where a distance is 0 it is 0."""
+    ratio = jnp.where(result == 0, 0, grad / _nonzero(result))
+    product = jnp.matmul(ratio, x2, precision=lax.Precision.HIGHEST)
+    return x1 * ratio.sum(-1, keepdims=True) - product
+
+
+def pdist_forward(self, p):
+    _check_pdist(self, p)
+    rows, columns = numpy.triu_indices(self.shape[0], 1)
+    return cdist_forward(self, self, p, None)[rows, columns]
+
+
+def _check_pdist(self, p):
+    if self.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.ndim}D")
+    if dtypes.from_numpy(self.dtype).category != dtypes.FLOATING:
+        raise RuntimeError(f"pdist only supports floating-point dtypes, not {self.dtype}")
+    _check_order("pdist", p)
+
+
+def pdist_backward(grad, self, p, pdist):
+    """The gradient of `self`: that of `cdist` for the pairs in a square, which needs no scatter."""
+    square = [_squareform(each, self.shape[0]) for each in (grad, pdist)]
+    return cdist_backward(square[0], self, self, p, square[1])
+
+
+def _squareform(condensed, count):
+    """The values of the pairs i < j as a symmetric matrix with zeros on its diagonal."""
+    if count < 2:
+        return jnp.zeros((count, count), condensed.dtype)
+    i, j = (lax.broadcasted_iota(jnp.int32, (count, count), axis) for axis in (0, 1))
+    low, high = jnp.minimum(i, j), jnp.maximum(i, j)
+    position = low * (2 * count - low - 1) // 2 + high - low - 1
+    found = jnp.take(condensed, jnp.where(i == j, 0, position), mode="clip")
+    return jnp.where(i == j, 0, found)

@@ -1,0 +1,110 @@
+"""Measures convolutions and their gradients beside XLA's and PyTorch's in one process.
+
+`.venv-torch/bin/python tests/benchmarks/convolution.py [ROW ...]`, rows from ROWS. Least times in
+milliseconds, measured in turns: of wall time, or with `--cpu` of processor time, one thread each,
+which a busy machine disturbs least.
+"""
+
+import os
+import sys
+
+ON_CPU_TIME = "--cpu" in sys.argv
+if ON_CPU_TIME:  # before the libraries count the processors
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import time  # noqa: E402
+
+import jax  # noqa: E402
+import numpy  # noqa: E402
+import torch  # noqa: E402
+from jaxgrad.rules import convolution as rules  # noqa: E402
+
+ROWS = {
+    # channels, out, size, kernel, stride, groups: batches of 8, padding "same" before the stride
+    "dense": (64, 128, 32, 3, 1, 1),
+    "dense-stride": (128, 256, 32, 3, 2, 1),
+    "depthwise": (128, 128, 32, 3, 1, 128),
+    "depthwise-stride": (256, 256, 32, 3, 2, 256),
+    "depthwise-5": (96, 96, 32, 5, 1, 96),
+    "grouped": (256, 256, 32, 3, 1, 32),
+    "grouped-wide": (256, 256, 16, 3, 1, 4),
+    "pointwise": (128, 256, 32, 1, 1, 1),
+    "pointwise-stride": (256, 512, 32, 1, 2, 1),
+}
+ROUNDS = 12
+
+
+def least_of(functions):
+    clock = time.process_time if ON_CPU_TIME else time.perf_counter
+    best = dict.fromkeys(functions, float("inf"))
+    for turn in range(ROUNDS):
+        for name, function in functions.items():
+            if turn >= 3 and best[name] > 0.05:
+                continue
+            begun = clock()
+            function()
+            best[name] = min(best[name], clock() - begun)
+    return best
+
+
+def compiled(function, *arrays):
+    run = jax.jit(function).lower(*arrays).compile()
+    return lambda: jax.block_until_ready(run(*arrays))
+
+
+def products(x, w, grad, numbers):
+    """(name, ours, XLA's, PyTorch's) of the value and both gradients."""
+    stride, padding, dilation, groups = numbers
+    tx, tw, tgrad = (torch.tensor(numpy.asarray(each)) for each in (x, w, grad))
+    edges = rules._transposed_padding(grad.shape, w.shape, x.shape, *numbers[:3])
+
+    def of_torch(mask):
+        return torch.ops.aten.convolution_backward(
+            tgrad, tx, tw, None, stride, padding, dilation, False, [0, 0], groups, mask
+        )
+
+    yield (
+        "value",
+        compiled(lambda x, w: rules.correlate(x, w, *numbers), x, w),
+        compiled(lambda x, w: rules._correlate(x, w, *numbers), x, w),
+        lambda: torch.conv2d(tx, tw, None, *numbers),
+    )
+    yield (
+        "of input",
+        compiled(lambda grad, w: rules.input_gradient(grad, w, x.shape, *numbers), grad, w),
+        compiled(
+            lambda grad, w: rules._input_gradient(grad, w, stride, edges, dilation, groups), grad, w
+        ),
+        lambda: of_torch([True, False, False]),
+    )
+    yield (
+        "of weight",
+        compiled(lambda x, grad: rules.weight_gradient(x, grad, w.shape, *numbers), x, grad),
+        compiled(lambda x, grad: rules._weight_gradient(x, grad, w.shape, numbers), x, grad),
+        lambda: of_torch([False, True, False]),
+    )
+
+
+def measure(row):
+    channels, out, size, kernel, stride, groups = ROWS[row]
+    generator = numpy.random.default_rng(0)
+
+    def draw(*shape):
+        return jax.numpy.asarray(generator.normal(size=shape), "float32")
+
+    numbers = (stride,) * 2, (kernel // 2,) * 2, (1, 1), groups
+    x, w = draw(8, channels, size, size), draw(out, channels // groups, kernel, kernel)
+    lengths = rules.result_lengths(x.shape[2:], w.shape[2:], *numbers[:3])
+    grad = draw(8, out, *lengths)
+    for name, ours, xla, torchs in products(x, w, grad, numbers):
+        best = least_of({"ours": ours, "XLA": xla, "torch": torchs})
+        times = "".join(f"{who} {seconds * 1e3:8.2f}   " for who, seconds in best.items())
+        print(f"{row:<18}{name:<10}{times}{best['ours'] / best['torch']:6.2f} of torch", flush=True)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1 if ON_CPU_TIME else os.cpu_count())
+    for row in [each for each in sys.argv[1:] if each in ROWS] or ROWS:
+        measure(row)

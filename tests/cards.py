@@ -1,0 +1,128 @@
+"""The pages of the operators: docs/api/operators/<section>.md and docs/api/coverage.md.
+
+python tests/cards.py     writes them from the table, the samples and the names of PyTorch
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import recorded
+
+from jaxgrad import coverage
+from jaxgrad.ops import cards
+from jaxgrad.table import parse_schema
+
+TESTS = Path(__file__).resolve().parent
+API = TESTS.parent / "docs" / "api"
+
+HEAD = """\
+# Operators: {}
+
+A card for each operator of this section of `derivatives.yaml`. `jaxgrad ops NAME` prints one. A
+gradient is that of PyTorch, also at kinks; "at kinks" and "tests" count samples that are compared
+with PyTorch's answers. `tests/cards.py` writes this page.
+"""
+
+COVERAGE = """\
+# Which of PyTorch's names are there
+
+The public names of PyTorch 2.13, by module or class, and the operators of its first table of
+derivatives, of 2018. `jaxgrad ops --missing` lists the names that are to come. `tests/cards.py`
+writes this page.
+
+| module or class | there | to come | left out |
+| --- | --- | --- | --- |
+"""
+
+
+def pages() -> dict[Path, str]:
+    """The text of every page by its path."""
+    found = {API / "coverage.md": coverage_page()}
+    by_section: dict[str, list[str]] = {}
+    for name in cards.names():
+        by_section.setdefault(cards.sections()[name], []).append(name)
+    for section, names in by_section.items():
+        path = API / "operators" / f"{file_name(section)}.md"
+        found[path] = "\n".join([HEAD.format(section), *map(card, names)])
+    return found
+
+
+def file_name(section):
+    return section.replace(",", "").replace(" ", "_")
+
+
+def samples() -> dict[str, list]:
+    """The samples of each operator, as pairs of the family and the sample."""
+    found: dict[str, list] = {}
+    for family, sample in recorded.SAMPLES:
+        for name in {sample.operator, sample.name.replace(".", "_")}:
+            entry = cards.library.canonical(name)
+            entry = cards.library.functional(entry) or entry
+            found.setdefault(entry, []).append((family, sample))
+    return found
+
+
+SAMPLES = samples()
+
+
+def card(name) -> str:
+    found = cards.card(name)
+    lines = [f"## {found.name}\n", f"{found.sentence}\n", "| | |", "| --- | --- |"]
+    lines += [f"| {title} | {in_cell(text)} |" for title, text in found.rows]
+    tested = SAMPLES.get(name, [])
+    if any(sample.kink for _, sample in tested):
+        shown = [f"`{sample}`" for _, sample in tested if sample.kink][:4]
+        lines.append(f"| at kinks | as PyTorch: {in_cell(', '.join(shown))} |")
+    families = Counter(family for family, _ in tested)
+    links = [
+        f"{count} samples in [{family}](../../../tests/samples/{family}.py)"
+        for family, count in families.items()
+    ]
+    lines.append(f"| tests | {', '.join(links) or 'with the operators whose formulas call it'} |")
+    return "\n".join([*lines, ""])
+
+
+def in_cell(text):
+    return text.replace("|", "\\|")
+
+
+def coverage_page() -> str:
+    spaces: dict[str, list] = {}
+    for name in coverage.torch_names():
+        spaces.setdefault(name.space, []).append(name)
+    rows, left_out, to_come = [], [], []
+    for space, names in spaces.items():
+        there = [name for name in names if name.is_there]
+        out = [name for name in names if not (name.is_planned or name.is_there)]
+        missing = [name for name in names if name.is_planned and not name.is_there]
+        rows.append(f"| `{space}` | {len(there)} | {len(missing)} | {len(out)} |")
+        left_out += [f"| `{name.path}` | {name.reason} |" for name in out]
+        if missing:
+            to_come.append(f"`{space}`: {', '.join(name.name for name in missing)}\n")
+    schemas, missing = coverage.schemas_of_2018(), coverage.missing_of_2018()
+    rows.append(f"| table of 2018 | {len(schemas) - len(missing)} | {len(missing)} | 0 |")
+    old = ", ".join(dict.fromkeys(parse_schema(text).name for text in missing))
+    if old:
+        to_come.append(f"`jaxgrad.ops`, table of 2018: {old}\n")
+    return "\n".join(
+        [
+            COVERAGE + "\n".join(rows),
+            "\n## To come\n",
+            *to_come,
+            "## Left out\n\n| name | why |\n| --- | --- |",
+            *left_out,
+            "",
+        ]
+    )
+
+
+def main():
+    (API / "operators").mkdir(exist_ok=True)
+    for path in (API / "operators").glob("*.md"):
+        path.unlink()
+    for path, text in pages().items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

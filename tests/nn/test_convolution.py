@@ -1,0 +1,67 @@
+"""Layers of convolutions and of windows, as PyTorch has them."""
+
+import math
+
+from as_torch import as_torch, error, leaf
+
+
+def numbers(torch, *shape):
+    """Numbers without a pattern that a mistake could reproduce."""
+    count = math.prod(shape)
+    values = [math.sin(1.3 * i**2 + 0.7) for i in range(count)]
+    return leaf(torch, *values, dtype=torch.float64).reshape(shape)
+
+
+@as_torch
+def test_what_convolutions_show_and_keep(torch):
+    nn = torch.nn
+    layers = [
+        nn.Conv1d(4, 8, 3),
+        nn.Conv2d(4, 8, (3, 2), padding="same", bias=False, dilation=2, groups=2),
+        nn.Conv3d(2, 2, 1, 2, padding=(1, 0, 0), padding_mode="circular"),
+        nn.ConvTranspose1d(4, 2, 3, output_padding=1, stride=2),
+        nn.ConvTranspose2d(4, 2, 3, dilation=2, groups=2, bias=False),
+        nn.Fold(4, 2, 1, (1, 0), 2),
+        nn.Unfold((2, 3), padding=1),
+    ]
+    kept = [[(name, list(w.shape)) for name, w in each.state_dict().items()] for each in layers]
+    options = [[each.transposed, each.output_padding] for each in layers[:5]]
+    return [*map(repr, layers)], kept, options
+
+
+@as_torch
+def test_what_convolutions_refuse(torch):
+    nn, x = torch.nn, torch.ones(1, 4, 3)
+    turned = nn.ConvTranspose1d(4, 2, 3)
+    return [
+        error(nn.Conv2d, 4, 7, 3, 1, 0, 1, 2, words="out_channels must be divisible by groups"),
+        error(nn.Conv2d, 4, 8, 3, 1, 0, 1, 0, words="groups must be a positive integer"),
+        error(nn.Conv2d, 4, 8, 3, 1, "odd", words="Invalid padding string 'odd', should be one of"),
+        error(nn.Conv2d, 4, 8, 3, 2, "same", words="not supported for strided convolutions"),
+        error(turned, x, (1, 2), words="for 3D input, output_size must have 1 or 3 elements (got"),
+        error(
+            nn.Conv2d(4, 8, 3), torch.ones(4, 3), words="Expected 3D (unbatched) or 4D (batched)"
+        ),
+    ]
+
+
+@as_torch(precision=1e-12)
+def test_windows_of_images(torch):
+    nn, x = torch.nn, numbers(torch, 2, 2, 4, 3)
+    columns = nn.Unfold((2, 3), padding=(0, 1), stride=(2, 1))(x)
+    image = nn.Fold((3, 2), 2, padding=1, stride=(2, 1))(numbers(torch, 8, 6))
+    (grad,) = torch.autograd.grad((columns * columns).sum(), x)
+    return columns.detach(), grad, image.detach()
+
+
+@as_torch
+def test_convolutions_under_autocast(torch):
+    o, F = torch.ones, torch.nn.functional
+    with torch.autocast("cpu"):
+        made = [
+            F.conv_tbc(o(4, 1, 2), o(3, 2, 3), o(3)),
+            torch.conv3d(o(2, 2, 2, 2), o(3, 2, 1, 1, 1)),
+            torch.conv_transpose2d(o(1, 2, 2), o(1, 3, 2, 2)),
+            torch.convolution(o(1, 2, 4), o(3, 2, 3), None, [1], [0], [1], False, [0], 1),
+        ]
+    return [str(each.dtype) for each in made]

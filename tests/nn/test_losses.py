@@ -1,0 +1,170 @@
+"""Losses and random activations as layers and functions: values, gradients, names of parameters,
+representations and refusals that the samples of operators do not have."""
+
+import functools
+
+import numpy
+import pytest
+from as_torch import as_torch, error
+from checks import count
+
+import jaxgrad
+import jaxgrad.nn.functional as F
+
+pytestmark = pytest.mark.slow
+close = functools.partial(as_torch, precision=1e-8)
+
+
+def table(torch, rows, columns, first=0):
+    """Numbers without a pattern that a mistake could reproduce."""
+    places = torch.arange(rows * columns, dtype=torch.float64) + first
+    return torch.sin(1.3 * places**2 + 0.7).reshape(rows, columns)
+
+
+def of(loss, input, *rest):
+    input = input.detach().clone().requires_grad_()
+    value = loss(input, *rest)
+    value.sum().backward()
+    return [value.detach(), input.grad]
+
+
+@close
+def test_layers_of_margin_losses(torch):
+    nn, x, classes = torch.nn, table(torch, 3, 4), torch.tensor([0, 3, 1])
+    labels = torch.tensor([[1, 0, -1, 2], [3, -1, -1, -1], [-1, 0, 1, 2]])
+    weight = torch.tensor([0.5, 1.0, 2.0, 1.5], dtype=torch.float64)
+    others = table(torch, 3, 4, 5), table(torch, 3, 4, 9)
+    layers = [
+        nn.MultiMarginLoss(2, 0.5, weight), nn.MultiMarginLoss(reduction="none"),
+        nn.MultiLabelMarginLoss(reduction="sum"), nn.MultiLabelSoftMarginLoss(weight),
+        nn.TripletMarginWithDistanceLoss(swap=True, margin=0.7),
+        nn.PairwiseDistance(1.0, 0.0, True),
+        nn.CTCLoss(1, "sum", True), nn.RReLU(0.2, 0.4, True), nn.FeatureAlphaDropout(0.25),
+    ]  # fmt: skip
+    log_probs = table(torch, 10, 3).reshape(5, 2, 3)
+    targets = torch.tensor([[0, 2], [2, 2]])
+    return [
+        of(layers[0], x, classes),
+        of(layers[1], x, classes),
+        of(layers[2], x, labels),
+        of(layers[3], x, (labels > 0).double()),
+        of(layers[4], x, *others),
+        of(layers[5], x, others[0]),
+        of(lambda x: layers[6](x.log_softmax(2), targets, [5, 2], (2, 2)), log_probs),
+        of(lambda x: layers[7].eval()(x.clone()), x),
+        layers[8].eval()(x),
+        [repr(layer) for layer in layers],
+        list(layers[0].state_dict()),
+    ]
+
+
+@close
+def test_adaptive_log_softmax(torch):
+    layer = torch.nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2, 4], 2.0, True, dtype=torch.float64)
+    for position, parameter in enumerate(layer.parameters()):
+        rows, columns = (*parameter.shape, 1)[:2]
+        parameter.data = table(torch, rows, columns, position).reshape(parameter.shape)
+    x = table(torch, 5, 4, 3).requires_grad_()
+    found = []
+    for target in ([0, 6, 2, 1, 3], [1, 0, 0, 1, 0], [4, 5, 6, 4, 5]):
+        output, loss = layer(x, torch.tensor(target))
+        gradients = torch.autograd.grad(loss, [x, layer.head.weight])
+        found.append([output, loss, *gradients])
+    one = layer(x[0], torch.tensor(5))
+    kept = {name: list(value.shape) for name, value in layer.state_dict().items()}
+    return [
+        found,
+        [one.output, one.loss, layer.log_prob(x), layer.predict(x)],
+        [kept, repr(layer)],
+        error(layer, x, torch.tensor([0, 1, 2, 3, 7]), words="Target values should be in [0, 6]"),
+        error(layer, x, torch.tensor([0, 1]), words="same size in the batch dimension"),
+        error(torch.nn.AdaptiveLogSoftmaxWithLoss, 4, 7, [4, 2], words="unique, positive"),
+    ]
+
+
+@close
+def test_linear_cross_entropy(torch):
+    F, nn = torch.nn.functional, torch.nn
+    x, weight, classes = table(torch, 2, 3), table(torch, 4, 3, 7), torch.tensor([3, 1])
+    shares = table(torch, 2, 4, 2).softmax(1)
+    several = table(torch, 8, 3, 2).reshape(4, 2, 3)
+    layer = nn.LinearCrossEntropyLoss(3, 4, out_features=(2,), bias=True, dtype=torch.float64)
+    layer.linear.weight.data, layer.linear.bias.data = table(torch, 8, 3), table(torch, 1, 8)[0]
+    places = torch.tensor([[0, 3], [1, -100]])
+    return [
+        of(lambda x: F.linear_cross_entropy(x, weight, classes, label_smoothing=0.1), x),
+        of(lambda w: F.linear_cross_entropy(x, w, classes, ignore_index=1), weight),
+        of(lambda x: F.linear_cross_entropy(x, weight, shares, reduction="none"), x),
+        of(lambda x: F.linear_cross_entropy(x, several, places, reduction="sum"), x),
+        F.linear_cross_entropy(x[0], weight, classes[0], linear_bias=weight[:, 0]),
+        of(layer, x, places),
+        [repr(layer), list(layer.state_dict())],
+        error(functools.partial(F.linear_cross_entropy, ignore_index=2), x, weight, shares),
+        error(F.linear_cross_entropy, x[0], several, places, words="requires batched input"),
+    ]
+
+
+@close
+def test_numbers_of_reductions_at_the_top_level(torch):
+    x, y, z = table(torch, 2, 3), table(torch, 2, 3, 5), table(torch, 2, 3, 8)
+    signs = torch.tensor([1, -1])
+    return [
+        [torch.triplet_margin_loss(x, y, z), torch.triplet_margin_loss(x, y, z, reduction=1)],
+        [torch.cosine_embedding_loss(x, y, signs), torch.margin_ranking_loss(x, y, z, 0.1, 2)],
+        [torch.hinge_embedding_loss(x, signs[:, None]), torch.prelu(x, x[0]), torch.selu_(y)],
+        error(
+            torch.nn.functional.margin_ranking_loss, x, y, z[0], words="should have same dimension"
+        ),
+        error(torch.cosine_embedding_loss, x, y, x, words="multi-target not supported"),
+    ]
+
+
+def test_slopes_of_rrelu_are_random_and_kept():
+    x = jaxgrad.linspace(-2, 2, 400, dtype=jaxgrad.float64).requires_grad_()
+    noise = jaxgrad.zeros_like(x.detach())
+    y = jaxgrad.ops.rrelu_with_noise(x, noise, 0.1, 0.3, True)
+    y.sum().backward()
+    slopes = noise[:200]
+    assert (noise[200:] == 1).all() and ((slopes >= 0.1) & (slopes < 0.3)).all()
+    assert abs(slopes.mean().item() - 0.2) < 0.02 and len(set(slopes.tolist())) > 190
+    assert x.grad.tolist() == noise.tolist()
+    numpy.testing.assert_allclose(y.detach().numpy(), (x * noise).detach().numpy(), 1e-15)
+    written = x.detach().clone()
+    assert jaxgrad.ops.rrelu_with_noise_(written, noise, 0.1, 0.3, True) is written
+    numpy.testing.assert_allclose(written.numpy(), (x * noise).detach().numpy(), 1e-15)
+    compiled = jaxgrad.jit(lambda x: F.rrelu(x, training=True))
+    assert (compiled(x) != compiled(x)).any()
+    count("random", 3)
+
+
+def test_gumbel_softmax():
+    logits = jaxgrad.tensor([[0.0, 1.0, 3.0]] * 2000, requires_grad=True)
+    jaxgrad.manual_seed(0)
+    hard = F.gumbel_softmax(logits, tau=0.5, hard=True)
+    assert (hard.sum(1) == 1).all() and (hard.max(1).values == 1).all()
+    shares = logits[0].softmax(0).tolist()
+    numpy.testing.assert_allclose(hard.mean(0).tolist(), shares, atol=0.04)
+    jaxgrad.manual_seed(0)
+    soft = F.gumbel_softmax(logits, tau=0.5)
+    gradients = [jaxgrad.autograd.grad(y[:, 0].sum(), logits)[0] for y in (hard, soft)]
+    assert gradients[0].tolist() == gradients[1].tolist()
+    with pytest.warns(UserWarning, match="`eps` parameter is deprecated"):
+        F.gumbel_softmax(logits, eps=1.0)
+    count("random", 2)
+
+
+def test_feature_alpha_dropout_drops_channels():
+    x = jaxgrad.ones(20, 10, 4)
+    y = F.feature_alpha_dropout(x, 0.5, training=True)
+    assert (y == y[:, :, :1]).all() and len(set(y.flatten().tolist())) == 2
+
+
+def test_prelu_backward_sums_over_all_but_channels():
+    x = jaxgrad.tensor(numpy.sin(numpy.arange(12.0)).reshape(2, 3, 2), requires_grad=True)
+    weight = jaxgrad.tensor([0.1, 0.2, 0.3], dtype=jaxgrad.float64, requires_grad=True)
+    grad = jaxgrad.cos(x.detach())
+    expected = jaxgrad.autograd.grad(F.prelu(x, weight), (x, weight), grad)
+    found = jaxgrad.ops.prelu_backward(grad, x, weight)
+    for one, other in zip(found, expected, strict=True):
+        numpy.testing.assert_allclose(one.detach().numpy(), other.numpy(), 1e-15)
+    assert found[1].requires_grad

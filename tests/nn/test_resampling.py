@@ -1,0 +1,75 @@
+"""Layers that resample, pad and shuffle, and the warnings of functions, as PyTorch has them."""
+
+import math
+
+import pytest
+from as_torch import as_torch, error, warned
+
+import jaxgrad
+
+pytestmark = pytest.mark.slow
+
+
+def image(torch, *shape):
+    count = math.prod(shape)
+    values = [math.sin(1.3 * i**2 + 0.7) for i in range(count)]
+    return torch.tensor(values, requires_grad=True, dtype=torch.float64).view(*shape)
+
+
+def seen(layer, x):
+    """How a layer prints, what it returns, and its node."""
+    made = layer(x)
+    return repr(layer), made, made.grad_fn.name()
+
+
+@as_torch(precision=1e-10)
+def test_layers_of_resampling(torch):
+    nn, x = torch.nn, image(torch, 1, 4, 2, 3)
+    layers = [
+        nn.Upsample(scale_factor=2),
+        nn.Upsample((3, 5), mode="bilinear", align_corners=True),
+        nn.Upsample(scale_factor=(1.5, 2), mode="bicubic", recompute_scale_factor=True),
+        nn.UpsamplingNearest2d(scale_factor=2),
+        nn.UpsamplingBilinear2d(size=3),
+        nn.PixelShuffle(2),
+        nn.ChannelShuffle(groups=2),
+    ]
+    found = [seen(layer, x) for layer in layers]
+    return found, seen(nn.PixelUnshuffle(1), x), layers[0].name, layers[2].scale_factor
+
+
+@as_torch(precision=1e-10)
+def test_layers_of_padding(torch):
+    nn, x = torch.nn, image(torch, 1, 1, 3, 2, 3)
+    found = []
+    for dimensions in (1, 2, 3):
+        line = x[(0,) * (3 - dimensions)]
+        for kind in ("Reflection", "Replication", "Zero", "Constant"):
+            more = (7.0,) if kind == "Constant" else ()
+            layer = getattr(nn, f"{kind}Pad{dimensions}d")
+            found.append(seen(layer(1, *more), line))
+        circular = getattr(nn, f"CircularPad{dimensions}d")((1, 0) * dimensions)
+        found.append((repr(circular), circular(line)))
+    refused = error(nn.CircularPad2d(1), image(torch, 2, 3), words="expected 3D or 4D input")
+    return found, refused, nn.ReflectionPad1d(1).state_dict()
+
+
+@as_torch(precision=1e-10)
+def test_resampling_warns(torch):
+    F = torch.nn.functional
+    x, grid = image(torch, 1, 1, 2, 2), torch.zeros(1, 1, 1, 2, dtype=torch.float64)
+    theta = torch.eye(2, 3, dtype=torch.float64)[None]
+    return [
+        warned(F.upsample, x, 3),
+        warned(F.upsample_nearest, x, 3),
+        warned(F.upsample_bilinear, x, 3),
+        warned(F.grid_sample, x, grid),
+        warned(F.affine_grid, theta, (1, 1, 2, 2)),
+        warned(F.affine_grid, theta, (1, 1, 1, 2), True),
+    ]
+
+
+def test_area_is_a_mean():
+    x = jaxgrad.arange(6.0).view(1, 1, 6)
+    found = jaxgrad.nn.functional.interpolate(x, 3, mode="area")
+    assert found.flatten().tolist() == [0.5, 2.5, 4.5]

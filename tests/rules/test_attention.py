@@ -1,0 +1,109 @@
+"""Attention in blocks of queries: equal to attention at once, with memory that grows linearly."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from jaxgrad.rules import attention
+
+import jaxgrad
+
+SHAPES = {
+    "mask": ((1, 2, 7, 2), (1, 2, 3, 2), (1, 2, 3, 2), (7, 3)),
+    "one row of a mask": ((5, 2), (3, 2), (3, 2), (1, 3)),
+    "groups": ((2, 4, 5, 2), (2, 2, 6, 2), (2, 1, 6, 2), None),
+}
+
+
+@pytest.fixture
+def in_blocks(monkeypatch):
+    """A context in which the blocks have two queries."""
+
+    def enter():
+        monkeypatch.setattr(attention, "AT_ONCE", 0)
+        monkeypatch.setattr(attention, "BLOCK", 0)
+        monkeypatch.setattr(attention, "LEAST_ROWS", 2)
+        jaxgrad.compiler.reset()
+
+    return enter
+
+
+def arrays(case):
+    random = numpy.random.RandomState(0)
+    *shapes, mask = SHAPES[case]
+    made = [jnp.array(random.randn(*shape), "float32") for shape in shapes]
+    if mask is not None:
+        made.append(jnp.array(random.randn(*mask), "float32").at[(0,) * len(mask)].set(-jnp.inf))
+    return made
+
+
+def attend(causal, query, key, value, mask=None):
+    flash = jaxgrad.ops._scaled_dot_product_flash_attention_for_cpu
+    return tuple(flash(query, key, value, 0.0, causal, attn_mask=mask))
+
+
+def first_and_second(causal, inputs):
+    """Outputs, gradients, and the derivatives of gradients along tangents, both ways."""
+    attended = functools.partial(attend, causal)
+    outputs, back = jax.vjp(attended, *inputs)
+    weights = [jnp.cos(jnp.arange(x.size, dtype=x.dtype)).reshape(x.shape) for x in outputs]
+
+    def gradients(*inputs):
+        return jax.vjp(attended, *inputs)[1](tuple(weights))
+
+    tangents = [jnp.sin(jnp.arange(x.size, dtype=x.dtype)).reshape(x.shape) for x in inputs]
+    _, forward = jax.jvp(gradients, tuple(inputs), tuple(tangents))
+    _, along = jax.jvp(attended, tuple(inputs), tuple(tangents))
+    reverse = jax.vjp(gradients, *inputs)[1](tuple(tangents))
+    return [outputs, back(tuple(weights)), forward, along, reverse]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "causal"), [(case, case == "groups") for case in SHAPES])
+def test_blocks_change_no_derivative(case, causal, in_blocks):
+    inputs = arrays(case)
+    whole = jax.jit(functools.partial(first_and_second, causal))(inputs)
+    assert "scan" not in str(jax.make_jaxpr(functools.partial(attend, causal))(*inputs))
+    in_blocks()
+    assert "scan" in str(jax.make_jaxpr(functools.partial(attend, causal))(*inputs))
+    parts = jax.jit(functools.partial(first_and_second, causal))(inputs)
+    for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(parts), strict=True):
+        numpy.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
+
+
+def temporary_bytes(function, length):
+    shape = jax.ShapeDtypeStruct((1, 4, length, 8), "float32")
+    return (
+        jax.jit(function).lower(shape, shape, shape).compile().memory_analysis().temp_size_in_bytes
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("causal", [False, True])
+def test_memory_grows_with_the_length_and_not_with_its_square(causal):
+    """All scores of the longer call take 1 GiB."""
+
+    def gradient(*inputs):
+        return jax.grad(lambda *x: attend(causal, *x)[0].sum(), (0, 1, 2))(*inputs)
+
+    short, long = temporary_bytes(gradient, 4096), temporary_bytes(gradient, 8192)
+    assert long < 2.1 * short and long < 2**26
+
+
+def test_short_calls_are_made_at_once():
+    assert attention.block_rows(16, 256, 256) == 256
+    assert attention.block_rows(8, 1024, 1024) == 128
+    assert attention.block_rows(64, 2**16, 2**16) == attention.LEAST_ROWS
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_sums_in_single_precision(dtype):
+    """Sums of 4,096 equal weights: in half precision they would stop growing."""
+    shape = 1, 1, 4096, 2
+    query = jnp.zeros((1, 1, 1, 2), dtype)
+    output, logsumexp = attend(False, query, jnp.zeros(shape, dtype), jnp.ones(shape, dtype))
+    assert output.dtype == dtype and logsumexp.dtype == jnp.float32
+    numpy.testing.assert_allclose(output.astype(jnp.float32), 1, rtol=1e-2)
+    numpy.testing.assert_allclose(logsumexp, numpy.log(4096), rtol=1e-6)

@@ -1,0 +1,140 @@
+"""CTC losses: lengths, padding and blanks against a sum over all paths, with derivatives of two
+orders; errors as PyTorch has them."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from checks import count
+from jax.test_util import check_grads
+from pytorch_answers import check_refusal, refusals
+
+import jaxgrad
+import jaxgrad.nn.functional as F
+from jaxgrad import ops
+
+LOGITS = numpy.sin(numpy.arange(36.0) ** 2).reshape(4, 3, 3)
+
+# targets, lengths of inputs and targets, blank
+CASES = [
+    ([[1, 2], [2, 2], [1, 9]], [4, 3, 4], [2, 2, 1], 0),
+    ([0, 1, 1, 0], [4, 1, 2], [2, 0, 2], 2),
+    ([[2], [0], [0]], [3, 4, 2], [0, 1, 1], 1),
+]
+
+
+def over_all_paths(log_probs, labels, blank):
+    """Minus the logarithm of the probability of the paths that stand for the labels."""
+    total = 0.0
+    for path in itertools.product(range(log_probs.shape[1]), repeat=len(log_probs)):
+        merged = [label for label, _ in itertools.groupby(path) if label != blank]
+        if merged == list(labels):
+            total += numpy.exp(log_probs[range(len(path)), path].sum())
+    return -numpy.log(total)
+
+
+@pytest.mark.parametrize(("case", "order"), list(zip(CASES, (1, 2, 1), strict=True)))
+def test_sum_over_paths_and_derivatives(case, order):
+    """Of numbers that are not normalized: PyTorch's gradient is another then."""
+    targets, inputs, ends, blank = case
+    starts = numpy.cumsum(ends) - ends
+    expected = [
+        over_all_paths(
+            LOGITS[:length, b],
+            targets[b][:end] if isinstance(targets[0], list) else targets[start : start + end],
+            blank,
+        )
+        for b, (length, start, end) in enumerate(zip(inputs, starts, ends, strict=True))
+    ]
+    with jax.enable_x64(True):
+        given = jnp.array(targets), jnp.array(inputs), jnp.array(ends)
+        loss = jax.jit(lambda x: ops._ctc_loss(x, *given, blank)[0])
+        numpy.testing.assert_allclose(loss(LOGITS), expected, 1e-12)
+        check_grads(loss, (jnp.array(LOGITS),), order)
+    count("ctc", 2)
+
+
+def test_second_derivative_on_the_tape_and_compiled():
+    x = jaxgrad.tensor(LOGITS, requires_grad=True)
+
+    def penalty(x):
+        loss = F.ctc_loss(x.log_softmax(2), jaxgrad.tensor(CASES[0][0]), *CASES[0][1:3])
+        (slope,) = jaxgrad.autograd.grad(loss, x, create_graph=True)
+        return (slope * slope).sum()
+
+    (eager,) = jaxgrad.autograd.grad(penalty(x), x)
+    (compiled,) = jaxgrad.autograd.grad(jaxgrad.jit(penalty)(x), x)
+    numpy.testing.assert_allclose(eager.numpy(), compiled.numpy(), 1e-10)
+    moved = jaxgrad.tensor(LOGITS + 1e-6 * numpy.eye(1, 36).reshape(4, 3, 3), requires_grad=True)
+    slope = (penalty(moved) - penalty(x)).item() / 1e-6
+    assert abs(slope - eager[0, 0, 0].item()) < 1e-5
+    count("ctc", 2)
+
+
+def test_lists_and_tensors_and_rows_agree():
+    x = jaxgrad.tensor(LOGITS)
+    inputs, ends = [4, 3, 4], [2, 2, 1]
+    rows = F.ctc_loss(x, jaxgrad.tensor([1, 2, 2, 2, 1]), inputs, ends, reduction="none")
+    padded = jaxgrad.tensor([[1, 2], [2, 2], [1, -7]])
+    tensors = map(jaxgrad.tensor, (inputs, ends))
+    assert rows.tolist() == F.ctc_loss(x, padded, *tensors, reduction="none").tolist()
+    losses, alpha = ops._ctc_loss(x, padded, inputs, ends)
+    numpy.testing.assert_allclose(losses.numpy(), rows.numpy(), 1e-14)
+    assert tuple(alpha.shape) == (3, 4, 5)
+    one = F.ctc_loss(x[:, 0], jaxgrad.tensor([1, 2]), jaxgrad.tensor(4), jaxgrad.tensor(2))
+    numpy.testing.assert_allclose(one.item(), rows[0].item() / 2, 1e-14)
+
+
+def test_gradient_of_the_vendors_call():
+    x = jaxgrad.tensor(LOGITS, requires_grad=True)
+    targets, inputs, ends = jaxgrad.tensor([1, 2, 2, 2, 1]), [4, 3, 4], [2, 2, 1]
+    losses, gradient = ops._cudnn_ctc_loss(x, targets, inputs, ends, 0, True)
+    expected = F.ctc_loss(x, targets, inputs, ends, reduction="none")
+    assert losses.tolist() == expected.tolist() and not gradient.requires_grad
+    (found,) = jaxgrad.autograd.grad(3 * losses.sum(), x)
+    numpy.testing.assert_allclose(found.numpy(), 3 * gradient.numpy(), 1e-14)
+
+
+@pytest.mark.parametrize(("zero_infinity", "value", "slope"), [(False, "inf", "nan"), (True, 0, 0)])
+def test_more_labels_than_times(zero_infinity, value, slope):
+    x = jaxgrad.tensor(LOGITS, requires_grad=True)
+    losses = F.ctc_loss(
+        x, jaxgrad.tensor([[1, 1], [1, 2], [1, 2]]), [2, 4, 4], [2, 2, 2], reduction="none",
+        zero_infinity=zero_infinity,
+    )  # fmt: skip
+    losses.sum().backward()
+    assert losses[0].item() == float(value)
+    assert numpy.array_equal(x.grad[:2, 0].numpy(), numpy.full((2, 3), float(slope)), True)
+    assert not x.grad[2:, 0].any() and x.grad[:, 1:].isfinite().all()
+
+
+def test_a_nan_spreads():
+    x = jaxgrad.tensor(LOGITS)
+    x[1, 0, 0] = numpy.nan
+    losses = F.ctc_loss(x, jaxgrad.tensor([[1], [2], [1]]), [4] * 3, [1] * 3, reduction="none")
+    assert losses.isnan().tolist() == [True, False, False]
+
+
+CALL = "F.ctc_loss(zeros(3, 2, 4), {})"
+REFUSED = [
+    ("tensor([[1], [2]]), [3, 4], [1, 1]", RuntimeError, "input_lengths to have value at most 3"),
+    ("tensor([[1], [2]]), [3, -1], [1, 1]", RuntimeError, "to have value at least 0, but got"),
+    ("tensor([[1], [2]]), [3, 3], [1, 2]", RuntimeError, "size at least 2 at dimension 1, but got"),
+    ("tensor([1, 2]), [3, 3], [1, 2]", RuntimeError, "to have size 3 at dimension 0, but got size"),
+    ("tensor([[1], [2]]), [3], [1, 1]", RuntimeError, "input_lengths must be of size batch_size"),
+    ("tensor([[1], [2]]), [3, 3], [1, 1], 4", RuntimeError, "blank must be in label range"),
+    ("tensor([[1], [2]]), tensor([3.0, 3.0]), tensor([1, 1])", RuntimeError, "must be integral"),
+    ("tensor([[1], [2]]), 3, 1", TypeError, "invalid combination of arguments"),
+]
+
+
+@refusals([(CALL.format(call), *rest) for call, *rest in REFUSED])
+def test_refuses_as_pytorch(call, error, words):
+    check_refusal(jaxgrad, call, error, words)
+
+
+def test_refuses_other_labels():
+    with pytest.raises(IndexError, match="Target 4 is out of bounds"):
+        F.ctc_loss(jaxgrad.zeros(3, 1, 4), jaxgrad.tensor([[4]]), [3], [1])

@@ -1,0 +1,270 @@
+"""Eigenvalues and singular values: derivatives where values are equal or 0, and errors."""
+
+import jax
+import numpy
+import pytest
+from checks import count
+from pytorch_answers import check_refusal, refusals
+
+import jaxgrad
+from jaxgrad import ops
+from jaxgrad.autograd import gradcheck
+
+REFUSED = [
+    ("torch.linalg.svd(zeros(3))", RuntimeError, "must have at least 2 dimensions"),
+    (
+        "torch.linalg.eigh(zeros(2, 3))",
+        RuntimeError,
+        "linalg.eigh: A must be batches of square matrices, but they are 2 by 3 matrices",
+    ),
+    (
+        "torch.linalg.det(zeros(2, 2, dtype=torch.int64))",
+        RuntimeError,
+        "linalg.det: Expected a floating point or complex tensor as input. Got Long",
+    ),
+    (
+        "torch.linalg.svdvals(zeros(2, 2, dtype=torch.half))",
+        NotImplementedError,
+        "not implemented for 'Half'",
+    ),
+    (
+        "torch.linalg.eigh(zeros(2, 2), 'X')",
+        RuntimeError,
+        "Expected UPLO argument to be 'L' or 'U', but got X",
+    ),
+    (
+        "torch.linalg.pinv(zeros(3))",
+        RuntimeError,
+        "expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types",
+    ),
+    ("torch.linalg.cond(zeros(2, 2), 3)", RuntimeError, "got an invalid norm type: 3"),
+    ("torch.linalg.matrix_power(zeros(2, 3), 2)", RuntimeError, "2 by 3 matrices"),
+    (
+        "torch.lobpcg(zeros(2, 2), 1)",
+        ValueError,
+        "LOBPCG algorithm is not applicable when the number of A rows (=2) is smaller than 3 x the",
+    ),
+]
+
+
+@refusals(REFUSED)
+def test_refusals(call, error, words):
+    check_refusal(jaxgrad, call, error, words)
+
+
+def matrix(rows, requires_grad=True):
+    return jaxgrad.tensor(rows, dtype=jaxgrad.float64, requires_grad=requires_grad)
+
+
+def random(*shape, complex=False):
+    draw = numpy.random.RandomState(7).standard_normal
+    numbers = draw(shape) + 1j * draw(shape) if complex else draw(shape)
+    return jaxgrad.tensor(numbers, requires_grad=True)
+
+
+def gradient(function, x):
+    return jaxgrad.autograd.grad(function(x), x)[0].tolist()
+
+
+# eigenvalues 1, 1, 3 and singular values 3, 1, 1; the vectors of 3 are (1, 1, 0)
+EQUAL = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]
+ZERO = [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+IDENTITY = [[1.0, 0.0], [0.0, 1.0]]
+
+
+def last_projector(A):
+    last = jaxgrad.linalg.eigh(A).eigenvectors[..., -1:]
+    return (last @ last.mH)[0, 2]
+
+
+def first_left(A):
+    U, _, Vh = jaxgrad.linalg.svd(A)
+    return (U[:, :1] @ Vh[:1])[0, 2]
+
+
+EXISTING = [
+    (lambda A: jaxgrad.linalg.eigvalsh(A).sum(), EQUAL, numpy.eye(3)),
+    (lambda A: jaxgrad.linalg.eigh(A).eigenvalues.sum(), EQUAL, numpy.eye(3)),
+    (lambda A: jaxgrad.linalg.svdvals(A).sum(), EQUAL, numpy.eye(3)),
+    (lambda A: jaxgrad.linalg.svd(A).S.sum(), EQUAL, numpy.eye(3)),
+    (lambda A: (jaxgrad.linalg.svd(A).S ** 2).sum(), ZERO, 2 * numpy.array(ZERO)),
+    (lambda A: jaxgrad.linalg.eigvals(A).real.sum(), EQUAL, numpy.eye(3)),
+    (lambda A: jaxgrad.linalg.eig(A).eigenvalues.real.sum(), EQUAL, numpy.eye(3)),
+    # the vector of an eigenvalue that is alone moves by V (V^H dA v) / (3 - 1)
+    (last_projector, EQUAL, [[0, 0, 0.125], [0, 0, 0.125], [0.125, 0.125, 0]]),
+    (first_left, EQUAL, [[0, 0, 0.1875], [0, 0, 0.1875], [0.0625, 0.0625, 0]]),
+]
+
+
+@pytest.mark.parametrize(("function", "rows", "expected"), EXISTING)
+def test_the_derivative_at_equal_values_that_exists(function, rows, expected):
+    found = numpy.array(gradient(function, matrix(rows)))
+    if function is last_projector:
+        found = (found + found.T) / 2  # of a function of symmetric matrices
+    numpy.testing.assert_allclose(found, expected, atol=1e-14)
+    count("degenerate")
+
+
+def matrix_function(A):
+    values, vectors = jaxgrad.linalg.eigh(A)
+    return ((vectors * values.exp()) @ vectors.mH * matrix([[1, 2], [3, 4]], False)).sum()
+
+
+def polar_factor(A):
+    U, _, Vh = jaxgrad.linalg.svd(A)
+    return (U @ Vh)[0].sum()
+
+
+MISSING = [
+    (matrix_function, IDENTITY, "eigenvalues does not exist"),
+    (lambda A: jaxgrad.linalg.eigh(A).eigenvectors[0, 1], IDENTITY, "eigenvalues does not exist"),
+    (polar_factor, IDENTITY, "equal or zero singular values does not exist"),
+    (lambda A: jaxgrad.linalg.svd(A).U[1].sum(), ZERO, "singular values does not exist"),
+    (lambda A: jaxgrad.linalg.eigvals(A)[0].real, IDENTITY, "two eigenvalues are equal"),
+    (lambda A: jaxgrad.slogdet(A).logabsdet, [[1.0, 2.0], [2.0, 4.0]], "the matrix is singular"),
+]
+
+
+@pytest.mark.parametrize(("function", "rows", "words"), MISSING)
+def test_a_derivative_that_does_not_exist_raises(function, rows, words):
+    x = matrix(rows)
+    with pytest.raises(RuntimeError, match=words):
+        gradient(function, x)
+    compiled = jaxgrad.jit(lambda x: jaxgrad.autograd.grad(function(x), x)[0])
+    assert compiled(x).isnan().any()  # a trace has no values to raise for
+    with jaxgrad.autograd.forward_ad.dual_level(), pytest.raises(RuntimeError, match=words):
+        function(jaxgrad.autograd.forward_ad.make_dual(x, matrix(rows, False).flip(-1) + 1))
+    count("degenerate", 3)
+
+
+def test_phases_of_complex_vectors():
+    x, words = random(3, 3, complex=True), "in the complex case are specified up to multiplication"
+    for vectors in (
+        lambda A: jaxgrad.linalg.svd(A).U,
+        lambda A: jaxgrad.linalg.eigh(A + A.mH).eigenvectors,
+        lambda A: jaxgrad.linalg.eig(A).eigenvectors,
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            vectors(x).imag.sum().backward()
+    count("degenerate", 3)
+
+
+def added_columns(A):
+    U, S, Vh = jaxgrad.linalg.svd(A)
+    k = S.shape[-1]
+    return U[:, k:] @ U[:, k:].mH, Vh[k:].mH @ Vh[k:]
+
+
+@pytest.mark.parametrize("complex", [False, True])
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
+def test_what_full_matrices_add_has_a_gradient(shape, complex):
+    x = random(*shape, complex=complex)
+    assert gradcheck(added_columns, (x,), check_forward_ad=True)
+    with pytest.raises(RuntimeError, match="up to a rotation"):
+        U, _, Vh = jaxgrad.linalg.svd(random(1, 3) if shape == (2, 3) else random(3, 1))
+        gradient_of = Vh[1, 0] if shape == (2, 3) else U[0, 1]
+        gradient_of.backward()
+    count("degenerate", 2)
+
+
+def test_names_of_2018():
+    x = random(3, 3)
+    values, vectors = ops.symeig(x, True, False)
+    expected = jaxgrad.linalg.eigh(x)
+    assert (values == expected[0]).all() and (vectors == expected[1]).all()
+    assert ops.symeig(x).vectors.shape == (0,)
+    assert (ops.symeig(x).values == jaxgrad.linalg.eigvalsh(x, "U")).all()
+    assert gradcheck(lambda A: ops.symeig(A + A.mH, True)[1].abs(), (x,), check_forward_ad=True)
+    assert gradcheck(lambda A: ops.symeig(A + A.mH)[0], (x,), check_forward_ad=True)
+    count("names of 2018", 5)
+
+
+def test_eig_of_2018():
+    x = matrix([[0.1, 1.0, 0.2], [-1.0, 0.3, 0.4], [0.5, 0.2, 2.0]])
+    (values, vectors), (complex_values, _) = ops.eig(x, True), jaxgrad.linalg.eig(x)
+    assert (jaxgrad.view_as_complex(values) == complex_values).all()
+    # A V = V D, where D has a block for each conjugate pair
+    real, up = values[:, 0].diag(), values[:-1, 1].clamp(min=0).diag(1)
+    product = vectors @ (real + up - up.mT)
+    numpy.testing.assert_allclose((x @ vectors).tolist(), product.tolist(), atol=1e-14)
+    assert (values[:, 1] != 0).sum() == 2
+    assert gradcheck(lambda A: ops.eig(A)[0], (x,), check_forward_ad=True)
+    single = values[:, 1].tolist().index(0)
+    assert gradcheck(lambda A: ops.eig(A, True)[1][:, single].abs(), (x,), check_forward_ad=True)
+    count("names of 2018", 5)
+
+
+def test_torch_svd_without_vectors():
+    x = random(3, 2)
+    U, S, V = jaxgrad.svd(x, compute_uv=False)
+    assert U.shape == (3, 3) and V.shape == (2, 2) and not U.any() and not V.any()
+    (found,) = jaxgrad.autograd.grad(S.sum(), x)
+    (expected,) = jaxgrad.autograd.grad(jaxgrad.linalg.svdvals(x).sum(), x)
+    assert (found == expected).all()
+    count("names of 2018")
+
+
+def test_lobpcg():
+    x = random(6, 6)
+    A = x @ x.mT
+    values, vectors = jaxgrad.lobpcg(A, 2)
+    expected = jaxgrad.linalg.eigvalsh(A)
+    numpy.testing.assert_allclose(values.tolist(), expected.flip(0)[:2].tolist(), 1e-12)
+    numpy.testing.assert_allclose((A @ vectors).tolist(), (vectors * values).tolist(), atol=1e-12)
+    smallest = jaxgrad.lobpcg(A, 2, largest=False)[0]
+    numpy.testing.assert_allclose(smallest.tolist(), expected[:2].tolist(), 1e-9)
+    assert gradcheck(lambda x: jaxgrad.lobpcg(x @ x.mT, 2)[0], (x,))
+    count("lobpcg", 4)
+
+
+def test_a_nan_in_the_matrix_is_no_missing_derivative():
+    x = matrix([[float("nan"), 1.0], [1.0, 2.0]])
+    (found,) = jaxgrad.autograd.grad(jaxgrad.linalg.eigh(x).eigenvectors.sum(), x)
+    assert found.isnan().any()
+    with jax.enable_x64(True):
+        assert jax.numpy.isnan(jax.grad(lambda a: ops.linalg_svdvals(a).sum())(x._array)).any()
+    count("degenerate", 2)
+
+
+def logarithm(matrix):
+    values, vectors = jaxgrad.linalg.eigh(matrix)
+    return (vectors * values.log()) @ vectors.mT
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: logarithm(x)[0, 1],
+        lambda x: jaxgrad.linalg.eigh(x).eigenvectors[0, 1] ** 2,
+        lambda x: jaxgrad.linalg.svd(x).U[0, 1] ** 2,
+        lambda x: jaxgrad.linalg.eig(x).eigenvectors[0, 1].abs() ** 2,
+    ],
+)
+def test_a_choice_of_vectors_that_hides_in_the_identity_raises(function):
+    """The eigenvectors of LAPACK are unit vectors there, with gradients that happen to be 0."""
+    x = jaxgrad.eye(3, dtype=jaxgrad.float64, requires_grad=True)
+    with pytest.raises(jaxgrad.linalg.LinAlgError, match="ill-defined"):
+        function(x).backward()
+
+
+def test_a_function_that_no_choice_of_vectors_changes_has_a_derivative():
+    x = jaxgrad.eye(3, dtype=jaxgrad.float64, requires_grad=True)
+    logarithm(x).trace().backward()
+    assert (x.grad - jaxgrad.eye(3)).abs().max() < 1e-14
+
+
+def test_vectors_of_other_values_have_a_derivative():
+    """The first singular vectors of a matrix of rank 1 by those of all near ones."""
+    draw = numpy.random.default_rng(0)
+    low = jaxgrad.from_numpy(numpy.outer(draw.normal(size=4), draw.normal(size=3)))
+
+    def first(x):
+        left, values, right = jaxgrad.linalg.svd(x, full_matrices=False)
+        return (left[:, :1] * values[:1]) @ right[:1]
+
+    x = low.clone().requires_grad_()
+    weights = jaxgrad.from_numpy(draw.normal(size=(4, 3)))
+    (first(x) * weights).sum().backward()
+    step = 1e-5 * jaxgrad.from_numpy(draw.normal(size=(4, 3)))
+    slope = ((first(low + step) - first(low - step)) * weights).sum() / 2
+    assert abs(slope - (x.grad * step).sum()).item() < 1e-9

@@ -1,0 +1,195 @@
+"""Functions that PyTorch composes to join, split and create tensors, and methods of its early days:
+errors, dtypes and odd arguments as PyTorch has them.
+"""
+
+import warnings
+
+import pytest
+from checks import count
+from pytorch_answers import answers, check_answer, check_refusal, refusals
+
+import jaxgrad
+from jaxgrad import ops
+
+REFUSED = [
+    ("torch.meshgrid(zeros(2, 2), indexing='ij')", RuntimeError, "Expected 0D or 1D tensor"),
+    ("torch.meshgrid(indexing='ij')", RuntimeError, "meshgrid expects a non-empty TensorList"),
+    ("torch.meshgrid(zeros(2), indexing='x')", RuntimeError, 'must be one of "xy" or "ij"'),
+    ("torch.meshgrid(zeros(1), tensor([1]), indexing='ij')", RuntimeError, "the same dtype"),
+    ("torch.repeat_interleave(zeros(2), -1)", RuntimeError, "Repeats must be non-negative"),
+    ("torch.repeat_interleave(zeros(2), tensor([1, -1]))", RuntimeError, "can not be negative"),
+    (
+        "torch.repeat_interleave(zeros(3), tensor([1, 2]))",
+        RuntimeError,
+        "repeats must have the same size as input along dim, but got repeats.size(0) = 2",
+    ),
+    ("torch.repeat_interleave(zeros(3), 2, output_size=5)", RuntimeError, "expected 6 but got 5"),
+    (
+        "torch.repeat_interleave(zeros(2), tensor([1, 1]), output_size=5)",
+        RuntimeError,
+        "allocated size does not match required size",
+    ),
+    ("torch.repeat_interleave(tensor([1.0]))", NotImplementedError, "not implemented for 'Float'"),
+    ("torch.repeat_interleave(zeros(2), [1, 2])", TypeError, "repeat_interleave() received an in"),
+    ("torch.repeat_interleave(zeros(2), 2, 1)", IndexError, "Dimension out of range"),
+    ("torch.tensor_split(zeros(2), 0)", RuntimeError, "number of sections must be larger than 0"),
+    ("torch.tensor_split(tensor(1.0), 1)", RuntimeError, "expected at least a 1-dimensional"),
+    ("torch.tensor_split(zeros(2), tensor([1.0]))", RuntimeError, "to have dtype of long, but got"),
+    ("torch.tensor_split(zeros(2), tensor([[1]]))", RuntimeError, "zero-dimensional or one-dim"),
+    ("torch.tensor_split(zeros(2), 1.5)", TypeError, "tensor_split() received an invalid combin"),
+    ("torch.hsplit(zeros(2, 3), 2)", RuntimeError, "the size of the dimension 3 is not divisible"),
+    ("torch.hsplit(tensor(1.0), 1)", RuntimeError, "torch.hsplit requires a tensor with at least"),
+    ("torch.vsplit(zeros(2), 1)", RuntimeError, "torch.vsplit requires a tensor with at least 2"),
+    ("torch.dsplit(zeros(2, 2), 1)", RuntimeError, "torch.dsplit requires a tensor with at least"),
+    ("torch.hsplit(zeros(2), tensor([1]))", TypeError, "hsplit() received an invalid combination"),
+    ("torch.column_stack([])", RuntimeError, "column_stack expects a non-empty TensorList"),
+    ("torch.dstack(zeros(2))", TypeError, "dstack(): argument 'tensors'"),
+    ("torch.broadcast_tensors(zeros(2), zeros(3))", RuntimeError, "must match the size of tensor"),
+    ("torch.broadcast_shapes((-1,), (3,))", ValueError, "with negative length!"),
+    ("torch.broadcast_shapes(1.5)", RuntimeError, "Input shapes should be of type ints"),
+    ("torch.unsafe_chunk(zeros(2), 0)", RuntimeError, "chunk expects `chunks` to be greater than"),
+    ("torch.fliplr(zeros(2))", RuntimeError, "Input must be >= 2-d."),
+    ("torch.flipud(tensor(1.0))", RuntimeError, "Input must be >= 1-d."),
+    ("torch.unravel_index(tensor(1.0), (2,))", TypeError, "expected 'indices' to be integer dtype"),
+    ("torch.unravel_index(tensor(1), 2.0)", TypeError, "expected 'shape' to be int or sequence of"),
+    ("torch.unravel_index(tensor(1), (2, -3))", ValueError, "'shape' cannot have negative values"),
+    ("torch.nonzero_static(zeros(2), size=-1)", RuntimeError, "must be an non-negative integer"),
+    ("torch.tril_indices(-1, 2)", RuntimeError, "row must be non-negative, got-1"),
+    ("torch.tril_indices(2.0, 2)", TypeError, "tril_indices(): argument 'row'"),
+    ("torch.triu_indices(2, 2, dtype=torch.int8)", NotImplementedError, "not implemented for 'Ch"),
+    ("torch.empty_strided((2, 3), (1,))", RuntimeError, "dimensionality of sizes (2) must match"),
+    ("torch.empty_permuted((2, 3), (1, 1))", RuntimeError, "Duplicate dim not allowed"),
+    ("torch.empty_permuted((2, 3), (0, 2))", RuntimeError, "Dimension out of range (expected to"),
+    ("torch.scalar_tensor('a')", TypeError, "scalar_tensor(): argument 's'"),
+    ("torch.frombuffer(b'', dtype=torch.int8)", ValueError, "both buffer length (0) and count (-"),
+    ("torch.frombuffer([1], dtype=torch.int8)", ValueError, "does not implement Python buffer"),
+    ("zeros(2).as_subclass(int)", TypeError, "class that does not inherit from Tensor"),
+    ("zeros(2).as_subclass(3)", TypeError, "cls must be a type (got int)"),
+    ("zeros(2).new(2.5)", TypeError, "data must be a sequence (got float)"),
+    ("zeros(2).apply_(lambda x: 'a')", TypeError, "must be real number, not str"),
+    ("zeros(2).requires_grad_().apply_(abs)", RuntimeError, "Can't call apply_() on Variable that"),
+    ("zeros(2).map_(tensor([1, 2]), max)", TypeError, "map_: expected torch.FloatTensor for"),
+    ("zeros(2).pin_memory()", RuntimeError, ""),
+    ("torch.is_nonzero(zeros(2))", RuntimeError, "Boolean value of Tensor with more than one"),
+]
+
+ANSWERS = [
+    ("torch.meshgrid(zeros(0), tensor([1.0]), indexing='xy')[1]", "float32", [[]]),
+    ("torch.repeat_interleave(tensor(3), 2)", "int64", [3, 3]),
+    ("torch.repeat_interleave(tensor([2, 1], dtype=torch.int32))", "int32", [0, 0, 1]),
+    ("torch.repeat_interleave(tensor([[1, 2]]), tensor(2), -1)", "int64", [[1, 1, 2, 2]]),
+    ("torch.tensor_split(tensor([1, 2, 3]), (1, 9, -1))[3]", "int64", [3]),
+    ("torch.tensor_split(tensor([1, 2]), sections=2)[1]", "int64", [2]),
+    ("torch.tensor_split(tensor([1, 2]), tensor_indices_or_sections=tensor(2))[1]", "int64", [2]),
+    ("torch.hsplit(tensor([1, 2]), indices=(1,))[1]", "int64", [2]),
+    ("torch.unravel_index(tensor(-1), (2, 3))[1]", "int64", 2),
+    ("torch.unravel_index(zeros(0, dtype=torch.int32), (2, 0))[1]", "int64", []),
+    ("torch.argwhere(tensor(3.0)).sum(1)", "int64", [0]),
+    ("torch.nonzero_static(tensor([0, 5]), size=2)", "int64", [[1], [-1]]),
+    ("torch.tril_indices(3, 2, -1)", "int64", [[1, 2, 2], [0, 0, 1]]),
+    ("torch.tril_indices(2, 3, 1, dtype=torch.int32)", "int32", [[0, 0, 1, 1, 1], [0, 1, 0, 1, 2]]),
+    ("torch.triu_indices(3, 2, -1)", "int64", [[0, 0, 1, 1, 2], [0, 1, 0, 1, 1]]),
+    ("torch.triu_indices(2, 3, 1)", "int64", [[0, 0, 1], [1, 2, 2]]),
+    ("torch.triu_indices(2, 2, 5)", "int64", [[], []]),
+    ("torch.scalar_tensor(True)", "float32", 1.0),
+    ("torch.scalar_tensor(1.5, dtype=torch.int64)", "int64", 1),
+    ("torch.frombuffer(bytearray(b'12345678'), dtype=torch.int16, count=2, offset=2)", "int16",
+        [13363, 13877]),
+    ("zeros(2).new([[1, 2]])", "float32", [[1.0, 2.0]]),
+    ("zeros(2).new()", "float32", []),
+    ("tensor([1, 2]).apply_(lambda x: x + 1.7)", "int64", [2, 3]),
+    ("tensor([[1, 2]]).map_(tensor(3), lambda x, y: x * y)", "int64", [[3, 6]]),
+    ("zeros(1).map2_(zeros(1), tensor([2.0]), lambda x, y, z: x + y - z)", "float32", [-2.0]),
+    ("torch.column_stack((tensor(1), tensor([2.5])))", "float32", [[1.0, 2.5]]),
+    ("torch.masked_select(tensor([1, 2]), tensor([False, True]), out=zeros(0).long())", "int64",
+        [2]),
+    ("torch.dstack((tensor(1), tensor(2)), out=zeros(0))", "float32", [[[1.0, 2.0]]]),
+]  # fmt: skip
+
+RANGES = [
+    ("torch.range(1, 4)", "float32", [1.0, 2.0, 3.0, 4.0]),
+    ("torch.range(4, 1, -1.5)", "float32", [4.0, 2.5, 1.0]),
+    ("torch.range(1, 4.5, dtype=torch.int64)", "int64", [1, 2, 3, 4]),
+    ("torch.range(0, 1, 0.1)[-1:]", "float32", [1.0]),
+    ("zeros(2, 1).resize(2)", "float32", [0.0, 0.0]),
+    ("zeros(2, 1).resize_as(zeros(2))", "float32", [0.0, 0.0]),
+]
+
+
+@refusals(REFUSED)
+def test_refuses_as_pytorch(call, error, words):
+    check_refusal(jaxgrad, call, error, words)
+
+
+@answers(ANSWERS)
+def test_answers_as_pytorch(call, dtype, values):
+    check_answer(jaxgrad, call, dtype, values)
+
+
+@answers(RANGES)
+def test_deprecated_functions_warn_and_answer_as_pytorch(call, dtype, values):
+    with pytest.warns(UserWarning, match="deprecated"):
+        check_answer(jaxgrad, call, dtype, values)
+
+
+def test_meshgrid_warns_without_indexing():
+    with pytest.warns(UserWarning, match="required to pass the indexing argument"):
+        made = jaxgrad.meshgrid(jaxgrad.arange(2), jaxgrad.arange(3))
+    assert made[1].tolist() == [[0, 1, 2]] * 2
+    with warnings.catch_warnings(action="error"):
+        jaxgrad.meshgrid(jaxgrad.arange(2), indexing="xy")
+
+
+def test_pieces_are_views_and_unsafe_pieces_are_none():
+    x = jaxgrad.zeros(4)
+    for split in (jaxgrad.tensor_split, jaxgrad.hsplit):
+        split(x, 2)[1].fill_(5)
+        assert x.tolist() == [0, 0, 5, 5]
+        x.zero_()
+    for pieces in (ops.unsafe_split(x, 2), jaxgrad.unsafe_chunk(x, 2)):
+        pieces[1].fill_(5)
+        assert x.tolist() == [0] * 4
+
+
+def test_counts_are_traced_where_the_size_is_given():
+    compiled = jaxgrad.jit(
+        lambda x, repeats: (x.repeat_interleave(repeats, output_size=3), x.nonzero_static(size=2))
+    )
+    for repeats, expected in (([1, 2], [0, 5, 5]), ([3, 0], [0, 0, 0])):
+        made, places = compiled(jaxgrad.tensor([0, 5]), jaxgrad.tensor(repeats))
+        assert made.tolist() == expected and places.tolist() == [[1], [-1]]
+    assert len(compiled.traces) == 1
+    with pytest.raises(RuntimeError, match="repeat_interleave\\(\\) without output_size needs the"):
+        jaxgrad.jit(jaxgrad.repeat_interleave)(jaxgrad.arange(2), jaxgrad.tensor([1, 2]))
+    count("programs")
+
+
+def test_strides_of_empty_tensors():
+    for size, stride in (((2, 3), (1, 2)), ((2, 3), (5, 1)), ((2, 3), (0, 1)), ((0, 3), (3, 1))):
+        for made in (
+            jaxgrad.empty_strided(size, stride, requires_grad=True),
+            jaxgrad.zeros(1).new_empty_strided(size, stride),
+        ):
+            assert (tuple(made.shape), made.stride()) == (size, stride)
+    made = jaxgrad.empty_permuted((2, 3, 4), (1, 0, 2), dtype=jaxgrad.int32)
+    assert made.stride() == (4, 8, 1) and made.dtype is jaxgrad.int32
+
+
+def test_names_of_2018_change_the_tensor():
+    x = jaxgrad.zeros(1, 3)
+    assert ops.transpose_(x, 0, 1).shape == x.shape == (3, 1)
+    assert ops.squeeze_(x, 1).shape == (3,)
+    assert ops.unsqueeze_(x, 0).shape == (1, 3)
+    assert ops.masked_select(x, x == 0).tolist() == [0.0] * 3
+
+
+def test_questions_about_memory():
+    x = jaxgrad.ones(2)
+    told = (x.is_pinned(), x.is_shared(), x.is_meta, x.is_distributed(), jaxgrad.is_distributed(x))
+    assert told == (False,) * 5 and x.name is None
+    with pytest.raises(RuntimeError, match="processes cannot share it"):
+        x.share_memory_()
+    assert jaxgrad.typename(x) == "torch.FloatTensor" and jaxgrad.typename([]) == "list"
+    assert x.as_subclass(jaxgrad.Tensor)._is_view()
+    with pytest.raises(TypeError, match="Parameter"):
+        x.as_subclass(jaxgrad.nn.Parameter)

@@ -1,0 +1,137 @@
+"""Operators that sort, select by rank, search and count.
+
+PyTorch differentiates no histogram, `bincount` and `unique`: their tensors are constant here, and
+tests/rules/test_sorting.py has their derivatives. A rank function
+that PyTorch evaluates by an unstable selection has no ties here.
+"""
+
+from samples import Int, Mask, S, T, each
+
+NAN, INF = float("nan"), float("inf")
+TIES = [[1.0, 2.0, 1.0, 2.0], [0.0, 0.0, 3.0, -1.0]]
+ODD = [1.0, NAN, -INF, 2.0, INF]
+DISTINCT = "unique unique_consecutive"
+
+SAMPLES = [
+    # sorting
+    *each("sort argsort", T(2, 3)),
+    *each("sort argsort", T(3, 2), 0, True),
+    *each("sort argsort", T(2, 3), dim=-2, stable=True),
+    *each("sort argsort", T(values=TIES), descending=True, stable=True, kink=True),
+    *each("sort argsort", T(values=[NAN, 1.0, NAN, -INF, INF]), 0, kink=True),
+    *each("sort argsort", T(values=[NAN, 1.0, NAN, -INF, INF]), 0, True, kink=True),
+    *each("sort argsort", T()),
+    *each("sort argsort", T(0, 3), 0),
+    *each("sort argsort", Int(2, 4, high=3), stable=True, descending=True),
+    *each("sort argsort", Mask(values=[True, False, True]), stable=True),
+    S("Tensor.sort", T(3), stable=True),
+    S("msort", T(3, 2)),
+    S("msort", T()),
+    S("Tensor.msort", Int(2, 3)),
+    S("topk", T(2, 4), 2),
+    S("topk", T(4, 2), 3, 0, largest=False),
+    S("topk", T(5), k=3, dim=-1, largest=True, sorted=True),
+    S("topk", T(values=ODD), 4, kink=True),
+    S("topk", T(values=ODD), 4, largest=False, kink=True),
+    S("topk", T(), 1),
+    S("topk", T(2, 3), 0),
+    S("topk", T(0, 3), 2),
+    S("topk", Int(5, low=-9, unique=True), 3, largest=False),
+    S("topk", Int(5, unique=True, dtype="uint8"), 5, largest=False),
+    S("topk", Int(values=[-(2**63), 2**63 - 1, 0]), 3, largest=False),
+    # ranks
+    S("kthvalue", T(2, 4), 2),
+    S("kthvalue", T(4, 2), 4, 0, True),
+    S("kthvalue", T(values=ODD), k=5, kink=True),
+    S("kthvalue", T(), 1, -1),
+    S("kthvalue", T(0, 3), 2),
+    S("kthvalue", Int(5, unique=True), 3),
+    *each("median nanmedian", T(2, 4)),
+    *each("median nanmedian", T(2, 4), 1),
+    *each("median nanmedian", T(5, 2), dim=-2, keepdim=True),
+    *each("median nanmedian", T()),
+    *each("median nanmedian", T(), 0),
+    *each("median nanmedian", T(0), kink=True),
+    *each("median nanmedian", T(0, 3), 1),
+    *each("median nanmedian", T(values=TIES), kink=True),
+    *each("median nanmedian", T(values=[4.0, NAN, 1.0, 3.0, NAN]), kink=True),
+    *each("median nanmedian", T(values=[[4.0, NAN, 1.0], [3.0, 2.0, 5.0]]), 1, kink=True),
+    *each("median nanmedian", T(values=[NAN, NAN]), kink=True),
+    *each("median nanmedian", Int(2, 4, unique=True)),
+    *each("median nanmedian", Int(2, 4, unique=True), 1),
+    S("mode", T(2, 4)),
+    S("mode", T(values=TIES), kink=True),
+    S("mode", T(values=TIES), 0, True, kink=True),
+    S("mode", T()),
+    S("mode", T(0, 3)),
+    S("mode", Int(2, 5, high=3), dim=-1),
+    S("mode", Mask(5)),
+    # distinct elements
+    *each(DISTINCT, Int(3, 4, high=5), return_inverse=True, return_counts=True, dynamic=True),
+    *each(DISTINCT, Int(values=[3, 1, 1, 3]), dynamic=True),
+    *each(DISTINCT, Int(values=[[1, 2], [1, 2], [0, 3]]), True, True, dim=0, dynamic=True),
+    *each(DISTINCT, Int(values=[[1, 1, 0], [2, 2, 3]]), dim=-1, dynamic=True),
+    *each(DISTINCT, Int(), return_inverse=True, dynamic=True),
+    *each(DISTINCT, Int(0, dtype="int32"), return_counts=True, dynamic=True),
+    S("Tensor.unique", Mask(4), True, False, True, dynamic=True),
+    S("_unique", Int(2, 3, high=3), True, True, dynamic=True),
+    S("_unique", Int(4, high=3), dynamic=True),
+    S("_unique2", Int(4, high=3), return_counts=True, dynamic=True),
+    # search
+    S("searchsorted", T(values=[1.0, 2.0, 2.0, 3.0]), T(values=[[2.0, 0.0], [NAN, 3.0]])),
+    S("searchsorted", T(values=[1.0, 2.0, 2.0, 3.0]), T(values=[2.0, 3.5]), right=True),
+    S("searchsorted", Int(values=[[1, 3], [2, 4]]), Int(values=[[3], [1]]), side="right"),
+    S("searchsorted", Int(values=[1, 3, 5]), 3.5, out_int32=True),
+    S("searchsorted", T(values=[3.0, 1.0, 2.0]), T(), sorter=Int(values=[1, 2, 0])),
+    S("searchsorted", T(0), T(2)),
+    S("bucketize", T(2, 3), T(values=[-1.0, 0.0, 1.0])),
+    S("bucketize", Int(4), Int(values=[2, 4, 6]), right=True),
+    S("bucketize", 2, T(values=[1.0, 2.0]), out_int32=True),
+    # histograms
+    S("histc", T(2, 4, constant=True), 4),
+    S("histc", T(values=[0.0, 1.0, 2.0, 3.0, NAN, 2.5, 4.0], constant=True), 3, 0, 3),
+    S("histc", T(values=[1.0, 1.0], constant=True), bins=4, min=0, max=0),
+    S("histc", T(0, constant=True), 3),
+    S("histogram", T(2, 4, constant=True), 4),
+    S(
+        "histogram",
+        T(6, constant=True),
+        3,
+        range=(-1.0, 1.5),
+        weight=T(6, constant=True),
+        density=True,
+    ),
+    S("histogram", T(6, constant=True), T(values=[-1.0, 0.0, 0.75, 2.0], constant=True)),
+    S("histogram", T(values=[1.0, 1.0], constant=True), bins=2),
+    S("histogram", T(0, constant=True), 2),
+    S(
+        "ops._histogramdd_from_bin_tensors",
+        T(5, 2, constant=True),
+        [T(values=[-2.0, 0.0, 2.0], constant=True), T(values=[-1.0, 1.0], constant=True)],
+        weight=T(5, constant=True),
+    ),
+    S("bincount", Int(6, high=4), dynamic=True),
+    S("bincount", Int(4, high=4), T(4, constant=True), minlength=6, dynamic=True),
+    S("bincount", Int(0), dynamic=True),
+    # segments
+    S("segment_reduce", T(4), "sum", lengths=Int(values=[1, 0, 3])),
+    S("segment_reduce", T(4, 2), "mean", lengths=Int(values=[1, 3])),
+    S("segment_reduce", T(4), "prod", lengths=Int(values=[3, 1]), initial=1.5),
+    S("segment_reduce", T(2, 3, 2), "max", offsets=Int(values=[[0, 1, 3], [0, 2, 3]]), axis=1),
+    S("segment_reduce", T(4), "min", lengths=Int(values=[2, 2], dtype="int32"), initial=0.1),
+    S("segment_reduce", T(5), "sum", lengths=Int(values=[1, 2]), unsafe=True, initial=2),
+    S(
+        "segment_reduce",
+        T(values=[2.0, 0.0, 3.0, 0.0, 0.0, 1.0]),
+        "prod",
+        lengths=Int(values=[3, 3]),
+    ),
+    S(
+        "segment_reduce",
+        T(values=[1.0, 1.0, 0.0, NAN]),
+        "max",
+        lengths=Int(values=[3, 1]),
+        kink=True,
+    ),
+    S("segment_reduce", T(4), "mean", lengths=Int(values=[1, 0, 3]), kink=True),
+]

@@ -1,0 +1,258 @@
+"""Sparse tensors as PyTorch has them: making, reading, printing, operators, errors."""
+
+import pytest
+from as_torch import as_torch, error
+
+import jaxgrad
+
+
+def example(torch, **options):
+    """A coalesced 2 x 3 matrix with three elements."""
+    indices = torch.tensor([[0, 1, 1], [2, 0, 2]])
+    values = torch.tensor([3.0, 4.0, 5.0], dtype=torch.float64)
+    return torch.sparse_coo_tensor(indices, values, (2, 3)).coalesce().requires_grad_(**options)
+
+
+def twice(torch):
+    """A matrix with two elements at one index, and not in order."""
+    indices = torch.tensor([[1, 0, 1], [0, 2, 0]])
+    return torch.sparse_coo_tensor(indices, torch.tensor([1.0, 2.0, 4.0]), (2, 3))
+
+
+def short(refusal):
+    """An error whose message lists all backends of PyTorch, without this list."""
+    return refusal | {"says": refusal["says"].split(" with arguments")[0]}
+
+
+def parts(tensor):
+    """What a sparse tensor consists of, in a form that can be compared."""
+    name = tensor.grad_fn.name() if tensor.grad_fn is not None else None
+    return {
+        "indices": tensor._indices(),
+        "values": tensor._values(),
+        "size": list(tensor.shape),
+        "facts": [tensor.is_coalesced(), tensor.requires_grad, name, str(tensor.layout)],
+    }
+
+
+@as_torch
+def test_a_sparse_tensor_of_indices_and_values(torch):
+    made = twice(torch)
+    sizeless = torch.sparse_coo_tensor([[0, 3]], [[1.0, 2.0], [3.0, 4.0]])
+    empty = torch.sparse_coo_tensor((2, 3))
+    return [
+        parts(made), parts(made.coalesce()), parts(sizeless), parts(empty),
+        [made.sparse_dim(), made.dense_dim(), made._nnz(), made.is_sparse, made.numel()],
+        [sizeless.sparse_dim(), sizeless.dense_dim(), sizeless.ndim, str(sizeless.dtype)],
+    ]  # fmt: skip
+
+
+@as_torch
+def test_a_sparse_tensor_prints(torch):
+    complex_one = torch.sparse_coo_tensor([[1]], torch.tensor([1 + 2j]), (2,))
+    hybrid = torch.sparse_coo_tensor([[0, 1]], torch.arange(4.0).reshape(2, 2), (2, 2))
+    texts = [twice(torch), example(torch), example(torch) * 2, complex_one, hybrid]
+    texts += [torch.sparse_coo_tensor((2, 3)), twice(torch).double(), twice(torch).long()]
+    return list(map(repr, texts))
+
+
+@as_torch
+def test_a_dense_tensor_becomes_sparse_and_dense_again(torch):
+    x = torch.tensor([[0.0, 1.0], [0.0, 0.0], [2.0, 3.0]], requires_grad=True)
+    found = [parts(x.to_sparse()), parts(x.to_sparse(1)), parts(x.detach().to_sparse_coo())]
+    scalar = torch.tensor(2.0).to_sparse()
+    return [*found, x.to_sparse().to_dense(), x.to_sparse(1).to_dense(), scalar.to_dense()]
+
+
+@as_torch
+def test_operators_that_keep_the_pattern(torch):
+    x = example(torch)
+    results = [-x, x * 2, 2 * x, x / 4, x.abs(), x.sin(), torch.relu(x), x.sqrt(), x.square()]
+    results += [x.tanh(), x.expm1(), x.log1p(), x.sign(), x.pow(2), x.clone(), x.float()]
+    results += [x * torch.tensor(2.0), x * x.to_dense(), x + x, x - x, x * x]
+    return [parts(each) for each in results]
+
+
+@as_torch
+def test_sums_and_products_of_other_patterns(torch):
+    x, other = example(torch).float(), twice(torch)
+    coalesced = other.coalesce()
+    results = [x + coalesced, x - coalesced, x * coalesced, coalesced * x, x.add(x, alpha=3)]
+    results += [torch.cat([x, coalesced]), torch.cat([x, x], 1).coalesce()]
+    dense = torch.ones(2, 3)
+    return [
+        [parts(each.detach()) for each in results],
+        [(x + other).to_dense(), (other - x).to_dense(), dense + other, dense - 2 * x],
+        [dense.add(other, alpha=3), dense.clone().add_(other)],
+    ]
+
+
+@as_torch
+def test_products_with_matrices_and_vectors(torch):
+    x, d = example(torch), torch.arange(12.0, dtype=torch.float64).reshape(3, 4)
+    found = [torch.sparse.mm(x, d), x @ d, torch.mm(x, d), torch.mv(x, d[:, 1]), x @ d[:, 1]]
+    found += [torch.addmm(torch.ones(2, 4).double(), x, d, beta=2, alpha=3)]
+    nan = torch.full((2, 4), float("nan"), dtype=torch.float64)
+    found += [torch.sparse.addmm(nan, x, d, beta=0, alpha=3), d.t() @ x.t()]
+    found += [torch.sparse.mm(d.t(), x.t()), torch.nn.functional.linear(d.t()[:2], x)]
+    product = torch.sparse.mm(x, x.t())
+    names = [each.grad_fn.name() for each in found[:7]]
+    return [found, names, parts(product), twice(torch) @ d.float()]
+
+
+@as_torch
+def test_sums_over_dimensions(torch):
+    x, total = example(torch), torch.sparse.sum
+    hybrid = torch.sparse_coo_tensor([[0, 2]], torch.arange(6.0).reshape(2, 3), (4, 3)).coalesce()
+    dense = [total(x), total(x, (0, 1)), x.sum(), total(hybrid), total(hybrid, (0, 1))]
+    sums = [total(x, 0), total(x, 1), total(x, (-1,)), total(hybrid, 1)]
+    return [
+        dense,
+        [parts(each) for each in sums],
+        total(hybrid, 0),
+        total(x, 0, torch.float32).to_dense(),
+    ]
+
+
+@as_torch
+def test_softmax_over_the_elements_that_are_stored(torch):
+    x = example(torch)
+    hybrid = torch.sparse_coo_tensor([[0, 2]], torch.arange(6.0).reshape(2, 3), (4, 3)).coalesce()
+    functions = [torch.sparse.softmax, torch.sparse.log_softmax]
+    found = [parts(f(x, dim)) for f in functions for dim in (0, 1, -1)]
+    return [found, [parts(f(hybrid, dim)) for f in functions for dim in (0, 1)]]
+
+
+@as_torch
+def test_shapes(torch):
+    x = example(torch)
+    three = torch.sparse_coo_tensor([[0, 1], [1, 0], [2, 2]], [1.0, 2.0], (2, 2, 3))
+    moved = [three.transpose(0, 2), three.permute(1, 2, 0), three.transpose(0, -1)]
+    found = [(each.coalesce().to_dense(), list(each.shape)) for each in moved]
+    transposed = [x.t(), x.transpose(0, 1), x.permute(1, 0), x.T]
+    names = [each.grad_fn.name() for each in transposed]
+    return [found, names, [each.to_dense() for each in transposed]]
+
+
+@as_torch
+def test_masks(torch):
+    x, mask = torch.arange(6.0).reshape(2, 3), twice(torch).coalesce()
+    other = example(torch).detach().float()
+    found = [x.sparse_mask(mask), other.sparse_mask(mask), mask.sparse_mask(other)]
+    return [(each.to_dense(), each._indices()) for each in found]
+
+
+@as_torch
+def test_what_a_sparse_tensor_refuses(torch):
+    x, u, dense = example(torch), twice(torch), torch.ones(2, 3)
+    make = torch.sparse_coo_tensor
+    return [
+        error(u.values), error(u.indices), error(dense.coalesce), error(dense.values),
+        error(dense.is_coalesced), error(lambda: x + dense.double()), error(x.numpy),
+        short(error(lambda: torch.cos(x), words="Could not run 'aten::cos")),
+        short(error(lambda: x.exp(), words="Could not run 'aten::exp")),
+        short(error(lambda: x.view(6), words="Could not run 'aten::view")),
+        short(error(lambda: x == x, words="Could not run 'aten::eq")),
+        error(x.item), error(lambda: bool(x)), error(lambda: x.mul_(2)),
+        error(lambda: make(torch.tensor([0, 1]), torch.ones(2)), words="sparse_dim"),
+        error(lambda: make([[0, 1]], torch.ones(3)), words="must have same nnz"),
+        error(lambda: make([[0, 1]], torch.ones(2), (2, 2)), words="len(size) == sparse_dim"),
+        error(lambda: make([[0, 5]], torch.ones(2), (2,), check_invariants=True), words="size is"),
+        error(lambda: make([[0, -1]], torch.ones(2), (2,), check_invariants=True), words="found"),
+        error(lambda: torch.sparse.sum(x, 2)), error(lambda: torch.sparse.sum(x, (0, 0))),
+        error(lambda: torch.mm(x, dense.double()), words="Expected dim 0 size 3, got 2"),
+        error(lambda: torch.sparse.sum(dense)),
+    ]  # fmt: skip
+
+
+@as_torch
+def test_writes_in_place(torch):
+    x = example(torch).detach()
+    before = x.detach()
+    x.mul_(2)
+    x.neg_()
+    x.add_(torch.ones(2, 3, dtype=torch.float64).to_sparse())
+    y = example(torch) * 1
+    y.mul_(3)
+    values = example(torch).detach()
+    values._values().mul_(2)
+    values.values().mul_(5)
+    return [parts(x.coalesce()), parts(before), y.grad_fn.name(), y.to_dense(), parts(values)]
+
+
+@as_torch
+def test_invariants_are_checked(torch):
+    check = torch.sparse.check_sparse_tensor_invariants
+
+    def wrong(**options):
+        return torch.sparse_coo_tensor([[1, 0]], [1.0, 2.0], (2,), is_coalesced=True, **options)
+
+    with check(False):
+        outside = [check.is_enabled(), wrong().is_coalesced()]
+        with check():
+            inside = [check.is_enabled(), error(wrong)]
+        decorated = check()(wrong)
+        return [outside, inside, error(decorated), error(lambda: wrong(check_invariants=True))]
+
+
+def test_indices_out_of_range_are_refused_without_a_check_of_invariants():
+    for indices in ([[0, 5]], [[0, -1]]):
+        with pytest.raises(RuntimeError, match=r"size is inconsistent|found negative"):
+            jaxgrad.sparse_coo_tensor(indices, [1.0, 2.0], (2,))
+
+
+def test_the_operators_of_2018():
+    ops, x = jaxgrad.ops, example(jaxgrad)
+    made = ops._sparse_coo_tensor_with_dims_and_tensors(2, 0, (2, 3), x._indices(), x._values())
+    assert made.to_dense().tolist() == [[0, 0, 3], [4, 0, 5]]
+    dense = jaxgrad.ones(3, 1, dtype=jaxgrad.float64)
+    total = jaxgrad.ones(2, 1, dtype=jaxgrad.float64)
+    added = ops._sparse_addmm(total, x, dense, beta=2, alpha=10)
+    assert added.tolist() == [[32], [92]] and added.grad_fn.name() == "SparseAddmmBackward0"
+    assert ops._sparse_sum(x, [0]).to_dense().tolist() == [4, 0, 8]
+    assert ops.coalesce(x) is x
+    assert ops.indices(x).tolist() == ops._indices(x).tolist() == [[0, 1, 1], [2, 0, 2]]
+    assert ops.values(x).requires_grad and not ops._values(x).requires_grad
+    assert ops.to_dense(x).requires_grad
+    masked = ops.sparse_mask(jaxgrad.ones(2, 3), x.detach())
+    assert masked.values().tolist() == [1, 1, 1]
+
+
+READING = [
+    "tolist", "nonzero", "stride", "data_ptr", "untyped_storage", "__array__", "__jax_array__",
+    "__dlpack__", "contiguous", "new_zeros", "uniform_", "mT", "__iter__",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READING)
+def test_no_method_reads_the_values_as_a_dense_tensor(name):
+    x = example(jaxgrad).detach()
+    with pytest.raises((NotImplementedError, RuntimeError, TypeError)):
+        getattr(x, name)()
+
+
+def test_no_function_reads_the_values_as_a_dense_tensor():
+    x, dense = example(jaxgrad).detach(), jaxgrad.ones(2, 3, dtype=jaxgrad.float64)
+    calls = [
+        lambda: jaxgrad.ones_like(x), lambda: jaxgrad.normal(x, x), lambda: x.tolist(),
+        lambda: jaxgrad.where(x > 0, x, x), lambda: jaxgrad.stack([x, x]), lambda: x[0],
+        lambda: dense.mul_(x), lambda: dense.copy_(x), lambda: jaxgrad.nonzero(x),
+        lambda: jaxgrad.add(dense, x, out=dense), lambda: jaxgrad.as_strided(x, (1,), (1,)),
+        lambda: jaxgrad.nn.functional.softmax(x, 1), lambda: jaxgrad.save(x, "unused"),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises((NotImplementedError, RuntimeError, TypeError)):
+            call()
+    assert dense.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_zeros_like_a_sparse_tensor_are_sparse():
+    made = jaxgrad.zeros_like(example(jaxgrad), dtype=jaxgrad.float32)
+    assert made.is_sparse and made._nnz() == 0 and made.shape == (2, 3)
+    assert made.dtype is jaxgrad.float32
+
+
+def test_autocast_leaves_products_of_sparse_tensors_alone():
+    x = example(jaxgrad).float()
+    with jaxgrad.autocast("cpu"):
+        assert jaxgrad.sparse.mm(x, jaxgrad.ones(3, 2)).dtype is jaxgrad.float32

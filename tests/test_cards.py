@@ -1,0 +1,60 @@
+"""The pages of the operators and the command `jaxgrad ops`."""
+
+import cards
+import pytest
+
+from jaxgrad import coverage
+from jaxgrad.cli import main
+
+# the modules whose names are all there, but for those that have a reason
+COMPLETE = (
+    *("torch", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special"),
+    *("torch.signal.windows", "torch.random", "torch.autograd", "torch.autograd.graph"),
+    *("torch.autograd.functional", "torch.autograd.forward_ad", "torch.func", "torch.amp"),
+)
+
+
+@pytest.mark.checkout
+def test_pages_are_written():
+    pages = cards.pages()
+    there = {*(cards.API / "operators").glob("*.md"), cards.API / "coverage.md"}
+    assert there == pages.keys(), "run python tests/cards.py"
+    stale = [path.name for path, text in pages.items() if path.read_text() != text]
+    assert not stale, "run python tests/cards.py"
+
+
+@pytest.mark.parametrize("space", COMPLETE)
+def test_the_names_of_a_module_are_there(space):
+    names = [name for name in coverage.torch_names() if name.space == space]
+    assert names and [each.name for each in names if not (each.reason or each.is_there)] == []
+
+
+def test_a_missing_name_is_found():
+    assert coverage.find("torch.nn.Linear") is not None
+    assert coverage.find("torch.autograd.functional.jacobian") is not None
+    assert coverage.find("torch.nn.Lineare") is coverage.find("torch.nothing.at_all") is None
+
+
+def test_every_operator_has_a_card(capsys):
+    assert main(["ops"]) == 0
+    assert {"sin", "ops._softmax"} <= {
+        line.split()[0] for line in capsys.readouterr().out.splitlines()
+    }
+
+
+def test_card_of_an_operator(capsys):
+    assert main(["ops", "torch.sin", "absolute_"]) == 0
+    sin, absolute = capsys.readouterr().out.split("abs: ")
+    assert "SinBackward0" in sin and "grad * self.cos().conj()" in sin
+    assert "Tensor.absolute" in absolute or "absolute" in absolute
+
+
+def test_card_of_an_unknown_operator(capsys):
+    assert main(["ops", "sinn"]) == 1
+    assert "no operator sinn; did you mean" in capsys.readouterr().err
+
+
+def test_missing_names(capsys):
+    assert main(["ops", "--missing"]) == 0
+    lines = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
+    assert not any("sin" in names.split() for names in lines.values())
