@@ -202,10 +202,13 @@ def formulas_of(rule):
 def forget_traces():
     """Make every operator trace again at its next call."""
     for name in ops.library.names:
-        getattr(ops, name).operator.plans.clear()
+        operator = getattr(ops, name).operator
+        operator.plans.clear()
+        operator.identities.clear()
         # operators that were never called need not be read from the table
         for primitive in vars(ops.library.find(name)).get("primitives", ()):
             primitive.calls.clear()
+            primitive.alive.clear()
 
 
 # samples
@@ -236,6 +239,7 @@ def noticing():
 def evaluated_by(index, order):
     """The formulas that the first or second derivatives of a sample evaluate."""
     problems = [problem(index, field) for field in SAMPLES[index][1].fields]
+    forget_traces()  # what is traced already evaluates no formula
     with noticing() as seen, suppress(Exception):  # is_sound says which sample fails
         for each in filter(derivatives.has_derivative, problems):
             lower(each, order)
