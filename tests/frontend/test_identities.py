@@ -1,5 +1,7 @@
 """Where a call changes nothing, the result is the tensor itself exactly where it is in PyTorch."""
 
+import jax
+import jax.numpy as jnp
 import pytest
 from as_torch import as_torch, error
 
@@ -98,3 +100,8 @@ def test_clone_takes_a_memory_format(torch):
         words="required rank 4 tensor to use channels_last format",
     )
     return [each.stride() for each in made], [each.sum() for each in made], refused
+
+
+def test_positive_of_an_array_has_the_gradient_one():
+    found = jax.grad(lambda x: (jaxgrad.ops.positive(x) ** 2).sum())(jnp.asarray([1.0, -3.0]))
+    assert found.tolist() == [2.0, -6.0]
