@@ -43,6 +43,11 @@ def of_transposed_vectors(operator, matrix, *args, **kwargs):
     return _of_factors(left, values, right.mH)
 
 
+def of_no_vectors(operator, matrix, **kwargs):
+    """The singular values of torch.svd."""
+    return operator(matrix, **kwargs)[1]
+
+
 def _of_factors(left, values, right):
     k = values.shape[-1]
     product = _product(left[..., :k] * values.sin().unsqueeze(-2), right[..., :k, :])

@@ -175,6 +175,14 @@ def test_strides_of_empty_tensors():
     assert made.stride() == (4, 8, 1) and made.dtype is jaxgrad.int32
 
 
+@pytest.mark.filterwarnings("ignore:non-inplace resize")
+def test_gradient_of_a_resized_tensor():
+    x = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    (x.t().resize(4) * jaxgrad.tensor([10.0, 20.0, 30.0, 40.0])).sum().backward()
+    assert x.grad.tolist() == [[10.0, 30.0], [20.0, 40.0]]
+    count("closed forms")
+
+
 def test_names_of_2018_change_the_tensor():
     x = jaxgrad.zeros(1, 3)
     assert ops.transpose_(x, 0, 1).shape == x.shape == (3, 1)

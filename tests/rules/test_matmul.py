@@ -272,3 +272,19 @@ def test_gradients_of_complex_factors_are_conjugate():
     (x @ y).backward(jaxgrad.tensor([[1j]]))
     assert (x.grad.item(), y.grad.item()) == (1j * (3 + 1j), 1j * (1 - 2j))
     count("closed forms", 2)
+
+
+def test_trilinear_has_complex_gradients():
+    # PyTorch refuses complex numbers
+    draw = numpy.random.RandomState(0)
+    factors = [
+        jaxgrad.tensor(draw.randn(*shape) + 1j * draw.randn(*shape), requires_grad=True)
+        for shape in ((2, 3), (4, 3, 2), (2, 2))
+    ]
+
+    def function(*factors):
+        return ops._trilinear(*factors, [1, 3], [0], [1, 2], [2, 3])
+
+    assert jaxgrad.autograd.gradcheck(function, factors, check_forward_ad=True)
+    assert jaxgrad.autograd.gradgradcheck(function, factors)
+    count("derivatives", 2)

@@ -20,8 +20,8 @@ def leaves(*shapes):
 
 def test_running_statistics_have_a_gradient_without_training():
     # PyTorch raises if they require grad
-    variance = (numbers(2) ** 2 + 1).detach().requires_grad_()
-    inputs = (*leaves((3, 2), (2,), (2,), (2,)), variance)
+    mean, variance = (numbers(2) - 3).requires_grad_(), (numbers(2) ** 2 + 1).requires_grad_()
+    inputs = (*leaves((3, 2), (2,), (2,)), mean, variance)
 
     def normalized(x, weight, bias, mean, variance):
         return jaxgrad.batch_norm(x, weight, bias, mean, variance, False, 0.1, 0.1)

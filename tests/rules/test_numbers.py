@@ -175,3 +175,11 @@ def test_gradient_of_a_number_modulo_a_tensor(first):
     ((slope, other),) = gradients(lambda x: first % x, [0.3, -0.4])
     assert [slope, other] == [-numpy.floor(first / 0.3), -numpy.floor(first / -0.4)]
     count("closed forms")
+
+
+def test_ldexp_of_complex_numbers_has_gradients():
+    # PyTorch's derivative fails where the exponents have one
+    numbers = jaxgrad.tensor([1 + 2j, -0.5j], dtype=jaxgrad.complex128, requires_grad=True)
+    exponents = jaxgrad.tensor([0.3, -1.7], dtype=jaxgrad.float64, requires_grad=True)
+    assert jaxgrad.autograd.gradcheck(jaxgrad.ldexp, (numbers, exponents), check_forward_ad=True)
+    count("derivatives")

@@ -27,6 +27,8 @@ SAMPLES = [
     S("triangular_solve", T(3, 2), T(3, 3, form="upper"), complex=True),
     S("triangular_solve", T(2, 1), T(2, 2, 2), False, True, True),
     S("triangular_solve", T(2, 2, 1), T(2, 2), False),
+    S("triangular_solve", T(2, 1), T(2, 2, form="upper"), True, True, False),
+    S("triangular_solve", T(2, 1), T(2, 2), True, False, True),
     S("cholesky_solve", T(3, 2), T(3, 3, form="lower"), complex=True),
     S("cholesky_solve", T(2, 2, 1), T(2, 2, form="upper"), upper=True),
     S("cholesky_solve", T(0, 2), T(0, 0)),

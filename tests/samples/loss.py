@@ -92,6 +92,7 @@ SAMPLES = [
     S("ops.soft_margin_loss_backward", T(), T(2, 3), T(2, 3, constant=True), 1),
     *each("ops.l1_loss_backward ops.kl_div_backward", T(), T(2, 3), positive(2, 3), 1),
     *each("ops.l1_loss_backward ops.kl_div_backward", T(2, 3), T(2, 3), positive(2, 3), 0),
+    S("ops.l1_loss_backward", T(), T(2, 3), T(2, 3), 1, complex="only"),
     # margins
     *reductions("nn.functional.multi_margin_loss", T(3, 4), Int(3, high=4)),
     S("nn.functional.multi_margin_loss", T(3, 4), Int(3, high=4), 2, 1.3, WEIGHTS),

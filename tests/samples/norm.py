@@ -24,6 +24,8 @@ SAMPLES = [
     S("norm", T(2, 3), 3.0, 1),
     S("norm", T(2, 3), dim=0, keepdim=True, p=1),
     S("norm", T(2, 3), None, dtype=Dtype("float64")),
+    S("norm", T(2, 3), 3.0, dtype=Dtype("float64")),
+    S("norm", T(2, 3), 3.0, 0, True, dtype=Dtype("float64")),
     S("norm", T(2, 3), "nuc"),
     S("norm", T(2, 3, 2), "fro", (0, 2), complex=True),
     S("Tensor.norm", T(2, 3), 2, [0, 1]),

@@ -62,6 +62,11 @@ SAMPLES = [
         None,
     ),
     S("ops.avg_pool2d_backward", T(1, 2, 2), T(1, 3, 4), (2, 3), (1, 1), (0, 0), False, True, 5),
+    S("ops.avg_pool2d_backward", T(1, 3, 3), T(1, 4, 4), (3, 3), (2, 2), (1, 1), True, False, None),
+    S(
+        "ops.avg_pool3d_backward",
+        *(T(1, 1, 3, 3), T(1, 1, 4, 4), (1, 3, 3), (1, 2, 2), (0, 1, 1), True, False, None),
+    ),
     S(
         "ops.avg_pool3d_backward",
         T(1, 1, 2, 2),

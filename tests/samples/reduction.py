@@ -226,6 +226,7 @@ SAMPLES = [
     *each("var_mean std_mean", T(2, 3), dim=(0, 1), unbiased=False, keepdim=True),
     *each("var_mean std_mean", T(2, 3), False),
     *each("var_mean std_mean", T(3, 4), -1, correction=2, keepdim=True),
+    *each("var_mean std_mean", T(3, 4), 0, correction=1, keepdim=True),
     *each("var_mean std_mean", T(0, 3), 1),
     *each("var_mean std_mean", T(), kink=True),
     *each("var_mean std_mean", T(values=[1.0, 1.0, 1.0]), kink=True),
