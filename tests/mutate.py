@@ -34,6 +34,7 @@ import recorded
 from recorded import SAMPLES
 
 from jaxgrad import ops
+from jaxgrad.core import bounded_cache
 from jaxgrad.core.primitive import Primitive
 from jaxgrad.table import Formula
 
@@ -282,13 +283,11 @@ def formulas_of(rule):
 
 def forget_traces():
     """Make every operator trace again at its next call."""
+    for cache in bounded_cache.living(bounded_cache.memory.caches):
+        cache.clear()
     for name in ops.library.names:
-        operator = getattr(ops, name).operator
-        operator.plans.clear()
-        operator.identities.clear()
         # operators that were never called need not be read from the table
         for primitive in vars(ops.library.find(name)).get("primitives", ()):
-            primitive.calls.clear()
             primitive.alive.clear()
 
 
