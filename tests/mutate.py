@@ -283,8 +283,8 @@ def formulas_of(rule):
 
 def forget_traces():
     """Make every operator trace again at its next call."""
-    for cache in bounded_cache.living(bounded_cache.memory.caches):
-        cache.clear()
+    for each in bounded_cache.living(bounded_cache.memory.caches):
+        each.clear()
     for name in ops.library.names:
         # operators that were never called need not be read from the table
         for primitive in vars(ops.library.find(name)).get("primitives", ()):
