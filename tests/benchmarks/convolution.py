@@ -15,23 +15,54 @@ if ON_CPU_TIME:  # before the libraries count the processors
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import time  # noqa: E402
+from typing import NamedTuple  # noqa: E402
 
 import jax  # noqa: E402
 import numpy  # noqa: E402
 import torch  # noqa: E402
 from jaxgrad.rules import convolution as rules  # noqa: E402
 
+
+class Row(NamedTuple):
+    """Batches of 8, padding "same" before the stride. A transposed convolution is the gradient of
+    the input.
+    """
+
+    channels: int
+    out: int
+    size: tuple[int, ...]
+    kernel: int
+    stride: int = 1
+    groups: int = 1
+    dilation: int = 1
+
+
 ROWS = {
-    # channels, out, size, kernel, stride, groups: batches of 8, padding "same" before the stride
-    "dense": (64, 128, 32, 3, 1, 1),
-    "dense-stride": (128, 256, 32, 3, 2, 1),
-    "depthwise": (128, 128, 32, 3, 1, 128),
-    "depthwise-stride": (256, 256, 32, 3, 2, 256),
-    "depthwise-5": (96, 96, 32, 5, 1, 96),
-    "grouped": (256, 256, 32, 3, 1, 32),
-    "grouped-wide": (256, 256, 16, 3, 1, 4),
-    "pointwise": (128, 256, 32, 1, 1, 1),
-    "pointwise-stride": (256, 512, 32, 1, 2, 1),
+    "dense": Row(64, 128, (32, 32), 3),
+    "dense-stride": Row(128, 256, (32, 32), 3, 2),
+    "dense-5": Row(32, 64, (32, 32), 5),
+    "dense-dilated": Row(64, 64, (32, 32), 3, dilation=2),
+    "images": Row(3, 64, (64, 64), 7, 2),
+    "transposed-2": Row(64, 128, (32, 32), 2, 2),
+    "transposed-4": Row(64, 128, (32, 32), 4, 2),
+    "depthwise": Row(128, 128, (32, 32), 3, groups=128),
+    "depthwise-stride": Row(256, 256, (32, 32), 3, 2, 256),
+    "depthwise-5": Row(96, 96, (32, 32), 5, groups=96),
+    "depthwise-7": Row(96, 96, (16, 16), 7, groups=96),
+    "depthwise-dilated": Row(128, 128, (32, 32), 3, groups=128, dilation=2),
+    "grouped": Row(256, 256, (32, 32), 3, groups=32),
+    "grouped-wide": Row(256, 256, (16, 16), 3, groups=4),
+    "pointwise": Row(128, 256, (32, 32), 1),
+    "pointwise-stride": Row(256, 512, (32, 32), 1, 2),
+    "1d": Row(64, 128, (1024,), 3),
+    "1d-7": Row(64, 64, (1024,), 7),
+    "1d-dilated": Row(64, 64, (1024,), 3, dilation=8),
+    "1d-stride": Row(128, 256, (512,), 4, 2),
+    "1d-depthwise": Row(128, 128, (1024,), 5, groups=128),
+    "1d-grouped": Row(256, 256, (512,), 3, groups=16),
+    "3d": Row(16, 32, (16, 16, 16), 3),
+    "3d-stride": Row(32, 64, (16, 16, 16), 3, 2),
+    "3d-depthwise": Row(32, 32, (16, 16, 16), 3, groups=32),
 }
 ROUNDS = 12
 
@@ -62,14 +93,14 @@ def products(x, w, grad, numbers):
 
     def of_torch(mask):
         return torch.ops.aten.convolution_backward(
-            tgrad, tx, tw, None, stride, padding, dilation, False, [0, 0], groups, mask
+            tgrad, tx, tw, None, stride, padding, dilation, False, [0] * len(stride), groups, mask
         )
 
     yield (
         "value",
         compiled(lambda x, w: rules.correlate(x, w, *numbers), x, w),
         compiled(lambda x, w: rules._correlate(x, w, *numbers), x, w),
-        lambda: torch.conv2d(tx, tw, None, *numbers),
+        lambda: torch.convolution(tx, tw, None, *numbers[:3], False, [0] * len(stride), groups),
     )
     yield (
         "of input",
@@ -88,14 +119,15 @@ def products(x, w, grad, numbers):
 
 
 def measure(row):
-    channels, out, size, kernel, stride, groups = ROWS[row]
+    channels, out, size, kernel, stride, groups, dilation = ROWS[row]
+    dims, reach = len(size), dilation * (kernel - 1)
     generator = numpy.random.default_rng(0)
 
     def draw(*shape):
         return jax.numpy.asarray(generator.normal(size=shape), "float32")
 
-    numbers = (stride,) * 2, (kernel // 2,) * 2, (1, 1), groups
-    x, w = draw(8, channels, size, size), draw(out, channels // groups, kernel, kernel)
+    numbers = (stride,) * dims, (reach // 2,) * dims, (dilation,) * dims, groups
+    x, w = draw(8, channels, *size), draw(out, channels // groups, *(kernel,) * dims)
     lengths = rules.result_lengths(x.shape[2:], w.shape[2:], *numbers[:3])
     grad = draw(8, out, *lengths)
     for name, ours, xla, torchs in products(x, w, grad, numbers):

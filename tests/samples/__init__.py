@@ -28,8 +28,8 @@ Every sample runs in float64, and its value in float32 too. Options of a sample:
 complex=True       it runs in complex128 too; complex="only": in complex128 instead
 kink=True          the gradient is a convention there: compared with PyTorch's, and with no
                    finite differences
-dynamic=True       the shape of the result depends on integer or boolean tensors, so that these
-                   cannot be traced
+dynamic=True       integer and boolean tensors cannot be traced, mostly since the shape of the
+                   result depends on them
 through="of_..."   the outputs are those of a function in tests/invariants.py of the operator: for
                    factors that are determined up to phases
 
