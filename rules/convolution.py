@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxgrad.rules import convolution_lowering as lowerings
+from jaxgrad.rules import volume_convolution as volumes
 
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.primitive import op
@@ -29,14 +30,20 @@ def correlate(x, w, stride, padding, dilation, groups):
     numbers = stride, padding, dilation, groups
     return _for_platform(
         lowerings.correlation_on_cpu(x, w, lengths, *numbers),
+        lambda x, w: volumes.correlation(correlate, x, w, *numbers),
         lambda x, w: _correlate(x, w, *numbers),
         x,
         w,
     )
 
 
-def _for_platform(on_cpu, elsewhere, *arrays):
-    """The result of `on_cpu`, unless it is None, on CPUs, of XLA's convolution elsewhere."""
+def _for_platform(on_cpu, of_volumes, elsewhere, *arrays):
+    """The result on CPUs of `on_cpu`, or where it is None of `of_volumes` if these are volumes; of
+    `elsewhere`, XLA's convolution, in all other cases.
+    """
+    x = arrays[0]
+    if on_cpu is None and x.ndim == 5 and x.dtype.itemsize > 2:  # XLA adds 16-bit floats in 32
+        on_cpu = of_volumes
     if on_cpu is None:
         return elsewhere(*arrays)
     return lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere)
@@ -64,6 +71,9 @@ def input_gradient(grad, w, input_shape, stride, padding, dilation, groups):
     numbers = stride, edges, dilation, groups
     return _for_platform(
         lowerings.input_gradient_on_cpu(grad, w, input_shape, *numbers),
+        lambda grad, w: volumes.input_gradient(
+            input_gradient, grad, w, input_shape, stride, padding, dilation, groups
+        ),
         lambda grad, w: _input_gradient(grad, w, *numbers),
         grad,
         w,
@@ -109,6 +119,7 @@ def weight_gradient(x, grad, weight_shape, stride, padding, dilation, groups):
     numbers = stride, padding, dilation, groups
     return _for_platform(
         lowerings.weight_gradient_on_cpu(x, grad, weight_shape, *numbers),
+        lambda x, grad: volumes.weight_gradient(weight_gradient, x, grad, weight_shape, *numbers),
         lambda x, grad: _weight_gradient(x, grad, weight_shape, numbers),
         x,
         grad,

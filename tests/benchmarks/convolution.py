@@ -43,6 +43,7 @@ ROWS = {
     "dense-5": Row(32, 64, (32, 32), 5),
     "dense-dilated": Row(64, 64, (32, 32), 3, dilation=2),
     "images": Row(3, 64, (64, 64), 7, 2),
+    "patches": Row(3, 128, (64, 64), 4, 4),
     "transposed-2": Row(64, 128, (32, 32), 2, 2),
     "transposed-4": Row(64, 128, (32, 32), 4, 2),
     "depthwise": Row(128, 128, (32, 32), 3, groups=128),

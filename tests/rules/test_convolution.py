@@ -231,6 +231,8 @@ GEOMETRIES = [
     ((5, 4), (1, 1), (2, 3), (1, 0), (1, 1), 4, 2, 2),
     ((5, 5), (3, 3), (2, 2), (1, 1), (1, 1), 2, 3, 1),
     ((3, 4, 3), (2, 1, 2), (2, 1, 1), (1, 0, 0), (1, 1, 2), 2, 4, 2),
+    ((5, 4, 3), (2, 3, 2), (2, 1, 2), (1, 0, 1), (2, 1, 1), 3, 2, 1),
+    ((4, 3, 5), (3, 2, 2), (1, 2, 1), (2, 1, 0), (1, 1, 2), 2, 3, 1),
     ((3, 3), (2, 2), (1, 1), (0, 1), (1, 1), 164, 4, 2),
     ((2, 2), (3, 3), (1, 1), (1, 1), (1, 1), 3, 2, 1),
     ((3, 2), (4, 3), (2, 1), (2, 1), (1, 1), 2, 3, 1),
@@ -246,7 +248,9 @@ OTHER_DTYPES = ["float64", "complex128", "int32", "bfloat16"]
 
 @pytest.mark.parametrize(
     ("geometry", "dtype"),
-    [(each, "float32") for each in GEOMETRIES] + [(GEOMETRIES[3], each) for each in OTHER_DTYPES],
+    [(each, "float32") for each in GEOMETRIES]
+    + [(GEOMETRIES[3], each) for each in OTHER_DTYPES]
+    + [(GEOMETRIES[8], each) for each in OTHER_DTYPES],
 )
 @pytest.mark.parametrize(
     "limits", [{}, {"WINDOWS": 60}, *({"WINDOWS": 60, "MOST_TERMS": most} for most in (5, 9))]
