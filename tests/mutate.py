@@ -4,7 +4,8 @@ python tests/mutate.py [--sample N] [--only add] [--jobs 2]
 
 A sign is flipped, a factor or a conjugation dropped, two operands or arguments swapped. Each
 damaged formula takes the place of the real one in the shipped operators, and the samples that
-evaluate it are checked until one fails. Every survivor is printed, and the exit status is then 1.
+evaluate it, or the tests in TESTED, are checked until one fails. Every survivor is printed, and the
+exit status is then 1. All 722 formulas take about half an hour on two cores.
 """
 
 import argparse

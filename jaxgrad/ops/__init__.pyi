@@ -316,7 +316,7 @@ def channel_shuffle(input: Tensor, groups: _int, *, out: Tensor | None = None) -
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Cholesky factor of a Hermitian positive-definite matrix; the older form of `torch.linalg.cholesky`."""
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Inverse of a matrix of which `input` is the Cholesky factor; the gradient is 0 in the triangle that is not read."""
+    """Inverse of the matrix whose Cholesky factor is `input`; the gradient is 0 in the triangle that is not read."""
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Solution X of `A X = B` by the Cholesky factor of A; the gradient of the factor is 0 in the triangle that is not read."""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1347,7 +1347,7 @@ def polygamma_(input: Tensor, n: _int) -> Tensor: ...
 def positive(input: Tensor) -> Tensor:
     """The tensor itself, as `+input` gives it; booleans are refused."""
 def potri(input: Tensor, upper: _bool = True, *, out: Tensor | None = None) -> Tensor:
-    """Inverse of a matrix of which `input` is the Cholesky factor, the upper one unless told otherwise."""
+    """Inverse of the matrix whose Cholesky factor is `input`, the upper one unless told otherwise."""
 @overload
 def pow(input: Tensor, exponent: _Number, *, out: Tensor | None = None) -> Tensor:
     """Power `input ** exponent`; both gradients of `0 ** 0` are 0."""
