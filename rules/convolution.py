@@ -30,7 +30,7 @@ def correlate(x, w, stride, padding, dilation, groups):
     numbers = stride, padding, dilation, groups
     return _for_platform(
         lowerings.correlation_on_cpu(x, w, lengths, *numbers),
-        lambda x, w: volumes.correlation(correlate, x, w, *numbers),
+        lambda x, w: volumes.volume_correlation(correlate, x, w, *numbers),
         lambda x, w: _correlate(x, w, *numbers),
         x,
         w,
@@ -71,7 +71,7 @@ def input_gradient(grad, w, input_shape, stride, padding, dilation, groups):
     numbers = stride, edges, dilation, groups
     return _for_platform(
         lowerings.input_gradient_on_cpu(grad, w, input_shape, *numbers),
-        lambda grad, w: volumes.input_gradient(
+        lambda grad, w: volumes.volume_input_gradient(
             input_gradient, grad, w, input_shape, stride, padding, dilation, groups
         ),
         lambda grad, w: _input_gradient(grad, w, *numbers),
@@ -119,7 +119,9 @@ def weight_gradient(x, grad, weight_shape, stride, padding, dilation, groups):
     numbers = stride, padding, dilation, groups
     return _for_platform(
         lowerings.weight_gradient_on_cpu(x, grad, weight_shape, *numbers),
-        lambda x, grad: volumes.weight_gradient(weight_gradient, x, grad, weight_shape, *numbers),
+        lambda x, grad: volumes.volume_weight_gradient(
+            weight_gradient, x, grad, weight_shape, *numbers
+        ),
         lambda x, grad: _weight_gradient(x, grad, weight_shape, numbers),
         x,
         grad,

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 from jax import lax
 
 
-def correlation(of_planes, x, w, stride, padding, dilation, groups):
+def volume_correlation(of_planes, x, w, stride, padding, dilation, groups):
     """The correlation of x and w (out, channels / groups, *kernel)."""
     within = stride[1:], padding[1:], dilation[1:], groups
     windows = _windows(x, w.shape[2], stride[0], padding[0], dilation[0])
     return _volumes(of_planes(windows, _flat(w), *within), len(x))
 
 
-def input_gradient(of_planes, grad, w, input_shape, stride, padding, dilation, groups):
-    """The transpose of `correlation` in x."""
+def volume_input_gradient(of_planes, grad, w, input_shape, stride, padding, dilation, groups):
+    """The transpose of `volume_correlation` in x."""
     n, channels, depth, *plane = input_shape
     within = stride[1:], padding[1:], dilation[1:], groups
     kernel, places = w.shape[2], grad.shape[2]
@@ -33,8 +33,8 @@ def input_gradient(of_planes, grad, w, input_shape, stride, padding, dilation, g
     return total
 
 
-def weight_gradient(of_planes, x, grad, weight_shape, stride, padding, dilation, groups):
-    """The transpose of `correlation` in w."""
+def volume_weight_gradient(of_planes, x, grad, weight_shape, stride, padding, dilation, groups):
+    """The transpose of `volume_correlation` in w."""
     out, channels, kernel, *rest = weight_shape
     within = stride[1:], padding[1:], dilation[1:], groups
     windows = _windows(x, kernel, stride[0], padding[0], dilation[0])
