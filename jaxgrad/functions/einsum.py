@@ -13,7 +13,7 @@ from .. import ops
 from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
 
-MOST_FOR_BEST_ORDER = 8  # operands, of which the best order is found among all
+MOST_FOR_BEST_ORDER = 8  # up to so many operands, every order is tried
 
 
 @api_boundary

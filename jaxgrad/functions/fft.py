@@ -59,7 +59,7 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 @takes_out
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Return the real tensor of which `rfft` gives input.
+    """Return the real tensor whose `rfft` is input.
 
     n: the number of points of the result; None: 2 * (input.shape[dim] - 1). The imaginary parts of
     the first point and, for even n, of the last do not count. Other arguments and errors as for
@@ -141,7 +141,7 @@ def rfftn(input: Tensor, s=None, dim=None, norm: str | None = None) -> Tensor:
 
 @takes_out
 def irfftn(input: Tensor, s=None, dim=None, norm: str | None = None) -> Tensor:
-    """Return the real tensor of which `rfftn` gives input.
+    """Return the real tensor whose `rfftn` is input.
 
     s: the numbers of points of the result, the last by default 2 * (input.shape[dim[-1]] - 1).
     Other arguments and errors as for `rfftn`.
@@ -157,7 +157,7 @@ def irfftn(input: Tensor, s=None, dim=None, norm: str | None = None) -> Tensor:
 @takes_out
 def hfftn(input: Tensor, s=None, dim=None, norm: str | None = None) -> Tensor:
     """Return the Fourier transform of several dimensions of a signal that is its own conjugate when
-    mirrored, of which input is the first half; the result is real. Arguments as for `irfftn`.
+    mirrored; input is its first half, and the result is real. Arguments as for `irfftn`.
 
     >>> jaxgrad.fft.hfftn(jaxgrad.tensor([[2.5, -0.5], [-1.0, 0.0]]))
     tensor([[1., 2.],

@@ -322,10 +322,10 @@ def _repeated_positions(repeats, output_size):
 def tensor_split(input: Tensor, indices_or_sections=None, dim: int = 0, **named):
     """Return consecutive pieces of a dimension, as views.
 
-    input: at least one dimension. indices_or_sections: the number of pieces, of which the first
-    have one element more if need be, or a list of the positions at which to cut, or an int64 tensor
-    with one of these. Keywords of PyTorch: `sections`, `indices`, `tensor_indices_or_sections`.
-    dim: the dimension. Returns a tuple.
+    input: at least one dimension. indices_or_sections: the number of pieces (the first ones
+    have one element more if need be), or a list of the positions at which to cut, or an int64
+    tensor with one of these. Keywords of PyTorch: `sections`, `indices`,
+    `tensor_indices_or_sections`. dim: the dimension. Returns a tuple.
 
     Raises RuntimeError for no dimensions, fewer than 1 pieces and other tensors, TypeError for
     other types, IndexError for another dimension.

@@ -31,7 +31,7 @@ def _check(name, info, complaint):
 def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """Return the Cholesky factor L of a Hermitian positive-definite matrix, `A = L L^H`.
 
-    input: (..., n, n), floating point or complex, of which one triangle is read; upper: whether the
+    input: (..., n, n), floating point or complex; only one triangle is read. upper: whether the
     upper triangle is read and U of `A = U^H U` returned. Returns (..., n, n). Raises LinAlgError if
     a matrix is not positive-definite, RuntimeError for a wrong shape or dtype.
 
@@ -116,7 +116,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
 def ldl_factor(input: Tensor, *, hermitian: bool = False) -> tuple[Tensor, Tensor]:
     """Return the packed factors of `A = P L D L^T P^T`, for `ldl_solve`.
 
-    input: (..., n, n), symmetric or Hermitian, of which the lower triangle is read; hermitian:
+    input: (..., n, n), symmetric or Hermitian; only the lower triangle is read. hermitian:
     whether complex matrices are Hermitian. Returns a named tuple: LD, (..., n, n), and pivots,
     (..., n), int32. Raises LinAlgError for a zero pivot, RuntimeError for a wrong shape or dtype.
 

@@ -61,9 +61,9 @@ def matrix_rank(A: Tensor, tol=None, hermitian: bool = False, *, atol=None, rtol
 
     A: (..., m, n), floating point or complex; tol, atol: numbers or tensors: singular values up to
     it count as 0; rtol: those up to it times the largest, by default max(m, n) roundings if no
-    other tolerance is given; hermitian: whether matrices are Hermitian, of which the lower triangle
-    is read. Returns (...), int64, without a gradient. Raises RuntimeError for other shapes and
-    dtypes.
+    other tolerance is given; hermitian: whether matrices are Hermitian; then only the lower
+    triangle is read. Returns (...), int64, without a gradient. Raises RuntimeError for other
+    shapes and dtypes.
 
     >>> jaxgrad.linalg.matrix_rank(jaxgrad.tensor([[1.0, 2.0], [2.0, 4.0]]))
     tensor(1)

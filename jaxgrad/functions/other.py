@@ -217,7 +217,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """Return `x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))` along `dim`.
 
-    x1, x2: tensors that broadcast, of which one is floating point; the result lacks `dim`.
+    x1, x2: tensors that broadcast, at least one floating point; the result lacks `dim`.
     Raises RuntimeError if both are integers.
 
     >>> F.cosine_similarity(jaxgrad.tensor([[3.0, 4.0]]), jaxgrad.tensor([[6.0, 0.0]]))

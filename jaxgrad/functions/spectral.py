@@ -170,7 +170,7 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """Return the signal of which `stft` gives input: the least-squares estimate if there is none.
+    """Return the signal whose `stft` is input: the least-squares estimate if there is none.
 
     input: (points, windows) or (batch, points, windows), complex. length: the length of the signal,
     cropped or padded with zeros at the end; None: as long as the windows say. onesided: input holds

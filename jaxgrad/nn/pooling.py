@@ -187,7 +187,7 @@ def avg_pool3d(
 
 
 def _sizes(input, output_size):
-    """The wanted sizes, of which None keeps that of the input."""
+    """The wanted sizes; None keeps that of the input."""
     if not isinstance(output_size, list | tuple):
         return output_size
     count = len(output_size)
@@ -214,7 +214,7 @@ def adaptive_avg_pool2d(input, output_size):
     """Return the means of `output_size` bins of an image.
 
     input: (n, c, h, w) or (c, h, w), floating point or complex. output_size: an integer, or one for
-    each dimension, of which None keeps the size. Bin i of m along n elements is from floor(i * n /
+    each dimension; None keeps the size. Bin i of m along n elements is from floor(i * n /
     m) to ceil((i + 1) * n / m). Returns (n, c, *output_size) or (c, *output_size). Raises
     RuntimeError for other shapes and sizes, ValueError for an input of too few dimensions.
 

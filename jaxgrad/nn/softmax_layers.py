@@ -20,7 +20,7 @@ class _ASMoutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Compute the log-softmax over many classes of which a few are frequent.
+    """Compute the log-softmax over many classes, a few of them frequent.
 
     The head has the classes below `cutoffs[0]` and one output for each cluster of the others, those
     from one cutoff to the next. The i-th cluster has a projection to `in_features //
