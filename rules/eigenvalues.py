@@ -173,7 +173,7 @@ linalg_eigh.undefined = linalg_eigvalsh.undefined = (
 
 def linalg_eigh_backward(grad_values, grad_vectors, values, vectors):
     """The gradient of a Hermitian matrix, of gradients of which one may be None."""
-    adjoint, inner = matrices.hermitian_transpose(vectors), 0
+    adjoint, inner = matrices.hermitian_transpose(vectors), jnp.zeros_like(vectors)
     if grad_vectors is not None:
         rotation, (difference, equal) = matrix_product(adjoint, grad_vectors), _differences(values)
         wrong = _depends(rotation, equal, size_of(grad_vectors))
@@ -256,7 +256,7 @@ def svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh):
         _Side(U, grad_U, k),
         _Side(matrices.hermitian_transpose(Vh), _maybe_adjoint(grad_Vh), k),
     )
-    inner = 0 if grad_S is None else _diagonal_matrix(grad_S)
+    inner = _diagonal_matrix(jnp.zeros_like(S) if grad_S is None else grad_S)
     if grad_U is None and grad_Vh is None:
         return matrix_product(left.thin, inner, matrices.hermitian_transpose(right.thin))
     size = _sizes_of([grad_U, grad_Vh])
@@ -445,7 +445,7 @@ def linalg_eig_backward(grad_values, grad_vectors, values, vectors):
     The differentials are dL = diag(P) and dV = V (P / (l_j - l_i)), less what keeps the vectors at
     unit length, where P = V^-1 dA V.
     """
-    adjoint, inner = matrices.hermitian_transpose(vectors), 0
+    adjoint, inner = matrices.hermitian_transpose(vectors), jnp.zeros_like(vectors)
     difference, equal = _differences(values)
     if grad_vectors is not None:
         rotation, size = matrix_product(adjoint, grad_vectors), size_of(grad_vectors)

@@ -22,10 +22,10 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import exact
 import numpy
 import recorded
 import torch
+from oracle import exact
 from samples import STAND_INS
 
 STAND_INS |= exact.STAND_INS

@@ -2,6 +2,8 @@
 
 from . import Int, S, T
 
+SMALL = {"low": -0.3, "high": 0.3}  # complex gates have poles, from which such numbers keep away
+
 
 def weights(gates, layers=1, directions=1, size=2, hidden=2, outputs=None, biases=True):
     """The weights of each layer and direction."""
@@ -12,13 +14,12 @@ def weights(gates, layers=1, directions=1, size=2, hidden=2, outputs=None, biase
             shapes = [(rows, width), (rows, outputs)]
             shapes += [(rows,)] * (2 * biases)
             shapes += [(outputs, hidden)] * (outputs != hidden)
-            # complex gates have poles, from which small weights keep away
-            found += [T(*shape, low=-0.7, high=0.7) for shape in shapes]
+            found += [T(*shape, **SMALL) for shape in shapes]
     return found
 
 
-def states(count=1, outputs=2, hidden=2, batch=1):
-    return [T(count, batch, outputs), T(count, batch, hidden)]
+def states(count=1, outputs=2, hidden=2, batch=1, **options):
+    return [T(count, batch, outputs, **options), T(count, batch, hidden, **options)]
 
 
 SIZES = Int(values=[2, 1])
@@ -37,14 +38,29 @@ SAMPLES = [
         *(T(8, 2), LONG, states(4, 1, 2, 3), weights(4, 2, 2, outputs=1, biases=False)),
         *(False, 2, 0.0, True, True),
     ),
-    S("lstm", T(2, 3, 2), states(2, batch=2), weights(4, 2), *DEEP, False, True, complex=True),
+    S(
+        "lstm",
+        *(T(2, 3, 2, **SMALL), states(2, batch=2, **SMALL), weights(4, 2)),
+        *(*DEEP, False, True),
+        complex=True,
+    ),
     S("lstm", T(2, 0, 2), states(batch=0), weights(4), *ONE_LAYER),
     S("gru", T(2, 1, 2), T(1, 1, 2), weights(3), *ONE_LAYER),
     S("gru", T(3, 1), SIZES, T(2, 2, 1), weights(3, 1, 2, 1, 1), *BOTH_WAYS),
-    S("gru", T(2, 3, 2), T(4, 2, 2), weights(3, 2, 2), *DEEP, True, True, complex=True),
+    S(
+        "gru",
+        *(T(2, 3, 2, **SMALL), T(4, 2, 2, **SMALL), weights(3, 2, 2)),
+        *(*DEEP, True, True),
+        complex=True,
+    ),
     S("rnn_tanh", T(2, 1, 2), T(1, 1, 2), weights(1), *ONE_LAYER),
     S("rnn_tanh", T(3, 2), SIZES, T(2, 2, 2), weights(1, 1, 2), *BOTH_WAYS),
-    S("rnn_tanh", T(8, 2), LONG, T(4, 3, 2), weights(1, 2, 2), *DEEP, True, complex=True),
+    S(
+        "rnn_tanh",
+        *(T(8, 2, **SMALL), LONG, T(4, 3, 2, **SMALL), weights(1, 2, 2)),
+        *(*DEEP, True),
+        complex=True,
+    ),
     S("rnn_relu", T(2, 1, 2), T(1, 1, 2), weights(1), *ONE_LAYER),
     S("rnn_relu", T(3, 2), SIZES, T(2, 2, 2), weights(1, 1, 2), *BOTH_WAYS),
     S("lstm_cell", T(2, 3), [T(2, 2), T(2, 2)], *weights(4, size=3)),
