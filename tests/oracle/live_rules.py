@@ -7,6 +7,9 @@ import pytest
 import pytorch_answers
 import torch
 
+# PyTorch warns of calls that it answers all the same
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
 RULES = Path(__file__).resolve().parents[1] / "rules"
 
 

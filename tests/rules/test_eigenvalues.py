@@ -204,6 +204,21 @@ def test_torch_svd_without_vectors():
     count("names of 2018")
 
 
+@pytest.mark.parametrize(
+    "unused",
+    [
+        lambda x: jaxgrad.svd(x, compute_uv=False).U,
+        lambda x: ops.symeig(x)[1],
+        lambda x: ops.eig(x)[1],
+    ],
+)
+def test_vectors_that_are_not_computed_have_a_gradient_of_zero(unused):
+    x = jaxgrad.tensor([[2.0, 0.5], [0.5, 1.0]], requires_grad=True)
+    unused(x).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    count("names of 2018")
+
+
 def test_lobpcg():
     x = random(6, 6)
     A = x @ x.mT

@@ -231,6 +231,12 @@ WEIGHTS = jaxgrad.tensor([1.0, 10.0, 100.0], dtype=jaxgrad.float64)
         # ties share, each end its own
         (lambda x: x.aminmax().min + 10 * x.aminmax().max, [1.0, 1.0, 2.0], [0.5, 0.5, 10.0]),
         (lambda x: x.median(), [1.0, 1.0, 2.0], [0.5, 0.5, 0.0]),
+        # PyTorch shares positive gradients alone
+        (
+            lambda x: -jaxgrad.segment_reduce(x, "max", lengths=jaxgrad.tensor([3]))[0],
+            [1.0, 1.0, 0.0],
+            [-0.5, -0.5, 0.0],
+        ),
         # elements that are masked out, and rows without elements
         (
             lambda x: jaxgrad.masked.std(x, mask=jaxgrad.tensor([True, True, False])),
@@ -256,7 +262,7 @@ def test_the_gradient_of_the_number_of_a_quantile():
     count("closed forms")
 
 
-def test_half_of_ties_of_segments_in_half_precision():
+def test_the_sum_of_a_long_segment_in_half_precision():
     x = jaxgrad.ones(3000, dtype=jaxgrad.float16, requires_grad=True)
     found = jaxgrad.segment_reduce(x, "sum", lengths=jaxgrad.tensor([3000]))
     assert found.item() == 3000.0
