@@ -317,7 +317,9 @@ class CompiledProgram:
             run = function_of(jaxpr, jaxpr.invars, jaxpr.outvars, jaxpr.eqns)
         else:
             cotangents = [found.get(each) for each in self.pullback.cotangents]
-            self.partition = PartitionedJaxpr(jaxpr, self.output.count, cotangents, self.name)
+            self.partition = PartitionedJaxpr(
+                jaxpr, self.output.count, cotangents, self.pullback.runs_users_code, self.name
+            )
             run = self.partition.forward
         program = self.forward(run, order)
         program.__name__ = program.__qualname__ = self.name
@@ -336,9 +338,11 @@ class CompiledProgram:
 
         return program
 
-    def backward(self, cotangents, residuals):
-        """The gradients of the captured tensors that the pullback reaches."""
-        return self.partition.backward(*cotangents, *residuals)
+    def backward(self, run, cotangents, residuals):
+        """The gradients of the captured tensors that the pullback reaches, by a backward program
+        of the partition.
+        """
+        return run(*cotangents, *residuals)
 
     def donated(self, leaves) -> set[int]:
         """The numbers of the captured tensors whose memory the outputs may take."""
@@ -489,9 +493,9 @@ class CompiledProgram:
             mask = tuple(map(set(numbers).__contains__, range(len(shown))))
             self.reverses[is_freed] = self.call_program.reverse(mask), numbers
 
-    def replayed(self, inputs, cotangents=None, wanted=()):
+    def replayed(self, inputs, passes=()):
         """See `replay.replay`."""
-        return replay(self, inputs, cotangents, wanted)
+        return replay(self, inputs, passes)
 
     def copy_donated(self, arrays):
         """The inputs of a run in a form that can be used after it: those to be donated copied."""

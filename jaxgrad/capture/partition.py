@@ -8,7 +8,12 @@ reads from the first are saved by the node of the call.
 
 from __future__ import annotations
 
+import itertools
+
+import jax
+import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+from jax.interpreters import partial_eval
 
 from ..autograd._engine.graph_task import PassTo
 from ..autograd._function.call import FunctionNode
@@ -33,9 +38,10 @@ class Pullback:
 
     `avals`: those of these outputs; `freed`: the numbers of those whose graph the function has used
     up; `frees`: whether a pass frees anything that their nodes have saved; `is_linear`: whether the
-    pass reads nothing but gradients; `cotangents`: the inputs that the pass starts from; `reached`:
-    the numbers of the captured tensors that get a gradient; `arrays`: these gradients; `leaves`:
-    the ids of the leaves from inside that the outputs depend on, which get none.
+    pass reads nothing but gradients; `runs_users_code`: whether it runs Functions or hooks;
+    `cotangents`: the inputs that the pass starts from; `reached`: the numbers of the captured
+    tensors that get a gradient; `arrays`: these gradients; `leaves`: the ids of the leaves from
+    inside that the outputs depend on, which get none.
     """
 
     def __init__(self, scope, roots):
@@ -47,6 +53,7 @@ class Pullback:
         ends = [(captured, edge) for captured, edge in ends if edge is not None]
         nodes = nodes_between(scope, roots, [edge[0] for _, edge in ends])
         self.frees = any(map(has_saved, nodes))
+        self.runs_users_code = any(map(runs_users_code, nodes))
         self.is_linear = all(map(reads_gradients_alone, nodes))
         lasting = [edge[0] for n, (edge, _, _) in enumerate(roots) if n not in self.freed]
         self.leaves = leaves_of(lasting) - {id(captured.tensor) for captured, _ in ends}
@@ -58,11 +65,12 @@ class Pullback:
         ]
         for captured, _ in ends:
             captured.snapshot.hooks.mute()  # the engine calls them on the gradient outside
-        found = pull([edge for edge, _, _ in roots], cotangents, [edge for _, edge in ends])
-        for (captured, _), array in zip(ends, found, strict=True):
-            if array is not None:
+        given = [None if array is None else wrap(array) for array in cotangents]
+        found = pull([edge for edge, _, _ in roots], given, [edge for _, edge in ends])
+        for (captured, _), gradient in zip(ends, found, strict=True):
+            if gradient is not None:
                 self.reached.append(captured.number)
-                self.arrays.append(array)
+                self.arrays.append(gradient._array)
 
     def take_arrays(self) -> list:
         """The gradients, which it does not keep."""
@@ -80,15 +88,14 @@ def end_of(captured):
     return None if node is None else (node, 0)
 
 
-def pull(roots, cotangents, ends):
-    """The gradients that arrive at the edges `ends`, from the cotangents of the edges `roots`; None
-    stands for no gradient in both. The pass stops at these edges.
+def pull(roots, cotangents, ends, create_graph=False):
+    """The gradients that arrive at the edges `ends`, from the cotangents of the edges `roots`, all
+    tensors; None stands for no gradient in both. The pass stops at these edges.
     """
     given = [pair for pair in zip(roots, cotangents, strict=True) if pair[1] is not None]
-    run = PassTo(True, False, ends, stops=True)
-    run.run([root for root, _ in given], [run.carried(wrap(array)) for _, array in given])
-    found = [run.as_tensor(run.captured.get((node.sequence, number))) for node, number in ends]
-    return [None if gradient is None else gradient._array for gradient in found]
+    run = PassTo(True, create_graph, ends, stops=True)
+    run.run([root for root, _ in given], [run.carried(cotangent) for _, cotangent in given])
+    return [run.as_tensor(run.captured.get((node.sequence, number))) for node, number in ends]
 
 
 def nodes_between(scope, roots, ends) -> list:
@@ -121,7 +128,12 @@ def has_saved(node) -> bool:
 
 def reads_gradients_alone(node) -> bool:
     """Whether a node has saved nothing and runs no code of the user's."""
-    return isinstance(node, ProgramNode) and not node.saved and node.extras is None
+    return not node.saved and not runs_users_code(node)
+
+
+def runs_users_code(node) -> bool:
+    """Whether a node runs a Function or hooks."""
+    return not isinstance(node, ProgramNode) or node.extras is not None
 
 
 def is_freed(node) -> bool:
@@ -136,10 +148,10 @@ class PartitionedJaxpr:
     cotangents, as pairs `(is_output, number)` of an output or input of the first.
 
     count: how many outputs are the function's own; cotangents: the variables of the cotangents,
-    None for an output that is freed.
+    None for an output that is freed; runs_users_code: whether the pullback does.
     """
 
-    def __init__(self, jaxpr, count: int, cotangents, name: str):
+    def __init__(self, jaxpr, count: int, cotangents, runs_users_code: bool, name: str):
         outputs, self.gradients = list(jaxpr.outvars[:count]), list(jaxpr.outvars[count:])
         self.cotangents, present = cotangents, [each for each in cotangents if each is not None]
         forward = needed(jaxpr.eqns, outputs)
@@ -165,9 +177,46 @@ class PartitionedJaxpr:
         self.numbers = [number for is_output, number in self.residuals if is_output]
         self.forward = function_of(jaxpr, jaxpr.invars, outputs, forward)
         self.backward = function_of(jaxpr, [*present, *residuals], self.gradients, backward)
+        self.backward_inputs = present, residuals
+        self.runs_users_code, self.partial_backwards = runs_users_code, {}
         self.equations, self.inputs, self.outputs = forward, jaxpr.invars, outputs
         self.later_equations = backward
         self.influence: dict[int, set[int]] = {}
+
+    def backward_from(self, present: tuple[bool, ...]):
+        """The backward program for some of the cotangents; None if it is not known to be linear.
+
+        Zeros for the missing ones would give NaN where a derivative is infinite. A linear program
+        is its own derivative, in which JAX leaves out what depends on no cotangent that is given.
+        """
+        if all(present):
+            return self.backward
+        if present not in self.partial_backwards:
+            self.partial_backwards[present] = self.partial_backward(present)
+        return self.partial_backwards[present]
+
+    def partial_backward(self, present):
+        if self.runs_users_code:
+            return None
+        cotangents, residuals = [list(map(struct_of, each)) for each in self.backward_inputs]
+        given = list(itertools.compress(cotangents, present))
+
+        def derivative(at, moved, saved):
+            def gradients(*at):
+                supply, pairs = iter(at), zip(present, cotangents, strict=True)
+                every = [next(supply) if flag else jnp.zeros(s.shape, s.dtype) for flag, s in pairs]
+                return self.backward(*every, *saved)
+
+            return jax.jvp(gradients, at, moved)[1]
+
+        with jax.enable_x64(True):
+            traced = jax.make_jaxpr(derivative)(given, given, residuals)
+        outputs = [True] * len(self.gradients)
+        jaxpr, read = partial_eval.dce_jaxpr(traced.jaxpr, outputs)
+        if any(read[: len(given)]):
+            return None
+        run, read = jaxpr_as_fun(ClosedJaxpr(jaxpr, traced.consts)), read[len(given) :]
+        return lambda *arrays: run(*itertools.compress(arrays, read))
 
     def influenced_by(self, number: int) -> set[int]:
         """The numbers of the gradients that depend on the cotangent of an output."""
@@ -177,6 +226,10 @@ class PartitionedJaxpr:
             pairs = enumerate(self.gradients)
             self.influence[number] = {n for n, v in pairs if variables([v]) and v in reached}
         return self.influence[number]
+
+
+def struct_of(variable):
+    return jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype)
 
 
 def refuse_cotangents(name, equations, cotangents):
@@ -276,20 +329,21 @@ class LastingNode(CompiledNode):
 class CompiledReverse(Reverse):
     """The backward program of a compiled function, which reads the inputs and the residuals.
 
-    Where JAX differentiates it, the function and its pass are replayed instead. A linear program
-    needs no replay, and reads the cotangents alone.
+    Where it is differentiated itself, the function and its pass are replayed instead. A linear
+    program needs no replay, and reads the cotangents alone.
     """
 
-    tells_apart = True
+    tells_apart = tells_missing = True
 
-    def __init__(self, program: CompiledCall, mask):
-        super().__init__(program, mask)
+    def __init__(self, program: CompiledCall, mask, present=None):
+        super().__init__(program, mask, present)
+        self.compiled = program.compiled
         self.outputs = tuple(program.inputs[i] for i in self.wanted)
         self.saved_inputs = self.saved_outputs = ()
-        partition, count = program.compiled.partition, len(program.inputs)
+        partition, count = self.compiled.partition, len(program.inputs)
         # numbers from `count` on are constants
         reads = any(is_output or number < count for is_output, number in partition.residuals)
-        self.saves = reads or not program.compiled.pullback.is_linear
+        self.saves = reads or not self.compiled.pullback.is_linear
         if self.saves:
             # all inputs, since a replay reads them; the backward program needs only residuals
             self.saved_inputs = tuple(range(len(program.inputs)))
@@ -298,23 +352,34 @@ class CompiledReverse(Reverse):
     def function(self, *arrays):
         if not self.saves:
             return self.value(*arrays)
-        count = self.program.root_count
-        cotangents, inputs = arrays[:count], arrays[count : count + len(self.program.inputs)]
-        return self.program.compiled.replayed(inputs, cotangents, self.wanted)
+        return self.compiled.replayed(*self.passes(arrays))
+
+    def passes(self, arrays):
+        """The inputs of the function, and the passes to replay after it (`replay.replay`)."""
+        cotangents, saved = self.with_missing(arrays)
+        return saved[: len(self.program.inputs)], [(cotangents, self.wanted)]
+
+    def make_reverse(self, mask):
+        return ReplayedReverse(self, mask) if self.saves else super().make_reverse(mask)
 
     def value(self, *arrays):
         if not self.wanted:
             return ()
-        compiled, count = self.program.compiled, self.program.root_count
-        cotangents = [arrays[i] for i in range(count) if i not in compiled.pullback.freed]
-        rest, count = arrays[count:], len(self.program.inputs)
+        compiled, count = self.compiled, len(self.program.inputs)
+        cotangents, rest = self.with_missing(arrays)
+        freed = compiled.pullback.freed
+        lasting = [each for number, each in enumerate(cotangents) if number not in freed]
+        run = compiled.partition.backward_from(tuple([each is not None for each in lasting]))
+        if run is None:
+            return self.function(*arrays)
         saved = iter(rest[count:])
         inputs = (*(rest[:count] if self.saves else [None] * count), *compiled.constants)
         residuals = [
             next(saved) if is_output else inputs[number]
             for is_output, number in compiled.partition.residuals
         ]
-        return tuple(compiled.backward(cotangents, residuals))
+        given = [each for each in lasting if each is not None]
+        return tuple(compiled.backward(run, given, residuals))
 
     def reached(self, given, results):
         """The gradients; None for inputs that do not depend on any of the cotangents given, as if
@@ -322,10 +387,39 @@ class CompiledReverse(Reverse):
         """
         if all(cotangent is not None for cotangent in given):
             return results
-        compiled = self.program.compiled
         present = [n for n, cotangent in enumerate(given) if cotangent is not None]
-        numbers = set().union(*map(compiled.partition.influenced_by, present))
-        reached = {compiled.pullback.reached[number] for number in numbers}
+        numbers = set().union(*map(self.compiled.partition.influenced_by, present))
+        reached = {self.compiled.pullback.reached[number] for number in numbers}
         if self.single:
             return results if self.wanted[0] in reached else None
         return [r if n in reached else None for n, r in zip(self.wanted, results, strict=True)]
+
+
+class ReplayedReverse(Reverse):
+    """The gradients of the gradients of a compiled function, of any order.
+
+    The function and its passes are replayed and recorded, so `no_grad`, writes in place, hooks and
+    Functions have the gradients that they have where the function is not compiled. JAX's derivative
+    of the replay would be another one: it follows values.
+    """
+
+    saved_outputs = ()
+    tells_missing = True
+
+    def __init__(self, program: CompiledReverse | ReplayedReverse, mask, present=None):
+        super().__init__(program, mask, present)
+        self.compiled = program.compiled
+        self.outputs = tuple(program.inputs[i] for i in self.wanted)
+        self.saved_inputs = tuple(range(len(program.inputs)))
+
+    def function(self, *arrays):
+        return self.compiled.replayed(*self.passes(arrays))
+
+    def passes(self, arrays):
+        """As for a `CompiledReverse`."""
+        cotangents, saved = self.with_missing(arrays)
+        inputs, before = self.program.passes(saved)
+        return inputs, [*before, (cotangents, self.wanted)]
+
+    def make_reverse(self, mask):
+        return ReplayedReverse(self, mask)

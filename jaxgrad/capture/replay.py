@@ -15,8 +15,9 @@ from ..core.aval import aval_of, traced_aval, users_setting
 from ..ops import autocast
 from ..tape import dual_level
 from ..tape.mode import current_mode, switch
+from ..tape.node import Node
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, edge_of, leaf_state, wrap
+from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
 from .graph_input import ArgumentInput
 from .holders import StateGuard
 from .observation import Observation
@@ -35,7 +36,9 @@ class Replay(CaptureScope):
 
     def __init__(self, program, inputs):
         super().__init__(program.name)
+        self.is_differentiated = True
         self.is_inner, self.casting = program.is_inner, program.casting
+        self.grad_mode = program.grad_mode
         self.enable_x64 = program.enable_x64
         keys = [("tensor", captured.number) for captured in program.captured]
         keys += [source.key for source in program.other_inputs]
@@ -46,16 +49,18 @@ class Replay(CaptureScope):
 
     @contextlib.contextmanager
     def open(self):
-        """As for any scope, with the setting of 64-bit types at the time of tracing. Levels of
-        forward mode entered inside are visible, even where the replay is a part of the derivative
-        at another level.
+        """As for any scope, with the setting of 64-bit types and the grad mode at the time of
+        tracing: the pass that asks runs in one of its own. Levels of forward mode entered inside
+        are visible, even where the replay is a part of the derivative at another level.
         """
         tokens = dual_level.window.set((0, math.inf)), dual_level.enabled.set(True)
+        before = switch(self.grad_mode)
         try:
             x64 = users_setting(self.enable_x64)
             with super().open(), autocast.entered(self.casting), x64:
                 yield self
         finally:
+            current_mode.set(before)
             dual_level.window.reset(tokens[0])
             dual_level.enabled.reset(tokens[1])
 
@@ -139,30 +144,53 @@ class Replay(CaptureScope):
         # with the strides of the tensor, which decide what calls are views
         shown = aval_of(array) if is_part else traced_aval(captured.aval, array)
         tensor = wrap(array, shown, captured.tracked)
+        if captured.kind is Node:  # no leaf, since the function may write to it
+            tensor = wrap(array, shown, True, *edge_of(tensor))
+        self.known[id(tensor)] = captured.number
+        # captured, so that what the function writes to it is an output as in the trace
+        self.capture(tensor)
         if captured.grad_owner is not None:
             leaf_state(self.tensors[captured.grad_owner]).grad = tensor
         return tensor
 
 
-def replay(program, inputs, cotangents=None, wanted=()):
-    """The outputs with a history for these inputs; or given their cotangents, the gradients of the
-    captured tensors whose numbers are `wanted`.
+def replay(program, inputs, passes=()):
+    """The outputs with a history for these inputs; after passes, the gradients of the last one.
+
+    passes: pairs of cotangents, None for a missing one, and the numbers of what the pass
+    differentiates with respect to: of the captured tensors, and before them, from the second pass
+    on, of the cotangents of the passes before it, the latest first. The first pass starts from the
+    outputs with a history, every other one from the gradients of the one before.
     """
-    # in the grad mode of the trace: the pass that asks runs in one of its own
-    scope, before = Replay(program, inputs), switch(program.grad_mode)
-    try:
-        with scope.open():
-            roots = output_of(program, scope).roots
-            if cotangents is None:
-                return tuple([array for _, _, array in roots])
-            edges = [scope.edges[number] or edge_of(scope.tensors[number]) for number in wanted]
-            found = pull([edge for edge, _, _ in roots], cotangents, edges)
-    finally:
-        current_mode.set(before)
-    # JAX differentiates this function, and has no None among arrays
+    scope = Replay(program, inputs)
+    with scope.open():
+        roots = output_of(program, scope).roots
+        if not passes:
+            return tuple([array for _, _, array in roots])
+        # grad mode is off in the last pass, which JAX may differentiate
+        scope.is_differentiated = False
+        return run_passes(scope, [edge for edge, _, _ in roots], inputs, passes)
+
+
+def run_passes(scope: Replay, roots, inputs, passes):
+    """Run the passes of a replay from the edges `roots`."""
+    arrays, tensors, edges = list(inputs), scope.tensors, scope.edges
+    for number, (cotangents, wanted) in enumerate(passes, 1):
+        # another pass differentiates this one
+        is_recorded = number < len(passes)
+        given = [None if c is None else wrap(c, None, is_recorded) for c in cotangents]
+        reached = [c if root is not None else None for root, c in zip(roots, given, strict=True)]
+        ends = [edges[n] or edge_of(tensors[n]) for n in wanted]
+        found = pull(roots, reached, ends, is_recorded)
+        if is_recorded:
+            roots = [edge_of(g) if g is not None and g.requires_grad else None for g in found]
+            present = [each for each in given if each is not None]
+            arrays = [*map(held, present), *arrays]
+            tensors, edges = [*present, *tensors], [*[None] * len(present), *edges]
+    # programs have no None among their arrays
     zeros = jax.numpy.zeros_like
     pairs = zip(wanted, found, strict=True)
-    return tuple([zeros(inputs[n]) if array is None else array for n, array in pairs])
+    return tuple([zeros(arrays[n]) if g is None else g._array for n, g in pairs])
 
 
 def run_operators(program, inputs):

@@ -73,6 +73,8 @@ class CaptureScope:
         # JAX's public way to learn the current trace; it sets the trace aside for the block alone
         with take_current_trace() as self.around:
             pass
+        # whether JAX differentiates what is traced here, not the tape
+        self.is_differentiated = self.parent is not None and self.parent.is_differentiated
         self.is_around_wide = wide_trace.get()
         self.captured: dict[int, CapturedTensor] = {}
         self.inputs: list[GraphInput] = []

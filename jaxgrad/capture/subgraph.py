@@ -31,6 +31,10 @@ class SubgraphScope(CaptureScope):
 
     is_inner = True
 
+    def __init__(self, name):
+        super().__init__(name)
+        self.is_differentiated = True
+
     @contextlib.contextmanager
     def open(self):
         with super().open():

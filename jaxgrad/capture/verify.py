@@ -22,7 +22,7 @@ from ..core import dtypes
 from ..tape import handle_lock, pytree
 from ..tape.node import Node
 from ..tape.object_walk import UNSET
-from ..tape.tensor import Tensor, current, edge_of, held
+from ..tape.tensor import Tensor, current, edge_of, held, wrap
 from . import one_shot
 from .guards import PLAIN, grad_of
 from .holders import ArrayHolder, StateGuard, parts_of
@@ -258,14 +258,15 @@ class Outcome:
             if isinstance(tensor, Tensor) and isinstance(current(tensor)._node, Node):
                 edge = edge_of(tensor)
                 if edge not in edges.values():
-                    self.roots[name] = edge, ramp(held(tensor))
+                    self.roots[name] = edge, wrap(ramp(held(tensor)))
         if not self.roots or not edges:
             return
         try:
             found = pull(*zip(*self.roots.values(), strict=True), list(edges.values()))
         except RuntimeError:  # of a graph that the function has used up
             return
-        self.gradients = dict(zip(edges, found, strict=True))
+        arrays = [None if gradient is None else gradient._array for gradient in found]
+        self.gradients = dict(zip(edges, arrays, strict=True))
 
     # ---- the comparison
 

@@ -7,7 +7,6 @@ result through `conform`, which gives it the right shape and dtype.
 from __future__ import annotations
 
 import functools
-import itertools
 
 import jax
 import jax.numpy as jnp
@@ -90,13 +89,12 @@ def where(call, name: str) -> str:
 class CallReverse(Reverse):
     """The gradient formulas of a call for the inputs that `mask` names.
 
-    `present`: for each differentiable output whether its gradient is given. The formulas of few
-    operators tell a missing one, which is None, from zeros (`tells_missing`).
+    The formulas of few operators tell a missing gradient, which is None, from zeros
+    (`tells_missing`).
     """
 
     def __init__(self, call, mask, present=None):
-        super().__init__(call, mask)
-        self.present = present or (True,) * len(call.differentiable_outputs)
+        super().__init__(call, mask, present)
         self.tells_missing = call.primitive.tells_missing
         self.undefined = call.primitive.undefined
         self.node_name = call.primitive.rule.node
@@ -112,28 +110,6 @@ class CallReverse(Reverse):
     def shown(self):
         return self.program.slots
 
-    @functools.cached_property
-    def inputs(self):
-        given = itertools.compress(self.program.differentiable_outputs, self.present)
-        saved = [self.program.inputs[i] for i in self.saved_inputs]
-        outputs = self.program.outputs
-        return (*(outputs[i] for i in given), *saved, *(outputs[i] for i in self.saved_outputs))
-
-    def without_missing(self, gradients):
-        """The program for those gradients that are not None, and these."""
-        present = tuple(gradient is not None for gradient in gradients)
-        found = self.given.get(present)
-        if found is None:
-            made = CallReverse(self.program, self.mask, present)
-            made.is_partial = self.is_partial
-            found = self.given.setdefault(present, made)
-        return found, [gradient for gradient in gradients if gradient is not None]
-
-    @functools.cached_property
-    def given(self) -> dict[tuple[bool, ...], CallReverse]:
-        """The programs for fewer gradients."""
-        return {self.present: self}
-
     def function(self, *arrays):
         before = takes_part.set(self.is_partial or takes_part.get())
         try:
@@ -142,9 +118,8 @@ class CallReverse(Reverse):
             takes_part.reset(before)
 
     def gradients(self, *arrays):
-        call, count = self.program, sum(self.present)
-        supply, saved = iter(arrays[:count]), arrays[count:]
-        gradients = tuple(next(supply) if flag else None for flag in self.present)
+        call = self.program
+        gradients, saved = self.with_missing(arrays)
         scope = self.saved.names(saved) | self.gradient_names(gradients)
         found = {}
         # so that HLO and profiles tell the backward pass from the forward

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import itertools
 import threading
 from contextlib import contextmanager
 
@@ -275,7 +276,8 @@ class Reverse(Program):
     """The gradients of a program's inputs in `mask`, from gradients of its outputs and residuals.
 
     `saved_inputs`, `saved_outputs`: the residuals, as positions of inputs and outputs. `function`
-    takes a gradient for each of the program's `differentiable_outputs`, then the residuals.
+    takes the gradients of the program's `differentiable_outputs`, those that `present` has a flag
+    for, then the residuals.
     """
 
     saved_inputs: tuple[int, ...]
@@ -283,8 +285,9 @@ class Reverse(Program):
     tells_missing = False  # whether it has a program for some of the gradients only
     tells_apart = False  # whether a gradient is None if it depends on no gradient that arrived
 
-    def __init__(self, program: Program, mask: tuple[bool, ...]):
+    def __init__(self, program: Program, mask: tuple[bool, ...], present=None):
         self.program, self.mask, self.mode = program, mask, program.mode
+        self.present = present or (True,) * len(program.differentiable_outputs)
         self.name = f"{program.name}Backward"
         self.node_name = f"{self.name}0"
         self.wanted = tuple(i for i, flag in enumerate(mask) if flag)
@@ -301,9 +304,30 @@ class Reverse(Program):
 
     @functools.cached_property
     def inputs(self):
-        gradients = [self.program.outputs[i] for i in self.program.differentiable_outputs]
+        given = itertools.compress(self.program.differentiable_outputs, self.present)
         saved = [self.program.inputs[i] for i in self.saved_inputs]
-        return (*gradients, *saved, *(self.program.outputs[i] for i in self.saved_outputs))
+        outputs = self.program.outputs
+        return (*(outputs[i] for i in given), *saved, *(outputs[i] for i in self.saved_outputs))
+
+    def with_missing(self, arrays) -> tuple[tuple, tuple]:
+        """The gradients of all outputs, None for those that are missing, and the residuals."""
+        supply = iter(arrays)
+        return tuple([next(supply) if flag else None for flag in self.present]), tuple(supply)
+
+    def without_missing(self, gradients):
+        """The program for those gradients that are not None, and these."""
+        present = tuple([gradient is not None for gradient in gradients])
+        found = self.given.get(present)
+        if found is None:
+            made = type(self)(self.program, self.mask, present)
+            made.is_partial = self.is_partial
+            found = self.given.setdefault(present, made)
+        return found, [gradient for gradient in gradients if gradient is not None]
+
+    @functools.cached_property
+    def given(self) -> dict[tuple[bool, ...], Reverse]:
+        """The programs for fewer gradients."""
+        return {self.present: self}
 
 
 class DerivedReverse(Reverse):

@@ -136,6 +136,17 @@ class BatchedCall(Program):
         return run(*arrays)
 
 
+def joined(arrays, dims) -> list:
+    """Gradients from those of the examples, which are summed where the examples share a tensor.
+
+    dims: the mapped dimension of each, None if it is shared.
+    """
+    return [
+        array.sum(0) if dim is None else jnp.moveaxis(array, 0, dim)
+        for array, dim in zip(arrays, dims, strict=True)
+    ]
+
+
 def size_of(leaves, dims) -> int:
     """The number of examples."""
     return next(leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None)
@@ -300,32 +311,37 @@ class BatchedProgram(CompiledProgram):
         if self.escaped_tensors:
             raise RuntimeError(LEFT_BEHIND.format(self.name))
 
-    def backward(self, cotangents, residuals):
+    def backward(self, run, cotangents, residuals):
         axes = [0] * len(cotangents)
         for is_output, number in self.partition.residuals:
             axes.append(self.output_axes[number] if is_output else self.axes[number])
-        run = jax.vmap(self.partition.backward, in_axes=tuple(axes), axis_size=self.size)
-        return self.joined(run(*cotangents, *residuals), self.pullback.reached)
+        run = jax.vmap(run, in_axes=tuple(axes), axis_size=self.size)
+        dims = [self.dim_of(self.captured[number]) for number in self.pullback.reached]
+        return joined(run(*cotangents, *residuals), dims)
 
-    def joined(self, arrays, numbers) -> list:
-        """The gradients of captured tensors, from those of the examples."""
-        dims = [self.dim_of(self.captured[number]) for number in numbers]
-        return [
-            array.sum(0) if dim is None else jnp.moveaxis(array, 0, dim)
-            for array, dim in zip(arrays, dims, strict=True)
-        ]
-
-    def replayed(self, inputs, cotangents=None, wanted=()):
-        count = len(inputs)
+    def replayed(self, inputs, passes=()):
+        count, given, axes = len(inputs), [], []
+        # the mapped dimensions of what a pass differentiates, and of its cotangents
+        dims, dims_of_cotangents = list(self.axes[:count]), itertools.repeat(0)
+        for cotangents, wanted in passes:
+            pairs = zip(cotangents, dims_of_cotangents, strict=False)
+            present = [pair for pair in pairs if pair[0] is not None]
+            given += [cotangent for cotangent, _ in present]
+            axes += [dim for _, dim in present]
+            dims_of_cotangents = [dims[number] for number in wanted]
+            dims = [*[dim for _, dim in present], *dims]
 
         def one(*arrays):
-            given = None if cotangents is None else arrays[count:]
-            return replay(self, arrays[:count], given, wanted)
+            supply = iter(arrays[count:])
+            each = [
+                ([None if c is None else next(supply) for c in cotangents], wanted)
+                for cotangents, wanted in passes
+            ]
+            return replay(self, arrays[:count], each)
 
-        axes = [*self.axes[:count], *[0] * len(cotangents or ())]
-        run = jax.vmap(one, in_axes=tuple(axes), axis_size=self.size)
-        found = run(*inputs, *(cotangents or ()))
-        return found if cotangents is None else tuple(self.joined(found, wanted))
+        axes = (*self.axes[:count], *axes)
+        found = jax.vmap(one, in_axes=axes, axis_size=self.size)(*inputs, *given)
+        return tuple(joined(found, dims_of_cotangents)) if passes else found
 
     def inputs_of(self, leaves, tensors):
         # of tensors with tangents, JAX differentiates the whole call

@@ -23,17 +23,19 @@ from ..core import executor, view_ops
 from ..core.aval import IMMEDIATE, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.program import stop_gradient
+from ..core.unrecorded import unrecorded
 from ..tape import (
     dual,
     handle_lock,
     interception,
+    mode,
     node_annotations,
     untracked_reason,
     version_counter,
 )
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch
 from ..tape.node import Node, ProgramNode
-from ..tape.record import apply
+from ..tape.record import apply, leaves_out
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, edge_of, known_edge_of, wrap
 from ..tape.version_counter import counter_of
@@ -120,7 +122,10 @@ class Alias:
             # history first: a view of a root that left the graph leaves it too
             if self.root is not None and self.root.followed > self.followed:
                 _follow_root(tensor, self)
-            _put(tensor, _look(self.storage, self.place))
+            array, scope = _look(self.storage, self.place), mode.scope.get()
+            if scope is not None and scope.is_differentiated and not tensor._tracked:
+                array = unrecorded(array)
+            _put(tensor, array)
             self.seen = self.storage.epoch
             dual.mark(tensor)
 
@@ -298,6 +303,8 @@ def assign(target: Tensor, made: Tensor, follow: bool):
     refuse_leak(target, made)
     alias = target._alias
     if alias is None:
+        if target._tracked and interception.read is not None and leaves_out():
+            made = wrap(unrecorded(made._raw, target._raw), made._aval)  # it keeps its history
         take(target, made, follow)
     else:
         with handle_lock.lock:
@@ -345,15 +352,21 @@ def _assign_alias(target, alias, made, follow):
     # one write is pending at a time; another one to the same place replaces it
     if pending is not None and not same(pending[0], alias.place):
         settle(storage)
+    written = made._raw
+    if interception.read is not None and leaves_out():
+        # the memory keeps its history, which a detached tensor that writes to it does not have
+        old = _look(storage, alias.place) if storage.pending is None else storage.pending[1]
+        written = unrecorded(written, old)
+        made = wrap(written, made._aval) if target._tracked else made
     # a view's history goes through its root, below
     take(target, made, follow and alias.root is None)
     # every other alias is out of date from now on, and the writer is not
     storage.epoch += 1
     alias.seen = storage.epoch
     if alias.place is None:
-        storage.array, storage.pending = target._raw, None
+        storage.array, storage.pending = written, None
     else:
-        storage.pending = (alias.place, target._raw, target._aval)
+        storage.pending = (alias.place, written, target._aval)
     if follow and alias.root is not None:
         _lead_through_root(target, alias, made)
     elif follow and target._tracked:

@@ -13,6 +13,7 @@ from ..core import executor
 from ..core.aval import IMMEDIATE, traced_aval
 from ..core.program import Program
 from ..core.tracebacks import users_stacklevel
+from ..core.unrecorded import unrecorded
 from . import handle_lock, interception, mode, node_annotations, untracked_reason, version_counter
 from .mode import INFERENCE, MARK, RECORD, current_mode
 from .node import ProgramNode
@@ -79,6 +80,9 @@ def finish(program: Program, leaves, arrays, mask):
         node = INFERENCE_TENSOR
     elif current == MARK and _is_derived(program, leaves, mask):
         node = DERIVED
+    if interception.read is not None and leaves_out():
+        stop = jax.lax.stop_gradient if current >= INFERENCE else unrecorded
+        results = stop(results) if program.single else tuple(map(stop, results))
     if program.single:
         # `_wrap` inlined
         aval = program.outputs[0]
@@ -105,6 +109,12 @@ def finish(program: Program, leaves, arrays, mask):
     if interception.is_noted:
         _note(program, leaves, mask, node, several)
     return program.result(several)
+
+
+def leaves_out() -> bool:
+    """Whether JAX differentiates what is computed here, and grad mode is off."""
+    scope, current = mode.scope.get(), current_mode.get()
+    return scope is not None and scope.is_differentiated and current not in (RECORD, MARK)
 
 
 def _settled(leaves) -> list:

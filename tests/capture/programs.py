@@ -314,7 +314,7 @@ REFUSED = {
         "modified by an inplace operation|a leaf Variable that requires grad is being used"
         "|more than one element of the written-to tensor|refer to a single memory location"
         "|nested_tensorlist|backward through the graph a second time"
-        "|view size is not compatible"
+        "|view size is not compatible|another view of its base has been modified inplace"
     ),
 }
 

@@ -18,12 +18,13 @@ import jax
 from ...core import executor
 from ...core.aval import IMMEDIATE
 from ...core.strides import is_dense
+from ...core.unrecorded import unrecorded
 from ...storage import commit
 from ...storage.alias import assign
 from ...tape import dual, dual_level, handle_lock, interception, node_annotations, traced_hooks
 from ...tape.mode import INFERENCE, current_mode, is_grad_enabled, off, with_grad
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node
-from ...tape.record import apply
+from ...tape.record import apply, leaves_out
 from ...tape.sparse_tensor import SparseTensor
 from ...tape.tensor import OWN_DTYPE, Tensor, held, leaf_state, wrap
 from ...tape.tensor import current as current_value
@@ -265,6 +266,12 @@ class Pass:
         is_carried = gradient is None or self.tensors or type(gradient) is SparseTensor
         return gradient if is_carried else gradient._array
 
+    def left_out(self, gradient):
+        """A gradient without history for JAX too, where it differentiates the pass."""
+        if interception.read is None or self.create_graph or not isinstance(gradient, jax.Array):
+            return gradient
+        return unrecorded(gradient) if leaves_out() else gradient
+
     def accumulate(self, leaf: Tensor, gradient):
         """Add to the `.grad` of a leaf: in place, or as a new tensor under `create_graph`.
 
@@ -275,6 +282,7 @@ class Pass:
         if interception.grad is not None:
             interception.grad(leaf)
         _refuse_leak(leaf, gradient)
+        gradient = self.left_out(gradient)
         with handle_lock.lock:
             before = leaf_state(leaf).grad
             self.before.values.append((leaf._leaf, "grad", before))
@@ -356,7 +364,7 @@ class PassTo(Pass):
         elif node.extras is not None:
             gradients = run_hooks.at_outputs(self, node, gradients)
         for output_nr in ends:
-            self.captured[sequence, output_nr] = gradients[output_nr]
+            self.captured[sequence, output_nr] = self.left_out(gradients[output_nr])
         if sequence in self.needed:
             self.visit_leaf(node, gradients[0]) if is_leaf else self.step(node, gradients)
 

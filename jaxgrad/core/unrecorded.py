@@ -1,0 +1,48 @@
+"""What is computed while grad mode is off, where JAX differentiates: it has tangents, but passes no
+cotangent on, as an operator on dual tensors under `no_grad`.
+
+A tensor that is written to while grad mode is off keeps its history. So the cotangent of its new
+value arrives at the old one.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+unrecorded_p = Primitive("jaxgrad_unrecorded")
+unrecorded_p.def_impl(lambda value, *old: value)
+unrecorded_p.def_abstract_eval(lambda value, *old: value)
+
+
+def unrecorded(value, old=None):
+    """An array whose cotangent goes to `old`, of the same shape and dtype, or is lost."""
+    given = [value] if old is None else [value, old]
+    is_traced = any(isinstance(each, jax.core.Tracer) for each in given)
+    is_needed = is_traced and jnp.issubdtype(value.dtype, jnp.inexact)
+    return unrecorded_p.bind(*given) if is_needed else value
+
+
+def _jvp(primals, tangents):
+    value = unrecorded_p.bind(*primals)
+    if all(isinstance(tangent, ad.Zero) for tangent in tangents):
+        return value, tangents[0]
+    return value, unrecorded_p.bind(*map(ad.instantiate_zeros, tangents))
+
+
+def _transpose(cotangent, *operands):
+    return [None, *[cotangent if ad.is_undefined_primal(each) else None for each in operands[1:]]]
+
+
+def _batch(arrays, dims):
+    size = next(a.shape[d] for a, d in zip(arrays, dims, strict=True) if d is not None)
+    moved = [batching.bdim_at_front(a, d, size) for a, d in zip(arrays, dims, strict=True)]
+    return unrecorded_p.bind(*moved), 0
+
+
+ad.primitive_jvps[unrecorded_p] = _jvp
+ad.primitive_transposes[unrecorded_p] = _transpose
+batching.primitive_batchers[unrecorded_p] = _batch
+mlir.register_lowering(unrecorded_p, lambda context, value, *old: [value])
