@@ -28,14 +28,13 @@ from ..tape import (
     dual,
     handle_lock,
     interception,
-    mode,
     node_annotations,
     untracked_reason,
     version_counter,
 )
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch
 from ..tape.node import Node, ProgramNode
-from ..tape.record import apply, leaves_out
+from ..tape.record import apply, is_differentiated, leaves_out
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, edge_of, known_edge_of, wrap
 from ..tape.version_counter import counter_of
@@ -122,9 +121,13 @@ class Alias:
             # history first: a view of a root that left the graph leaves it too
             if self.root is not None and self.root.followed > self.followed:
                 _follow_root(tensor, self)
-            array, scope = _look(self.storage, self.place), mode.scope.get()
-            if scope is not None and scope.is_differentiated and not tensor._tracked:
-                array = unrecorded(array)
+            array, root = _look(self.storage, self.place), self.root or self
+            if interception.read is not None and is_differentiated():
+                # the history of the memory is that of another tensor, unless a write moved this one
+                if not tensor._tracked:
+                    array = unrecorded(array)
+                elif root.followed <= self.seen:
+                    array = unrecorded(array, tensor._raw)
             _put(tensor, array)
             self.seen = self.storage.epoch
             dual.mark(tensor)
@@ -353,7 +356,7 @@ def _assign_alias(target, alias, made, follow):
     if pending is not None and not same(pending[0], alias.place):
         settle(storage)
     written = made._raw
-    if interception.read is not None and leaves_out():
+    if interception.read is not None and _keeps_history(target, made, follow):
         # the memory keeps its history, which a detached tensor that writes to it does not have
         old = _look(storage, alias.place) if storage.pending is None else storage.pending[1]
         written = unrecorded(written, old)
@@ -371,6 +374,12 @@ def _assign_alias(target, alias, made, follow):
         _lead_through_root(target, alias, made)
     elif follow and target._tracked:
         alias.followed = storage.epoch
+
+
+def _keeps_history(target, made, follow) -> bool:
+    """Whether JAX differentiates what happens here, and a write is not recorded."""
+    is_constant = follow and not made._tracked and not target._tracked
+    return leaves_out() or (is_constant and is_differentiated())
 
 
 def snapshot(tensor: Tensor) -> Tensor:

@@ -111,10 +111,15 @@ def finish(program: Program, leaves, arrays, mask):
     return program.result(several)
 
 
+def is_differentiated() -> bool:
+    """Whether JAX differentiates what is computed here, not the tape."""
+    scope = mode.scope.get()
+    return scope is not None and scope.is_differentiated
+
+
 def leaves_out() -> bool:
     """Whether JAX differentiates what is computed here, and grad mode is off."""
-    scope, current = mode.scope.get(), current_mode.get()
-    return scope is not None and scope.is_differentiated and current not in (RECORD, MARK)
+    return is_differentiated() and current_mode.get() not in (RECORD, MARK)
 
 
 def _settled(leaves) -> list:

@@ -57,6 +57,25 @@ def detached_and_written_to(x):
     return x * x * k
 
 
+def written_to_in_parts(x):
+    """z^3, where z = 2x has the history of 4x where x is positive, else of x."""
+    z = x * 1
+    with torch.no_grad():
+        z.view(-1).mul_(2)
+    z.view(x.shape).mul_(torch.where(x > 0, 4, 1))
+    with torch.no_grad():
+        z.mul_(torch.where(x > 0, 1 / 4, 1))
+    return z**3
+
+
+def written_to_by_another_history(x):
+    """z^3, where z = 2x has the history of x, and its memory that of 2x."""
+    z = x * 1
+    d = z.detach()
+    d.copy_(2 * x)
+    return z**3 + d - 2 * x.detach()
+
+
 def inner_pass(x):
     """x^2 g, where g = 3x^2 comes from a pass that is not recorded."""
     with torch.enable_grad():
@@ -93,6 +112,18 @@ FUNCTIONS = {
     "written": (written_to, [lambda x: 12 * x**2, lambda x: 12 * x, lambda x: 6]),
     "view": (written_to_through_view, [lambda x: 12 * x**2, lambda x: 12 * x, lambda x: 6]),
     "data": (written_through_data, [lambda x: 12 * x**2, lambda x: 12 * x, lambda x: 6]),
+    "parts": (
+        written_to_in_parts,
+        [
+            lambda x: 12 * x**2 * (4 if x > 0 else 1),
+            lambda x: 12 * x * (16 if x > 0 else 1),
+            lambda x: 6 * (64 if x > 0 else 1),
+        ],
+    ),
+    "another": (
+        written_to_by_another_history,
+        [lambda x: 12 * x**2 + 2, lambda x: 12 * x, lambda x: 6],
+    ),
     "detached": (detached_before_a_write, [lambda x: 4 * x**2, lambda x: 4 * x, lambda x: 0]),
     "detached, written": (
         detached_and_written_to,
