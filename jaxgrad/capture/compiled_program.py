@@ -318,7 +318,7 @@ class CompiledProgram:
         else:
             cotangents = [found.get(each) for each in self.pullback.cotangents]
             self.partition = PartitionedJaxpr(
-                jaxpr, self.output.count, cotangents, self.pullback.runs_users_code, self.name
+                jaxpr, self.output.count, cotangents, self.pullback.calling, self.name
             )
             run = self.partition.forward
         program = self.forward(run, order)
@@ -338,9 +338,9 @@ class CompiledProgram:
 
         return program
 
-    def backward(self, run, cotangents, residuals):
+    def backward(self, run, cotangents, residuals, reads):
         """The gradients of the captured tensors that the pullback reaches, by a backward program
-        of the partition.
+        of the partition, which reads the residuals `reads`.
         """
         return run(*cotangents, *residuals)
 
@@ -458,26 +458,26 @@ class CompiledProgram:
     # ---- differentiating from outside
 
     def nodes(self, tensors, inputs, arrays):
-        """For each output with a history its node: that of the call, or where the function has used
-        its graph up, one whose saved arrays are freed.
+        """For each output with a history its node, one for each group of the pullback. Where the
+        function has used its graph up, the saved arrays of the node are freed.
         """
         # at the first call: only its arrays tell the abstract values of the residuals
         if self.call_program is None:
             self.make_call_program(inputs, arrays)
-        freed, made = self.pullback.freed, {}
-        for is_freed, (reverse, numbers) in self.reverses.items():
+        pullback, made = self.pullback, {}
+        for group, (reverse, numbers) in self.reverses.items():
             saved = [*inputs, *[arrays[n] for n in self.partition.numbers]] if reverse.saves else []
-            saved = FREED if is_freed else saved
-            lasts = not (is_freed or self.pullback.frees)
+            saved = FREED if group in pullback.freed else saved
+            lasts = group not in pullback.freed and group not in pullback.freeing
             node_class = LastingNode if lasts else CompiledNode
             edges = [edge_of(tensors[number]) for number in numbers]
-            node = made[is_freed] = node_class(reverse, saved, edges, self.output.roots)
+            node = made[group] = node_class(reverse, saved, edges, self.output.roots)
             node.objects = [each() for each in self.weak_objects]
-        return [made[number in freed] for number in range(self.output.roots)]
+        return [made[group] for group in pullback.groups]
 
     def make_call_program(self, inputs, arrays):
-        """Make the program that nodes record, and its reverse programs: with the numbers of the
-        captured tensors that get a gradient, for outputs that are freed and for others.
+        """Make the program that nodes record, and for each group of outputs its reverse program
+        and the numbers of the captured tensors that get a gradient.
         """
         shown = [captured.aval for captured in self.captured]
         shown += [
@@ -487,11 +487,12 @@ class CompiledProgram:
         self.call_program = CompiledCall(self, shown, self.pullback.avals, kept)
         tracked = [captured.number for captured in self.captured if captured.tracked]
         self.reverses = {}
-        for number in range(self.output.roots):
-            is_freed = number in self.pullback.freed
-            numbers = tracked if is_freed else self.pullback.reached
+        groups = self.pullback.groups
+        for group in set(groups):
+            numbers = tracked if group in self.pullback.freed else self.pullback.reached
             mask = tuple(map(set(numbers).__contains__, range(len(shown))))
-            self.reverses[is_freed] = self.call_program.reverse(mask), numbers
+            reverse = self.call_program.reverse(mask)
+            self.reverses[group] = reverse.only(tuple([each == group for each in groups])), numbers
 
     def replayed(self, inputs, passes=()):
         """See `replay.replay`."""

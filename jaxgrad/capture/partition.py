@@ -9,6 +9,7 @@ reads from the first are saved by the node of the call.
 from __future__ import annotations
 
 import itertools
+from operator import attrgetter
 
 import jax
 import jax.numpy as jnp
@@ -37,8 +38,8 @@ class Pullback:
     """The pass from the outputs of a function that have a history to its captured tensors.
 
     `avals`: those of these outputs; `freed`: the numbers of those whose graph the function has used
-    up; `frees`: whether a pass frees anything that their nodes have saved; `is_linear`: whether the
-    pass reads nothing but gradients; `runs_users_code`: whether it runs Functions or hooks;
+    up; `freeing`, `calling`: of those whose pass frees what a node has saved, and whose pass runs a
+    Function or hooks; `groups`: for each output the first one that shares a node with it;
     `cotangents`: the inputs that the pass starts from; `reached`: the numbers of the captured
     tensors that get a gradient; `arrays`: these gradients; `leaves`: the ids of the leaves from
     inside that the outputs depend on, which get none.
@@ -52,9 +53,11 @@ class Pullback:
         ends = [(captured, end_of(captured)) for captured in scope.captured.values()]
         ends = [(captured, edge) for captured, edge in ends if edge is not None]
         nodes = nodes_between(scope, roots, [edge[0] for _, edge in ends])
-        self.frees = any(map(has_saved, nodes))
-        self.runs_users_code = any(map(runs_users_code, nodes))
-        self.is_linear = all(map(reads_gradients_alone, nodes))
+        sources = [edge[0] for edge, _, _ in roots]
+        saving, calling = above(nodes, has_saved), above(nodes, runs_users_code)
+        self.freeing = {number for number, node in enumerate(sources) if node in saving}
+        self.calling = {number for number, node in enumerate(sources) if node in calling}
+        self.groups = groups_of(sources, saving, self.freed)
         lasting = [edge[0] for n, (edge, _, _) in enumerate(roots) if n not in self.freed]
         self.leaves = leaves_of(lasting) - {id(captured.tensor) for captured, _ in ends}
         if len(self.freed) == len(roots) or not ends:
@@ -71,6 +74,10 @@ class Pullback:
             if gradient is not None:
                 self.reached.append(captured.number)
                 self.arrays.append(gradient._array)
+
+    def reads_state(self, number: int) -> bool:
+        """Whether the pass from an output reads more than gradients."""
+        return number in self.freeing or number in self.calling
 
     def take_arrays(self) -> list:
         """The gradients, which it does not keep."""
@@ -126,14 +133,49 @@ def has_saved(node) -> bool:
     return bool(node._saved if isinstance(node, FunctionNode) else node.saved)
 
 
-def reads_gradients_alone(node) -> bool:
-    """Whether a node has saved nothing and runs no code of the user's."""
-    return not node.saved and not runs_users_code(node)
-
-
 def runs_users_code(node) -> bool:
     """Whether a node runs a Function or hooks."""
     return not isinstance(node, ProgramNode) or node.extras is not None
+
+
+def above(nodes, condition) -> set:
+    """Of nodes those that meet a condition, and those that lead to one of them."""
+    found = set()
+    for node in sorted(nodes, key=attrgetter("sequence")):
+        if condition(node) or not found.isdisjoint([edge[0] for edge in node.edges]):
+            found.add(node)
+    return found
+
+
+def groups_of(sources, saving, freed) -> list[int]:
+    """For each of the nodes `sources` the number of the first one that shares a node with it which
+    a pass frees. Those that share none are one group, and so are those that are freed already.
+
+    saving: the nodes that have saved something, and all that lead to them.
+    """
+    first, owners = list(range(len(sources))), {}
+
+    def group(number):
+        while first[number] != number:
+            number = first[number]
+        return number
+
+    def join(one, other):
+        low, high = sorted([group(one), group(other)])
+        first[high] = low
+
+    for number, source in enumerate(sources):
+        kind = "freed" if number in freed else source if source in saving else "lasting"
+        waiting = [kind]
+        while waiting:
+            node = waiting.pop()
+            if node in owners:
+                join(number, owners[node])
+                continue
+            owners[node] = number
+            if not isinstance(node, str):
+                waiting += [edge[0] for edge in node.edges if edge[0] in saving]
+    return list(map(group, range(len(sources))))
 
 
 def is_freed(node) -> bool:
@@ -148,10 +190,11 @@ class PartitionedJaxpr:
     cotangents, as pairs `(is_output, number)` of an output or input of the first.
 
     count: how many outputs are the function's own; cotangents: the variables of the cotangents,
-    None for an output that is freed; runs_users_code: whether the pullback does.
+    None for an output that is freed; calling: the numbers of the outputs whose pass runs code of
+    the user's.
     """
 
-    def __init__(self, jaxpr, count: int, cotangents, runs_users_code: bool, name: str):
+    def __init__(self, jaxpr, count: int, cotangents, calling: set[int], name: str):
         outputs, self.gradients = list(jaxpr.outvars[:count]), list(jaxpr.outvars[count:])
         self.cotangents, present = cotangents, [each for each in cotangents if each is not None]
         forward = needed(jaxpr.eqns, outputs)
@@ -178,25 +221,27 @@ class PartitionedJaxpr:
         self.forward = function_of(jaxpr, jaxpr.invars, outputs, forward)
         self.backward = function_of(jaxpr, [*present, *residuals], self.gradients, backward)
         self.backward_inputs = present, residuals
-        self.runs_users_code, self.partial_backwards = runs_users_code, {}
+        self.calling, self.partial_backwards = calling, {}
         self.equations, self.inputs, self.outputs = forward, jaxpr.invars, outputs
         self.later_equations = backward
         self.influence: dict[int, set[int]] = {}
 
     def backward_from(self, present: tuple[bool, ...]):
-        """The backward program for some of the cotangents; None if it is not known to be linear.
+        """The backward program for the cotangents of some outputs, and the residuals that it reads;
+        None if it is not known to be linear.
 
         Zeros for the missing ones would give NaN where a derivative is infinite. A linear program
         is its own derivative, in which JAX leaves out what depends on no cotangent that is given.
         """
-        if all(present):
-            return self.backward
         if present not in self.partial_backwards:
             self.partial_backwards[present] = self.partial_backward(present)
         return self.partial_backwards[present]
 
-    def partial_backward(self, present):
-        if self.runs_users_code:
+    def partial_backward(self, flags):
+        present = [f for f, each in zip(flags, self.cotangents, strict=True) if each is not None]
+        if all(present):
+            return self.backward, self.residuals
+        if any(itertools.compress(map(self.calling.__contains__, range(len(flags))), flags)):
             return None
         cotangents, residuals = [list(map(struct_of, each)) for each in self.backward_inputs]
         given = list(itertools.compress(cotangents, present))
@@ -216,7 +261,11 @@ class PartitionedJaxpr:
         if any(read[: len(given)]):
             return None
         run, read = jaxpr_as_fun(ClosedJaxpr(jaxpr, traced.consts)), read[len(given) :]
-        return lambda *arrays: run(*itertools.compress(arrays, read))
+
+        def backward(*arrays):
+            return run(*itertools.compress(arrays, [*read[: len(given)], *[True] * sum(read)]))
+
+        return backward, list(itertools.compress(self.residuals, read[len(given) :]))
 
     def influenced_by(self, number: int) -> set[int]:
         """The numbers of the gradients that depend on the cotangent of an output."""
@@ -340,10 +389,13 @@ class CompiledReverse(Reverse):
         self.compiled = program.compiled
         self.outputs = tuple(program.inputs[i] for i in self.wanted)
         self.saved_inputs = self.saved_outputs = ()
-        partition, count = self.compiled.partition, len(program.inputs)
-        # numbers from `count` on are constants
-        reads = any(is_output or number < count for is_output, number in partition.residuals)
-        self.saves = reads or not self.compiled.pullback.is_linear
+        pullback, count = self.compiled.pullback, len(program.inputs)
+        roots = range(program.root_count)
+        self.saves = any(itertools.compress(map(pullback.reads_state, roots), self.present))
+        if not self.saves:
+            # numbers from `count` on are constants
+            _, reads = self.compiled.partition.backward_from(self.present)
+            self.saves = any(is_output or number < count for is_output, number in reads)
         if self.saves:
             # all inputs, since a replay reads them; the backward program needs only residuals
             self.saved_inputs = tuple(range(len(program.inputs)))
@@ -367,19 +419,16 @@ class CompiledReverse(Reverse):
             return ()
         compiled, count = self.compiled, len(self.program.inputs)
         cotangents, rest = self.with_missing(arrays)
-        freed = compiled.pullback.freed
-        lasting = [each for number, each in enumerate(cotangents) if number not in freed]
-        run = compiled.partition.backward_from(tuple([each is not None for each in lasting]))
-        if run is None:
+        found = compiled.partition.backward_from(self.present)
+        if found is None:
             return self.function(*arrays)
-        saved = iter(rest[count:])
+        run, reads = found
         inputs = (*(rest[:count] if self.saves else [None] * count), *compiled.constants)
-        residuals = [
-            next(saved) if is_output else inputs[number]
-            for is_output, number in compiled.partition.residuals
-        ]
-        given = [each for each in lasting if each is not None]
-        return tuple(compiled.backward(run, given, residuals))
+        outputs = dict(zip(compiled.partition.numbers, rest[count:], strict=False))
+        residuals = [(outputs if is_output else inputs)[number] for is_output, number in reads]
+        freed = compiled.pullback.freed
+        given = [c for n, c in enumerate(cotangents) if c is not None and n not in freed]
+        return tuple(compiled.backward(run, given, residuals, reads))
 
     def reached(self, given, results):
         """The gradients; None for inputs that do not depend on any of the cotangents given, as if

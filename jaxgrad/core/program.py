@@ -258,7 +258,8 @@ class Program:
     def weight(self) -> bounded_cache.Weight:
         """The weight of the kernels that it keeps, those of its derivatives included."""
         made = vars(self)
-        derived = {*made.get("reverses", {}).values(), *made.get("tangents", {}).values()}
+        kinds = [made.get(name, {}).values() for name in ("reverses", "tangents", "given")]
+        derived = {each for kind in kinds for each in kind} - {self}
         return bounded_cache.total([self.own_weight(), *[each.weight() for each in derived]])
 
     def own_weight(self) -> bounded_cache.Weight:
@@ -317,12 +318,16 @@ class Reverse(Program):
     def without_missing(self, gradients):
         """The program for those gradients that are not None, and these."""
         present = tuple([gradient is not None for gradient in gradients])
+        return self.only(present), [gradient for gradient in gradients if gradient is not None]
+
+    def only(self, present: tuple[bool, ...]) -> Reverse:
+        """The program for some of the gradients."""
         found = self.given.get(present)
         if found is None:
             made = type(self)(self.program, self.mask, present)
             made.is_partial = self.is_partial
             found = self.given.setdefault(present, made)
-        return found, [gradient for gradient in gradients if gradient is not None]
+        return found
 
     @functools.cached_property
     def given(self) -> dict[tuple[bool, ...], Reverse]:
