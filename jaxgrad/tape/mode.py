@@ -10,13 +10,17 @@ from contextlib import contextmanager
 
 # INFERENCE marks results and records nothing, even where grad mode is switched on again within.
 # MARK is the mode of a Function's forward: nothing is recorded, but results that depend on tensors
-# that require grad are marked, so that a saved one is not taken for a constant.
-MARK, PLAIN, RECORD, INFERENCE, INFERENCE_WITH_GRAD = -1, 0, 1, 2, 3
+# that require grad are marked, so that a saved one is not taken for a constant. RULE is that mode
+# where JAX's rules run the forward: nothing is marked, and JAX differentiates what is computed.
+RULE, MARK, PLAIN, RECORD, INFERENCE, INFERENCE_WITH_GRAD = -2, -1, 0, 1, 2, 3
 
-# the current one of the five: every operator reads it
+# the modes in which what is computed may have a gradient
+FOLLOWED = (RULE, MARK, RECORD)
+
+# the current one of the six: every operator reads it
 current_mode = contextvars.ContextVar("jaxgrad.mode", default=RECORD)
 
-# the mode that applies while grad mode is off: PLAIN, or MARK inside a Function's forward
+# the mode that applies while grad mode is off: PLAIN, or inside a Function's forward MARK or RULE
 off = contextvars.ContextVar("jaxgrad.grad_mode_off", default=PLAIN)
 
 # how many transforms of `jaxgrad.func` enclose the current call

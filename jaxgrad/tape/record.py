@@ -15,7 +15,7 @@ from ..core.program import Program
 from ..core.tracebacks import users_stacklevel
 from ..core.unrecorded import unrecorded
 from . import handle_lock, interception, mode, node_annotations, untracked_reason, version_counter
-from .mode import INFERENCE, MARK, RECORD, current_mode
+from .mode import FOLLOWED, INFERENCE, MARK, RECORD, current_mode
 from .node import ProgramNode
 from .source_location import jax_is_called_by_user
 from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, has_tangent, wrap
@@ -119,7 +119,7 @@ def is_differentiated() -> bool:
 
 def leaves_out() -> bool:
     """Whether JAX differentiates what is computed here, and grad mode is off."""
-    return is_differentiated() and current_mode.get() not in (RECORD, MARK)
+    return is_differentiated() and current_mode.get() not in FOLLOWED
 
 
 def _settled(leaves) -> list:

@@ -224,6 +224,40 @@ def test_third_order_of_mixed_modes(way):
     assert torch.func.grad(tangent)(x).tolist() == [4.0, 12.0]
 
 
+@pytest.mark.parametrize("way", ["eager", "jit", "vmap", "jit of vmap", "vmap of jit"])
+@pytest.mark.parametrize("order", ["rf", "fr", "rfr", "rrf", "frf"])
+def test_functions_that_save_what_they_compute(way, order):
+    """x^4 by a Function that saves x^2 has all derivatives of x^4, in every nesting of modes."""
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            square = x * x
+            ctx.save_for_backward(x, square)
+            ctx.save_for_forward(x, square)
+            return square * square
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, square = ctx.saved_tensors
+            return 4 * grad * x * square
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            x, square = ctx.saved_tensors
+            return 4 * tangent * x * square
+
+    found, one = WAYS[way](Square.apply), torch.ones(2, dtype=torch.float64)
+    for mode in reversed(order):
+        if mode == "r":
+            found = torch.func.grad(lambda x, function=found: function(x).sum())
+        else:
+            found = lambda x, function=found: torch.func.jvp(function, (x,), (one,))[1]  # noqa: E731
+    x = torch.tensor(POINTS, dtype=torch.float64)
+    expected = 12 * x**2 if len(order) == 2 else 24 * x
+    assert found(x).tolist() == expected.tolist()
+
+
 def test_parameter_that_a_compiled_step_updates():
     """The update has no history: (2w)^3 x has the derivatives 3(2w)^2 x and 6(2w)x."""
     weight = torch.tensor(POINTS, dtype=torch.float64, requires_grad=True)

@@ -30,7 +30,7 @@ from ...core.aval import (
 )
 from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
-from ...tape.mode import PLAIN, RECORD, Draws, current_mode, switch
+from ...tape.mode import RECORD, RULE, Draws, current_mode, switch
 from ...tape.tensor import Tensor, hold, wrap
 from . import call as function_call
 from . import linearity, user_rules
@@ -83,10 +83,10 @@ def _traced(cls, given):
     outputs = output if isinstance(output, tuple) else (output,)
     tensors = [value for value in outputs if isinstance(value, Tensor)]
     for value, array in zip(tensors, arrays, strict=True):
-        if value._alias is None:
-            hold(value, array)
+        if value._alias is not None and any(value is each for each in given):
+            assign(value, wrap(array, value._aval), False)  # `forward` wrote to its memory
         else:
-            assign(value, wrap(array, value._aval), False)
+            hold(value, array)
     for saved in ctx._saved:
         if isinstance(saved, SavedOutput) and saved.packed is None:
             saved.array = outputs[saved.number]._array
@@ -136,7 +136,7 @@ class CallOnArrays:
         ctx = self.cls._backward_cls()
         ctx.needs_input_grad, args = tuple(needs), tuple(args)
         with self.draws.again(), users_setting(self.enable_x64):
-            output = function_call.run_forward(self.cls, ctx, args, PLAIN, PLAIN)
+            output = function_call.run_forward(self.cls, ctx, args, RULE, RULE)
         user_rules.put_aside(ctx)
         ctx._tensors, ctx._args = self.tensors, args
         ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
