@@ -113,7 +113,7 @@ def cond(pred, true_fn: Callable, false_fn: Callable, operands: tuple | list = (
 
         return jax.lax.cond(flag, *map(branch, branches), *arrays)
 
-    leaves = [pred, *leaves, *reads.tensors]
+    leaves = [pred, *leaves, *reads.take()]
     return apply(ControlFlow("Cond", leaves, run), leaves, first.structure)
 
 
@@ -182,7 +182,7 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | lis
             list(map(strong, arrays[:count])),
         )
 
-    leaves = [*leaves, *reads.tensors]
+    leaves = [*leaves, *reads.take()]
     return apply(WhileLoop("WhileLoop", leaves, run), leaves, structure)
 
 
@@ -277,15 +277,16 @@ def _scan_traced(combine, carry, structure, slices, shape, reverse):
         "scan", lambda c, x: _pair(structure, combine(c, x)), inputs, both, CountedScope
     )
     next_structure, _ = body.structure.children()
-    count, length = next_structure.num_leaves, slices[0].shape[0]
+    # numbers and no tensors, which the program would keep alive
+    counts = next_structure.num_leaves, len(slices), len(body.reads)
+    count, length = counts[0], slices[0].shape[0]
     _check_carried("scan", carry, structure, body.avals[:count], next_structure)
     states = [each.reserve(length) for each in body.draws if length]
     # run 0 is the one that happens first, so that compiled and eager loops draw the same numbers
     numbers = range(length)[::-1] if reverse else range(length)
 
     def run(*arrays):
-        given, xs, rest = split(arrays, count, len(slices))
-        read, drawn = split(rest, len(body.reads))
+        given, xs, read, drawn = split(arrays, *counts)
 
         def step(carried, x):
             *x, number = x
@@ -298,7 +299,7 @@ def _scan_traced(combine, carry, structure, slices, shape, reverse):
         last, outputs = jax.lax.scan(step, list(map(strong, given)), xs, reverse=reverse)
         return [*last, *outputs]
 
-    leaves = [*carry, *slices, *body.reads, *states]
+    leaves = [*carry, *slices, *body.take(), *states]
     return apply(ControlFlow("Scan", leaves, run), leaves, body.structure)
 
 

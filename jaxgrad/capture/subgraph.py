@@ -175,6 +175,11 @@ class Subgraph:
     def run(self, given, read):
         return self.function(*given, *read, *self.constants)
 
+    def take(self) -> list[Tensor]:
+        """The captured tensors, which it no longer keeps alive."""
+        tensors, self.reads = self.reads, None
+        return tensors
+
 
 def nodes_since(begun: int, tensors):
     """The nodes recorded since sequence number `begun` in the history of tensors."""
@@ -251,9 +256,15 @@ class SharedReads:
 
     def __init__(self, subgraphs):
         # one operand for a tensor that several read, so its node gets one edge and one gradient
-        self.tensors = list({id(t): t for each in subgraphs for t in each.reads}.values())
+        reads = {id(each): each.take() for each in subgraphs}
+        self.tensors = list({id(t): t for read in reads.values() for t in read}.values())
         numbers = {id(tensor): number for number, tensor in enumerate(self.tensors)}
-        self.numbers = {id(each): [numbers[id(t)] for t in each.reads] for each in subgraphs}
+        self.numbers = {key: [numbers[id(t)] for t in read] for key, read in reads.items()}
+
+    def take(self) -> list[Tensor]:
+        """The captured tensors, which it no longer keeps alive."""
+        tensors, self.tensors = self.tensors, None
+        return tensors
 
     def run(self, subgraph: Subgraph, given, arrays):
         """Run a subgraph. arrays: those of all captured tensors."""

@@ -76,13 +76,14 @@ def finish(program: Program, leaves, arrays, mask):
             reverse = program.reverses.get(mask) or _reverse_of(program, mask)
             if reverse.wanted:
                 node, requires_grad = _record(reverse, leaves, arrays, results), True
-    elif current >= INFERENCE:
-        node = INFERENCE_TENSOR
-    elif current == MARK and _is_derived(program, leaves, mask):
-        node = DERIVED
-    if interception.read is not None and leaves_out():
-        stop = jax.lax.stop_gradient if current >= INFERENCE else unrecorded
-        results = stop(results) if program.single else tuple(map(stop, results))
+    else:
+        if current >= INFERENCE:
+            node = INFERENCE_TENSOR
+        elif current == MARK and _is_derived(program, leaves, mask):
+            node = DERIVED
+        if interception.read is not None and leaves_out():
+            stop = jax.lax.stop_gradient if current >= INFERENCE else unrecorded
+            results = stop(results) if program.single else tuple(map(stop, results))
     if program.single:
         # `_wrap` inlined
         aval = program.outputs[0]

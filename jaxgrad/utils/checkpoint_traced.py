@@ -33,13 +33,13 @@ def call(function, args, kwargs, policy):
 
     flat = jax.tree.structure((0,) * len(tensors))
     traced = Subgraph("checkpoint", inner, tensors, flat, CountedScope)
-    states = [each.reserve(1) for each in traced.draws]
+    states, count = [each.reserve(1) for each in traced.draws], len(tensors)
 
     def run(*arrays):
-        given, read = split(arrays, len(tensors))
+        given, read = split(arrays, count)
         return traced.run(given, read)
 
-    leaves = [*tensors, *traced.reads, *states]
+    leaves = [*tensors, *traced.take(), *states]
     program = ControlFlow("Checkpoint", leaves, jax.checkpoint(run, policy=policy))
     found = iter(apply(program, leaves, traced.structure))
     outputs, structure = shape

@@ -268,9 +268,8 @@ class Pass:
 
     def left_out(self, gradient):
         """A gradient without history for JAX too, where it differentiates the pass."""
-        if interception.read is None or self.create_graph or not isinstance(gradient, jax.Array):
-            return gradient
-        return unrecorded(gradient) if leaves_out() else gradient
+        is_recorded = self.create_graph or not isinstance(gradient, jax.Array)
+        return gradient if is_recorded or not leaves_out() else unrecorded(gradient)
 
     def accumulate(self, leaf: Tensor, gradient):
         """Add to the `.grad` of a leaf: in place, or as a new tensor under `create_graph`.
@@ -282,7 +281,8 @@ class Pass:
         if interception.grad is not None:
             interception.grad(leaf)
         _refuse_leak(leaf, gradient)
-        gradient = self.left_out(gradient)
+        if interception.read is not None:
+            gradient = self.left_out(gradient)
         with handle_lock.lock:
             before = leaf_state(leaf).grad
             self.before.values.append((leaf._leaf, "grad", before))
@@ -364,7 +364,10 @@ class PassTo(Pass):
         elif node.extras is not None:
             gradients = run_hooks.at_outputs(self, node, gradients)
         for output_nr in ends:
-            self.captured[sequence, output_nr] = self.left_out(gradients[output_nr])
+            gradient = gradients[output_nr]
+            if interception.read is not None:
+                gradient = self.left_out(gradient)
+            self.captured[sequence, output_nr] = gradient
         if sequence in self.needed:
             self.visit_leaf(node, gradients[0]) if is_leaf else self.step(node, gradients)
 
