@@ -42,12 +42,13 @@ from .observation import Observation
 from .partition import (
     CompiledCall,
     CompiledNode,
+    CompiledReverse,
     LastingNode,
     PartitionedJaxpr,
-    Pullback,
     function_of,
 )
 from .places import DerivedNumbers, note_rebound
+from .pullback import Pullback
 from .reachable import reachable_tensors, refuse_numbers
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
@@ -318,7 +319,7 @@ class CompiledProgram:
         else:
             cotangents = [found.get(each) for each in self.pullback.cotangents]
             self.partition = PartitionedJaxpr(
-                jaxpr, self.output.count, cotangents, self.pullback.calling, self.name
+                jaxpr, self.output.count, cotangents, self.pullback.groups, self.name
             )
             run = self.partition.forward
         program = self.forward(run, order)
@@ -338,16 +339,18 @@ class CompiledProgram:
 
         return program
 
-    def backward(self, run, cotangents, residuals, reads):
-        """The gradients of the captured tensors that the pullback reaches, by a backward program
-        of the partition, which reads the residuals `reads`.
+    def backward(self, group, run, cotangents, residuals, reads):
+        """The gradients of the captured tensors that a pass from a group of outputs reaches, by a
+        backward program of the partition, which reads the residuals `reads`.
         """
         return run(*cotangents, *residuals)
 
     def donated(self, leaves) -> set[int]:
         """The numbers of the captured tensors whose memory the outputs may take."""
         # a node of the call saves the inputs, so their memory must outlive it
-        if not self.jitted.donates or (self.pullback and self.pullback.reached):
+        if not self.jitted.donates or (
+            self.pullback and any(each.reached for each in self.pullback.groups)
+        ):
             return set()
         args, kwargs = jax.tree.unflatten(self.structure, range(self.structure.num_leaves))
         chosen = {
@@ -464,20 +467,21 @@ class CompiledProgram:
         # at the first call: only its arrays tell the abstract values of the residuals
         if self.call_program is None:
             self.make_call_program(inputs, arrays)
-        pullback, made = self.pullback, {}
-        for group, (reverse, numbers) in self.reverses.items():
-            saved = [*inputs, *[arrays[n] for n in self.partition.numbers]] if reverse.saves else []
-            saved = FREED if group in pullback.freed else saved
-            lasts = group not in pullback.freed and group not in pullback.freeing
-            node_class = LastingNode if lasts else CompiledNode
+        made: list = [None] * self.output.roots
+        for group, reverse, numbers in self.reverses:
+            saved = [*inputs, *[arrays[n] for n in reverse.numbers]] if reverse.saves else []
+            saved = FREED if group.is_freed else saved
+            node_class = CompiledNode if group.is_freed or group.frees else LastingNode
             edges = [edge_of(tensors[number]) for number in numbers]
-            node = made[group] = node_class(reverse, saved, edges, self.output.roots)
+            node = node_class(reverse, saved, edges, self.output.roots)
             node.objects = [each() for each in self.weak_objects]
-        return [made[group] for group in pullback.groups]
+            for number in group.outputs:
+                made[number] = node
+        return made
 
     def make_call_program(self, inputs, arrays):
-        """Make the program that nodes record, and for each group of outputs its reverse program
-        and the numbers of the captured tensors that get a gradient.
+        """Make the program that nodes record, and for each group of outputs with a history its
+        reverse program and the numbers of the captured tensors that get a gradient.
         """
         shown = [captured.aval for captured in self.captured]
         shown += [
@@ -486,13 +490,15 @@ class CompiledProgram:
         kept = [aval_of(arrays[number]) for number in self.partition.numbers]
         self.call_program = CompiledCall(self, shown, self.pullback.avals, kept)
         tracked = [captured.number for captured in self.captured if captured.tracked]
-        self.reverses = {}
-        groups = self.pullback.groups
-        for group in set(groups):
-            numbers = tracked if group in self.pullback.freed else self.pullback.reached
+        self.reverses = []
+        for group in self.pullback.groups:
+            numbers = tracked if group.is_freed else group.reached
             mask = tuple(map(set(numbers).__contains__, range(len(shown))))
-            reverse = self.call_program.reverse(mask)
-            self.reverses[group] = reverse.only(tuple([each == group for each in groups])), numbers
+            present = tuple(map(set(group.outputs).__contains__, range(self.output.roots)))
+            reverse = CompiledReverse(self.call_program, mask, present)
+            # so that its kernels count
+            self.call_program.reverses[present] = reverse
+            self.reverses.append((group, reverse, numbers))
 
     def replayed(self, inputs, passes=()):
         """See `replay.replay`."""

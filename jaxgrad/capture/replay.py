@@ -21,8 +21,8 @@ from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
 from .graph_input import ArgumentInput
 from .holders import StateGuard
 from .observation import Observation
-from .partition import pull
 from .places import NumberGuard, SameTensorGuard
+from .pullback import pull
 from .scope import CaptureScope
 from .side_effects import OutputSpec, StateEffect
 

@@ -27,7 +27,7 @@ from . import one_shot
 from .guards import PLAIN, grad_of
 from .holders import ArrayHolder, StateGuard, parts_of
 from .input_names import leaf_names
-from .partition import pull
+from .pullback import pull
 from .saved_state import SavedState, is_closed
 
 # whether an uncompiled run is going on anywhere; and in this context

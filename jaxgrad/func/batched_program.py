@@ -311,12 +311,12 @@ class BatchedProgram(CompiledProgram):
         if self.escaped_tensors:
             raise RuntimeError(LEFT_BEHIND.format(self.name))
 
-    def backward(self, run, cotangents, residuals, reads):
+    def backward(self, group, run, cotangents, residuals, reads):
         axes = [0] * len(cotangents)
         for is_output, number in reads:
             axes.append(self.output_axes[number] if is_output else self.axes[number])
         run = jax.vmap(run, in_axes=tuple(axes), axis_size=self.size)
-        dims = [self.dim_of(self.captured[number]) for number in self.pullback.reached]
+        dims = [self.dim_of(self.captured[number]) for number in group.reached]
         return joined(run(*cotangents, *residuals), dims)
 
     def replayed(self, inputs, passes=()):

@@ -15,7 +15,7 @@ from ..core.program import Program
 from ..core.tracebacks import users_stacklevel
 from ..core.unrecorded import unrecorded
 from . import handle_lock, interception, mode, node_annotations, untracked_reason, version_counter
-from .mode import FOLLOWED, INFERENCE, MARK, RECORD, current_mode
+from .mode import FOLLOWED, INFERENCE, MARK, PLAIN, RECORD, current_mode
 from .node import ProgramNode
 from .source_location import jax_is_called_by_user
 from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, has_tangent, wrap
@@ -76,14 +76,8 @@ def finish(program: Program, leaves, arrays, mask):
             reverse = program.reverses.get(mask) or _reverse_of(program, mask)
             if reverse.wanted:
                 node, requires_grad = _record(reverse, leaves, arrays, results), True
-    else:
-        if current >= INFERENCE:
-            node = INFERENCE_TENSOR
-        elif current == MARK and _is_derived(program, leaves, mask):
-            node = DERIVED
-        if interception.read is not None and leaves_out():
-            stop = jax.lax.stop_gradient if current >= INFERENCE else unrecorded
-            results = stop(results) if program.single else tuple(map(stop, results))
+    elif current is not PLAIN or interception.read is not None:
+        node, results = _unrecorded(program, leaves, mask, results)
     if program.single:
         # `_wrap` inlined
         aval = program.outputs[0]
@@ -116,6 +110,19 @@ def is_differentiated() -> bool:
     """Whether JAX differentiates what is computed here, not the tape."""
     scope = mode.scope.get()
     return scope is not None and scope.is_differentiated
+
+
+def _unrecorded(program, leaves, mask, results):
+    """The mark of results that are not recorded, in place of a node, and these results: constants
+    for JAX's reverse mode, where it differentiates.
+    """
+    current = current_mode.get()
+    if leaves_out():
+        stop = jax.lax.stop_gradient if current >= INFERENCE else unrecorded
+        results = stop(results) if program.single else tuple(map(stop, results))
+    if current >= INFERENCE:
+        return INFERENCE_TENSOR, results
+    return DERIVED if current == MARK and _is_derived(program, leaves, mask) else None, results
 
 
 def leaves_out() -> bool:

@@ -1,0 +1,190 @@
+"""The gradient of a traced function from outside: its backward pass, traced together with it.
+
+Where outputs of a function have a history, passes from them to the captured tensors are traced
+after the function.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from ..autograd._engine.graph_task import PassTo
+from ..autograd._function.call import FunctionNode
+from ..tape.node import AccumulateGrad, ProgramNode
+from ..tape.tensor import wrap
+from ..tape.traversal import nodes_from
+from .graph_input import GraphInput
+
+
+class Cotangent(GraphInput):
+    """The cotangent of an output."""
+
+    def __init__(self, number: int):
+        self.key = ("cotangent", number)
+
+
+class OutputGroup:
+    """Outputs with a history whose graphs share a node that a pass frees.
+
+    `outputs`: their numbers; `is_freed`: whether the function has used up their graphs; `frees`:
+    whether a pass frees anything that the nodes have saved; `calling`: the numbers of those whose
+    pass runs a Function or hooks; `reached`: the numbers of the captured tensors that a pass from
+    all of them gives a gradient; `arrays`: these gradients, until they are taken.
+    """
+
+    def __init__(self, outputs: list[int], is_freed: bool, frees: bool, calling):
+        self.outputs, self.is_freed, self.frees = outputs, is_freed, frees
+        self.calling = calling.intersection(outputs)
+        self.reached, self.arrays = [], []
+
+    @property
+    def reads_state(self) -> bool:
+        """Whether a pass reads more than gradients."""
+        return self.frees or bool(self.calling)
+
+
+class Pullback:
+    """The passes from the outputs of a function that have a history to its captured tensors.
+
+    `avals`: those of these outputs; `groups`: one pass starts from each; `cotangents`: the inputs
+    that the passes start from; `leaves`: the ids of the leaves from inside that the outputs depend
+    on, which get none.
+    """
+
+    def __init__(self, scope, roots):
+        self.avals = [aval for _, aval, _ in roots]
+        self.cotangents = [Cotangent(number) for number in range(len(roots))]
+        ends = [(captured, end_of(captured)) for captured in scope.captured.values()]
+        ends = [(captured, edge) for captured, edge in ends if edge is not None]
+        nodes = nodes_between(scope, roots, [edge[0] for _, edge in ends])
+        self.groups = groups_of([edge[0] for edge, _, _ in roots], nodes)
+        lasting = [n for group in self.groups if not group.is_freed for n in group.outputs]
+        self.leaves = leaves_of([roots[number][0][0] for number in lasting])
+        self.leaves -= {id(captured.tensor) for captured, _ in ends}
+        if not lasting or not ends:
+            return
+        cotangents = {n: wrap(scope.add_input(roots[n][2], self.cotangents[n])) for n in lasting}
+        for captured, _ in ends:
+            captured.snapshot.hooks.mute()  # the engine calls them on the gradient outside
+        for group in self.groups:
+            if group.is_freed:
+                continue
+            given = [cotangents[number] for number in group.outputs]
+            sources = [roots[number][0] for number in group.outputs]
+            for (captured, _), gradient in zip(
+                ends, pull(sources, given, [edge for _, edge in ends]), strict=True
+            ):
+                if gradient is not None:
+                    group.reached.append(captured.number)
+                    group.arrays.append(gradient._array)
+
+    def take_arrays(self) -> list:
+        """The gradients of each group in turn, which it does not keep."""
+        arrays = [array for group in self.groups for array in group.arrays]
+        for group in self.groups:
+            group.arrays = None
+        return arrays
+
+
+def end_of(captured):
+    """The edge at which the gradient of a captured tensor arrives; None where it gets none."""
+    if captured.edge is not None:
+        return captured.edge
+    # a leaf that requires grad since the function said so
+    leaf = captured.tensor._leaf
+    node = None if leaf is None else leaf.node()
+    return None if node is None else (node, 0)
+
+
+def pull(roots, cotangents, ends, create_graph=False):
+    """The gradients that arrive at the edges `ends`, from the cotangents of the edges `roots`, all
+    tensors; None stands for no gradient in both. The pass stops at these edges.
+    """
+    given = [pair for pair in zip(roots, cotangents, strict=True) if pair[1] is not None]
+    run = PassTo(True, create_graph, ends, stops=True)
+    run.run([root for root, _ in given], [run.carried(cotangent) for _, cotangent in given])
+    return [run.as_tensor(run.captured.get((node.sequence, number))) for node, number in ends]
+
+
+def nodes_between(scope, roots, ends) -> list:
+    """The nodes that lead from the outputs to those of the captured tensors, `ends`.
+
+    Raises RuntimeError where the history of an output goes on in a graph from outside, beyond the
+    captured tensors: it would be lost.
+    """
+    ends = set(ends)
+    nodes = [*nodes_from([edge[0] for edge, _, _ in roots], lambda node: node not in ends)]
+    for node in nodes:
+        if scope.is_outer_node(node):
+            raise RuntimeError(
+                f"{scope.name}: a result has a history in a graph that was recorded outside: a "
+                f"pass with create_graph ran on to {node.name()}. Compute what is differentiated "
+                "inside of the function, or omit create_graph"
+            )
+    return nodes
+
+
+def leaves_of(nodes) -> set[int]:
+    """The ids of the leaves that nodes lead to."""
+    return {id(node.variable) for node in nodes_from(nodes) if type(node) is AccumulateGrad}
+
+
+def has_saved(node) -> bool:
+    """Whether a node has saved anything, which a pass frees."""
+    return bool(node._saved if isinstance(node, FunctionNode) else node.saved)
+
+
+def runs_users_code(node) -> bool:
+    """Whether a node runs a Function or hooks."""
+    return not isinstance(node, ProgramNode) or node.extras is not None
+
+
+def above(nodes, condition) -> set:
+    """Of nodes those that meet a condition, and those that lead to one of them."""
+    found = set()
+    for node in sorted(nodes, key=attrgetter("sequence")):
+        if condition(node) or not found.isdisjoint([edge[0] for edge in node.edges]):
+            found.add(node)
+    return found
+
+
+def groups_of(sources, nodes) -> list[OutputGroup]:
+    """The groups of outputs, whose nodes are `sources`. Those whose graphs share no node that a
+    pass frees are one group, and so are those that are freed already.
+
+    nodes: all that the outputs lead to.
+    """
+    saving, calling = above(nodes, has_saved), above(nodes, runs_users_code)
+    freed = [is_freed(source) for source in sources]
+    # union-find: each output leads to a lower one of its group, or is the first
+    first, owners = list(range(len(sources))), {}
+
+    def first_of(number):
+        while first[number] != number:
+            number = first[number]
+        return number
+
+    for number, source in enumerate(sources):
+        waiting = ["freed" if freed[number] else source if source in saving else "lasting"]
+        while waiting:
+            node = waiting.pop()
+            if node in owners:
+                low, high = sorted([first_of(number), first_of(owners[node])])
+                first[high] = low
+                continue
+            owners[node] = number
+            if not isinstance(node, str):
+                waiting += [edge[0] for edge in node.edges if edge[0] in saving]
+    members: dict[int, list[int]] = {}
+    for number in range(len(sources)):
+        members.setdefault(first_of(number), []).append(number)
+    called = {number for number, source in enumerate(sources) if source in calling}
+    return [
+        OutputGroup(outputs, freed[number], sources[number] in saving, called)
+        for number, outputs in members.items()
+    ]
+
+
+def is_freed(node) -> bool:
+    """Whether a pass from a node would reach one whose saved arrays are freed."""
+    return any(each.is_freed for each in nodes_from([node]))
