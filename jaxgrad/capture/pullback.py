@@ -24,7 +24,8 @@ class Cotangent(GraphInput):
 
 
 class OutputGroup:
-    """Outputs with a history whose graphs share a node that a pass frees.
+    """Outputs with a history whose graphs share a node that a pass frees, or code of the user's,
+    which a pass from all of them runs once.
 
     `outputs`: their numbers; `is_freed`: whether the function has used up their graphs; `frees`:
     whether a pass frees anything that the nodes have saved; `calling`: the numbers of those whose
@@ -149,12 +150,13 @@ def above(nodes, condition) -> set:
 
 
 def groups_of(sources, nodes) -> list[OutputGroup]:
-    """The groups of outputs, whose nodes are `sources`. Those whose graphs share no node that a
-    pass frees are one group, and so are those that are freed already.
+    """The groups of outputs, whose nodes are `sources`. Those whose passes read nothing but
+    gradients are one group, and so are those whose graphs are freed already.
 
     nodes: all that the outputs lead to.
     """
     saving, calling = above(nodes, has_saved), above(nodes, runs_users_code)
+    joining = saving | calling
     freed = [is_freed(source) for source in sources]
     # union-find: each output leads to a lower one of its group, or is the first
     first, owners = list(range(len(sources))), {}
@@ -165,7 +167,7 @@ def groups_of(sources, nodes) -> list[OutputGroup]:
         return number
 
     for number, source in enumerate(sources):
-        waiting = ["freed" if freed[number] else source if source in saving else "lasting"]
+        waiting = ["freed" if freed[number] else source if source in joining else "lasting"]
         while waiting:
             node = waiting.pop()
             if node in owners:
@@ -174,13 +176,13 @@ def groups_of(sources, nodes) -> list[OutputGroup]:
                 continue
             owners[node] = number
             if not isinstance(node, str):
-                waiting += [edge[0] for edge in node.edges if edge[0] in saving]
+                waiting += [edge[0] for edge in node.edges if edge[0] in joining]
     members: dict[int, list[int]] = {}
     for number in range(len(sources)):
         members.setdefault(first_of(number), []).append(number)
     called = {number for number, source in enumerate(sources) if source in calling}
     return [
-        OutputGroup(outputs, freed[number], sources[number] in saving, called)
+        OutputGroup(outputs, freed[number], any(sources[n] in saving for n in outputs), called)
         for number, outputs in members.items()
     ]
 

@@ -121,6 +121,34 @@ def test_a_graph_without_residuals_keeps_no_argument():
     assert x.grad.item() == 1
 
 
+def test_a_function_that_results_share_gets_their_sum():
+    """A nonlinear backward, which saves nothing: the clamp of the sum is not the sum of clamps."""
+
+    class Clamped(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.clamp(-1.5, 1.5)
+
+    def function(x):
+        y = Clamped.apply(x)
+        return (y * 4).sum(), y.sum()
+
+    found = []
+    for wrap in (lambda f: f, torch.jit):
+        x = leaf(1.0)
+        first, second = wrap(function)(x)
+        torch.autograd.backward([first, second], retain_graph=True)
+        found.append(x.grad.item())
+        first.backward(retain_graph=True)
+        second.backward()
+        found.append(x.grad.item())
+    assert found == [1.5, 4, 1.5, 4]
+
+
 def test_hooks_run_in_the_pass_of_their_result():
     calls = []
 
