@@ -38,7 +38,10 @@ def _transpose(cotangent, *operands):
 
 def _batch(arrays, dims):
     size = next(a.shape[d] for a, d in zip(arrays, dims, strict=True) if d is not None)
-    moved = [batching.bdim_at_front(a, d, size) for a, d in zip(arrays, dims, strict=True)]
+    moved = [
+        jnp.broadcast_to(a, (size, *a.shape)) if d is None else jnp.moveaxis(a, d, 0)
+        for a, d in zip(arrays, dims, strict=True)
+    ]
     return unrecorded_p.bind(*moved), 0
 
 
