@@ -92,12 +92,14 @@ class BackwardProgram:
         return function, list(itertools.compress(self.residuals, kept))
 
     def influenced_by(self, position: int) -> set[int]:
-        """The numbers of the gradients that depend on the cotangent at a position."""
+        """The numbers of the gradients that a pass from the output at a position alone computes."""
         # kept, since the same cotangents are missing in each pass of a loop
         if position not in self.influence:
             reached = depending(self.equations, {self.cotangents[position]})
             pairs = enumerate(self.gradients)
-            self.influence[position] = {n for n, v in pairs if variables([v]) and v in reached}
+            found = {n for n, v in pairs if variables([v]) and v in reached}
+            # zeros, as for what was overwritten, depend on nothing
+            self.influence[position] = found | self.group.always[position]
         return self.influence[position]
 
 
@@ -299,8 +301,8 @@ class CompiledReverse(Reverse):
         return tuple(compiled.backward(self.group, run, given, residuals, reads))
 
     def reached(self, given, results):
-        """The gradients; None for inputs that do not depend on any of the cotangents given, as if
-        the function were not compiled.
+        """The gradients; None for inputs that none of the cotangents given reaches, as if the
+        function were not compiled.
         """
         given = [given[number] is not None for number in self.group.outputs]
         if all(given):

@@ -12,7 +12,7 @@ from ..autograd._engine.graph_task import PassTo
 from ..autograd._function.call import FunctionNode
 from ..tape.node import AccumulateGrad, ProgramNode
 from ..tape.tensor import wrap
-from ..tape.traversal import nodes_from
+from ..tape.traversal import nodes_from, search
 from .graph_input import GraphInput
 
 
@@ -30,13 +30,14 @@ class OutputGroup:
     `outputs`: their numbers; `is_freed`: whether the function has used up their graphs; `frees`:
     whether a pass frees anything that the nodes have saved; `calling`: the numbers of those whose
     pass runs a Function or hooks; `reached`: the numbers of the captured tensors that a pass from
-    all of them gives a gradient; `arrays`: these gradients, until they are taken.
+    all of them gives a gradient; `arrays`: these gradients, until they are taken; `always`: for
+    each output the positions in `reached` that get a gradient, if only zeros, from it alone.
     """
 
     def __init__(self, outputs: list[int], is_freed: bool, frees: bool, calling):
         self.outputs, self.is_freed, self.frees = outputs, is_freed, frees
         self.calling = calling.intersection(outputs)
-        self.reached, self.arrays = [], []
+        self.reached, self.arrays, self.always = [], [], []
 
     @property
     def reads_state(self) -> bool:
@@ -78,6 +79,10 @@ class Pullback:
                 if gradient is not None:
                     group.reached.append(captured.number)
                     group.arrays.append(gradient._array)
+            if len(sources) > 1:
+                edges = {captured.number: edge for captured, edge in ends}
+                reached = [edges[number] for number in group.reached]
+                group.always = [always_reached(source, reached) for source in sources]
 
     def take_arrays(self) -> list:
         """The gradients of each group in turn, which it does not keep."""
@@ -123,6 +128,28 @@ def nodes_between(scope, roots, ends) -> list:
                 "inside of the function, or omit create_graph"
             )
     return nodes
+
+
+def always_reached(source, ends) -> set[int]:
+    """The positions of those of the edges `ends` at which any gradient of the edge `source`
+    arrives, by a path of operators: what users write may give None in place of it.
+    """
+    stops = set(ends)
+
+    def following(edge):
+        node = edge[0]
+        return () if edge in stops or may_give_none(node) else node.edges
+
+    found = set(search([source], following))
+    return {position for position, end in enumerate(ends) if end in found}
+
+
+def may_give_none(node) -> bool:
+    """Whether a node that gets a gradient may give None."""
+    if not isinstance(node, ProgramNode) or node.reverse.tells_apart:
+        return True
+    extras = node.extras
+    return extras is not None and bool(extras.pre_hooks or extras.post_hooks)
 
 
 def leaves_of(nodes) -> set[int]:

@@ -9,6 +9,7 @@ each handle is put back. What the function changed becomes side effects of its p
 from __future__ import annotations
 
 import contextlib
+import itertools
 import gc
 import weakref
 
@@ -78,6 +79,7 @@ class CaptureScope:
         self.is_around_wide = wide_trace.get()
         self.captured: dict[int, CapturedTensor] = {}
         self.inputs: list[GraphInput] = []
+        self.number_keys = itertools.count()
         self.created: dict[int, weakref.ref] = {}
         self.versions: dict[int, tuple] = {}
         self.generators: dict[int, GeneratorInput] = {}
@@ -268,7 +270,7 @@ class CaptureScope:
         if self.is_inner and self.parent is not None:
             return self.parent.number(read, key)
         known = [reader_of(each.read) for each in self.inputs if isinstance(each, NumberInput)]
-        key = len(known) if key is None else key
+        key = next(self.number_keys) if key is None else key
         source = NumberInput(read, key, known.count(reader_of(read)))
         with self.unobserved():
             value = read()

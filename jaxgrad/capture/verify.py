@@ -42,7 +42,7 @@ MOST_LISTED = 8
 MOST_MOVES = 10
 
 # attributes in which modules, optimizers and schedulers note that they are traced
-INTERNAL = frozenset(["_changes", "_due", "_is_traced", "_opt_called", "_stepping"])
+INTERNAL = frozenset(["_changes", "_is_traced", "_opt_called", "_stepping"])
 
 
 def interval(verify) -> int:

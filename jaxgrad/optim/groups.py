@@ -17,6 +17,12 @@ VARIES = (
     "jaxgrad.jit is tracing: set it before the call, where a new value does not trace again"
 )
 
+UNKNOWN = (
+    "param_groups[...][{!r}] after the step of a scheduler in a function that jaxgrad.jit is "
+    "tracing. There schedulers step after the call: read and set the option before the step, or "
+    "outside"
+)
+
 REMOVES = (
     "the option {!r} of param_groups[...] is removed in a function that jaxgrad.jit is tracing: "
     "remove it outside"
@@ -38,11 +44,12 @@ class Group(dict):
     """
 
     # known_rule: what a compiled step has found out about the options, see fused_step.py
-    __slots__ = ("__weakref__", "known_rule")
+    # waits_for: a weak reference to the scope after whose calls a scheduler sets options
+    __slots__ = ("__weakref__", "known_rule", "waits_for")
 
     def __new__(cls, *_, **__):
         made = super().__new__(cls)
-        made.known_rule = None
+        made.known_rule = made.waits_for = None
         return made
 
     def __getstate__(self):
@@ -50,7 +57,10 @@ class Group(dict):
 
     def __getitem__(self, name):
         scope = mode.scope.get()
-        known = None if scope is None else settings(scope).get((id(self), name))
+        known = None
+        if scope is not None:
+            self._refuse_unknown(scope, name)
+            known = settings(scope).get((id(self), name))
         if known is not None:
             return known.option
         value = raw(self, name)
@@ -113,8 +123,19 @@ class Group(dict):
             raise RuntimeError(REMOVES.format(name))
         self.known_rule = None
 
+    def is_waiting(self, scope) -> bool:
+        """Whether a scheduler steps after the calls of the function being traced."""
+        return self.waits_for is not None and self.waits_for() is outermost(scope)
+
+    def _refuse_unknown(self, scope, name):
+        """Raise RuntimeError for an option that a scheduler may set after the call."""
+        if name not in ("params", "initial_lr") and self.is_waiting(scope):
+            raise RuntimeError(UNKNOWN.format(name))
+
     def __setitem__(self, name, value):
         scope = mode.scope.get()
+        if scope is not None:
+            self._refuse_unknown(scope, name)
         if scope is None or isinstance(value, Tensor | list):
             dict.__setitem__(self, name, value)
             return
@@ -190,9 +211,13 @@ _settings = weakref.WeakKeyDictionary()
 
 def settings(scope) -> dict[tuple, AssignedOption]:
     """The options that the function being traced has set."""
+    return _settings.setdefault(outermost(scope), {})
+
+
+def outermost(scope):
     while scope.parent is not None:
         scope = scope.parent
-    return _settings.setdefault(scope, {})
+    return scope
 
 
 def as_set(scope, group) -> dict:

@@ -89,7 +89,7 @@ class Optimizer:
 
     # reported to a trace by the optimizer, not observed
     _reported = frozenset((
-        "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced", "_due",
+        "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced",
     ))  # fmt: skip
     # other code reads `param_groups` too
     _reported_when_set = _reported | {"param_groups"}
@@ -113,8 +113,6 @@ class Optimizer:
     def _set_up(self):
         self._changes, self._stepping = 0, False
         self._opt_called = self._is_scheduled = self._is_traced = False
-        # The trace at whose end a scheduler will step.
-        self._due = None
         self._before_step, self._after_step = Hooks(), Hooks()
         self._before_saving, self._after_saving = Hooks(), Hooks()
         self._before_loading, self._after_loading = Hooks(), Hooks()
@@ -198,7 +196,7 @@ class Optimizer:
         raise ValueError(NOT_A_LEAF.format(list(param.shape), param.grad_fn.name()))
 
     def _check_rates(self, scope):
-        if self._due is not None and self._due() is scope:
+        if any(group.is_waiting(scope) for group in self.param_groups):
             raise RuntimeError(
                 f"{type(self).__name__}.step() after the step of a scheduler in a function that "
                 "jaxgrad.jit is tracing. There schedulers step after the call: step the scheduler "

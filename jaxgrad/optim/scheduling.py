@@ -10,6 +10,7 @@ from ..autograd.grad_mode import no_grad
 from ..core.bounded_cache import exact
 from ..tape import mode
 from ..tape.tensor import Tensor
+from .groups import outermost
 from .optimizer import Optimizer
 
 EPOCH = (
@@ -173,7 +174,7 @@ class LRScheduler:
         """
         scope = mode.scope.get()
         if scope is not None:
-            if self.optimizer._due is not None and self.optimizer._due() is scope:
+            if any(group.is_waiting(scope) for group in self.optimizer.param_groups):
                 raise RuntimeError(NOT_YET)
             scope.objects.guard(self, _last)
         return self._last_lr
@@ -190,7 +191,8 @@ class LRScheduler:
         if scope.is_inner or scope.objects.is_set(self, "_calls"):
             raise RuntimeError(NOT_HERE.format(type(self).__name__, "more than once"))
         scope.objects.record_set(self, "_calls")
-        self.optimizer._due = weakref.ref(scope)
+        for group in self.optimizer.param_groups:
+            group.waits_for = weakref.ref(outermost(scope))
 
     @property
     def _calls(self):

@@ -486,7 +486,7 @@ EXPRESSIONS = """
 - s.point.t
 - <v>[s.order]
 - <v> + s.empty.sum(0)
-- <m>[<m>.sum(1).argmax()]
+- <m>[<m>.square().sum(1).argmax()]
 - <v> * s.count64
 - <v> * s.single
 - <v> - s.half
