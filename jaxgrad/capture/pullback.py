@@ -6,6 +6,7 @@ after the function.
 
 from __future__ import annotations
 
+import itertools
 from operator import attrgetter
 
 from ..autograd._engine.graph_task import PassTo
@@ -73,16 +74,15 @@ class Pullback:
                 continue
             given = [cotangents[number] for number in group.outputs]
             sources = [roots[number][0] for number in group.outputs]
-            for (captured, _), gradient in zip(
-                ends, pull(sources, given, [edge for _, edge in ends]), strict=True
-            ):
+            run = TracedPass(sources, given, [edge for _, edge in ends])
+            for (captured, _), gradient in zip(ends, run.found, strict=True):
                 if gradient is not None:
                     group.reached.append(captured.number)
                     group.arrays.append(gradient._array)
             if len(sources) > 1:
                 edges = {captured.number: edge for captured, edge in ends}
                 reached = [edges[number] for number in group.reached]
-                group.always = [always_reached(source, reached) for source in sources]
+                group.always = [always_reached(run, source, reached) for source in sources]
 
     def take_arrays(self) -> list:
         """The gradients of each group in turn, which it does not keep."""
@@ -102,14 +102,27 @@ def end_of(captured):
     return None if node is None else (node, 0)
 
 
-def pull(roots, cotangents, ends, create_graph=False):
-    """The gradients that arrive at the edges `ends`, from the cotangents of the edges `roots`, all
-    tensors; None stands for no gradient in both. The pass stops at these edges.
+class TracedPass(PassTo):
+    """A pass from cotangents of the edges `roots` to the edges `ends`, where it stops.
+
+    cotangents: tensors, None for a missing one. `found`: for each end the gradient that arrives, a
+    tensor, or None; `gave`: for nodes with code of the user's, by sequence number, for each edge
+    whether the node gave a gradient.
     """
-    given = [pair for pair in zip(roots, cotangents, strict=True) if pair[1] is not None]
-    run = PassTo(True, create_graph, ends, stops=True)
-    run.run([root for root, _ in given], [run.carried(cotangent) for _, cotangent in given])
-    return [run.as_tensor(run.captured.get((node.sequence, number))) for node, number in ends]
+
+    def __init__(self, roots, cotangents, ends, create_graph=False):
+        super().__init__(True, create_graph, ends, stops=True)
+        self.gave = {}
+        given = [pair for pair in zip(roots, cotangents, strict=True) if pair[1] is not None]
+        self.run([root for root, _ in given], [self.carried(cotangent) for _, cotangent in given])
+        captured = [self.captured.get((node.sequence, number)) for node, number in ends]
+        self.found = list(map(self.as_tensor, captured))
+
+    def called(self, node, gradients):
+        results = super().called(node, gradients)
+        listed = [results] if len(node.edges) == 1 else results
+        self.gave[node.sequence] = [result is not None for result in listed]
+        return results
 
 
 def nodes_between(scope, roots, ends) -> list:
@@ -130,26 +143,25 @@ def nodes_between(scope, roots, ends) -> list:
     return nodes
 
 
-def always_reached(source, ends) -> set[int]:
-    """The positions of those of the edges `ends` at which any gradient of the edge `source`
-    arrives, by a path of operators: what users write may give None in place of it.
+def always_reached(run: TracedPass, source, ends) -> set[int]:
+    """The positions of those of the edges `ends` at which a gradient arrives, if only zeros, where
+    one is given for the edge `source` alone. run: a pass from this edge and others.
     """
     stops = set(ends)
-
-    def following(edge):
-        node = edge[0]
-        return () if edge in stops or may_give_none(node) else node.edges
-
-    found = set(search([source], following))
+    found = set(search([source], lambda edge: () if edge in stops else always_sent(run, edge[0])))
     return {position for position, end in enumerate(ends) if end in found}
 
 
-def may_give_none(node) -> bool:
-    """Whether a node that gets a gradient may give None."""
-    if not isinstance(node, ProgramNode) or node.reverse.tells_apart:
-        return True
+def always_sent(run: TracedPass, node):
+    """The edges along which a node sends a gradient whichever of its gradients arrive."""
     extras = node.extras
-    return extras is not None and bool(extras.pre_hooks or extras.post_hooks)
+    is_plain = extras is None or not (extras.pre_hooks or extras.post_hooks)
+    if isinstance(node, ProgramNode) and is_plain and not node.reverse.tells_apart:
+        return node.edges
+    fills = isinstance(node, FunctionNode) and is_plain and node.materialize_grads
+    if node.output_count == 1 or fills:
+        return itertools.compress(node.edges, run.gave.get(node.sequence, ()))
+    return ()
 
 
 def leaves_of(nodes) -> set[int]:

@@ -22,7 +22,7 @@ from .graph_input import ArgumentInput
 from .holders import StateGuard
 from .observation import Observation
 from .places import NumberGuard, SameTensorGuard
-from .pullback import pull
+from .pullback import TracedPass
 from .scope import CaptureScope
 from .side_effects import OutputSpec, StateEffect
 
@@ -181,7 +181,7 @@ def run_passes(scope: Replay, roots, inputs, passes):
         given = [None if c is None else wrap(c, None, is_recorded) for c in cotangents]
         reached = [c if root is not None else None for root, c in zip(roots, given, strict=True)]
         ends = [edges[n] or edge_of(tensors[n]) for n in wanted]
-        found = pull(roots, reached, ends, is_recorded)
+        found = TracedPass(roots, reached, ends, is_recorded).found
         if is_recorded:
             roots = [edge_of(g) if g is not None and g.requires_grad else None for g in found]
             present = [each for each in given if each is not None]

@@ -9,8 +9,8 @@ each handle is put back. What the function changed becomes side effects of its p
 from __future__ import annotations
 
 import contextlib
-import itertools
 import gc
+import itertools
 import weakref
 
 import jax

@@ -27,7 +27,7 @@ from . import one_shot
 from .guards import PLAIN, grad_of
 from .holders import ArrayHolder, StateGuard, parts_of
 from .input_names import leaf_names
-from .pullback import pull
+from .pullback import TracedPass
 from .saved_state import SavedState, is_closed
 
 # whether an uncompiled run is going on anywhere; and in this context
@@ -262,7 +262,7 @@ class Outcome:
         if not self.roots or not edges:
             return
         try:
-            found = pull(*zip(*self.roots.values(), strict=True), list(edges.values()))
+            found = TracedPass(*zip(*self.roots.values(), strict=True), list(edges.values())).found
         except RuntimeError:  # of a graph that the function has used up
             return
         arrays = [None if gradient is None else gradient._array for gradient in found]

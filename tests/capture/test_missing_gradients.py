@@ -101,3 +101,36 @@ def test_a_function_that_clips_gradients_runs_for_those_that_are_given():
     first, _ = jaxgrad.jit(function)(x)
     first.backward()
     assert x.grad.tolist() == [4.5, 4.5]
+
+
+class Tripled(jaxgrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 3
+
+
+@pytest.mark.parametrize("jit", [jaxgrad.jit, lambda step: step], ids=["jit", "eager"])
+@pytest.mark.parametrize(
+    ("through", "factor"), [(lambda x: x, 1), (lambda x: x * 1.0, 1), (Tripled.apply, 3)]
+)
+def test_zeros_arrive_where_they_do_uncompiled(through, factor, jit):
+    """A buffer that is overwritten still leads to what it kept before, as in PyTorch: a pass gives
+    that zeros, and a second pass raises.
+    """
+    buffer, leaves = jaxgrad.zeros(2), [leaf() for _ in range(3)]
+
+    @jit
+    def step(x):
+        buffer.copy_(x * x)
+        return (through(buffer.flip(0)) * 2.0).sum()
+
+    step(leaves[0])
+    step(leaves[1]).backward()
+    slope = [0.0, 16.0 * factor]
+    assert [leaves[0].grad.tolist(), leaves[1].grad.tolist()] == [[0.0, 0.0], slope]
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        step(leaves[2]).backward()

@@ -165,3 +165,45 @@ def test_an_error_leaves_the_graph_of_an_argument_whole():
     x.sum().backward()
     expected = [3 * math.cos(3), 3 * math.cos(6)]
     assert weight.grad.tolist() == pytest.approx(expected)
+
+
+def test_second_derivative_with_two_numbers_that_are_read():
+    """That of p x^3 + q x^2 is 6 p x + 2 q."""
+    read = torch.tracing.number
+
+    def function(x):
+        return (read(lambda: values["p"]) * x**3 + read(lambda: values["q"]) * x**2).sum()
+
+    compiled = torch.jit(function)
+    for p, q in [(2.0, 3.0), (5.0, -1.0)]:
+        values = {"p": p, "q": q}
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        (first,) = torch.autograd.grad(compiled(x), x, create_graph=True)
+        (second,) = torch.autograd.grad(first.sum(), x)
+        assert second.tolist() == [6 * p + 2 * q, 12 * p + 2 * q]
+
+
+def test_one_of_two_gradients_beside_numbers_that_are_read():
+    """The Function makes one pass of both results; that of the second alone is 2 q x."""
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+    @torch.jit
+    def function(x):
+        y, p, q = (
+            Same.apply(x),
+            torch.tracing.number(lambda: 2.0),
+            torch.tracing.number(lambda: 3.0),
+        )
+        return (p * y).sum(), (q * y * y).sum()
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    function(x)[1].backward()
+    assert x.grad.tolist() == [6.0, 12.0]

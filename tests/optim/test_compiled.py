@@ -435,6 +435,10 @@ def test_a_scheduler_that_steps_within_refuses_what_would_be_out_of_date():
             "rates": scheduler.get_last_lr,
             "metric": lambda: plateau.step(1.0),
             "error": lambda: 1 / 0,
+            "option": lambda: optimizer.param_groups[0]["lr"],
+            "optional": lambda: optimizer.param_groups[0].get("momentum"),
+            "options": lambda: dict(optimizer.param_groups[0].items()),
+            "set": lambda: optimizer.param_groups[0].update(lr=0.5),
         }
 
         def step():
@@ -454,6 +458,31 @@ def test_a_scheduler_that_steps_within_refuses_what_would_be_out_of_date():
     assert "call get_last_lr() outside" in ending("rates")
     assert "ReduceLROnPlateau.step that is given a number" in ending("metric")
     assert "division" in ending("error")
+    assert "param_groups[...]['lr'] after the step of a scheduler" in ending("option")
+    assert "param_groups[...]['momentum'] after the step of a scheduler" in ending("optional")
+    assert "read and set the option before the step" in ending("options")
+    assert "param_groups[...]['lr'] after the step of a scheduler" in ending("set")
+
+
+def test_a_rate_that_is_set_before_the_step_of_a_scheduler():
+    seen = []
+
+    def step(training):
+        loss = training.usual()
+        training.optimizer.param_groups[0]["lr"] *= 0.5
+        training.scheduler.step()
+        return loss
+
+    def script(training):
+        (group,) = training.optimizer.param_groups
+        training.scheduler = jaxgrad.optim.lr_scheduler.StepLR(training.optimizer, 2, gamma=0.5)
+        for _ in range(4):
+            training.step()
+            seen.append((group["lr"], *training.scheduler.get_last_lr()))
+
+    both(sgd, script, step)
+    rates = [0.05, 0.0125, 0.00625, 0.0015625]
+    np.testing.assert_allclose(seen, 2 * [(rate, rate) for rate in rates], rtol=1e-12)
 
 
 def test_a_rate_that_is_looked_at_or_set_within():
