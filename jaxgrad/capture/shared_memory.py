@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from ..core.copy_slices import in_order
 from ..storage.alias import Alias, place_detached, place_view, root_of, settle, watch
 from ..tape.tensor import Tensor, wrap
+from ..tape.version_counter import counter_of
 from .guards import SeparateMemory
 
 
@@ -72,6 +73,25 @@ class SharedTensor:
             alias.followed = alias.root.followed
 
 
+class SharedVersion:
+    """How a created tensor with memory of its own shares the version of a captured tensor, whose
+    memory it showed before the function set `data` of that.
+
+    `number`: its own number among the created tensors; `source`: the captured tensor's.
+    """
+
+    __slots__ = ("number", "source")
+
+    def __init__(self, number: int, captured: int):
+        self.number, self.source = number, ("version", captured)
+
+    def attach(self, arrays, tensors, created):
+        created[self.number]._counter = counter_of(tensors[self.source[1]])
+
+    def follow_source(self, created):
+        pass
+
+
 def owner_of(alias: Alias) -> Tensor:
     """A tensor for all of a memory of which the others show parts."""
     settle(alias.storage)
@@ -86,8 +106,9 @@ class SharedMemory:
     `roots`: by the id of its alias each tensor that views may be cut from, as a result; `donors`:
     by the id of a storage a tensor that shows all of it; `counts`: how many tensors share one;
     `left`: by the id of a storage the captured tensor that it belonged to; `alone`: the numbers of
-    the captured tensors that must share their memory with none outside. It holds no tensors, since
-    references tell which tensors escape.
+    the captured tensors that must share their memory with none outside; `counters`: by the id of a
+    version counter the captured tensor that has it. It holds no tensors, since references tell
+    which tensors escape.
     """
 
     def __init__(self, outputs):
@@ -97,14 +118,18 @@ class SharedMemory:
         self.counts: Counter[int] = Counter()
         self.left: dict[int, int] = {}
         self.alone: set[int] = set()
+        self.counters: dict[int, int] = {}
         self.detached: list[SharedTensor] = []
         self.views: list[SharedTensor] = []
+        self.versions: list[SharedVersion] = []
         self.is_closed = False
         for captured in outputs.scope.captured.values():
             self.add_captured(captured)
 
     def add_captured(self, captured):
         tensor, alias = captured.tensor, captured.tensor._alias
+        if tensor._counter is not None:
+            self.counters[id(tensor._counter)] = captured.number
         if captured.left is not None:
             self.left[id(captured.left)] = captured.number
         if id(tensor) in self.outputs.numbers:
@@ -144,7 +169,12 @@ class SharedMemory:
 
     def describe(self, number: int, tensor: Tensor):
         alias = tensor._alias
-        if alias is None or self.counts[id(alias.storage)] < 2:
+        if alias is None:
+            return
+        if self.counts[id(alias.storage)] < 2:
+            if id(tensor._counter) in self.counters:
+                captured = self.counters[id(tensor._counter)]
+                self.versions.append(SharedVersion(number, captured))
             return
         if alias.root is None:
             source = self.donors.get(id(alias.storage)) or self.needed(tensor, owner_of)
@@ -208,9 +238,10 @@ class SharedMemory:
             f"{list(tensor.shape)} that shares memory with another one: clone() it, or return it"
         )
 
-    def shared(self) -> list[SharedTensor]:
-        """The tensors that share memory, in the order in which they get their places."""
-        return self.detached + self.views  # views are cut from tensors that have theirs
+    def shared(self) -> list[SharedTensor | SharedVersion]:
+        """The tensors that share memory or a version, in the order in which they get these."""
+        # views are cut from tensors that have their places
+        return self.detached + self.views + self.versions
 
     def separate(self) -> SeparateMemory | None:
         """The guard on captured tensors that must not share memory; None where all may."""

@@ -822,6 +822,6 @@ def random_program(seed) -> Program:
     hooks = [hook for hook in hooks if writer.random.random() < 0.15]
     state = state_for([*body, *hooks, *script]) + hooks
     reach = writer.random.choice(list(REACHES))
-    # PyTorch's backward uses values that `data` of a leaf was set to after the forward pass
-    sets_data = any(".data = " in line for line in [*body, *script])
+    # PyTorch's backward uses values that were written through `data` after the forward pass
+    sets_data = any(".data" in line for line in [*body, *script])
     return Program(state, body, script, reach, writer.is_plain and not sets_data)

@@ -278,8 +278,11 @@ class Run:
             self.error = error
             if line.startswith("out"):
                 self.changed = difference(before, without_begun(before, self.observed()))
-        else:
+            return
+        try:
             self.states.append(self.observed())
+        except RuntimeError as error:  # PyTorch finds a view out of date when it is looked at
+            self.error = error
 
 
 def plain(function):
@@ -315,6 +318,7 @@ REFUSED = {
         "|more than one element of the written-to tensor|refer to a single memory location"
         "|nested_tensorlist|backward through the graph a second time"
         "|view size is not compatible|another view of its base has been modified inplace"
+        "|A different number of tensors was saved"
     ),
 }
 

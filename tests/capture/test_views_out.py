@@ -575,3 +575,25 @@ def test_a_view_with_hooks_of_which_a_part_is_written(is_outside):
     with pytest.raises(RuntimeError, match=r"view of shape \[2\] that has hooks"):
         step()
     assert base.tolist() == view.tolist() == [2, 4]
+
+
+def test_version_of_a_view_whose_base_gets_other_memory():
+    """As in PyTorch, `data=` leaves the leaf and the tensors that showed its memory one version."""
+
+    def run(jit):
+        weight = jaxgrad.ones(2, 3, requires_grad=True)
+
+        def row():
+            found = weight[0].detach()
+            weight.data = weight.data * 2
+            return found
+
+        row = jit(row)
+        rows, versions = [row(), row()], []
+        for each in rows:
+            each.mul_(3)
+            versions.append([weight._version, *(each._version for each in rows)])
+        return versions, [each.tolist() for each in rows], weight.tolist()
+
+    expected = [[1, 1, 1], [2, 2, 2]], [[3.0] * 3, [6.0] * 3], [[4.0] * 3] * 2
+    assert run(jaxgrad.jit) == run(lambda row: row) == expected
