@@ -45,8 +45,8 @@ from .state_walk import (
 class Observation:
     """What a traced function reads and changes of Python objects.
 
-    `holders`: the snapshots; `inputs`: by holder and name the symbolic numbers that stand there
-    while it runs.
+    `holders`: the snapshots; `existing`: the ids of those of objects that existed before it ran;
+    `inputs`: by holder and name the symbolic numbers that stand there while it runs.
     """
 
     def __init__(self, function, arguments, rebound=(), number=None):
@@ -57,6 +57,7 @@ class Observation:
         self.roots = [("an argument", each) for each in arguments] + [("function", function)]
         self.root = python_function(function)
         self.holders: list[Holder] = []
+        self.existing: set[int] = set()
         self.inputs: dict[tuple, Varying] = {}
         self.classes: list[type] = []
         self.reads: set[tuple] = set()
@@ -66,8 +67,22 @@ class Observation:
     # ---- while the function runs
 
     def open(self):
-        StateWalk(self.snapshots, self.root).walk(*self.roots)
+        self.take(*self.roots, existing=True)
         self.is_open = True
+
+    def take(self, *roots, existing: bool):
+        """Take snapshots of the state behind these. existing: whether it existed before."""
+        known = len(self.holders)
+        StateWalk(self.snapshots, self.root).walk(*roots)
+        if existing:
+            self.existing.update(map(id, self.holders[known:]))
+
+    def has_existed(self, value) -> bool:
+        """Whether a container or an instance existed before the function ran."""
+        if isinstance(value, Tensor):
+            return False
+        holder = self.snapshots.get(value) or self.snapshots.get(value, InstanceHolder)
+        return id(holder) in self.existing
 
     def add(self, holder: Holder, target):
         """Take in a new holder: observe its class, and make numbers that vary inputs."""
@@ -104,7 +119,7 @@ class Observation:
             holder.read.add(name)
             if type(holder) is SettingsHolder and not is_missing:
                 # before the function changes it: the first walk does not enter these
-                StateWalk(self.snapshots, self.root).walk((name, holder.before[name]))
+                self.take((name, holder.before[name]), existing=id(holder) in self.existing)
         if is_missing:
             self.record_class_read(kind, name)
         return None

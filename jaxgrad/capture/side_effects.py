@@ -407,9 +407,12 @@ class OutputSpec:
 
     def tree(self, value) -> tuple:
         """Where a run finds a value that may hold tensors: as `result`, or ("tree", a structure
-        with the results of its leaves). A value without any is that very object at each run.
+        with the results of its leaves). What has none, or existed before, is that very object at
+        each run: what changes inside of it is an effect of its own.
         """
-        leaves, structure = pytree.flatten(value)
+        observation = self.scope.observation
+        has_existed = None if observation is None else observation.has_existed
+        leaves, structure = pytree.flatten(value, has_existed)
         is_made = [isinstance(each, Tensor | jax.Array | Varying) for each in leaves]
         if not any(is_made):
             return self.constant(value)

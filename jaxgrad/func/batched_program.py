@@ -380,5 +380,7 @@ class BatchedProgram(CompiledProgram):
             arrays = self.uncompiled(*inputs)
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
         run = self.output.run(arrays, tensors, nodes)
+        for made in run.created:
+            made._aval = traced_aval(made._aval, made._raw)
         self.output.apply(run)
         return self.output.result_of(run)

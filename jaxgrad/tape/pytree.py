@@ -51,16 +51,19 @@ jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)
 # ---- nodes that JAX does not have, or has in another order
 
 
-def flatten(value) -> tuple[list, object]:
+def flatten(value, is_whole=None) -> tuple[list, object]:
     """The leaves of a pytree and its structure, which `jax.tree.unflatten` takes.
 
     Tensors are leaves; instances of dataclasses that contain tensors are nodes; dicts keep the
-    order of their keys.
+    order of their keys. is_whole: tells which other values are leaves.
     """
-    leaves, structure = jax.tree.flatten(value, is_leaf=_is_leaf)
+    is_leaf = _is_leaf if is_whole is None else lambda each: _is_leaf(each) or is_whole(each)
+    leaves, structure = jax.tree.flatten(value, is_leaf=is_leaf)
     for leaf in leaves:
-        if type(leaf) is not Tensor and _is_node(leaf):
-            return jax.tree.flatten(_opened(leaves, structure), is_leaf=is_tensor)
+        if type(leaf) is not Tensor and _is_node(leaf) and not (is_whole and is_whole(leaf)):
+            opened = _opened(leaves, structure, is_whole)
+            is_end = is_tensor if is_whole is None else lambda e: is_tensor(e) or is_whole(e)
+            return jax.tree.flatten(opened, is_leaf=is_end)
     return leaves, structure
 
 
@@ -136,9 +139,12 @@ def _items(value) -> dict:
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-def _opened(leaves, structure):
-    """The pytree with each leaf that is a node wrapped."""
-    wrapped = [_Wrapped(leaf) if _is_node(leaf) else leaf for leaf in leaves]
+def _opened(leaves, structure, is_whole=None):
+    """The pytree with each leaf that is a node wrapped, but for those that are whole."""
+    wrapped = [
+        _Wrapped(leaf, is_whole) if _is_node(leaf) and not (is_whole and is_whole(leaf)) else leaf
+        for leaf in leaves
+    ]
     return jax.tree.unflatten(structure, wrapped)
 
 
@@ -147,14 +153,17 @@ class _Wrapped:
     order of the items, and whose class needs no registration.
     """
 
-    def __init__(self, value):
-        self.value = value
+    def __init__(self, value, is_whole):
+        self.value, self.is_whole = value, is_whole
 
 
 def _flatten_wrapped(wrapped):
-    items = _items(wrapped.value)
+    items, is_whole = _items(wrapped.value), wrapped.is_whole
+    is_leaf = _is_leaf if is_whole is None else lambda each: _is_leaf(each) or is_whole(each)
     children = [
-        each if type(each) is Tensor else _opened(*jax.tree.flatten(each, is_leaf=_is_leaf))
+        each
+        if type(each) is Tensor
+        else _opened(*jax.tree.flatten(each, is_leaf=is_leaf), is_whole)
         for each in items.values()
     ]
     factory = getattr(items, "default_factory", None)

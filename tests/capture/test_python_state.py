@@ -641,3 +641,41 @@ def test_settings_of_modules_and_optimizers_are_set_at_each_call():
         return values, slope.negative_slope, optimizer.k
 
     assert results(torch.jit) == results(lambda function: function)
+
+
+def nested_in_a_list():
+    entry, counts = {"b": 0.5}, [0]
+    return [1.0, entry, counts], entry, counts
+
+
+@pytest.mark.parametrize("jit", [torch.jit, lambda step: step], ids=["jit", "eager"])
+def test_containers_in_a_list_that_changes_stay_the_same_objects(jit):
+    holder, entry, counts = nested_in_a_list()
+
+    @jit
+    def step():
+        entry["b"] = holder[0]
+        counts[0] += 1
+        holder[0] += 1
+
+    for number in range(1, 5):
+        step()
+        assert holder[1] is entry and holder[2] is counts
+        assert (holder[0], entry, counts) == (number + 1.0, {"b": float(number)}, [number])
+
+
+@pytest.mark.parametrize("jit", [torch.jit, lambda step: step], ids=["jit", "eager"])
+def test_a_new_list_of_containers_that_were_there(jit):
+    state = SimpleNamespace(entries=[{"t": torch.zeros(2)}, {"t": torch.ones(2)}])
+    first, second = state.entries
+
+    @jit
+    def step(x):
+        second["t"] = second["t"] + x
+        state.entries = [second, {"x": x * 2}, [first]]
+
+    for number in range(2, 5):
+        step(torch.ones(2))
+        assert state.entries[0] is second and state.entries[2][0] is first
+        assert second["t"].tolist() == [number] * 2
+        assert state.entries[1]["x"].tolist() == [2, 2]

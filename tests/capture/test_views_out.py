@@ -597,3 +597,17 @@ def test_version_of_a_view_whose_base_gets_other_memory():
 
     expected = [[1, 1, 1], [2, 2, 2]], [[3.0] * 3, [6.0] * 3], [[4.0] * 3] * 2
     assert run(jaxgrad.jit) == run(lambda row: row) == expected
+
+
+def test_writes_to_what_vmap_gives_inside():
+    """As in eager code, the detached result of `vmap` is a tensor of the trace."""
+
+    def sines(x):
+        y = jaxgrad.func.vmap(lambda row: row.sin())(x).detach()
+        y[-1, 1:] -= 0.25
+        return y
+
+    x = jaxgrad.ones(2, 3, dtype=jaxgrad.float64)
+    expected = np.full((2, 3), np.sin(1.0))
+    expected[-1, 1:] -= 0.25
+    np.testing.assert_allclose(jaxgrad.jit(sines)(x), expected, rtol=1e-14)
