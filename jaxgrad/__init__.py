@@ -8,6 +8,10 @@ tensor([2., 4.])
 
 import importlib
 import importlib.util
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
 
 if importlib.util.find_spec("jaxgrad.rules") is None:
     raise ImportError("this checkout of jaxgrad is not installed: run pip install -e . in it")
@@ -68,6 +72,7 @@ from .core.dtypes import uint8 as uint8
 from .core.dtypes import uint16 as uint16
 from .core.dtypes import uint32 as uint32
 from .core.dtypes import uint64 as uint64
+from .core.missing_names import MissingName
 from .core.promotion import can_cast as can_cast
 from .core.promotion import promote_types as promote_types
 from .core.promotion import result_type as result_type
@@ -127,6 +132,8 @@ from .tape.tensor import Tensor as Tensor
 methods.install()
 functions.install()
 
+newaxis = None
+
 # modules of names that few programs use or whose import is slow; imported at the first use
 _LATER = {"load": "serialization", "save": "serialization"}
 _LATER |= dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "capture.control_flow")
@@ -146,11 +153,15 @@ _LATER |= dict.fromkeys(
     "nn.convolution",
 )
 
+_LATER |= {"compile": "nn.compile"}
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
-_LATER_MODULES = ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
+_LATER_MODULES = ("ao", "backends", "compat", "cuda", "fx", "hub", "mps", "onnx")
+_LATER_MODULES += ("torch_version", "version")
+_LATER_MODULES += ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
 _LATER_MODULES += ("special",)
 _MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
+_MODULES += ("backends", "cuda", "mps", "version")
 _MODULES += ("tracing", "utils", "fft", "linalg", "masked", "signal", "sparse", "special")
 
 
@@ -163,7 +174,7 @@ def __getattr__(name):
     elif ops.is_public(name):
         found = getattr(ops, name)
     else:
-        raise AttributeError(f"module 'jaxgrad' has no attribute {name!r}")
+        raise MissingName("jaxgrad", name)
     globals()[name] = found
     return found
 

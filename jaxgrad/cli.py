@@ -1,5 +1,6 @@
-"""The command `jaxgrad`: `check` finds mistakes in tables of derivatives, `ops` tells about the
-operators.
+"""The command `jaxgrad`: `run` runs a program that imports torch, `scan` lists the names that
+programs use and jaxgrad lacks, `check` finds mistakes in tables of derivatives, `ops` tells about
+the operators.
 """
 
 import argparse
@@ -10,6 +11,8 @@ import sys
 from pathlib import Path
 
 from . import coverage, ops
+from .compat import scan
+from .compat.run import run
 from .core import shape_check
 from .ops import cards
 from .table import TableError, load
@@ -21,7 +24,8 @@ FINE, MISTAKES, UNREADABLE = 0, 1, 2
 def main(arguments=None):
     """Run the command `jaxgrad`, and return its exit status.
 
-    check: 0 for no mistakes, 1 for mistakes, 2 for no file. ops: 0, 1 for an unknown operator.
+    run: that of the program. scan, check: 0 for nothing found, 1 for something, 2 for no file. ops:
+    0, 1 for an unknown operator.
     """
     options = command_line().parse_args(arguments)
     return options.run(options)
@@ -44,6 +48,7 @@ def run_check(options):
 def command_line():
     parser = argparse.ArgumentParser(prog="jaxgrad", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_programs(commands)
     check = commands.add_parser("check", help="find the mistakes of tables of derivatives")
     check.add_argument("files", nargs="+", metavar="FILE", help="a table, such as derivatives.yaml")
     check.add_argument("--json", action="store_true", help="print the mistakes as a JSON list")
@@ -62,6 +67,39 @@ def command_line():
     )
     operators.set_defaults(run=run_ops)
     return parser
+
+
+def add_programs(commands):
+    program = commands.add_parser("run", help="run a program with jaxgrad as its torch")
+    program.add_argument("-m", dest="is_module", action="store_true", help="PROGRAM is a module")
+    program.add_argument("program", metavar="PROGRAM", help="a Python file")
+    program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    program.set_defaults(run=run_program)
+    uses = commands.add_parser("scan", help="list the names of torch in programs that are missing")
+    uses.add_argument("paths", nargs="+", metavar="PATH", help="a Python file, or a folder of them")
+    uses.add_argument("--json", action="store_true", help="print them as a JSON list")
+    uses.set_defaults(run=run_scan)
+
+
+def run_program(options):
+    if not options.is_module and not Path(options.program).is_file():
+        return complain(FileNotFoundError(2, "no such file", options.program), "run")
+    run(options.program, options.arguments, options.is_module)
+    return FINE
+
+
+def run_scan(options):
+    found, status = [], FINE
+    for file in scan.files_in(options.paths):
+        try:
+            found += scan.scan(file)
+        except (OSError, SyntaxError, ValueError) as error:
+            status = complain(error, "scan")
+    if options.json:
+        print(json.dumps([each._asdict() for each in found], indent=1))
+    for each in () if options.json else found:
+        print(each)
+    return status or (MISTAKES if found else FINE)
 
 
 def run_ops(options):
@@ -106,11 +144,11 @@ def check_file(path, functions, operators):
     return (MISTAKES if mistakes else FINE), mistakes
 
 
-def complain(error):
+def complain(error, command="check"):
     name = getattr(error, "filename", None)
     why = getattr(error, "strerror", None) or error
     place = f"{printable(str(name))}: " if name else ""
-    print(f"jaxgrad check: {place}{printable(str(why))}", file=sys.stderr)
+    print(f"jaxgrad {command}: {place}{printable(str(why))}", file=sys.stderr)
     return UNREADABLE
 
 

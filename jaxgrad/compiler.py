@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import numbers
 
+from .capture.script_names import mark
 from .core import bounded_cache
+from .core.missing_names import missing_in
 from .core.tracebacks import api_boundary
+from .nn.compile import compile as compile
+from .tape import mode
 
 
 @api_boundary
@@ -58,3 +62,46 @@ def reset() -> None:
     []
     """
     bounded_cache.forget_all()
+
+
+# ---- names of torch.compiler
+
+
+def is_compiling() -> bool:
+    """Return whether `jaxgrad.jit` is tracing.
+
+    >>> jaxgrad.compiler.is_compiling()
+    False
+    """
+    return mode.scope.get() is not None
+
+
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """Return False: PyTorch's export is not provided."""
+    return False
+
+
+def list_backends(exclude_tags=()) -> list[str]:
+    """Return the names of the compilers, which are one.
+
+    >>> jaxgrad.compiler.list_backends()
+    ['openxla']
+    """
+    return ["openxla"]
+
+
+def cudagraph_mark_step_begin():
+    """Do nothing: a compiled step is one program."""
+
+
+def disable(fn=None, recursive: bool = True, *, reason: str | None = None):
+    """Return a function as it is: inside of a compiled function it is a part of that program."""
+    return mark(fn)
+
+
+allow_in_graph = assume_constant_result = mark
+
+__getattr__ = missing_in(__name__)

@@ -28,8 +28,9 @@ LAYERS = (
     ("capture",),
     ("func", "optim", "amp", "masked", "nn", "utils"),
     (
-        *("", "cli", "__main__", "compiler", "coverage", "fft", "linalg", "random"),
-        *("serialization", "signal", "special", "tracing"),
+        *("", "ao", "backends", "cli", "__main__", "compat", "compiler", "coverage", "cuda", "fft"),
+        *("fx", "hub", "linalg", "mps", "onnx", "random", "serialization", "signal", "special"),
+        *("torch_version", "tracing", "version"),
     ),
 )
 

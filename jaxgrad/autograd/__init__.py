@@ -12,6 +12,7 @@ import jax
 
 from .. import ops
 from ..core import executor
+from ..core.missing_names import MissingName
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import dual_level
 from ..tape.mode import transforms
@@ -349,4 +350,4 @@ def __getattr__(name):
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise MissingName(__name__, name)

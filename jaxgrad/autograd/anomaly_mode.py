@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 
+from ..core.missing_names import missing_in
 from ._inspect.anomaly_detection import AnomalySettings, current_scope, enter, leave, settings
 from .grad_mode import _Mode
 
@@ -153,3 +154,6 @@ def _checked(name, enabled, *checks) -> AnomalySettings:
                 f"{type(value).__name__}"
             )
     return AnomalySettings(enabled, *checks)
+
+
+__getattr__ = missing_in(__name__)

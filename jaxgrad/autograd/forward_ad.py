@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from .. import ops
 from ..core import executor
+from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
 from ..tape import dual
 from ..tape.dual_level import Level, enabled, entered
@@ -329,3 +330,6 @@ class _set_fwd_grad_enabled(_Setting):
 
     def reset(self, before):
         enabled.set(before)
+
+
+__getattr__ = missing_in(__name__)

@@ -11,6 +11,7 @@ import functools
 import warnings
 
 from .. import ops
+from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
@@ -354,3 +355,6 @@ class DelayedError(Node):
 
     def run(self, run, gradients):
         raise RuntimeError(f"{user_rules.TWICE}: the gradient that {self.what} gave")
+
+
+__getattr__ = missing_in(__name__)

@@ -13,6 +13,7 @@ conjugate of the derivative; forward mode gives the derivative.
 from __future__ import annotations
 
 from .. import autograd, ops
+from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
 from ..tape.dual import apart
 from ..tape.mode import transforms
@@ -502,3 +503,6 @@ def _need_second_order(gradient):
                 f"function with respect to input {position} is independent of the input. "
                 f"{NOT_STRICT}, which requires that the gradient depends on every input."
             )
+
+
+__getattr__ = missing_in(__name__)

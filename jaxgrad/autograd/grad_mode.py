@@ -12,6 +12,7 @@ import functools
 import inspect
 import warnings
 
+from ..core.missing_names import missing_in
 from ..tape import version_counter
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch, with_grad
 from ..tape.tensor import Tensor
@@ -385,3 +386,6 @@ class _unsafe_preserve_version_counter(_Mode):
     def reset(self, before):
         for tensor, value in zip(self.tensors, before, strict=True):
             version_counter.counter_of(tensor).value = value
+
+
+__getattr__ = missing_in(__name__)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy
 
 from .. import autograd, ops
+from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete, wrap
 from . import forward_ad
@@ -439,3 +440,6 @@ def _warn_of_legacy(name, grad_out):
         raise ValueError(
             f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0."
         )
+
+
+__getattr__ = missing_in(__name__)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from ..core.missing_names import MissingName
 from ..tape import node_annotations, version_counter
 from ..tape.node import Node as Node
 from ..tape.node import shown
@@ -233,5 +234,5 @@ _LATER = {
 
 def __getattr__(name):
     if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise MissingName(__name__, name)
     return getattr(importlib.import_module(f"{__package__}.{_LATER[name]}"), name)

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import jax
 
+from ..core.missing_names import missing_in
 from ._profiler import recorder as recording
 from ._profiler.build_events import events_of
 from ._profiler.chrome_trace import write_trace
@@ -366,3 +367,6 @@ class KinetoStepTracker:
     def current_step(cls) -> int:
         """The current step."""
         return cls._current_step
+
+
+__getattr__ = missing_in(__name__)

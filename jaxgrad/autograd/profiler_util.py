@@ -6,6 +6,7 @@ import bisect
 from collections import defaultdict
 from typing import Any
 
+from ..core.missing_names import missing_in
 from ._profiler.chrome_trace import write_stacks, write_trace
 from ._profiler.events import DeviceType as DeviceType
 from ._profiler.events import FormattedTimesMixin as FormattedTimesMixin
@@ -206,3 +207,6 @@ class MemRecordsAcc:
         """An iterator over the records that start between two times, both included."""
         first = bisect.bisect_left(self._starts, start_ns)
         return iter(self._records[first : bisect.bisect_right(self._starts, end_ns)])
+
+
+__getattr__ = missing_in(__name__)

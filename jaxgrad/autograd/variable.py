@@ -6,6 +6,7 @@ import sys
 import types
 import warnings
 
+from ..core.missing_names import missing_in
 from ..tape.tensor import Tensor
 from ._engine.graph_task import queue_callback
 from ._private_api import _is_checkpoint_valid
@@ -79,3 +80,5 @@ class _Module(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Module
+
+__getattr__ = missing_in(__name__)

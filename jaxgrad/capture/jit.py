@@ -19,9 +19,10 @@ from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import handle_lock, mode, pytree
 from ..tape.tensor import Tensor, has_tangent, held
-from . import one_shot
+from . import one_shot, script_names
 from . import verify as verification
 from .compiled_program import CompiledProgram
+from .fallback import Fallback
 from .frozen import FrozenReads
 from .guards import ProgramCache
 from .scope import ReadsTangent
@@ -41,6 +42,7 @@ def jit(
     donate: int | str | Sequence[int | str] = AUTO,
     static_argnames: str | Sequence[str] = (),
     verify: int | None = None,
+    fallback: bool = False,
 ):
     """Compile `function` to one XLA program, with everything that it reads and changes.
 
@@ -53,6 +55,9 @@ def jit(
     static_argnames: names of arguments whose numbers are always constants of the program.
     verify: compare the first call and every `verify`-th call after it with the uncompiled function;
     0 compares none. By default the environment variable `JAXGRAD_JIT_VERIFY` gives the number.
+
+    fallback: whether a call runs uncompiled where the function cannot be traced, with a warning
+    that names the line; else it raises.
 
     Captured tensors, which the function reaches by closure, attribute or global, are inputs of the
     program and have their current values at each call. Side effects are replayed after each call:
@@ -101,21 +106,32 @@ def jit(
     (tensor(11.), tensor([-2., -2.], requires_grad=True))
     """
     if function is None:
-        return functools.partial(jit, donate=donate, static_argnames=static_argnames, verify=verify)
+        return functools.partial(
+            jit, donate=donate, static_argnames=static_argnames, verify=verify, fallback=fallback
+        )
     interval, kind = verification.interval(verify), one_shot.kind_of_function(function)
     if kind is not None:
         return UncompiledFunction(function, kind)
     if interval:
-        return VerifiedFunction(function, donate, static_argnames, interval)
-    return CompiledFunction(function, donate, static_argnames)
+        made = VerifiedFunction(function, donate, static_argnames, interval)
+    else:
+        made = CompiledFunction(function, donate, static_argnames)
+    made.fallback = Fallback(made.__name__) if fallback else None
+    return made
+
+
+vars(jit).update(script_names.NAMES)  # those of torch.jit
 
 
 class CompiledFunction:
     """A compiled function.
 
     `function`: the function itself; `count`: how often it was traced; `traces_in_a_row`: how many
-    of the last calls were traced although there was a program for their kind of arguments.
+    of the last calls were traced although there was a program for their kind of arguments;
+    `fallback`: for which arguments it runs uncompiled, None where it raises.
     """
+
+    fallback: Fallback | None = None
 
     def __init__(self, function, donate, static_argnames):
         self.__name__ = type(function).__name__  # for a function without a name, such as a partial
@@ -156,7 +172,10 @@ class CompiledFunction:
                     return program.change(leaves, tensors)
                 inputs = program and program.inputs_of(leaves, tensors)
             if program is None:
-                return self.uncompiled(leaves, structure)
+                result = self.uncompiled(leaves, structure)
+                if tensors is not None:
+                    self.fallback.note(self.cache.key(leaves, structure), tensors)
+                return result
             return program(leaves, tensors, inputs)
         except Exception as error:
             hide_frames(error)
@@ -181,9 +200,11 @@ class CompiledFunction:
         return f"traced {self.count} times, the last time because {self.why}"
 
     def traced(self, leaves, structure, had_program: bool):
-        """A new program and its captured tensors; (None, None) where the function must run
-        uncompiled.
+        """A new program and its captured tensors. Where the function must run uncompiled, None, and
+        what its trace raised, or None.
         """
+        if self.fallback is not None and self.fallback.holds(self.cache.key(leaves, structure)):
+            return None, None
         # after the search, so that warm calls need not look: no program serves a tracer
         if any(map(_is_tracer, leaves)):
             return None, None
@@ -194,6 +215,10 @@ class CompiledFunction:
             return self.trace(leaves, structure, had_program)
         except ReadsTangent:
             return None, None
+        except Exception as error:
+            if self.fallback is None:
+                raise
+            return None, error  # what is wrong uncompiled too is raised there
 
     def trace(self, leaves, structure, had_program: bool):
         """Trace the function; gives the program and its captured tensors."""

@@ -110,16 +110,17 @@ def as_device(given: str | device | int) -> device:
 @functools.cache
 def jax_device(wanted: device) -> jax.Device:
     """JAX's device behind `wanted`. Raises RuntimeError, with all devices, if there is none."""
-    found = _devices(wanted.type)
+    found = devices_of(wanted.type)
     index = wanted.index or 0
     if index < len(found):
         return found[index]
-    existing = [str(_name(each)) for type in PLATFORMS for each in _devices(type)]
+    existing = [str(_name(each)) for type in PLATFORMS for each in devices_of(type)]
     cure = "" if found else f"; install jax with its plugin for {wanted.type}"
     raise RuntimeError(f"there is no device {wanted}: JAX found {', '.join(existing)}{cure}")
 
 
-def _devices(type):
+def devices_of(type: str) -> list[jax.Device]:
+    """JAX's devices of this process of one of PyTorch's types."""
     for platform in PLATFORMS[type]:
         try:
             return jax.local_devices(backend=platform)
@@ -131,13 +132,13 @@ def _devices(type):
 
 def has(type: str) -> bool:
     """Whether a device of this type exists."""
-    return bool(_devices(type))
+    return bool(devices_of(type))
 
 
 @functools.cache
 def _name(found: jax.Device) -> device:
     type = _TYPES.get(found.platform, "cpu")
-    index = _devices(type).index(found)
+    index = devices_of(type).index(found)
     # PyTorch's one CPU has no index
     return device(type) if type == "cpu" and index == 0 else device(type, index)
 

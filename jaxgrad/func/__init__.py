@@ -13,6 +13,7 @@ import jax
 
 from .. import autograd, ops
 from ..core import view_ops
+from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled, transforms
 from ..tape.pytree import flatten
@@ -194,3 +195,6 @@ def _gradients(value, inputs, nested):
     if not value.requires_grad:
         return [wrap(ops.mul(each.detach(), 0)._array) for each in inputs]
     return autograd.grad(value, inputs, create_graph=nested, materialize_grads=True)
+
+
+__getattr__ = missing_in(__name__)

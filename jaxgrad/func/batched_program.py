@@ -381,6 +381,6 @@ class BatchedProgram(CompiledProgram):
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
         run = self.output.run(arrays, tensors, nodes)
         for made in run.created:
-            made._aval = traced_aval(made._aval, made._raw)
+            made._aval = traced_aval(made._aval, held(made))
         self.output.apply(run)
         return self.output.result_of(run)

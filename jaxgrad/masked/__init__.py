@@ -4,6 +4,7 @@ Each is composed of operators, with the elements that are masked out replaced by
 reduction. So their gradient is 0, and NaN or infinity in them has no effect.
 """
 
+from ..core.missing_names import missing_in
 from .normalizations import cumprod as cumprod
 from .normalizations import cumsum as cumsum
 from .normalizations import log_softmax as log_softmax
@@ -23,3 +24,5 @@ from .reductions import prod as prod
 from .reductions import std as std
 from .reductions import sum as sum
 from .reductions import var as var
+
+__getattr__ = missing_in(__name__)

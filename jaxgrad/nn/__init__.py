@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib
 
+from ..core.missing_names import MissingName
 from . import functional as functional
 
-_MODULES = ("attention", "init", "module", "parameter", "utils")
+_MODULES = ("attention", "init", "module", "modules", "parameter", "utils")
 
 # Public names by the module that defines them.
 _NAMES = {
@@ -74,7 +75,7 @@ def __getattr__(name):
         value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise MissingName(__name__, name)
 
 
 def __dir__():

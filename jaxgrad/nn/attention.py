@@ -6,6 +6,8 @@ import contextlib
 import contextvars
 import enum
 
+from ..core.missing_names import missing_in
+
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
@@ -62,3 +64,6 @@ def sdpa_kernel(backends, set_priority: bool = False):
         yield {}
     finally:
         _enabled.reset(token)
+
+
+__getattr__ = missing_in(__name__)

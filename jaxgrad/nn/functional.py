@@ -14,6 +14,7 @@ import importlib
 import warnings
 
 from .. import functions, ops
+from ..core.missing_names import MissingName
 from ..core.tracebacks import api_boundary, users_stacklevel
 
 # Names that are imported at their first use, by the module that defines them.
@@ -69,7 +70,7 @@ def __getattr__(name):
     elif name in _SHARED:
         found = functions.find(name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise MissingName(__name__, name)
     globals()[name] = found
     return found
 

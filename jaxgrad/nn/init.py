@@ -17,6 +17,7 @@ import numpy as np
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.missing_names import missing_in
 from ..frontend.array_creation import from_host
 from ..tape.tensor import Tensor, concrete, wrap
 
@@ -337,3 +338,5 @@ sparse = _older(sparse_)
 uniform = _older(uniform_)
 xavier_normal = _older(xavier_normal_)
 xavier_uniform = _older(xavier_uniform_)
+
+__getattr__ = missing_in(__name__)

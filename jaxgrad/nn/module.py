@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.missing_names import missing_in
 from ..frontend.to import _target
 from ..storage.commit import clear_gradients
 from ..tape.tensor import Tensor
@@ -296,3 +297,6 @@ def _indented(text: str) -> str:
 def _block(name: str, lines) -> str:
     """Return a name followed by indented lines in parentheses."""
     return f"{name}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+__getattr__ = missing_in(__name__)

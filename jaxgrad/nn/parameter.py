@@ -7,6 +7,7 @@ makes `isinstance(tensor, Parameter)` true.
 from __future__ import annotations
 
 from ..autograd.grad_mode import no_grad
+from ..core.missing_names import missing_in
 from ..frontend import factories
 from ..tape.tensor import Tensor, leaf_state
 
@@ -210,3 +211,6 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 
     def __new__(cls, requires_grad: bool = False, device=None, dtype=None, persistent: bool = True):
         return _uninitialized(cls, requires_grad, device, dtype)
+
+
+__getattr__ = missing_in(__name__)

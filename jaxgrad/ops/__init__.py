@@ -18,6 +18,7 @@ from pathlib import Path
 
 from .. import rules
 from ..core import primitive, shape_check
+from ..core.missing_names import MissingName
 from ..core.tracebacks import api_boundary
 from ..table import TableError
 from ..table import load as load_table
@@ -98,7 +99,7 @@ def module_functions(
     def find(name):
         operator = aliases.get(name, prefix + name)
         if name.startswith("_") or not library.has(operator):
-            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
+            raise MissingName(module["__name__"], name)
         found = module[name] = getattr(_operators, operator)
         return found
 

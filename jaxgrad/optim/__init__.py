@@ -13,6 +13,7 @@
 (tensor(5.), tensor(1.2500), tensor([0.2500, 0.5000], requires_grad=True))
 """
 
+from ..core.missing_names import missing_in
 from . import lr_scheduler as lr_scheduler
 from . import optimizer as optimizer
 from .adadelta import Adadelta as Adadelta
@@ -31,3 +32,5 @@ from .rmsprop import RMSprop as RMSprop
 from .rprop import Rprop as Rprop
 from .sgd import SGD as SGD
 from .sparse_adam import SparseAdam as SparseAdam
+
+__getattr__ = missing_in(__name__)

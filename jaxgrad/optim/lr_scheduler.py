@@ -21,6 +21,7 @@ import types
 from bisect import bisect_right
 from collections import Counter
 
+from ..core.missing_names import missing_in
 from .lr_combined import ChainedScheduler as ChainedScheduler
 from .lr_combined import ReduceLROnPlateau as ReduceLROnPlateau
 from .lr_combined import SequentialLR as SequentialLR
@@ -331,3 +332,6 @@ class CosineAnnealingLR(LRScheduler):
     def _get_closed_form_lr(self):
         height = self._height(self.last_epoch)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
+
+
+__getattr__ = missing_in(__name__)

@@ -10,6 +10,7 @@ from collections import defaultdict
 
 from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
+from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..frontend import tensor_data
 from ..storage.commit import clear_gradients
@@ -489,3 +490,6 @@ def _step_with_hooks(step, optimizer, args, kwargs):
     for hook in list(itertools.chain(optimizer._after_step.values(), _after_steps.values())):
         hook(optimizer, (optimizer, *args), kwargs)
     return result
+
+
+__getattr__ = missing_in(__name__)

@@ -11,6 +11,7 @@ from typing import Unpack
 
 from ..core import dtypes
 from ..core.device import strided
+from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
 from ..frontend.factories import create
 from ..frontend.factory_options import FactoryOptions, dtype_of
@@ -222,3 +223,6 @@ def _check(name, M, options):
     if dtype not in (dtypes.float32, dtypes.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype!r}")
     return dtype
+
+
+__getattr__ = missing_in(__name__)

@@ -11,6 +11,7 @@ tensor(indices=tensor([[0, 1],
 
 from __future__ import annotations
 
+from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
 from ..tape.sparse_tensor import is_sparse as _is_sparse
 from ..tape.tensor import Tensor
@@ -107,3 +108,6 @@ def _softmax(name, input, dim, dtype, operator):
     if not input.is_floating_point():
         _dispatch.refuse(f"_sparse{name} of {input.dtype}")
     return _operators.softmax(input, dim, operator)
+
+
+__getattr__ = missing_in(__name__)

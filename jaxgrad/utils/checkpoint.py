@@ -18,6 +18,7 @@ from typing import NamedTuple
 import jax
 
 from ..core.dtypes import dtype
+from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
 from ..frontend.generator import get_rng_state, set_rng_state
 from ..tape import dual_level
@@ -367,3 +368,6 @@ def set_device_states(devices, states, *, device_type: str | None = None) -> Non
     """
     for _, state in zip(devices, states, strict=False):
         set_rng_state(state)
+
+
+__getattr__ = missing_in(__name__)

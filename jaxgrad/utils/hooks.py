@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.missing_names import missing_in
 from ..tape.hooks import RemovableHandle as RemovableHandle
 
 
@@ -18,3 +19,6 @@ def unserializable_hook(f):
     """
     f.__torch_unserializable__ = True
     return f
+
+
+__getattr__ = missing_in(__name__)

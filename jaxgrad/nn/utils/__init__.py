@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 
+from ...core.missing_names import MissingName
+
 _MODULES = ("parametrizations", "parametrize", "prune", "rnn")  # submodules that are public
 
 # Public names by the module that defines them.
@@ -29,7 +31,7 @@ def __getattr__(name):
         value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise MissingName(__name__, name)
 
 
 def __dir__():

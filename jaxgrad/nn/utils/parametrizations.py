@@ -5,6 +5,7 @@ from __future__ import annotations
 from ... import ops
 from ...autograd.grad_mode import no_grad
 from ...core import dtypes
+from ...core.missing_names import missing_in
 from ...frontend import factories, random
 from ...functions.linalg_solve import solve
 from ...functions.linear_algebra import norm_except_dim
@@ -290,3 +291,6 @@ def spectral_norm(
     dim = channel_dim(module) if dim is None else dim
     made = _SpectralNorm(weight, n_power_iterations, dim, eps)
     return parametrize.register_parametrization(module, name, made)
+
+
+__getattr__ = missing_in(__name__)

@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from ...autograd.grad_mode import no_grad
+from ...core.missing_names import missing_in
 from ...tape import mode
 from ...tape.tensor import Tensor
 from ..containers import ModuleDict, ModuleList
@@ -419,3 +420,6 @@ def transfer_parametrizations_and_params(
         for position in range(given.ntensors):
             setattr(taken, f"original{position}", getattr(given, f"original{position}"))
     return to_module
+
+
+__getattr__ = missing_in(__name__)

@@ -10,6 +10,7 @@ import abc
 import numbers
 from collections.abc import Iterable
 
+from ...core.missing_names import missing_in
 from ...frontend import factories, random
 from ...functions.linear_algebra import norm
 from ...tape.tensor import Tensor
@@ -578,3 +579,6 @@ def is_pruned(module: Module) -> bool:
     (False, True)
     """
     return any(_hooks_on(each) for each in module.modules())
+
+
+__getattr__ = missing_in(__name__)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import ops
 from ...core import dtypes
+from ...core.missing_names import missing_in
 from ...core.tracebacks import api_boundary
 from ...frontend import factories
 from ...frontend.tensor_data import from_numpy
@@ -290,3 +291,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,20 @@
+"""Which libraries compute, as torch.backends: XLA takes their place, and its modules say so.
+
+What programs set here has no effect.
+
+>>> jaxgrad.backends.cudnn.benchmark = True
+>>> jaxgrad.backends.mps.is_available()
+False
+"""
+
+from __future__ import annotations
+
+from ..core.missing_names import missing_in
+from . import cuda as cuda
+from . import cudnn as cudnn
+from . import mkl as mkl
+from . import mkldnn as mkldnn
+from . import mps as mps
+from . import openmp as openmp
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,40 @@
+"""cuDNN, which XLA uses by itself, as torch.backends.cudnn.
+
+XLA chooses the algorithms. What programs set here has no effect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from ..core.device import has
+from ..core.missing_names import missing_in
+
+enabled, benchmark, deterministic, allow_tf32, benchmark_limit = True, False, False, True, 10
+
+
+def is_available() -> bool:
+    """Return whether JAX has found a GPU.
+
+    >>> jaxgrad.backends.cudnn.is_available() == jaxgrad.cuda.is_available()
+    True
+    """
+    return has("cuda")
+
+
+def version() -> None:
+    """Return None: XLA does not tell which cuDNN it uses."""
+
+
+@contextlib.contextmanager
+def flags(**settings):
+    """Set these settings in the block."""
+    before = {name: globals()[name] for name in settings}
+    globals().update(settings)
+    try:
+        yield
+    finally:
+        globals().update(before)
+
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,17 @@
+"""Intel's MKL, which jaxgrad does not use, as torch.backends.mkl."""
+
+from __future__ import annotations
+
+from ..core.missing_names import missing_in
+
+
+def is_available() -> bool:
+    """Return False.
+
+    >>> jaxgrad.backends.mkl.is_available()
+    False
+    """
+    return False
+
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,19 @@
+"""Intel's oneDNN, which XLA uses by itself, as torch.backends.mkldnn."""
+
+from __future__ import annotations
+
+from ..core.missing_names import missing_in
+
+enabled = False
+
+
+def is_available() -> bool:
+    """Return False.
+
+    >>> jaxgrad.backends.mkldnn.is_available()
+    False
+    """
+    return False
+
+
+__getattr__ = missing_in(__name__)

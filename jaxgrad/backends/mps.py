@@ -1,0 +1,22 @@
+"""Apple GPUs, which jaxgrad does not use, as torch.backends.mps."""
+
+from __future__ import annotations
+
+from ..core.missing_names import missing_in
+
+
+def is_available() -> bool:
+    """Return False.
+
+    >>> jaxgrad.backends.mps.is_available()
+    False
+    """
+    return False
+
+
+def is_built() -> bool:
+    """Return False."""
+    return False
+
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,17 @@
+"""OpenMP, which jaxgrad does not use, as torch.backends.openmp."""
+
+from __future__ import annotations
+
+from ..core.missing_names import missing_in
+
+
+def is_available() -> bool:
+    """Return False.
+
+    >>> jaxgrad.backends.openmp.is_available()
+    False
+    """
+    return False
+
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,147 @@
+"""The import hook under which `torch` and its modules are jaxgrad's."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import re
+import sys
+import types
+from pathlib import Path
+
+import jaxgrad
+
+from .. import coverage
+from ..core.missing_names import why_missing
+from ..version import __version__
+
+# what PyTorch has as modules, and jaxgrad as attributes
+ATTRIBUTES = re.compile(r"torch\.jit|torch\.nn\.modules\.\w+")
+
+
+def install():
+    """Let `import torch` and the imports of its modules give jaxgrad, from now on.
+
+    Packages that look for torch find it: `importlib.util.find_spec`, and
+    `importlib.metadata.version("torch")`, the version of PyTorch whose interface jaxgrad follows.
+    Raises RuntimeError where PyTorch itself has been imported. A second call does nothing.
+
+    >>> import subprocess, sys
+    >>> code = "import jaxgrad.compat; jaxgrad.compat.install(); import torch; print(torch.pi)"
+    >>> print(subprocess.check_output([sys.executable, "-c", code], text=True).strip())
+    3.141592653589793
+    """
+    known = sys.modules.get("torch")
+    if known is not None and not isinstance(known, TorchModule):
+        raise RuntimeError(
+            "PyTorch itself has been imported already, from "
+            f"{getattr(known, '__file__', None)}: call jaxgrad.compat.install() before the first "
+            "import of torch, or run the program by python -m jaxgrad run"
+        )
+    if not any(isinstance(finder, TorchFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, TorchFinder())
+
+
+class TorchModule(types.ModuleType):
+    """The module `torch`: the names of `jaxgrad`, with the version of PyTorch."""
+
+    def __init__(self):
+        super().__init__("torch", jaxgrad.__doc__)
+        self.__version__, self.__file__, self.__path__ = __version__, jaxgrad.__file__, []
+
+    def __getattr__(self, name):
+        found = getattr(jaxgrad, name)
+        self.__dict__[name] = found
+        return found
+
+    def __dir__(self):
+        return dir(jaxgrad)
+
+
+class TorchFinder(importlib.abc.MetaPathFinder):
+    """Finds `torch` and its modules in jaxgrad."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        root, _, rest = fullname.partition(".")
+        if root != "torch":
+            return None
+        if ATTRIBUTES.fullmatch(fullname):
+            found = coverage.find(fullname)
+        elif rest:
+            found = found_module(f"jaxgrad.{rest}")
+        else:
+            found = TorchModule
+        if found is None and not is_question():
+            raise ModuleNotFoundError(refusal(fullname))
+        return None if found is None else spec_of(fullname, found)
+
+    def find_distributions(self, context):
+        """The metadata of PyTorch's distribution, for `importlib.metadata`."""
+        return [TorchDistribution()] if context.name == "torch" else []
+
+
+def is_question() -> bool:
+    """Whether `importlib.util.find_spec` asks, for which None is the answer: an import has the text
+    of an error shown.
+    """
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
+        if frame.f_globals["__name__"] == "importlib.util":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def refusal(fullname: str) -> str:
+    place, _, name = fullname.rpartition(".")
+    own = getattr(sys.modules[place], "__name__", place).replace("torch", "jaxgrad", 1)
+    return f"cannot import {name!r} from {place!r}: {why_missing(own, name)}"
+
+
+def found_module(own: str) -> str | None:
+    """The name of a module of jaxgrad where it exists."""
+    try:
+        return None if importlib.util.find_spec(own) is None else own
+    except ModuleNotFoundError:  # its parent is no package
+        return None
+
+
+def spec_of(fullname, own):
+    """The spec of a module of torch, which is a package as far as its imports go."""
+    return importlib.machinery.ModuleSpec(fullname, AliasLoader(own), is_package=True)
+
+
+class AliasLoader(importlib.abc.Loader):
+    """Loads as a module of torch what jaxgrad has: a module by its name, the class of a module, or
+    an object.
+    """
+
+    def __init__(self, own):
+        self.own = own
+
+    def create_module(self, spec):
+        own = self.own
+        if own is TorchModule:
+            return TorchModule()
+        made = importlib.import_module(own) if isinstance(own, str) else own
+        self.spec = getattr(made, "__spec__", None)
+        return made
+
+    def exec_module(self, module):
+        if not isinstance(module, TorchModule):
+            module.__spec__ = self.spec  # import sets that of the alias
+
+
+class TorchDistribution(importlib.metadata.Distribution):
+    """What `importlib.metadata` says of torch."""
+
+    def read_text(self, filename):
+        if filename != "METADATA":
+            return None
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n"
+
+    def locate_file(self, path):
+        return Path(jaxgrad.__file__).parent / path

@@ -1,0 +1,58 @@
+"""Names that a module of jaxgrad does not have."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import sys
+from pathlib import Path
+
+NAMES = Path(__file__).parents[1] / "coverage" / "torch_names.tsv"
+
+
+class MissingName(AttributeError):
+    """A module of jaxgrad has no such name. The text says why, and has the nearest name.
+
+    It is composed when it is read: programs ask by `hasattr` too.
+    """
+
+    def __init__(self, module: str, name: str):
+        super().__init__(module, name)
+        self.module, self.missing = module, name
+
+    def __str__(self):
+        text = f"module {self.module!r} has no attribute {self.missing!r}"
+        return f"{text}: {why_missing(self.module, self.missing)}"
+
+
+def missing_in(module: str):
+    """The `__getattr__` of a module of this name, which has no names that are found late."""
+
+    def __getattr__(name):
+        raise MissingName(module, name)
+
+    return __getattr__
+
+
+def why_missing(module: str, name: str) -> str:
+    """Why a module of jaxgrad does not have a name, and the nearest one that it has.
+
+    >>> from jaxgrad.core.missing_names import why_missing
+    >>> why_missing("jaxgrad.nn", "Liner")
+    "not provided by jaxgrad; did you mean 'Linear'?"
+    """
+    reason = reasons().get(f"torch{module.removeprefix('jaxgrad')}.{name}")
+    if reason is None:
+        known = sorted(dir(sys.modules[module]))
+        near = difflib.get_close_matches(name, known, 1, 0.75)
+        return "not provided by jaxgrad" + (f"; did you mean {near[0]!r}?" if near else "")
+    if not reason or reason.startswith("to come"):
+        return "planned, but not there yet"
+    return f"not provided by jaxgrad ({reason})"
+
+
+@functools.cache
+def reasons() -> dict[str, str]:
+    """By PyTorch's public names why jaxgrad leaves one out; "" where it has it or is to have it."""
+    lines = NAMES.read_text().splitlines()[1:]
+    return dict(line.partition("\t")[::2] for line in lines)

@@ -1,0 +1,15 @@
+"""The version of PyTorch whose interface jaxgrad follows, as torch.version.
+
+>>> jaxgrad.version.__version__ >= "2.9"
+True
+"""
+
+from __future__ import annotations
+
+from .torch_version import TorchVersion
+
+__version__ = TorchVersion("2.13.0")
+
+# of the builds that PyTorch tells about here jaxgrad is none
+cuda = hip = xpu = git_version = None
+debug = False

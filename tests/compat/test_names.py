@@ -1,0 +1,86 @@
+"""Names of PyTorch that programs use around their computation."""
+
+import pickle
+import typing
+
+import pytest
+
+import jaxgrad as torch
+from jaxgrad.torch_version import TorchVersion
+
+
+def test_names_of_torch_jit_leave_functions_as_they_are():
+    def double(x):
+        return x * 2
+
+    jit = torch.jit
+    for mark in (jit.script, jit.ignore, jit.unused, jit.export, jit.interface):
+        assert mark(double) is double
+    assert jit.ignore(drop=True)(double) is double and jit.trace(double, (1,)) is double
+    assert not jit.is_scripting() and not jit.is_tracing() and jit.Final is typing.Final
+    assert jit.annotate(int, 3) == 3 and jit.isinstance(3, (int, str))
+    assert jit(double)(torch.ones(2)).tolist() == [2, 2]  # it is the compiler itself
+
+
+def test_modules_that_are_not_provided_say_so_when_called():
+    class Tracer(torch.fx.Tracer):
+        pass
+
+    assert not isinstance(3, torch.fx.GraphModule) and torch.fx.wrap(len) is len
+    for call in (torch.onnx.export, torch.hub.load, torch.ao.quantize, torch.jit.load, Tracer):
+        with pytest.raises(NotImplementedError, match="is not provided by jaxgrad: "):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("find", "text"),
+    [
+        (
+            lambda: torch.Tensro,
+            "module 'jaxgrad' has no attribute 'Tensro': not provided by .*'Tensor'",
+        ),
+        (lambda: torch.optim.Adm, "module 'jaxgrad.optim' has no attribute 'Adm': .*'Adam'"),
+        (lambda: torch.nn.modules.conv.Conv22d, "has no attribute 'Conv22d': .*'Conv2d'"),
+        (lambda: torch.quantize_per_tensor, "not provided by jaxgrad"),
+    ],
+)
+def test_names_that_are_missing(find, text):
+    with pytest.raises(AttributeError, match=text):
+        find()
+    assert not hasattr(torch, "Tensro")
+
+
+def test_versions_compare_by_their_numbers():
+    version = torch.version.__version__
+    assert version == "2.13.0" and version == (2, 13) and version > "2.9" and version >= (2, 13)
+    assert "2.9.1" < version < "10.0" and not version <= "2.12.9+cpu" and version != "2.13.1"
+    assert isinstance(version, str) and pickle.loads(pickle.dumps(version)) == version
+    assert version != 2.13
+    with pytest.raises(ValueError, match="Invalid version: 'new'"):
+        TorchVersion.__gt__(version, "new")
+
+
+def test_backends_and_devices_that_are_not_there():
+    backends = torch.backends
+    backends.cudnn.benchmark = True
+    with backends.cudnn.flags(enabled=False):
+        assert not backends.cudnn.enabled
+    assert backends.cudnn.enabled and backends.cudnn.benchmark
+    backends.cudnn.benchmark = False
+    assert not (backends.mps.is_available() or backends.mps.is_built() or torch.mps.is_available())
+    assert torch.cuda.is_available() == backends.cudnn.is_available()
+    assert torch.cuda.device_count() == 0 and not torch.cuda.is_initialized()
+    for call in (torch.cuda.current_device, torch.cuda.synchronize, torch.cuda.memory_allocated):
+        with pytest.raises(RuntimeError, match="there is no device cuda: JAX found cpu"):
+            call()
+    with pytest.raises(ValueError, match="Expected a cuda device, but got: cpu"):
+        torch.cuda.get_device_name("cpu")
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda.manual_seed_all(3)
+    with pytest.raises(RuntimeError, match="Both events must be recorded"):
+        torch.cuda.Event().elapsed_time(torch.cuda.Event())
+
+
+def test_constants():
+    assert (torch.newaxis, torch.inf) == (None, float("inf")) and torch.nan != torch.nan
+    assert (round(torch.pi, 8), round(torch.e, 8)) == (3.14159265, 2.71828183)

@@ -1,0 +1,104 @@
+"""Programs and packages for PyTorch, unmodified, each in a process of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def run(*arguments, check=True):
+    command = [sys.executable, "-m", "jaxgrad", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=check)
+
+
+def test_a_training_script_gives_the_numbers_of_pytorch():
+    """What `python train.py --epochs 6` prints with PyTorch 2.13."""
+    told = json.loads(run("run", PROGRAMS / "train.py", "--epochs", 6).stdout)
+    losses = [
+        *(1.2125017538895555, 1.0601343286906795, 0.8861993320396822, 0.8069192793811846),
+        *(0.7294843031212993, 0.6954340849419068),
+    ]
+    np.testing.assert_allclose(told["losses"], losses, rtol=1e-12)
+    assert (told["correct"], told["rate"]) == (35, 0.0125)
+
+
+def test_packages_that_look_for_torch_find_it():
+    told = json.loads(run("run", PROGRAMS / "probes.py").stdout)
+    lines = {name: told.pop(name) for name in ("from", "module that is not there", "attribute")}
+    assert told == {
+        "found": True,
+        "module": True,
+        "missing": True,
+        "distribution": "2.13.0",
+        "version": ["2.13.0", True, None],
+        "same": True,
+        "variable": True,
+        "layers": [True, [2, 2], False],
+        "final": "typing.Final[int]",
+        "mark": None,
+    }
+    assert lines["from"].startswith("cannot import 'quantize_per_tensor' from 'torch': not prov")
+    assert lines["module that is not there"].startswith("cannot import 'nothing' from 'torch'")
+    assert lines["attribute"].endswith("not provided by jaxgrad; did you mean 'Linear'?")
+
+
+def test_einops_with_its_layers():
+    code = """
+import jaxgrad.compat
+jaxgrad.compat.install()
+import json, torch
+from einops import einsum, pack, rearrange, reduce, repeat
+from einops.layers.torch import EinMix, Rearrange, Reduce
+x = torch.arange(24.0).reshape(2, 3, 4).requires_grad_()
+found = [rearrange(x, "a b c -> c (a b)"), repeat(x, "a b c -> a b (c k)", k=2)]
+found += [einsum(x, x, "a b c, a d c -> a b d"), pack([x, x[:, :1]], "a * c")[0]]
+net = torch.nn.Sequential(Rearrange("a b c -> a (b c)"), Reduce("a b -> a", "max"))
+found += [net(x), torch.compile(net)(x)]
+(reduce(x, "a b c -> a c", "mean") ** 2).sum().backward()
+shape = EinMix("a b c -> a b d", weight_shape="c d", bias_shape="d", c=4, d=5)(x).shape
+print(json.dumps([*(each.tolist() for each in found), x.grad.tolist(), shape]))
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    x = np.arange(24.0).reshape(2, 3, 4)
+    expected = [
+        x.reshape(6, 4).T,
+        x.repeat(2, axis=2),
+        x @ x.transpose(0, 2, 1),
+        np.concatenate([x, x[:, :1]], axis=1),
+        x.max(axis=(1, 2)),
+        x.max(axis=(1, 2)),
+        np.broadcast_to(2 * x.mean(axis=1, keepdims=True) / 3, x.shape),
+        [2, 3, 5],
+    ]
+    for one, other in zip(json.loads(told.stdout), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_modules_run_by_name():
+    told = run("run", "-m", "json.tool", "--help")
+    assert "usage: " in told.stdout
+
+
+def test_a_program_that_does_not_exist():
+    told = run("run", "nothing.py", check=False)
+    assert told.returncode == 2
+    assert told.stderr == "jaxgrad run: nothing.py: no such file\n"
+
+
+def test_pytorch_itself_is_refused():
+    code = """
+import sys, types
+sys.modules["torch"] = types.ModuleType("torch")
+import jaxgrad.compat
+jaxgrad.compat.install()
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert told.returncode == 1
+    assert "PyTorch itself has been imported already" in told.stderr.splitlines()[-1]
