@@ -154,6 +154,17 @@ _LATER |= dict.fromkeys(
 )
 
 _LATER |= {"compile": "nn.compile"}
+_LATER |= dict.fromkeys(
+    (
+        *("get_default_device", "set_default_device", "set_default_tensor_type"),
+        *("get_float32_matmul_precision", "set_float32_matmul_precision", "get_num_threads"),
+        *("get_num_interop_threads", "set_num_threads", "set_num_interop_threads"),
+        *("use_deterministic_algorithms", "are_deterministic_algorithms_enabled"),
+        *("is_deterministic_algorithms_warn_only_enabled", "get_deterministic_debug_mode"),
+        *("set_deterministic_debug_mode", "is_warn_always_enabled", "set_warn_always"),
+    ),
+    "frontend.settings",
+)
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = ("ao", "backends", "compat", "cuda", "fx", "hub", "mps", "onnx")

@@ -114,7 +114,7 @@ class ProgramCache:
         modes = (
             mode.current_mode.get(), mode.casting.get(), dtypes.default,
             node_annotations.packing.get(), version_counter.strict.get(),
-            jax.config.jax_enable_x64,
+            jax.config.jax_enable_x64, jax.config.jax_default_device,
         )  # fmt: skip
         return structure, modes, *keys
 

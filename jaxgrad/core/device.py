@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import copyreg
 import functools
 import operator
@@ -33,6 +34,9 @@ class device:
     """
 
     __slots__ = ("index", "type")
+
+    # by context the blocks that are open, each with what the one around has
+    _open = contextvars.ContextVar("jaxgrad.device_blocks", default=())
 
     def __init__(self, type: str | device | int, index: int | None = None):
         if isinstance(type, device):
@@ -74,6 +78,18 @@ class device:
     def __repr__(self):
         index = "" if self.index is None else f", index={self.index}"
         return f"device(type='{self.type}'{index})"
+
+    def __enter__(self):
+        """Make it the device of new tensors in a block, in this thread."""
+        block = jax.default_device(jax_device(self))
+        block.__enter__()
+        device._open.set((*device._open.get(), block))
+        return self
+
+    def __exit__(self, *raised):
+        *around, block = device._open.get()
+        device._open.set(tuple(around))
+        block.__exit__(*raised)
 
     def __copy__(self):
         return self

@@ -1,0 +1,208 @@
+"""Settings of the process that PyTorch's programs ask for, most of them XLA's own affair."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import jax
+
+from ..core import bounded_cache, dtypes
+from ..core.device import as_device, default_device, device, jax_device
+
+# ---- the default device
+
+
+def get_default_device() -> device:
+    """Return the device of new tensors.
+
+    >>> jaxgrad.get_default_device()
+    device(type='cpu')
+    """
+    return default_device()
+
+
+def set_default_device(device: str | device | int | None):
+    """Set the device of new tensors, JAX's default device; None leaves the choice to JAX.
+
+    `with jaxgrad.device("cpu"):` sets it for a block. Raises RuntimeError for a device that does
+    not exist.
+
+    >>> jaxgrad.set_default_device("cpu")
+    >>> jaxgrad.set_default_device(None)
+    """
+    found = None if device is None else jax_device(as_device(device))
+    jax.config.update("jax_default_device", found)
+
+
+def set_default_tensor_type(t):
+    """Set the default dtype by the name of a type of tensors, such as "torch.DoubleTensor".
+
+    Raises TypeError for one that is not floating-point. `set_default_dtype` does the same.
+    """
+    name = t if isinstance(t, str) else getattr(t, "__name__", repr(t))
+    dtype = {
+        "HalfTensor": dtypes.float16,
+        "BFloat16Tensor": dtypes.bfloat16,
+        "FloatTensor": dtypes.float32,
+        "DoubleTensor": dtypes.float64,
+    }.get(name.rpartition(".")[2])
+    if dtype is None:
+        raise TypeError(
+            f"set_default_tensor_type({t!r}): only floating-point types are supported as the "
+            "default type, such as 'torch.FloatTensor'; set_default_dtype takes a dtype"
+        )
+    dtypes.set_default_dtype(dtype)
+
+
+# ---- precision
+
+# by PyTorch's name JAX's: it computes in float32, with three products of bfloat16, with one
+PRECISIONS = {"highest": "highest", "high": "high", "medium": "default"}
+
+
+def get_float32_matmul_precision() -> str:
+    """Return the precision of products of float32: "highest", "high" or "medium".
+
+    Until it is set it is "highest" on CPUs, which compute in float32, and "medium" elsewhere.
+
+    >>> jaxgrad.get_float32_matmul_precision()
+    'highest'
+    """
+    known = jax.config.jax_default_matmul_precision
+    if known is None:
+        return "highest" if jax.default_backend() == "cpu" else "medium"
+    return {name: ours for ours, name in PRECISIONS.items()}.get(known, known)
+
+
+def set_float32_matmul_precision(precision: str):
+    """Set the precision of products of float32 on GPUs and TPUs, JAX's
+    `jax_default_matmul_precision`.
+
+    precision: "highest", which computes in float32; "high" and "medium", which compute in shorter
+    numbers. CPUs compute in float32. What is compiled already is compiled again. Raises ValueError
+    for another one.
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(
+            f"set_float32_matmul_precision: {precision!r} is not one of 'highest', 'high', 'medium'"
+        )
+    if PRECISIONS[precision] != jax.config.jax_default_matmul_precision:
+        jax.config.update("jax_default_matmul_precision", PRECISIONS[precision])
+        bounded_cache.forget_all()
+
+
+# ---- what XLA decides
+
+_settings = {
+    "debug mode": 0,
+    "warn always": False,
+    "threads": None,
+    "interop threads": None,
+}
+
+_MODES = ("default", "warn", "error")
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def get_num_threads() -> int:
+    """Return the number that `set_num_threads` was given; by default that of the processors."""
+    return _settings["threads"] or _processors()
+
+
+def get_num_interop_threads() -> int:
+    """Return the number that `set_num_interop_threads` was given; by default that of the
+    processors.
+    """
+    return _settings["interop threads"] or _processors()
+
+
+def set_num_threads(n: int):
+    """Keep a number for `get_num_threads`. XLA makes its threads at its start, one for each
+    processor that the process may use: restrict these (`taskset`) before it starts.
+
+    Raises RuntimeError for anything but a positive int.
+    """
+    _set_threads("threads", "set_num_threads", n)
+
+
+def set_num_interop_threads(n: int):
+    """Keep a number for `get_num_interop_threads`; see `set_num_threads`."""
+    _set_threads("interop threads", "set_num_interop_threads", n)
+
+
+def _set_threads(name, function, n):
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise RuntimeError(f"{function} expects an int, but got {type(n).__name__}")
+    if n < 1:
+        raise RuntimeError(f"{function} expects a positive integer, but got {n}")
+    _settings[name] = n
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
+    """Keep whether results are to repeat. On CPUs they do; on GPUs set
+    `XLA_FLAGS=--xla_gpu_deterministic_ops=true` before the program starts: asking for it here
+    without that flag warns where there is a GPU.
+
+    Raises TypeError for a mode that is no bool.
+    """
+    if not isinstance(mode, bool):
+        raise TypeError(
+            "use_deterministic_algorithms(): argument 'mode' must be bool, not "
+            f"{type(mode).__name__}"
+        )
+    _settings["debug mode"] = (1 if warn_only else 2) if mode else 0
+    flag = "xla_gpu_deterministic_ops=true"
+    if mode and jax.default_backend() == "gpu" and flag not in os.environ.get("XLA_FLAGS", ""):
+        warnings.warn(
+            f"set XLA_FLAGS=--{flag} before the program starts: XLA chooses its algorithms then",
+            stacklevel=2,
+        )
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Return whether `use_deterministic_algorithms` was asked for."""
+    return _settings["debug mode"] > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Return whether `use_deterministic_algorithms` was asked to warn alone."""
+    return _settings["debug mode"] == 1
+
+
+def get_deterministic_debug_mode() -> int:
+    """Return 0 for "default", 1 for "warn", 2 for "error"."""
+    return _settings["debug mode"]
+
+
+def set_deterministic_debug_mode(debug_mode: int | str):
+    """Set what `use_deterministic_algorithms` sets: 0 or "default", 1 or "warn", 2 or "error".
+
+    Raises TypeError for another type, RuntimeError for another value.
+    """
+    if isinstance(debug_mode, bool) or not isinstance(debug_mode, int | str):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if debug_mode not in (*_MODES, 0, 1, 2):
+        expected = "0, 1, or 2" if isinstance(debug_mode, int) else "`default`, `warn`, `error`"
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected {expected}, but got {debug_mode}"
+        )
+    number = _MODES.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    use_deterministic_algorithms(number > 0, warn_only=number == 1)
+
+
+def is_warn_always_enabled() -> bool:
+    """Return what `set_warn_always` was given; False by default."""
+    return _settings["warn always"]
+
+
+def set_warn_always(b: bool):
+    """Keep a choice for `is_warn_always_enabled`. Filters of Python's `warnings` choose which
+    warnings are shown. Raises RuntimeError for anything but a bool.
+    """
+    if not isinstance(b, bool):
+        raise RuntimeError(f"set_warn_always expects a bool, but got {type(b).__name__}")
+    _settings["warn always"] = b
