@@ -26,6 +26,7 @@ from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold
 from . import first_run, one_shot
+from .compiler_options import options_for
 from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput
 from .guards import (
     ArgumentSource,
@@ -328,7 +329,8 @@ class CompiledProgram:
         donated = self.donated(leaves)
         # captured tensors are the first inputs, so their numbers are positions of arguments
         self.donation = [each.number for each in self.captured if each.number in donated]
-        return jax.jit(program, donate_argnums=self.donation)
+        options = options_for(jaxpr)
+        return jax.jit(program, donate_argnums=self.donation, compiler_options=options)
 
     def forward(self, run, order: list[GraphInput]):
         """The program of a part of the jaxpr, which takes inputs and constants."""
