@@ -149,9 +149,10 @@ _LATER |= dict.fromkeys(
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
-_LATER_MODULES += ("special",)
+_LATER_MODULES += ("special", "library")
 _MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
 _MODULES += ("tracing", "utils", "fft", "linalg", "masked", "signal", "sparse", "special")
+_MODULES += ("library",)
 
 
 def __getattr__(name):

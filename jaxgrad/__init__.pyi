@@ -16,6 +16,7 @@ from jaxgrad import (
     compiler as compiler,
     fft as fft,
     func as func,
+    library as library,
     linalg as linalg,
     masked as masked,
     nn as nn,

@@ -28,8 +28,8 @@ LAYERS = (
     ("capture",),
     ("func", "optim", "amp", "masked", "nn", "utils"),
     (
-        *("", "cli", "__main__", "compiler", "coverage", "fft", "linalg", "random"),
-        *("serialization", "signal", "special", "tracing"),
+        *("", "cli", "__main__", "compiler", "coverage", "fft", "library", "linalg"),
+        *("random", "serialization", "signal", "special", "tracing"),
     ),
 )
 
