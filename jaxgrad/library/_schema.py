@@ -27,7 +27,9 @@ _RESULTS = ("Tensor", "Tensor[]", "SymInt", "float", "bool", "Scalar")
 _LISTS = (list, collections.abc.Sequence)
 
 
-def infer_schema(prototype_function, /, *, mutates_args, op_name: str | None = None) -> str:
+def infer_schema(
+    prototype_function, /, *, mutates_args, op_name: str | None = None, tags=()
+) -> str:
     """Infer the schema of an operator from the annotations of a function.
 
     prototype_function: a function whose parameters and result are annotated: Tensor, int, float,
@@ -35,6 +37,7 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name: str | None = N
         the result may be a tuple, or None.
     mutates_args: the names of the parameters that it writes to, or "unknown" for every tensor.
     op_name: a name to put before the schema.
+    tags: accepted for PyTorch's code, without effect.
 
     Raises ValueError for a parameter or result without a type, or of another type.
 

@@ -1,5 +1,5 @@
 """The schemas that `infer_schema` gives, as torch 2.13 does for the same annotations."""
-# ruff: noqa: UP006, UP007, UP035, UP045 (old annotations are what is tested)
+# ruff: noqa: UP006, UP007, UP035, UP045, B008 (old annotations are what is tested)
 
 from typing import List, Optional, Tuple, Union
 
