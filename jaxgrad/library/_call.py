@@ -366,9 +366,9 @@ def _called_back(operator, kernel, made, bound, cause=None):
     structs = [each._aval.struct for each in (*_flat(faked), *written)]
     host = _Host(operator, kernel, made, bound, structs)
     with jax.enable_x64(mode_of_trace() == INLINE):
-        arrays = jax.pure_callback(
-            host, structs, *[t._array for t in tensors], vmap_method="sequential"
-        )
+        # JAX differentiates the Function around the kernel, never the callback
+        given = [jax.lax.stop_gradient(t._array) for t in tensors]
+        arrays = jax.pure_callback(host, structs, *given, vmap_method="sequential")
     results = list(map(wrap, arrays))
     count = len(results) - len(written)
     found = iter(_nested(lengths, results[:count]))

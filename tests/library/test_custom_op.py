@@ -4,6 +4,7 @@ says otherwise; expected gradients are closed forms.
 
 from collections.abc import Sequence
 
+import jax
 import numpy as np
 import pytest
 
@@ -91,6 +92,17 @@ def test_func_transforms():
     close(torch.func.vmap(numpy_sin)(batch), np.sin(batch.numpy()))
     mapped = torch.jit(torch.func.vmap(torch.func.grad(lambda x: numpy_sin(x).sum())))
     close(mapped(batch), np.cos(batch.numpy()))
+
+
+def test_transformations_of_jax():
+    f, x = torch.to_jax(numpy_sin), jax.numpy.array([0.25, -1.5], "float32")
+    sine, cosine = np.sin([0.25, -1.5]), np.cos([0.25, -1.5])
+    options = {"rtol": 1e-6}
+    np.testing.assert_allclose(jax.jit(f)(x), sine, **options)
+    np.testing.assert_allclose(jax.grad(lambda x: f(x).sum())(x), cosine, **options)
+    twice = jax.grad(lambda x: jax.grad(lambda x: f(x).sum())(x).sum())
+    np.testing.assert_allclose(twice(x), -sine, **options)
+    np.testing.assert_allclose(jax.vmap(f)(jax.numpy.stack([x, x])), [sine] * 2, **options)
 
 
 def test_checkpoint_and_gradcheck():
