@@ -170,10 +170,11 @@ _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 _LATER_MODULES = ("ao", "backends", "compat", "cuda", "fx", "hub", "mps", "onnx")
 _LATER_MODULES += ("torch_version", "version")
 _LATER_MODULES += ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
-_LATER_MODULES += ("special",)
+_LATER_MODULES += ("library", "special")
 _MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
 _MODULES += ("backends", "cuda", "mps", "version")
 _MODULES += ("tracing", "utils", "fft", "linalg", "masked", "signal", "sparse", "special")
+_MODULES += ("library",)
 
 
 def __getattr__(name):

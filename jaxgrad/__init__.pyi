@@ -19,6 +19,7 @@ from jaxgrad import (
     cuda as cuda,
     fft as fft,
     func as func,
+    library as library,
     linalg as linalg,
     masked as masked,
     mps as mps,

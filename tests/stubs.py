@@ -77,6 +77,7 @@ MODULES = (
     "jaxgrad.signal",
     "jaxgrad.signal.windows",
     "jaxgrad.sparse",
+    "jaxgrad.library",
     "jaxgrad.special",
     "jaxgrad.amp",
     "jaxgrad.utils",

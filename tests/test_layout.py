@@ -29,7 +29,18 @@ LAYERS = (
     ("func", "optim", "amp", "masked", "nn", "utils"),
     (
         *("", "ao", "backends", "cli", "__main__", "compat", "compiler", "coverage", "cuda", "fft"),
-        *("fx", "hub", "linalg", "mps", "onnx", "random", "serialization", "signal", "special"),
+        *(
+            "fx",
+            "hub",
+            "library",
+            "linalg",
+            "mps",
+            "onnx",
+            "random",
+            "serialization",
+            "signal",
+            "special",
+        ),
         *("torch_version", "tracing", "version"),
     ),
 )

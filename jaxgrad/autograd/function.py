@@ -265,7 +265,7 @@ class Function(FunctionCtx, user_rules.Rules, metaclass=FunctionMeta):
         tensor([2., 2.], grad_fn=<DoubleBackward>)
         """
         args = function_call.bound(cls, args, kwargs)
-        call = jax_rules.apply if jax_rules.concerns(args) else function_call.apply
+        call = jax_rules.apply if jax_rules.concerns(cls, args) else function_call.apply
         return call(cls, args)
 
 

@@ -95,6 +95,9 @@ class Schema:
     returns: tuple[Return, ...]
     text: str
 
+    def __str__(self):
+        return self.text
+
     @cached_property
     def full_name(self):
         return f"{self.name}.{self.overload}" if self.overload else self.name
@@ -139,7 +142,7 @@ class Schema:
 
 
 HEAD = re.compile(r"\s*(?P<name>\w+)(?:\.(?P<overload>\w+))?\s*\(\s*", re.ASCII)
-TYPE = r"(?:std::array<bool,\s*\d+>|[A-Za-z]\w*)(?:\([a-z|! *>-]*\))?[?\[\]\d]*"
+TYPE = r"(?:std::array<bool,\s*\d+>|[A-Za-z]\w*)(?:\([a-z\d|! *>-]*\))?[?\[\]\d]*"
 DEFAULT = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\[[^\[\]]*\]|[^\s,()\[\]]+"
 ARGUMENT = re.compile(
     rf"(?P<type>{TYPE})\s+(?P<name>[A-Za-z]\w*)\s*(?:=\s*(?P<default>{DEFAULT})\s*)?", re.ASCII
@@ -152,10 +155,10 @@ PARTS = re.compile(
     r"(?P<base>[A-Za-z]\w*)(?:\((?P<alias>[^()]*)\))?(?P<inner>\?)?(?P<list>\[\d*\])?(?P<outer>\?)?",
     re.ASCII,
 )
-ALIAS = re.compile(r"[a-z](\|[a-z])*!?( -> [a-z*](\|[a-z])*)?")
+ALIAS = re.compile(r"[a-z]\d{0,3}(\|[a-z])*!?( -> [a-z*](\|[a-z])*)?")
 ARRAY = re.compile(r"std::array<bool,\s*(\d{1,3})>")
 INTEGER = re.compile(r"-?\d{1,18}")
-FLOAT = re.compile(r"-?(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,3})?")
+FLOAT = re.compile(r"-?(inf|nan|(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,3})?)")
 
 
 def parse_schema(text):
@@ -293,13 +296,14 @@ SCALARS = {
     "float": (float, int),
     "Scalar": (float, int, bool),
     "str": (str,),
+    "Device": (str,),
 } | dict.fromkeys(WORDY, (str,))
 
 
 def _value(text, type_):
     """The Python value of a default, or REQUIRED if the text is none."""
     if text[0] in "\"'":
-        return re.sub(r"\\(.)", r"\1", text[1:-1]) if type_.base == "str" else REQUIRED
+        return re.sub(r"\\(.)", r"\1", text[1:-1]) if type_.base in ("str", "Device") else REQUIRED
     if text[0] == "[":
         items = [item.strip() for item in text[1:-1].split(",")]
         return tuple(_value(item, type_) for item in items) if items != [""] else ()

@@ -34,9 +34,63 @@ def changing():
             owner = before
 
 
+# has the attribute `helps` in a thread that runs code for the owner, which waits for it
+_thread = threading.local()
+
+
+class _PassingLock:
+    """The lock for all threads but those that help the owner, which pass."""
+
+    def acquire(self, *args, **kwargs):
+        return getattr(_thread, "helps", False) or _held.acquire(*args, **kwargs)
+
+    def release(self):
+        if not getattr(_thread, "helps", False):
+            _held.release()
+
+    def __enter__(self):
+        self.acquire()
+
+    def __exit__(self, *error):
+        self.release()
+
+
+_held, _passing = lock, _PassingLock()
+_helpers, _count = 0, threading.Lock()
+
+
+@contextlib.contextmanager
+def helping():
+    """Run code in the block that the thread with the lock may wait for, such as a callback of the
+    program that it runs.
+
+    The code must use no tensors but its own: others may be in between two states.
+    """
+    global lock, _helpers
+    if _held.acquire(blocking=False):
+        try:
+            yield
+        finally:
+            _held.release()
+        return
+    # the holder is in C code: no interrupt comes between two instructions of a `_PassingLock`
+    with _count:
+        _helpers += 1
+        lock = _passing
+    _thread.helps = True
+    try:
+        yield
+    finally:
+        _thread.helps = False
+        with _count:
+            _helpers -= 1
+            if not _helpers:
+                lock = _held
+
+
 def is_owned_by_another() -> bool:
     """Whether another thread leaves handles in between two states."""
-    return owner is not None and owner != get_ident()
+    return owner is not None and owner != get_ident() and not getattr(_thread, "helps", False)
 
 
 @contextlib.contextmanager

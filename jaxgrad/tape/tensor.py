@@ -507,8 +507,12 @@ def is_concrete(tensor: Tensor) -> bool:
     return not isinstance(tensor._array, jax.core.Tracer)
 
 
+class TracedValueError(RuntimeError):
+    """Code reads the numbers of a tensor under a trace, where it has none yet."""
+
+
 def concrete(tensor: Tensor, what: str):
-    """The tensor's array. Raises RuntimeError under a trace, where it has no values yet."""
+    """The tensor's array. Raises TracedValueError under a trace, where it has no values yet."""
     if not is_concrete(tensor):
         scope = mode.scope.get()
         # a tensor that jaxgrad.jit captured has values; a guard compares the array at each call
@@ -516,7 +520,7 @@ def concrete(tensor: Tensor, what: str):
         if known is not None:
             return known
         hint = getattr(scope, "hints", {}).get(what, "")
-        raise RuntimeError(
+        raise TracedValueError(
             f"{hint}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is "
             "being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. Return the "
             "tensor and read it outside, or use jaxgrad.where in place of an if. At "

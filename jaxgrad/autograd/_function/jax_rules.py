@@ -48,11 +48,12 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-def concerns(args) -> bool:
+def concerns(cls, args) -> bool:
     """Whether a call has JAX arrays, or tensors of tracers, among its arguments."""
     for argument in args:
         if isinstance(argument, Tensor):
-            if argument._aval.mode != IMMEDIATE and not is_bare():
+            # where JAX does not differentiate, `func.vmap` may still map the trace
+            if argument._aval.mode != IMMEDIATE and (not is_bare() or user_rules.has_vmap(cls)):
                 return True
         elif isinstance(argument, jax.Array):
             return True

@@ -698,6 +698,19 @@ def test_a_vmap_rule_of_the_author_G46():
     assert jax.jit(jax.vmap(f))(x).tolist() == (x * 2).tolist()
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_func_vmap_runs_the_rule_of_the_author_G46(compiled):
+    def rule(info, in_dims, x, factor):
+        return x * factor + 100, in_dims[0]
+
+    F = batching([], rule)
+    x = torch.arange(6.0).reshape(2, 3)
+    mapped = torch.func.vmap(lambda x: F.apply(x, 2))
+    assert (torch.jit(mapped) if compiled else mapped)(x).tolist() == (x * 2 + 100).tolist()
+    slope = torch.func.vmap(torch.func.grad(lambda x: F.apply(x, 2).sum()))(x)
+    assert slope.tolist() == [[7.0] * 3] * 2
+
+
 def test_vmap_of_vmap_G46():
     F = batching([])
     x = jnp.arange(24.0).reshape(2, 3, 4)
