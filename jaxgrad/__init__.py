@@ -153,7 +153,14 @@ _LATER |= dict.fromkeys(
     "nn.convolution",
 )
 
-_LATER |= {"compile": "nn.compile"}
+_LATER |= {"compile": "nn.compile", "_assert": "frontend.settings"}
+_LATER |= dict.fromkeys(
+    (
+        *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor"),
+        *("FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),
+    ),
+    "frontend.legacy_types",
+)
 _LATER |= dict.fromkeys(
     (
         *("get_default_device", "set_default_device", "set_default_tensor_type"),
@@ -167,12 +174,23 @@ _LATER |= dict.fromkeys(
 )
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
-_LATER_MODULES = ("ao", "backends", "compat", "cuda", "fx", "hub", "mps", "onnx")
+_LATER_MODULES = (
+    "accelerator",
+    "testing",
+    "ao",
+    "backends",
+    "compat",
+    "cuda",
+    "fx",
+    "hub",
+    "mps",
+    "onnx",
+)
 _LATER_MODULES += ("torch_version", "version")
 _LATER_MODULES += ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
 _LATER_MODULES += ("library", "special")
 _MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
-_MODULES += ("backends", "cuda", "mps", "version")
+_MODULES += ("accelerator", "backends", "cuda", "mps", "testing", "version")
 _MODULES += ("tracing", "utils", "fft", "linalg", "masked", "signal", "sparse", "special")
 _MODULES += ("library",)
 
@@ -183,6 +201,8 @@ def __getattr__(name):
         return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:
         found = getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
+    elif name.startswith("_foreach_"):
+        found = importlib.import_module("jaxgrad.functions.foreach").find(name)
     elif ops.is_public(name):
         found = getattr(ops, name)
     else:

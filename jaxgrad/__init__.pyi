@@ -11,6 +11,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad import (
+    accelerator as accelerator,
     amp as amp,
     autograd as autograd,
     backends as backends,
@@ -30,6 +31,7 @@ from jaxgrad import (
     signal as signal,
     sparse as sparse,
     special as special,
+    testing as testing,
     torch_version as torch_version,
     tracing as tracing,
     utils as utils,
@@ -610,6 +612,24 @@ _dtype = dtype
 _device = device
 _layout = layout
 _memory_format = memory_format
+class BFloat16Tensor:
+    device_type: _str
+    dtype: Any
+class BoolTensor:
+    device_type: _str
+    dtype: Any
+class ByteTensor:
+    device_type: _str
+    dtype: Any
+class CharTensor:
+    device_type: _str
+    dtype: Any
+class DoubleTensor:
+    device_type: _str
+    dtype: Any
+class FloatTensor:
+    device_type: _str
+    dtype: Any
 class Generator:
     device: Any
     def __init__(self, device: _device | _str | _int | None = 'cpu') -> None: ...
@@ -624,10 +644,22 @@ class Generator:
     def seed(self) -> _int: ...
     def set_state(self, new_state: Tensor) -> None: ...
     def take(self, count: _int) -> _NDArray[Any]: ...
+class HalfTensor:
+    device_type: _str
+    dtype: Any
+class IntTensor:
+    device_type: _str
+    dtype: Any
+class LongTensor:
+    device_type: _str
+    dtype: Any
 class MissingName(AttributeError):
     module: Any
     missing: Any
     def __init__(self, module: _str, name: _str) -> None: ...
+class ShortTensor:
+    device_type: _str
+    dtype: Any
 class Size(tuple[_int, ...]):
     def numel(self) -> _int: ...
 class Tensor:
@@ -644,6 +676,7 @@ class Tensor:
     def __float__(self) -> _float: ...
     def __getitem__(self, index: Any) -> Tensor: ...
     def __index__(self) -> _int: ...
+    def __init__(self, *arguments: Any, **options: Any) -> None: ...
     def __int__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __jax_array__(self) -> Any: ...

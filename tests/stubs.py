@@ -30,6 +30,7 @@ from jaxgrad.table import REQUIRED
 MODULES = (
     "jaxgrad.ops",
     "jaxgrad",
+    "jaxgrad.accelerator",
     "jaxgrad.backends",
     "jaxgrad.backends.cuda",
     "jaxgrad.backends.cudnn",
@@ -41,6 +42,7 @@ MODULES = (
     "jaxgrad.compiler",
     "jaxgrad.cuda",
     "jaxgrad.mps",
+    "jaxgrad.testing",
     "jaxgrad.torch_version",
     "jaxgrad.version",
     "jaxgrad.random",

@@ -28,20 +28,9 @@ LAYERS = (
     ("capture",),
     ("func", "optim", "amp", "masked", "nn", "utils"),
     (
-        *("", "ao", "backends", "cli", "__main__", "compat", "compiler", "coverage", "cuda", "fft"),
-        *(
-            "fx",
-            "hub",
-            "library",
-            "linalg",
-            "mps",
-            "onnx",
-            "random",
-            "serialization",
-            "signal",
-            "special",
-        ),
-        *("torch_version", "tracing", "version"),
+        *("", "accelerator", "ao", "backends", "cli", "__main__", "compat", "compiler"),
+        *("coverage", "cuda", "fft", "fx", "hub", "library", "linalg", "mps", "onnx", "random"),
+        *("serialization", "signal", "special", "testing", "torch_version", "tracing", "version"),
     ),
 )
 

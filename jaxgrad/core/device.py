@@ -146,6 +146,18 @@ def devices_of(type: str) -> list[jax.Device]:
     return []
 
 
+def wait_for(wanted: device):
+    """Wait until all work that has been begun on a device is done. Raises RuntimeError if it does
+    not exist.
+    """
+    found = jax_device(wanted)
+    # a device runs its programs in order
+    jax.device_put(0, found).block_until_ready()
+    for array in jax.live_arrays():
+        if found in array.devices() and not array.is_deleted():
+            array.block_until_ready()
+
+
 def has(type: str) -> bool:
     """Whether a device of this type exists."""
     return bool(devices_of(type))

@@ -14,10 +14,11 @@ import time
 
 import jax
 
-from ..core.device import as_device, devices_of, jax_device
+from ..core.device import as_device, devices_of, jax_device, wait_for
 from ..core.device import device as Device
 from ..core.missing_names import missing_in
 from ..frontend.random import manual_seed as manual_seed
+from . import amp as amp
 
 manual_seed_all = manual_seed
 
@@ -82,12 +83,7 @@ def synchronize(device=None):
     """Wait until all work that has been begun on a GPU is done. Raises RuntimeError if it does not
     exist.
     """
-    found = _found(device)
-    # a device runs its programs in order
-    jax.device_put(0, found).block_until_ready()
-    for array in jax.live_arrays():
-        if found in array.devices() and not array.is_deleted():
-            array.block_until_ready()
+    wait_for(_wanted(device))
 
 
 # ---- memory, by the allocator of JAX

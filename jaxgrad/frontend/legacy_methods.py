@@ -11,8 +11,9 @@ from .. import ops
 from ..core.aval import Size
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete
-from . import factories, tensor_data
+from . import tensor_data
 from .factory_options import size_of
+from .legacy_types import construct
 
 RESIZE = "non-inplace {} is deprecated"
 
@@ -33,20 +34,8 @@ class LegacyMethods:
         >>> x.new([1, 2]), x.new(2, 3).shape
         (tensor([1., 2.]), torch.Size([2, 3]))
         """
-        given = arguments[0] if len(arguments) == 1 and not options else None
-        if isinstance(given, Tensor):
-            if given.dtype is not self.dtype or given.device != self.device:
-                raise TypeError(
-                    f"new(): expected a tensor of {self.dtype} on {self.device}, but got one of "
-                    f"{given.dtype} on {given.device}"
-                )
-            return ops.alias(given)
-        if isinstance(given, list | tuple | np.ndarray) and not isinstance(given, Size):
-            return tensor_data.tensor(given, dtype=self.dtype, device=self.device)
-        if given is not None and not hasattr(given, "__index__") and not isinstance(given, Size):
-            raise TypeError(f"new(): data must be a sequence (got {type(given).__name__})")
-        shape = size_of("new", arguments, options) if arguments or options else (0,)
-        return factories.empty(shape, **factories.like("new", self, options))
+        options.setdefault("device", self.device)
+        return construct("new()", self.dtype, None, arguments, options)
 
     @api_boundary
     def apply_(self, callable) -> Tensor:

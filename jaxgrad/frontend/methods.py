@@ -24,6 +24,7 @@ from . import (
     factories,
     indexing,
     legacy_methods,
+    legacy_types,
     memory_methods,
     printing,
     tensor_data,
@@ -423,7 +424,8 @@ for _name, _dtype in CONVERSIONS.items():
 METHOD_CLASSES = (
     factories.FactoryMethods, tensor_data.DataMethods, to.ConversionMethods,
     indexing.IndexingMethods, memory_methods.MemoryMethods,
-    copying.CopyMethods, variable.VariableMethods, legacy_methods.LegacyMethods, TensorMethods,
+    copying.CopyMethods, variable.VariableMethods, legacy_methods.LegacyMethods,
+    legacy_types.Construction, TensorMethods,
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import jax
 
 from ..core import bounded_cache, dtypes
 from ..core.device import as_device, default_device, device, jax_device
+from .legacy_types import DTYPES
 
 # ---- the default device
 
@@ -40,14 +41,9 @@ def set_default_tensor_type(t):
 
     Raises TypeError for one that is not floating-point. `set_default_dtype` does the same.
     """
-    name = t if isinstance(t, str) else getattr(t, "__name__", repr(t))
-    dtype = {
-        "HalfTensor": dtypes.float16,
-        "BFloat16Tensor": dtypes.bfloat16,
-        "FloatTensor": dtypes.float32,
-        "DoubleTensor": dtypes.float64,
-    }.get(name.rpartition(".")[2])
-    if dtype is None:
+    name = t if isinstance(t, str) else f"torch.{getattr(t, '__name__', t)}"
+    dtype = DTYPES.get(name.rpartition(".")[2])
+    if dtype is None or not dtype.is_floating_point:
         raise TypeError(
             f"set_default_tensor_type({t!r}): only floating-point types are supported as the "
             "default type, such as 'torch.FloatTensor'; set_default_dtype takes a dtype"
@@ -206,3 +202,14 @@ def set_warn_always(b: bool):
     if not isinstance(b, bool):
         raise RuntimeError(f"set_warn_always expects a bool, but got {type(b).__name__}")
     _settings["warn always"] = b
+
+
+# ---- what models call
+
+
+def _assert(condition, message: str):
+    """Raise AssertionError with a message unless a condition holds.
+
+    condition: a bool, or a tensor of one element.
+    """
+    assert condition, message

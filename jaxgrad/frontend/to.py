@@ -17,6 +17,7 @@ from ..core.tracebacks import api_boundary
 from ..tape.record import apply
 from ..tape.tensor import Tensor, current
 from .array_creation import device_of
+from .legacy_types import TensorType, dtype_of
 
 
 class Move(Program):
@@ -159,13 +160,16 @@ class ConversionMethods:
     def type(self, dtype=None):
         """Convert the tensor to a dtype; without one, return the name of its class in old PyTorch.
 
-        dtype: a dtype. Raises TypeError for anything else.
+        dtype: a dtype, or a class or name of early PyTorch, "torch.DoubleTensor". Raises TypeError
+        for anything else, ValueError for another name.
 
-        >>> jaxgrad.ones(1).type()
-        'torch.FloatTensor'
+        >>> jaxgrad.ones(1).type(), jaxgrad.ones(1).type("torch.DoubleTensor")
+        ('torch.FloatTensor', tensor([1.], dtype=torch.float64))
         """
+        if isinstance(dtype, TensorType):
+            return self.to(dtype.device_type, dtype.dtype)
         if dtype is not None:
-            return self.to(dtypes.as_dtype(dtype))
+            return self.to(dtype_of(dtype) if isinstance(dtype, str) else dtypes.as_dtype(dtype))
         place = "" if self.is_cpu else f"{self.device.type}."
         return f"torch.{place}{self.dtype.scalar_type}Tensor"
 

@@ -84,3 +84,19 @@ def test_backends_and_devices_that_are_not_there():
 def test_constants():
     assert (torch.newaxis, torch.inf) == (None, float("inf")) and torch.nan != torch.nan
     assert (round(torch.pi, 8), round(torch.e, 8)) == (3.14159265, 2.71828183)
+
+
+def test_accelerator():
+    accelerator = torch.accelerator
+    assert not accelerator.is_available() and accelerator.device_count() == 0
+    assert accelerator.current_accelerator() is None
+    accelerator.synchronize("cpu")
+    for call in (accelerator.synchronize, accelerator.current_device_index):
+        with pytest.raises(RuntimeError, match="there is no accelerator"):
+            call()
+
+
+def test_assert():
+    torch._assert(torch.ones(2).sum() == 2, "not shown")
+    with pytest.raises(AssertionError, match="the sum is 2"):
+        torch._assert(torch.ones(2).sum() > 2, "the sum is 2")

@@ -1,0 +1,20 @@
+# Made by `make stubs`; do not edit.
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, IntEnum
+from types import ModuleType, TracebackType
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+
+from numpy.typing import NDArray as _NDArray
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Number: TypeAlias = _bool | _int | _float | _complex
+
+from jaxgrad import (
+    device as _device,
+)
+def current_accelerator(check_available: _bool = False) -> _device | None: ...
+def current_device_index() -> _int: ...
+def device_count() -> _int: ...
+def is_available() -> _bool: ...
+def synchronize(device: _device | _str | _int | None = None, /) -> None: ...

@@ -1,0 +1,117 @@
+"""`torch.Tensor(2, 3)`, `torch.FloatTensor` and the other types of tensors of early PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import ops
+from ..core import dtypes
+from ..core.aval import Size
+from ..core.device import as_device, default_device, device
+from ..core.tracebacks import api_boundary
+from ..tape.tensor import Tensor, restore_state, state_of
+from . import factories, tensor_data
+from .factory_options import size_of
+
+
+class Construction:
+    """`frontend/methods.py` installs this method on `Tensor`."""
+
+    @api_boundary
+    def __init__(self, *arguments, **options):
+        if type(self) is not Tensor:
+            return  # `__new__` of the subclass has made it
+        made = construct("Tensor", None, None, arguments, options)
+        restore_state(self, state_of(made))
+        self._counter, self._leaf = made._counter, None
+
+
+def construct(what: str, dtype, place: device | None, arguments, options) -> Tensor:
+    """A tensor by its sizes, or of data, or an alias of a tensor.
+
+    what: the name of the constructor; dtype: the default dtype if it is None, which takes tensors
+    of all dtypes. Raises TypeError for other arguments.
+    """
+    unknown = sorted(options.keys() - {"device", "data", "size"})
+    if unknown:
+        raise TypeError(
+            f"{what}: new() received an invalid combination of arguments: {', '.join(unknown)}; it "
+            "takes sizes, data or a tensor, and a device"
+        )
+    device = options.pop("device", None)
+    if device is not None and place is not None and as_device(device).type != place.type:
+        raise RuntimeError(
+            f"{what}: legacy constructor expects device type: {place.type} but device type: "
+            f"{as_device(device).type} was passed"
+        )
+    device = place if device is None else device
+    if "data" in options and not arguments:
+        arguments = (options.pop("data"),)
+    (given,) = arguments if len(arguments) == 1 else [()]
+    if isinstance(given, Tensor):
+        return _alias(what, given, dtype, device)
+    dtype = dtype or dtypes.get_default_dtype()
+    is_one = len(arguments) == 1 and not isinstance(given, Size)
+    if is_one and isinstance(given, list | tuple | np.ndarray):
+        return tensor_data.tensor(given, dtype=dtype, device=device)
+    if is_one and not hasattr(given, "__index__"):
+        raise TypeError(f"{what}: new(): data must be a sequence (got {type(given).__name__})")
+    shape = size_of(what, arguments, options) if arguments or options else (0,)
+    return factories.empty(shape, dtype=dtype, device=device)
+
+
+def _alias(what, given, dtype, place):
+    is_elsewhere = place is not None and as_device(place).type != given.device.type
+    if is_elsewhere or (dtype is not None and given.dtype is not dtype):
+        raise TypeError(
+            f"{what}: expected a tensor of {dtype or given.dtype} on "
+            f"{place or default_device()}, but got one of {given.dtype} on {given.device}"
+        )
+    return ops.alias(given)
+
+
+class TensorType(type):
+    """The class of the types of tensors by dtype and device, which their tensors are not made of:
+    all are of the class `Tensor`.
+    """
+
+    def __call__(cls, *arguments, **options):
+        name = f"{cls.__module__}.{cls.__name__}"
+        return construct(name, cls.dtype, device(cls.device_type), arguments, options)
+
+    def __instancecheck__(cls, instance):
+        is_right = isinstance(instance, Tensor) and instance.dtype is cls.dtype
+        return is_right and instance.device.type == cls.device_type
+
+    def __repr__(cls):
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
+
+
+def types_on(device_type: str, module: str) -> dict[str, TensorType]:
+    """The types of tensors of a device, by their names."""
+    return {
+        name: TensorType(
+            name, (), {"dtype": dtype, "device_type": device_type, "__module__": module}
+        )
+        for name, dtype in DTYPES.items()
+    }
+
+
+DTYPES = {
+    f"{dtype.scalar_type}Tensor": dtype
+    for dtype in (
+        *(dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.uint8),
+        *(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.bool),
+    )
+}
+
+TYPES = types_on("cpu", "torch")
+globals().update(TYPES)
+
+
+def dtype_of(name: str) -> dtypes.dtype:
+    """The dtype of a type by its name, "torch.FloatTensor". Raises ValueError for another text."""
+    module, _, short = name.rpartition(".")
+    if module not in ("torch", "torch.cuda") or short not in DTYPES:
+        raise ValueError(f"invalid type: {name!r}; a type is like 'torch.FloatTensor'")
+    return DTYPES[short]

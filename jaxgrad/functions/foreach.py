@@ -1,0 +1,94 @@
+"""`torch._foreach_NAME`: an operator for each tensor of a list.
+
+In a compiled function they are parts of one program, in which XLA fuses what belongs together.
+"""
+
+from __future__ import annotations
+
+from .. import ops
+from ..core.missing_names import MissingName
+from ..core.tracebacks import api_boundary
+from ..tape.tensor import Tensor
+
+# with nothing after the list of tensors
+UNARY = (
+    *("abs", "acos", "asin", "atan", "ceil", "clone", "cos", "cosh", "erf", "erfc", "exp"),
+    *("expm1", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "max", "neg"),
+    *("reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh"),
+    *("trunc", "zero_"),
+)
+# with lists of as many tensors or numbers after it, or one for all
+SEVERAL = (
+    *("add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_max", "clamp_min"),
+    *("addcdiv", "addcmul", "lerp", "copy_", "norm", "mm"),
+)
+# whose last argument is a factor
+VALUES = ("addcdiv", "addcmul")
+PREFIX = "_foreach_"
+
+
+def find(name: str):
+    """The function of a name, `_foreach_add`, or `_foreach_add_`, which writes in place.
+
+    >>> jaxgrad._foreach_add([jaxgrad.ones(1), jaxgrad.zeros(2)], [1, 2])
+    (tensor([2.]), tensor([2., 2.]))
+    """
+    operator = name.removeprefix(PREFIX)
+    plain = operator.removesuffix("_")
+    if not {operator, plain}.intersection(UNARY + SEVERAL) or not hasattr(Tensor, operator):
+        raise MissingName("jaxgrad", name)
+    # `maximum` and `mm` have no form in place
+    one = ops.linalg_vector_norm if operator == "norm" else getattr(Tensor, operator)
+
+    @api_boundary
+    def each(self, *arguments, **options):
+        tensors = checked(name, self)
+        if plain in VALUES and len(arguments) == 3:
+            *arguments, value = arguments
+            values = column(name, value, len(tensors))
+        else:
+            values = [None] * len(tensors)
+        columns = [column(name, argument, len(tensors)) for argument in arguments]
+        given = [options if value is None else {**options, "value": value} for value in values]
+        results = [
+            one(tensor, *row, **more)
+            for tensor, more, *row in zip(tensors, given, *columns, strict=True)
+        ]
+        return tensors if operator.endswith("_") else tuple(results)
+
+    each.__name__ = each.__qualname__ = name
+    each.__doc__ = (
+        f"Apply `{operator}` to each tensor of a list.\n\n"
+        "Each further argument is a list of as many tensors or numbers, or one for all. Raises "
+        "RuntimeError for a list of another length and for an empty one, TypeError for a list of "
+        "anything but tensors."
+    )
+    return each
+
+
+def checked(name, tensors) -> list[Tensor]:
+    if not isinstance(tensors, list | tuple):
+        raise TypeError(f"{name}: expected a list of tensors, but got {type(tensors).__name__}")
+    if not tensors:
+        raise RuntimeError(f"{name}: Tensor list must have at least one tensor.")
+    for number, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"{name}: expected Tensor as element {number} in argument 0, but got "
+                f"{type(tensor).__name__}"
+            )
+    return list(tensors)
+
+
+def column(name, argument, length: int) -> list:
+    """An argument for each tensor."""
+    if isinstance(argument, Tensor) and argument.ndim == 1 and len(argument) == length:
+        return list(argument.unbind())
+    if not isinstance(argument, list | tuple):
+        return [argument] * length
+    if len(argument) != length:
+        raise RuntimeError(
+            f"{name}: Tensor lists must have the same number of tensors, got {length} and "
+            f"{len(argument)}"
+        )
+    return list(argument)

@@ -1,0 +1,166 @@
+"""Comparisons for tests, as torch.testing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from .core import dtypes, promotion
+from .core.missing_names import missing_in
+from .core.tracebacks import api_boundary
+from .frontend.tensor_data import as_tensor
+from .tape.tensor import Tensor, concrete
+
+# by dtype the relative and the absolute tolerance; none for what is exact
+TOLERANCES = {
+    dtypes.float16: (1e-3, 1e-5),
+    dtypes.bfloat16: (1.6e-2, 1e-5),
+    dtypes.float32: (1.3e-6, 1e-5),
+    dtypes.float64: (1e-7, 1e-7),
+    dtypes.complex64: (1.3e-6, 1e-5),
+    dtypes.complex128: (1e-7, 1e-7),
+}
+
+
+@api_boundary
+def assert_close(
+    actual, expected, *, allow_subclasses: bool = True, rtol: float | None = None,
+    atol: float | None = None, equal_nan: bool = False, check_device: bool = True,
+    check_dtype: bool = True, check_layout: bool = True, check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:  # fmt: skip
+    """Raise AssertionError unless `abs(actual - expected) <= atol + rtol * abs(expected)`.
+
+    actual, expected: tensors, arrays of NumPy, numbers, None, and sequences and mappings of these,
+    of equal structure. rtol, atol: both or none; by default those of the dtypes, the larger ones of
+    two: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 0 for integers. equal_nan: whether
+    NaN equals NaN. check_device, check_dtype, check_layout, check_stride: what else must be equal.
+    msg: the text of the error, or a function of it. allow_subclasses: without effect.
+
+    Raises ValueError for one of `rtol` and `atol` alone, TypeError for what cannot be compared.
+
+    >>> jaxgrad.testing.assert_close(jaxgrad.tensor([1.0]), jaxgrad.tensor([1.0 + 1e-7]))
+    """
+    if (rtol is None) != (atol is None):
+        raise ValueError(
+            "rtol and atol must both be specified or both be unspecified, but got no "
+            f"{'rtol' if rtol is None else 'atol'}."
+        )
+    checks = {"device": check_device, "dtype": check_dtype, "layout": check_layout}
+    checks["stride"] = check_stride
+    text = difference(actual, expected, (rtol, atol), equal_nan, checks)
+    if text is not None:
+        raise AssertionError(msg(text) if callable(msg) else text if msg is None else msg)
+
+
+def difference(actual, expected, tolerances, equal_nan, checks, place="") -> str | None:
+    """How two values differ, in words; None where they are close."""
+    inner = _pairs(actual, expected)
+    if isinstance(inner, str):
+        return inner + _at(place)
+    for key, one, other in inner or ():
+        found = difference(one, other, tolerances, equal_nan, checks, f"{place}[{key!r}]")
+        if found is not None:
+            return found
+    if inner is not None:
+        return None
+    if actual is None or expected is None:
+        is_same = actual is expected
+        return None if is_same else f"None mismatch: {actual!r} is not {expected!r}" + _at(place)
+    numbers = isinstance(actual, int | float | complex), isinstance(expected, int | float | complex)
+    if all(numbers):
+        checks = {}
+    text = _tensor_difference(
+        *_tensors(actual, expected, place), tolerances, equal_nan, checks, all(numbers)
+    )
+    return None if text is None else text + _at(place)
+
+
+def _pairs(actual, expected) -> list[tuple] | str | None:
+    """The items of two containers by their keys; what differs, in words; None for others."""
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        if actual.keys() != expected.keys():
+            return (
+                "The keys of the mappings do not match: missing keys in the actual mapping: "
+                f"{sorted(expected.keys() - actual.keys(), key=repr)}, additional keys: "
+                f"{sorted(actual.keys() - expected.keys(), key=repr)}"
+            )
+        return [(key, actual[key], expected[key]) for key in expected]
+    if _is_sequence(actual) and _is_sequence(expected):
+        if len(actual) != len(expected):
+            return f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
+        return list(zip(range(len(actual)), actual, expected, strict=True))
+    return None
+
+
+def _is_sequence(value) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _at(place) -> str:
+    return f"\n\nThe failure occurred for item {place}" if place else ""
+
+
+def _tensors(actual, expected, place) -> list[Tensor]:
+    known = Tensor, np.ndarray, np.generic, int, float, complex
+    for value in (actual, expected):
+        if not isinstance(value, known):
+            raise TypeError(
+                "No comparison pair was able to handle inputs of type "
+                f"{type(actual)} and {type(expected)}." + _at(place)
+            )
+    return [as_tensor(value) for value in (actual, expected)]
+
+
+def _tensor_difference(actual, expected, tolerances, equal_nan, checks, are_numbers) -> str | None:
+    checked = ["shape", *[name for name, is_checked in checks.items() if is_checked]]
+    for name in checked:
+        one, other = getattr(actual, name), getattr(expected, name)
+        one, other = (one(), other()) if callable(one) else (one, other)
+        if one != other:
+            return f"The values for attribute '{name}' do not match: {one} != {other}."
+    rtol, atol = tolerances
+    if rtol is None:
+        pairs = [TOLERANCES.get(each.dtype, (0.0, 0.0)) for each in (actual, expected)]
+        rtol, atol = map(max, zip(*pairs, strict=True))
+    wide = promotion.promote_types(actual.dtype, expected.dtype)
+    one, other = [
+        np.asarray(concrete(each.detach().to(wide), "assert_close")) for each in (actual, expected)
+    ]
+    if wide is dtypes.bfloat16 or wide is dtypes.float16:
+        one, other = one.astype(np.float32), other.astype(np.float32)
+    return _array_difference(one, other, rtol, atol, equal_nan, are_numbers)
+
+
+def _array_difference(one, other, rtol, atol, equal_nan, are_numbers) -> str | None:
+    is_close = np.isclose(one, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    if is_close.all():
+        return None
+    word = "close" if rtol or atol else "equal"
+    with np.errstate(all="ignore"):
+        apart = np.abs(one.astype(np.complex128 if one.dtype.kind == "c" else np.float64) - other)
+        relative = apart / np.abs(other)
+    if are_numbers:
+        allowed = f" (up to {atol} allowed)" if word == "close" else ""
+        relatively = f" (up to {rtol} allowed)" if word == "close" else ""
+        return (
+            f"Scalars are not {word}!\n\nExpected {other.item()} but got {one.item()}.\n"
+            f"Absolute difference: {apart.item()}{allowed}\n"
+            f"Relative difference: {relative.item()}{relatively}"
+        )
+    count = int((~is_close).sum())
+    lines = [
+        f"Tensor-likes are not {word}!\n",
+        f"Mismatched elements: {count} / {is_close.size} ({count / is_close.size:.1%})",
+    ]
+    for name, values, allowed in (("absolute", apart, atol), ("relative", relative, rtol)):
+        values = np.where(is_close, -np.inf, np.where(np.isnan(values), np.inf, values))
+        place = tuple(map(int, np.unravel_index(np.argmax(values), values.shape)))
+        at = f" at index {place}" if place else ""
+        limit = f" (up to {allowed} allowed)" if word == "close" else ""
+        lines.append(f"Greatest {name} difference: {values[place]}{at}{limit}")
+    return "\n".join(lines)
+
+
+__getattr__ = missing_in(__name__)

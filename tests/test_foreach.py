@@ -1,0 +1,91 @@
+"""`torch._foreach_NAME`: each tensor by itself. What is expected is what PyTorch 2.13 gives."""
+
+import numpy as np
+import pytest
+
+import jaxgrad as torch
+from jaxgrad.functions import foreach
+
+
+def lists():
+    return [torch.ones(2), torch.full((3,), 4.0)], [torch.full((2,), 2.0), torch.full((3,), 5.0)]
+
+
+A, B = lists()
+
+
+@pytest.mark.parametrize(
+    ("compute", "expected"),
+    [
+        (lambda: torch._foreach_add(A, B, alpha=2), (5, 14)),
+        (lambda: torch._foreach_add(A, (1.0, 2.0)), (2, 6)),
+        (lambda: torch._foreach_sub(A, B, alpha=3), (-5, -11)),
+        (lambda: torch._foreach_mul(A, torch.tensor(3.0)), (3, 12)),
+        (lambda: torch._foreach_div(A, B), (0.5, 0.8)),
+        (lambda: torch._foreach_addcmul(A, B, B, value=2), (9, 54)),
+        (lambda: torch._foreach_addcmul(A, B, B, [1.0, 2.0]), (5, 54)),
+        (lambda: torch._foreach_addcdiv(A, B, B, 3), (4, 7)),
+        (lambda: torch._foreach_addcdiv(A, B, B, torch.tensor([1.0, 2.0])), (2, 6)),
+        (lambda: torch._foreach_lerp(A, B, [0.5, 0.1]), (1.5, 4.1)),
+        (lambda: torch._foreach_pow(A, [2, 3]), (1, 64)),
+        (lambda: torch._foreach_clamp_max(A, 2.0), (1, 2)),
+        (lambda: torch._foreach_maximum(A, B), (2, 5)),
+        (lambda: torch._foreach_sqrt(A), (1, 2)),
+        (lambda: torch._foreach_norm(A), (1.4142135, 6.928203)),
+        (lambda: torch._foreach_norm(A, 1), (2, 12)),
+        (lambda: torch._foreach_norm(A, ord=float("inf")), (1, 4)),
+        (lambda: torch._foreach_max(A), (1, 4)),
+    ],
+)
+def test_values(compute, expected):
+    for one, number in zip(compute(), expected, strict=True):
+        np.testing.assert_allclose(one, np.full(one.shape, number), rtol=1e-6)
+
+
+def test_in_place():
+    a, b = lists()
+    versions = [each._version for each in a]
+    assert torch._foreach_add_(a, 1.0)[0] is a[0]
+    torch._foreach_copy_(b, a)
+    torch._foreach_mul_(a, [2.0, 3.0])
+    assert [each.tolist() for each in a] == [[4, 4], [15, 15, 15]]
+    assert [each.tolist() for each in b] == [[2, 2], [5, 5, 5]]
+    assert [each._version for each in a] == [version + 2 for version in versions]
+    torch._foreach_zero_(b)
+    assert b[1].tolist() == [0, 0, 0]
+
+
+def test_gradients_and_compiled_calls():
+    x = [torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor(3.0, requires_grad=True)]
+
+    def total(x):
+        return sum(each.sum() for each in torch._foreach_mul(torch._foreach_pow(x, 2), [3.0, 5.0]))
+
+    for compute in (total, torch.jit(total)):
+        gradients = torch.autograd.grad(compute(x), x)
+        assert [each.tolist() for each in gradients] == [[6, 12], 30]
+
+
+def test_every_name_is_there():
+    for name in foreach.UNARY + foreach.SEVERAL:
+        assert callable(getattr(torch, f"_foreach_{name}"))
+    for name in ("_foreach_nothing", "_foreach_reshape", "_foreach_", "_foreach_mm_"):
+        assert not hasattr(torch, name)
+
+
+@pytest.mark.parametrize(
+    ("compute", "error", "text"),
+    [
+        (lambda: torch._foreach_add(A, B[:1]), RuntimeError, "same number of tensors, got 2 and 1"),
+        (lambda: torch._foreach_sqrt([]), RuntimeError, "must have at least one tensor"),
+        (lambda: torch._foreach_add([1, 2], 3), TypeError, "Tensor as element 0 in argument 0"),
+        (
+            lambda: torch._foreach_pow(2.0, A),
+            TypeError,
+            "expected a list of tensors, but got float",
+        ),
+    ],
+)
+def test_errors(compute, error, text):
+    with pytest.raises(error, match=text):
+        compute()
