@@ -19,7 +19,7 @@ from ..core.aval import INLINE, mode_of_trace, tracing
 from ..frontend.tensor_data import as_tensor
 from ..tape import handle_lock
 from ..tape.mode import is_grad_enabled
-from ..tape.tensor import Tensor, TracedValueError, is_concrete, wrap
+from ..tape.tensor import Tensor, is_concrete, reads_traced_value, wrap
 
 # kernels that read numbers. Not an attribute of the kernel: a compiled function would guard it
 _opaque = weakref.WeakSet()
@@ -339,8 +339,8 @@ def run_kernel(operator, made, bound):
     positional, keywords = made.split(bound)
     try:
         return kernel.function(*positional, **keywords), made.written(bound)
-    except TracedValueError as error:
-        if not is_traced:
+    except RuntimeError as error:
+        if not is_traced or not reads_traced_value(error):
             raise
         _opaque.add(kernel)
         return _called_back(operator, kernel, made, bound, error)

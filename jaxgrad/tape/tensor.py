@@ -507,12 +507,16 @@ def is_concrete(tensor: Tensor) -> bool:
     return not isinstance(tensor._array, jax.core.Tracer)
 
 
-class TracedValueError(RuntimeError):
-    """Code reads the numbers of a tensor under a trace, where it has none yet."""
+def reads_traced_value(error: Exception) -> bool:
+    """Whether an error says that code reads the numbers of a tensor under a trace."""
+    return isinstance(error, RuntimeError) and NO_NUMBERS in str(error)
+
+
+NO_NUMBERS = "which is being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. "
 
 
 def concrete(tensor: Tensor, what: str):
-    """The tensor's array. Raises TracedValueError under a trace, where it has no values yet."""
+    """The tensor's array. Raises RuntimeError under a trace, where it has no values yet."""
     if not is_concrete(tensor):
         scope = mode.scope.get()
         # a tensor that jaxgrad.jit captured has values; a guard compares the array at each call
@@ -520,10 +524,9 @@ def concrete(tensor: Tensor, what: str):
         if known is not None:
             return known
         hint = getattr(scope, "hints", {}).get(what, "")
-        raise TracedValueError(
-            f"{hint}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, which is "
-            "being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. Return the "
-            "tensor and read it outside, or use jaxgrad.where in place of an if. At "
-            + place_of_caller()
+        raise RuntimeError(
+            f"{hint}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, "
+            f"{NO_NUMBERS}Return the tensor and read it outside, or use jaxgrad.where in place of "
+            f"an if. At {place_of_caller()}"
         )
     return tensor._array
