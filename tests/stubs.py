@@ -84,6 +84,11 @@ MODULES = (
     "jaxgrad.amp",
     "jaxgrad.utils",
     "jaxgrad.utils.checkpoint",
+    "jaxgrad.utils.data",
+    "jaxgrad.utils.data.dataloader",
+    "jaxgrad.utils.data.dataset",
+    "jaxgrad.utils.data.distributed",
+    "jaxgrad.utils.data.sampler",
     "jaxgrad.utils.hooks",
 )
 

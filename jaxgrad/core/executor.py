@@ -198,18 +198,29 @@ def _follow_observers():
 def _refuse_forked(*_):
     raise RuntimeError(
         "jaxgrad had tensors before this process was forked, and the threads of XLA are not in the "
-        'copy, which would wait for them forever: use the start method "spawn", as by '
-        'multiprocessing.set_start_method("spawn"), or fork before the first tensor is made'
+        "copy, which would wait for them forever: make tensors of data here and compute in NumPy, "
+        'or use the start method "spawn", as by multiprocessing.set_start_method("spawn"), or fork '
+        "before the first tensor is made"
     )
 
 
-def _after_fork():
-    """Make every kernel of a forked process raise, if XLA had threads before the fork."""
-    global _lock, _wide_types
-    if avals.has_seen_arrays():
+# whether this process is a copy that has none of XLA's threads
+is_forked = False
+
+
+def refuse_forked():
+    """Make every kernel of this forked process raise. Tensors of data hold NumPy arrays in it."""
+    global _lock, _wide_types, is_forked
+    if not is_forked:
+        is_forked = True
         _lock = threading.RLock()  # a thread that is not in the copy may hold the other one
         _wide_types = _refuse_forked
         observe(_refuse_forked)
+
+
+def _after_fork():
+    if avals.has_seen_arrays():
+        refuse_forked()
 
 
 if hasattr(os, "register_at_fork"):

@@ -36,6 +36,8 @@ def from_host(values: np.ndarray, device=None) -> jax.Array:
 
     JAX may read `values` later and may keep them, so the caller must own them.
     """
+    if executor.is_forked:
+        return values  # to copy it, JAX would wait for threads that are not there
     if is_traced():
         with avals.types_of_trace():
             return jnp.asarray(_narrowed(values))
@@ -68,7 +70,7 @@ def build(function, numbers, shape, dtype, device=None) -> jax.Array:
         with avals.types_of_trace():
             return function(shape, promotion.available(dtype), jnp, *numbers)
     large = math.prod(shape) * dtype.itemsize >= LARGE
-    if not large and not is_frequent(function, shape, dtype):
+    if executor.is_forked or not (large or is_frequent(function, shape, dtype)):
         return from_host(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
     made = compiled(function, shape, dtype.numpy, jnp)(*numbers)
     return made if other_device(device) is None else on_device(made, device)

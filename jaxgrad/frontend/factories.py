@@ -5,6 +5,7 @@ Every factory takes `FactoryOptions` after its own arguments.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Unpack
@@ -12,10 +13,9 @@ from typing import Unpack
 import numpy as np
 
 from .. import ops
-from ..core import dtypes, promotion, strides
+from ..core import dtypes, executor, promotion, strides
 from ..core.aval import with_strides
 from ..core.device import channels_last, default_device, preserve_format
-from ..core.executor import run
 from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_sparse
@@ -27,7 +27,8 @@ from .factory_options import FactoryOptions, check_options, dtype_of, number_of,
 def create(name, function, shape, dtype, options, *numbers) -> Tensor:
     """A tensor that `function(shape, dtype, module, *numbers)` fills."""
     check_options(name, options)
-    array = run(name, build, function, numbers, shape, dtype, options.get("device"))
+    fill = build if executor.is_forked else functools.partial(executor.run, name, build)
+    array = fill(function, numbers, shape, dtype, options.get("device"))
     return from_array(name, array, options)
 
 

@@ -1,4 +1,4 @@
-"""The modules of torch.utils: `hooks`, `checkpoint`."""
+"""The modules of torch.utils: `hooks`, `checkpoint`, `data`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from . import hooks as hooks
 
 
 def __getattr__(name):
-    if name != "checkpoint":  # few programs use it, so `import jaxgrad` does not import it
+    if name not in ("checkpoint", "data"):  # few programs use one, so they are imported late
         raise MissingName(__name__, name)
-    return importlib.import_module(f"{__name__}.checkpoint")
+    return importlib.import_module(f"{__name__}.{name}")

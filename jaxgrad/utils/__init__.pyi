@@ -12,5 +12,6 @@ _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad.utils import (
     checkpoint as checkpoint,
+    data as data,
     hooks as hooks,
 )

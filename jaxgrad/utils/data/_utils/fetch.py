@@ -1,0 +1,43 @@
+"""Samples by their indices, or the next ones of an iterable dataset."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+from ..dataset import IterableDataset
+
+
+class Parts(NamedTuple):
+    """What makes a batch: `is_batched`: whether the indices are those of a whole batch."""
+
+    dataset: object
+    collate: object
+    is_batched: bool
+    drops_last: bool
+
+
+def fetcher(parts: Parts):
+    """The function from indices to a batch. It raises StopIteration at the end of an iterable
+    dataset.
+    """
+    dataset, collate, is_batched, drops_last = parts
+    if isinstance(dataset, IterableDataset):
+        samples = iter(dataset)
+        return lambda indices: collate(_next(samples, indices, is_batched, drops_last))
+    return lambda indices: collate(_find(dataset, indices) if is_batched else dataset[indices])
+
+
+def _find(dataset, indices):
+    if getattr(dataset, "__getitems__", None):
+        return dataset.__getitems__(indices)
+    return [dataset[each] for each in indices]
+
+
+def _next(samples, indices, is_batched, drops_last):
+    if not is_batched:
+        return next(samples)
+    found = list(itertools.islice(samples, len(indices)))
+    if not found or (drops_last and len(found) < len(indices)):
+        raise StopIteration
+    return found

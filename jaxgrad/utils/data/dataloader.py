@@ -1,0 +1,297 @@
+"""The DataLoader: batches of a dataset, loaded here or by worker processes."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from multiprocessing.context import BaseContext
+
+from ...core.tracebacks import users_stacklevel
+from ...frontend.generator import Generator
+from ._utils.collate import default_collate, default_convert
+from ._utils.fetch import Parts, fetcher
+from ._utils.workers import Pool, WorkersIterator
+from .dataset import Dataset, IterableDataset
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, new_seed
+
+# what decides how batches are made, so that a change would come too late
+_FIXED = frozenset([
+    "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
+])  # fmt: skip
+
+LENGTH = (
+    "Length of IterableDataset {!r} was reported to be {}(when accessing len(dataloader)), but {} "
+    "samples have been fetched. "
+)
+
+
+class DataLoader:
+    """Iterates over the batches of a dataset.
+
+    dataset: a `Dataset`, any object with `__getitem__` and `__len__`, or an `IterableDataset`.
+    batch_size: how many samples a batch has; None: samples are yielded one by one, as the sampler
+    and the dataset give them. shuffle: whether their order is random. sampler, batch_sampler: what
+    yields indices, and lists of them, in place of that. drop_last: whether a last batch that is
+    smaller is left out. collate_fn: makes a batch of a list of samples, `default_collate` by
+    default. generator: draws the order and the seeds; the default one if it is None.
+
+    num_workers: how many processes load batches; 0: this one does. Each draws from `random`, NumPy
+    and the default generator with a seed of its own; the order of batches does not depend on the
+    number, but for an IterableDataset, of which each worker has a copy. prefetch_factor: how many
+    batches each worker loads ahead, 2 by default; they go to the default device when they arrive,
+    ahead of the step that needs them. persistent_workers: whether workers serve later iterations
+    too. timeout: the seconds after which a missing batch raises RuntimeError; 0: none.
+    worker_init_fn: called by each worker with its number. multiprocessing_context: the start
+    method or a context of `multiprocessing`; see docs/conventions.md for the default. in_order:
+    whether batches come in the order of the sampler; False: as they are ready. pin_memory,
+    pin_memory_device: without effect.
+
+    An exception of a worker is raised here, as its own type, with the traceback of the worker; a
+    worker that was killed raises RuntimeError. Raises ValueError for options that exclude each
+    other.
+
+    >>> data = jaxgrad.utils.data.TensorDataset(jaxgrad.arange(5))
+    >>> [batch.tolist() for (batch,) in jaxgrad.utils.data.DataLoader(data, batch_size=2)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler | Iterable | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable | None = None,
+        multiprocessing_context: str | BaseContext | None = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ):
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        is_iterable = isinstance(dataset, IterableDataset)
+        if is_iterable:
+            _check_iterable(shuffle, sampler, batch_sampler)
+        _check_sampling(batch_size, shuffle, sampler, batch_sampler, drop_last)
+        if sampler is None:
+            if is_iterable:
+                sampler = _Endless()
+            else:
+                made = RandomSampler(dataset, generator=generator) if shuffle else None
+                sampler = made or SequentialSampler(dataset)
+        if batch_sampler is not None:
+            batch_size, drop_last = None, False
+        elif batch_size is not None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        if collate_fn is None:
+            collate_fn = default_convert if batch_sampler is None else default_collate
+        if num_workers and prefetch_factor is None:
+            prefetch_factor = 2
+        self.num_workers, self.timeout, self.prefetch_factor = num_workers, timeout, prefetch_factor
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.worker_init_fn, self.in_order = worker_init_fn, in_order
+        self.multiprocessing_context = multiprocessing_context
+        self.generator, self.collate_fn = generator, collate_fn
+        self._pool: Pool | None = None
+        self._reported_length = None
+        made = dataset, batch_size, sampler, batch_sampler, drop_last, persistent_workers
+        names = "dataset", "batch_size", "sampler", "batch_sampler", "drop_last"
+        vars(self).update(zip((*names, "persistent_workers"), made, strict=True))
+        _warn_of_many(num_workers)
+
+    def __setattr__(self, name, value):
+        if name in _FIXED:
+            raise ValueError(
+                f"{name} attribute should not be set after {type(self).__name__} is initialized: "
+                "make another one"
+            )
+        super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self) -> BaseContext | None:
+        """The context that starts the workers, None for the default."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context):
+        if context is not None:
+            context = _as_context(context, self.num_workers)
+        self._context = context
+
+    def __iter__(self):
+        if not self.num_workers:
+            return _ProcessIterator(self)
+        seed = new_seed(self.generator)
+        pool = self._pool
+        if pool is None or not pool.stop.alive:
+            pool = Pool(self, seed)
+        if self.persistent_workers:
+            self._pool = pool
+        return WorkersIterator(self, pool)
+
+    def __len__(self):
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self._indices())
+        length = self._reported_length = len(self.dataset)
+        if self.batch_size is not None:
+            size, rest = divmod(length, self.batch_size)
+            length = size + (rest > 0 and not self.drop_last)
+        return length
+
+    def _indices(self):
+        """What yields the indices of each batch, or of each sample where there are no batches."""
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def _parts(self) -> Parts:
+        is_batched = self.batch_sampler is not None
+        return Parts(self.dataset, self.collate_fn, is_batched, self.drop_last)
+
+    def _note_fetched(self, count: int):
+        """Warn where an iterable dataset gives more than its length."""
+        known = self._reported_length
+        if known is None or not isinstance(self.dataset, IterableDataset):
+            return
+        if self.batch_size is not None:
+            size, rest = divmod(known, self.batch_size)
+            known = size + (rest > 0 and not self.drop_last)
+        if count > known:
+            text = LENGTH.format(self.dataset, known, count)
+            if self.num_workers:
+                text += (
+                    "For multiprocessing data-loading, each worker iterates over its own copy of "
+                    "the dataset: split it by jaxgrad.utils.data.get_worker_info()"
+                )
+            warnings.warn(text, stacklevel=users_stacklevel())
+
+
+class _Endless(Sampler):
+    """In place of indices: an iterable dataset decides when it ends."""
+
+    def __iter__(self):
+        return itertools.repeat(None)
+
+
+class _ProcessIterator:
+    """The batches of one iteration, loaded in this process."""
+
+    def __init__(self, loader: DataLoader):
+        if loader.timeout:
+            raise AssertionError(
+                "timeout= needs num_workers > 0: a DataLoader without workers waits for no process"
+            )
+        new_seed(loader.generator)  # as much is drawn as with workers
+        self._loader, self._count = loader, 0
+        self._indices, self._fetch = iter(loader._indices()), fetcher(loader._parts())
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        batch = self._fetch(next(self._indices))
+        self._count += 1
+        self._loader._note_fetched(self._count)
+        return batch
+
+    def __len__(self):
+        return len(self._loader._indices())
+
+
+# ---- checks
+
+
+def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable "
+            f"multiprocessing. DataLoader() got {num_workers}"
+        )
+    if timeout < 0:
+        raise ValueError(f"timeout option should be non-negative: DataLoader() got {timeout}")
+    if prefetch_factor is not None and not num_workers:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing: pass num_workers > "
+            "0 too, or leave it out"
+        )
+    if prefetch_factor is not None and prefetch_factor < 1:
+        raise ValueError(
+            f"prefetch_factor option should be non-negative and not 0: got {prefetch_factor}"
+        )
+    if persistent_workers and not num_workers:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+def _check_iterable(shuffle, sampler, batch_sampler):
+    for name, value, is_given in (
+        ("shuffle", shuffle, shuffle not in (None, False)),
+        ("sampler", sampler, sampler is not None),
+        ("batch_sampler", batch_sampler, batch_sampler is not None),
+    ):
+        if is_given:
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                f"{name}={value}. The dataset decides the order itself"
+            )
+
+
+def _check_sampling(batch_size, shuffle, sampler, batch_sampler, drop_last):
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and "
+                "drop_last"
+            )
+    elif batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+        )
+    elif batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
+        raise ValueError(
+            f"batch_size should be a positive integer value, but got batch_size={batch_size}"
+        )
+
+
+def _as_context(context, num_workers) -> BaseContext:
+    if not num_workers:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > "
+            f"0), but got num_workers={num_workers}"
+        )
+    if isinstance(context, BaseContext):
+        return context
+    if not isinstance(context, str):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            f"specifying the start method, but got multiprocessing_context={context}"
+        )
+    methods = multiprocessing.get_all_start_methods()
+    if context not in methods:
+        raise ValueError(
+            "multiprocessing_context option should specify a valid start method in "
+            f"{methods}, but got multiprocessing_context={context!r}"
+        )
+    return multiprocessing.get_context(context)
+
+
+def _warn_of_many(num_workers):
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    most = processors or os.cpu_count()
+    if most is not None and num_workers > most:
+        warnings.warn(
+            f"This DataLoader will create {num_workers} worker processes in total. Our suggested "
+            f"max number of worker in current system is {most}, the number of processors that this "
+            "process may use: more of them wait for each other",
+            stacklevel=users_stacklevel(),
+        )

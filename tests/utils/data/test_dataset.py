@@ -1,0 +1,235 @@
+"""Datasets, samplers and random splits, with the results and errors that PyTorch 2.13 gives."""
+
+import collections
+import warnings
+
+import loaded
+import numpy as np
+import pytest
+
+import jaxgrad as torch
+from jaxgrad.utils import data
+
+
+def test_datasets_of_datasets():
+    joined = data.ConcatDataset([[1, 2], [3]])
+    assert (joined[2], joined[-1], len(joined), joined.cumulative_sizes) == (3, 3, 3, [2, 3])
+    assert list(data.ChainDataset([loaded.Count()] * 2)) == [0, 1, 2, 3, 4] * 2
+    assert len(loaded.Count() + loaded.Count()) == 10
+    assert isinstance(data.Subset([1, 2], [0]) + [3], data.ConcatDataset)
+    assert data.Subset([5, 6, 7], [2, 0]).__getitems__([0, 1]) == [7, 5]
+    assert data.StackDataset([1, 2], [2, 3])[1] == (2, 3)
+    assert data.StackDataset(a=[1], b=[2]).__getitems__([0]) == [{"a": 1, "b": 2}]
+    rows = data.TensorDataset(torch.arange(3), torch.ones(3, 2))
+    assert len(rows) == 3 and rows[1][0].item() == 1 and rows[1][1].shape == (2,)
+    assert data.Dataset[int].__origin__ is data.Dataset
+
+
+@pytest.mark.parametrize(
+    "make, error, words",
+    [
+        (lambda: data.TensorDataset(torch.ones(2), torch.ones(3)), AssertionError, "Size mismatch"),
+        (lambda: data.StackDataset(), ValueError, "At least one dataset"),
+        (lambda: data.StackDataset([1], [1, 2]), ValueError, "Size mismatch"),
+        (lambda: data.StackDataset([1], a=[1]), ValueError, "Supported either"),
+        (lambda: data.ConcatDataset([]), AssertionError, "should not be an empty iterable"),
+        (lambda: data.ConcatDataset([loaded.Count()]), AssertionError, "does not support"),
+        (lambda: data.ConcatDataset([[1], [2]])[-3], ValueError, "absolute value of index"),
+        (lambda: list(data.ChainDataset([[1]])), AssertionError, "only supports IterableDataset"),
+        (lambda: data.Dataset()[0], NotImplementedError, "should implement __getitem__"),
+        (lambda: data.random_split(range(10), [3, 3]), ValueError, "Sum of input lengths"),
+        (lambda: data.random_split(range(10), [0.5, 0.6]), ValueError, "Sum of input lengths"),
+        (lambda: data.random_split(range(10), [-0.5, 0.6, 0.9]), ValueError, "at index 0"),
+        (lambda: data.RandomSampler([]), ValueError, "got num_samples=0"),
+        (lambda: data.RandomSampler([1], num_samples=-1), ValueError, "got num_samples=-1"),
+        (lambda: data.RandomSampler([1], replacement=3), TypeError, "got replacement=3"),
+        (lambda: data.WeightedRandomSampler([[1.0]], 1), ValueError, r"have shape \(1, 1\)"),
+        (lambda: data.WeightedRandomSampler([1.0], 0), ValueError, "got num_samples=0"),
+        (lambda: data.BatchSampler([1], 0, False), ValueError, "got batch_size=0"),
+        (lambda: data.BatchSampler([1], 1, 3), ValueError, "got drop_last=3"),
+        (lambda: data.DistributedSampler(range(7), 3, 3), ValueError, "Invalid rank 3"),
+        (lambda: data.DistributedSampler(range(7)), ValueError, "init_process_group"),
+    ],
+)
+def test_mistakes(make, error, words):
+    with pytest.raises(error, match=words):
+        make()
+
+
+def test_splits_have_all_samples_once():
+    parts = data.random_split(range(10), [0.35, 0.35, 0.3])
+    assert [len(each) for each in parts] == [4, 3, 3]
+    assert sorted(sample for part in parts for sample in part) == list(range(10))
+    with pytest.warns(UserWarning, match="Length of split at index 1 is 0"):
+        assert [len(each) for each in data.random_split(range(3), [0.9, 0.1])] == [3, 0]
+
+    def seeded():
+        return data.random_split(range(20), [10, 10], torch.Generator().manual_seed(1))[0].indices
+
+    assert seeded() == seeded() != list(range(10))
+
+
+def test_samplers():
+    twice = list(data.RandomSampler(range(5), num_samples=10))
+    assert sorted(twice[:5]) == sorted(twice[5:]) == [0, 1, 2, 3, 4]
+    drawn = list(data.RandomSampler(range(3), replacement=True, num_samples=70))
+    assert len(drawn) == 70 and set(drawn) == {0, 1, 2}
+    assert sorted(data.SubsetRandomSampler([5, 7, 9])) == [5, 7, 9]
+    assert list(data.BatchSampler(range(5), 2, True)) == [[0, 1], [2, 3]]
+    assert [len(data.BatchSampler(range(5), 2, each)) for each in (True, False)] == [2, 3]
+    # 4,000 draws of probability 1/4: the standard deviation of the share is 0.007
+    weighted = list(data.WeightedRandomSampler([3.0, 1.0], 4000))
+    assert abs(np.mean(weighted) - 0.25) < 0.035
+    assert sorted(data.WeightedRandomSampler([3.0, 1.0], 2, replacement=False)) == [0, 1]
+
+
+def test_a_seed_decides_the_order():
+    torch.manual_seed(3)
+    first = list(data.RandomSampler(range(20))), list(data.RandomSampler(range(20)))
+    torch.manual_seed(3)
+    again = list(data.RandomSampler(range(20))), list(data.RandomSampler(range(20)))
+    assert first == again and first[0] != first[1]
+
+
+def test_distributed_sampler():
+    def parts(size, count, **options):
+        return [
+            list(data.DistributedSampler(range(size), count, i, **options)) for i in range(count)
+        ]
+
+    assert parts(7, 3, shuffle=False) == [[0, 3, 6], [1, 4, 0], [2, 5, 1]]
+    assert parts(7, 3, shuffle=False, drop_last=True) == [[0, 3], [1, 4], [2, 5]]
+    assert parts(2, 5, shuffle=False) == [[0], [1], [0], [1], [0]]
+    assert sorted(each for part in parts(6, 3) for each in part) == list(range(6))
+    sampler = data.DistributedSampler(range(50), 1, 0)
+    orders = []
+    for epoch in (0, 1, 0):
+        sampler.set_epoch(epoch)
+        orders.append(list(sampler))
+    assert orders[0] == orders[2] != orders[1]
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+def test_collation():
+    collate = data.default_collate
+    point = collate([Point(1, 2.0), Point(3, 4.0)])
+    assert type(point) is Point and point.x.dtype is torch.int64 and point.y.dtype is torch.float64
+    assert point.x.tolist() == [1, 3]
+    assert collate([True, False]).dtype is torch.bool
+    assert collate([np.float32(1), np.float32(2)]).dtype is torch.float32
+    assert collate([np.ones(2), np.zeros(2)]).tolist() == [[1, 1], [0, 0]]
+    mixed = collate([{"a": (1, "s")}, {"a": (2, "t")}])
+    assert mixed["a"][0].tolist() == [1, 2] and mixed["a"][1] == ["s", "t"]
+    assert type(collate([collections.OrderedDict(a=1)])) is collections.OrderedDict
+    leaf = torch.ones(2, requires_grad=True)
+    collate([leaf, leaf * 2]).sum().backward()
+    assert leaf.grad.tolist() == [3, 3]
+    for batch, error, words in (
+        ([object()], TypeError, "found <class 'object'>"),
+        ([None], TypeError, "found <class 'NoneType'>"),
+        ([1j], TypeError, "found <class 'complex'>"),
+        ([np.array("a")], TypeError, "found <U1"),
+        ([[1, 2], [1]], RuntimeError, "each element in list of batch should be of equal size"),
+        (
+            [torch.ones(2), torch.ones(3)],
+            RuntimeError,
+            r"got \[2\] at entry 0 and \[3\] at entry 1",
+        ),
+    ):
+        with pytest.raises(error, match=words):
+            collate(batch)
+
+
+def test_conversion():
+    array = np.ones(2)
+    made = data.default_convert([array, {"a": np.float32(1), "b": 3}, (1, array), Point(1, array)])
+    assert made[0].dtype is torch.float64 and made[1]["a"].item() == 1 and made[1]["b"] == 3
+    assert type(made[2]) is list and type(made[3]) is Point
+    assert made[3].y.tolist() == [1, 1]
+    text = np.array("s")
+    assert data.default_convert(text) is text
+
+
+def test_loading_in_this_process():
+    numbers = list(range(10))
+    assert [b.tolist() for b in data.DataLoader(numbers[:5], batch_size=2)] == [[0, 1], [2, 3], [4]]
+    loader = data.DataLoader(numbers[:5], batch_size=2, drop_last=True)
+    assert len(loader) == len(list(loader)) == 2
+    assert list(data.DataLoader(numbers[:3], batch_size=None)) == [0, 1, 2]
+    assert [b.tolist() for b in data.DataLoader({"a": 1}, sampler=["a"])] == [[1]]
+    assert [b.tolist() for b in data.DataLoader(numbers, batch_sampler=[[1, 2], [7]])] == [
+        [1, 2],
+        [7],
+    ]
+    assert [b.tolist() for b in data.DataLoader(loaded.Count(), batch_size=2)] == [
+        [0, 1],
+        [2, 3],
+        [4],
+    ]
+    assert len(data.DataLoader(loaded.Count(), batch_size=2)) == 3
+    assert list(data.DataLoader(numbers[:4], batch_size=2, collate_fn=sum)) == [1, 5]
+    assert data.get_worker_info() is None
+
+
+def test_a_seeded_generator_decides_the_order_of_a_loader():
+    def order():
+        generator = torch.Generator().manual_seed(5)
+        loader = data.DataLoader(range(12), 4, shuffle=True, generator=generator)
+        return [batch.tolist() for _ in range(2) for batch in loader]
+
+    orders = order()
+    assert orders == order() and orders[:3] != orders[3:]
+
+
+def test_a_length_that_is_too_small_is_told():
+    class Long(loaded.Count):
+        def __len__(self):
+            return 3
+
+    loader = data.DataLoader(Long())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert len(loader) == 3 and len(list(loader)) == 5
+    assert ["was reported to be 3" in str(each.message) for each in caught] == [True, True]
+
+
+NUMBERS = list(range(10))
+
+
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"num_workers": -1}, ValueError, "num_workers option should be non-negative"),
+        ({"timeout": -1}, ValueError, "timeout option should be non-negative"),
+        ({"prefetch_factor": 2}, ValueError, "prefetch_factor option could only be specified"),
+        ({"num_workers": 1, "prefetch_factor": -2}, ValueError, "should be non-negative"),
+        ({"persistent_workers": True}, ValueError, "needs num_workers > 0"),
+        ({"batch_sampler": [[1]], "batch_size": 2}, ValueError, "batch_sampler option is mutually"),
+        ({"sampler": [1], "shuffle": True}, ValueError, "sampler option is mutually exclusive"),
+        ({"batch_size": None, "drop_last": True}, ValueError, "disables auto-batching"),
+        ({"batch_size": 0}, ValueError, "got batch_size=0"),
+        ({"batch_size": "a"}, ValueError, "got batch_size=a"),
+        ({"multiprocessing_context": "fork"}, ValueError, "can only be used with multi-process"),
+        ({"num_workers": 1, "multiprocessing_context": "bad"}, ValueError, "valid start method"),
+        ({"num_workers": 1, "multiprocessing_context": 3}, TypeError, "valid context object"),
+        ({"shuffle": True, "dataset": loaded.Count()}, ValueError, "unspecified shuffle option"),
+        ({"sampler": [1], "dataset": loaded.Count()}, ValueError, "unspecified sampler option"),
+        ({"batch_sampler": [[1]], "dataset": loaded.Count()}, ValueError, "batch_sampler option"),
+        ({"shuffle": True, "dataset": []}, ValueError, "got num_samples=0"),
+    ],
+)
+def test_options_that_a_loader_refuses(options, error, words):
+    with pytest.raises(error, match=words):
+        data.DataLoader(**{"dataset": NUMBERS} | options)
+
+
+def test_what_decides_the_batches_is_fixed():
+    loader = data.DataLoader(NUMBERS)
+    for name in ("batch_size", "dataset", "sampler"):
+        with pytest.raises(ValueError, match=f"{name} attribute should not be set"):
+            setattr(loader, name, 3)
+    loader.num_workers = 0
+    with pytest.raises(AssertionError, match="timeout"):
+        iter(data.DataLoader(NUMBERS, timeout=3))
