@@ -97,7 +97,7 @@ MODULES = (
 HEADER = """\
 # Made by `make stubs`; do not edit.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
@@ -293,6 +293,8 @@ class Types:
             return self.public(kind)
         if kind.__module__ == "builtins":
             return self.built_in(kind)
+        if kind is collections.abc.Sized:
+            return "Sized"
         if kind.__module__ == "collections.abc":
             return self.generic(kind, (..., typing.Any) if kind is collections.abc.Callable else ())
         others = {"ndarray": "NDArray[Any]", "Number": "Number"}

@@ -14,6 +14,7 @@ import operator
 import re
 
 import jax
+import numpy as np
 
 # PyTorch's device types, each with JAX's names of the platform
 PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",)}
@@ -181,6 +182,8 @@ def device_of(array) -> device:
     """The device of an array. For a tracer the default device, where its program should run."""
     if isinstance(array, jax.core.Tracer):
         return default_device()
+    if isinstance(array, np.ndarray):  # of a forked process, which cannot use JAX's devices
+        return device("cpu")
     # a sharded array is on several; PyTorch's code reads one, so always the same
     return _name(min(array.devices(), key=lambda each: each.id))
 

@@ -1,8 +1,8 @@
 """Measures jaxgrad, JAX by hand and torch side by side in one process: `make bench`.
 
 `make bench ARGUMENTS="eager step"` chooses among eager, step, import, writes, watching, functions,
-forward, training, networks and calls. Times are the least of many repetitions, in microseconds
-unless a column says otherwise. On a shared machine only the ratios are reliable.
+forward, training, networks, loading and calls. Times are the least of many repetitions, in
+microseconds unless a column says otherwise. On a shared machine only the ratios are reliable.
 """
 
 import os
@@ -17,6 +17,7 @@ import time
 
 import jax
 import jax.numpy as jnp
+import loading
 import networks
 import numpy as np
 import training
@@ -447,6 +448,7 @@ PARTS = {
     "forward": forward,
     "training": lambda: training.training(least_of, training.cases),
     "networks": lambda: training.training(least_of, networks.cases, rounds=1),
+    "loading": loading.loading,
     "calls": lambda: training.overhead(least_of),
 }
 

@@ -28,7 +28,8 @@ print("parent", (torch.ones(2) * 3).tolist())
 CALLS = """(
     lambda: x * 2, lambda: x.sin(), lambda: x.double(), lambda: (x * x).sum().backward(),
     lambda: double(x.detach()),
-    lambda: torch.zeros(5000, 5000), lambda: torch.rand(3), lambda: torch.jit(lambda x: x + 1)(x),
+    lambda: torch.zeros(5000, 5000) + 1, lambda: torch.rand(3),
+    lambda: torch.jit(lambda x: x + 1)(x),
     lambda: torch.func.grad(lambda x: (x * x).sum())(x), lambda: x[0].item(),
 )"""
 
@@ -51,6 +52,19 @@ def test_every_computation_of_a_forked_process_raises():
 def test_a_forked_process_reads_values():
     child, _ = lines_of(True, "(lambda: (x.tolist(), x.detach().numpy().sum().item()),)")
     assert child == "gave ([1.0, 1.0, 1.0], 3.0)"
+
+
+def test_a_forked_process_makes_tensors_of_data():
+    calls = """(
+        lambda: torch.zeros(5000, 5000).shape, lambda: torch.tensor([1.0, 2.0]).tolist(),
+        lambda: torch.from_numpy(__import__("numpy").ones((3000, 3000))).numpy().sum(),
+        lambda: torch.ones(2), lambda: (torch.ones(2).device, torch.arange(3).dtype),
+    )"""
+    *children, _ = lines_of(True, calls)
+    assert children == [
+        "gave torch.Size([5000, 5000])", "gave [1.0, 2.0]", "gave 9000000.0",
+        "gave tensor([1., 1.])", "gave (device(type='cpu'), torch.int64)",
+    ]  # fmt: skip
 
 
 def test_a_process_forked_before_the_first_tensor_computes():

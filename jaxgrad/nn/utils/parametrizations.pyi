@@ -1,6 +1,6 @@
 # Made by `make stubs`; do not edit.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload

@@ -18,9 +18,9 @@ from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, new_seed
 
 # what decides how batches are made, so that a change would come too late
-_FIXED = frozenset([
-    "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
-])  # fmt: skip
+_FIXED = (
+    "dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers",
+)  # fmt: skip
 
 LENGTH = (
     "Length of IterableDataset {!r} was reported to be {}(when accessing len(dataloader)), but {} "
@@ -80,34 +80,22 @@ class DataLoader:
         in_order: bool = True,
     ):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
-        is_iterable = isinstance(dataset, IterableDataset)
-        if is_iterable:
-            _check_iterable(shuffle, sampler, batch_sampler)
-        _check_sampling(batch_size, shuffle, sampler, batch_sampler, drop_last)
-        if sampler is None:
-            if is_iterable:
-                sampler = _Endless()
-            else:
-                made = RandomSampler(dataset, generator=generator) if shuffle else None
-                sampler = made or SequentialSampler(dataset)
+        _check_sampling(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last)
+        sampler = _default_sampler(dataset, shuffle, generator) if sampler is None else sampler
         if batch_sampler is not None:
             batch_size, drop_last = None, False
         elif batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         if collate_fn is None:
             collate_fn = default_convert if batch_sampler is None else default_collate
-        if num_workers and prefetch_factor is None:
-            prefetch_factor = 2
-        self.num_workers, self.timeout, self.prefetch_factor = num_workers, timeout, prefetch_factor
+        fixed = dataset, batch_size, sampler, batch_sampler, drop_last, persistent_workers
+        vars(self).update(zip(_FIXED, fixed, strict=True))
+        self.num_workers, self.timeout, self.in_order = num_workers, timeout, in_order
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
-        self.worker_init_fn, self.in_order = worker_init_fn, in_order
+        self.worker_init_fn, self.collate_fn, self.generator = worker_init_fn, collate_fn, generator
         self.multiprocessing_context = multiprocessing_context
-        self.generator, self.collate_fn = generator, collate_fn
-        self._pool: Pool | None = None
-        self._reported_length = None
-        made = dataset, batch_size, sampler, batch_sampler, drop_last, persistent_workers
-        names = "dataset", "batch_size", "sampler", "batch_sampler", "drop_last"
-        vars(self).update(zip((*names, "persistent_workers"), made, strict=True))
+        self._pool, self._reported_length = None, None
         _warn_of_many(num_workers)
 
     def __setattr__(self, name, value):
@@ -173,6 +161,12 @@ class DataLoader:
                     "the dataset: split it by jaxgrad.utils.data.get_worker_info()"
                 )
             warnings.warn(text, stacklevel=users_stacklevel())
+
+
+def _default_sampler(dataset, shuffle, generator) -> Sampler:
+    if isinstance(dataset, IterableDataset):
+        return _Endless()
+    return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
 
 
 class _Endless(Sampler):
@@ -244,7 +238,9 @@ def _check_iterable(shuffle, sampler, batch_sampler):
             )
 
 
-def _check_sampling(batch_size, shuffle, sampler, batch_sampler, drop_last):
+def _check_sampling(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last):
+    if isinstance(dataset, IterableDataset):
+        _check_iterable(shuffle, sampler, batch_sampler)
     if sampler is not None and shuffle:
         raise ValueError("sampler option is mutually exclusive with shuffle")
     if batch_sampler is not None:

@@ -34,7 +34,7 @@ class Dataset(Generic[Sample]):
     def __getitem__(self, index) -> Sample:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other: Dataset) -> ConcatDataset:
+    def __add__(self, other: Dataset) -> Dataset:
         return ConcatDataset([self, other])
 
 
@@ -51,7 +51,7 @@ class IterableDataset(Dataset[Sample], Iterable[Sample]):
     [tensor([0, 1]), tensor([2])]
     """
 
-    def __add__(self, other: Dataset) -> ChainDataset:
+    def __add__(self, other: Dataset) -> Dataset:
         return ChainDataset([self, other])
 
 

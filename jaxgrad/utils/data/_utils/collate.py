@@ -10,7 +10,7 @@ import numpy as np
 from .... import ops
 from ....core.device import default_device
 from ....frontend.tensor_data import as_tensor, from_numpy
-from ....tape.tensor import Tensor, held, is_concrete
+from ....tape.tensor import Tensor, is_concrete
 
 UNKNOWN = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}. "
@@ -102,9 +102,7 @@ def _stacked(batch, made):
 def _is_on_host(tensor) -> bool:
     if not isinstance(tensor, Tensor) or tensor.requires_grad or not is_concrete(tensor):
         return False
-    return isinstance(held(tensor), np.ndarray) or (
-        tensor.device.type == "cpu" and default_device().type == "cpu"
-    )
+    return tensor.device.type == "cpu" and default_device().type == "cpu"
 
 
 def _stacked_arrays(arrays, made):
