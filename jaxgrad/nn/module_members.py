@@ -362,7 +362,7 @@ def _group_for(value) -> str | None:
     """Return the group of members that a value belongs to, or None."""
     if isinstance(value, Members):
         return "_modules"
-    kind = kind_of(value) if type(value) is Tensor or is_lazy(value) else None
+    kind = kind_of(value) if isinstance(value, Tensor) else None
     if kind is None:
         return None
     return "_buffers" if issubclass(kind, Buffer) else "_parameters"
