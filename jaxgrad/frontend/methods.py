@@ -78,7 +78,8 @@ def install():
 
 def operator_method(name: str, operator: str) -> LazyMethod:
     """An operator of the table as a method."""
-    return LazyMethod(name, lambda: as_method(getattr(ops, operator), OVERRIDDEN_AS.get(name, name)))
+    public = OVERRIDDEN_AS.get(name, name)
+    return LazyMethod(name, lambda: as_method(getattr(ops, operator), public))
 
 
 # the operators of the table behind Python's special methods

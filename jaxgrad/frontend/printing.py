@@ -85,8 +85,8 @@ def tensor_str(
 ) -> str:
     """The text of a tensor.
 
-    array: its values, of numpy. device: shown unless it is None. further: more suffixes. start: what
-    precedes the values.
+    array: its values, of numpy. device: shown unless it is None. further: more suffixes. start: the
+    text before the values.
     """
     shape = array.shape
     suffixes = []

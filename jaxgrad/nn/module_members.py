@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..tape import interception, mode
 from ..tape.tensor import Tensor
-from .parameter import Buffer, Parameter, TransientBuffer, is_lazy, kind_of
+from .parameter import Buffer, Parameter, TransientBuffer, kind_of
 
 VALUE = operator.attrgetter("_changes.value")
 

@@ -14,11 +14,10 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from ..core import bounded_cache, executor
+from ..core import bounded_cache, executor, tracebacks
 from ..core.aval import LargeInteger
 from ..core.overloads import resolve
 from ..core.primitive import ARRAY, Overloads, flatten
-from ..core import tracebacks
 from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
 from ..storage import inplace_check
 from ..storage.alias import watch

@@ -135,8 +135,11 @@ def name_of(public: Callable) -> str:
     """PyTorch's name of a function of jaxgrad, or of a method of `Tensor`."""
     if getattr(Tensor, public.__name__, None) is public:
         return f"torch.Tensor.{public.__name__}"
-    module = public.__module__.removeprefix("jaxgrad").partition(".functions")[0]
-    return f"torch{module.partition('.ops')[0]}.{public.__name__}"
+    module = public.__module__.removeprefix("jaxgrad.")
+    space = module if module.startswith(("autograd", "linalg")) else ""
+    if module.startswith("nn."):
+        space = "nn.functional"
+    return ".".join(filter(None, ("torch", space, public.__name__)))
 
 
 # ---- switching
