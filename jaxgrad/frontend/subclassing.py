@@ -109,7 +109,13 @@ def as_instance(tensor: Tensor, cls: type) -> Tensor:
         raise TypeError(
             f"a tensor cannot become an instance of {cls.__name__}: call {cls.__name__}(tensor)"
         )
-    tensor.__class__ = cls
+    try:
+        tensor.__class__ = cls
+    except TypeError:
+        raise TypeError(
+            f"{cls.__name__} defines __slots__, so no tensor can become an instance of it: keep "
+            "its state in ordinary attributes"
+        ) from None
     return tensor
 
 
