@@ -11,14 +11,22 @@ import numpy as np
 from .. import ops
 from ..autograd import forward_ad, variable
 from ..core import dtypes, promotion
-from ..core.device import default_device
+from ..core.device import device_of_jax
 from ..core.program import broadcasts
 from ..core.tracebacks import api_boundary, shows_users_frames, users_stacklevel
 from ..ops import inplace
 from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import Tensor, check_no_tangent, concrete, is_concrete, wrap
+from ..tape.tensor import (
+    Tensor,
+    check_no_tangent,
+    concrete,
+    current,
+    is_concrete,
+    is_traced,
+    wrap,
+)
 from . import (
     copying,
     factories,
@@ -230,7 +238,7 @@ class TensorMethods:
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
-        array = np.asarray(concrete(self, "numpy()"))
+        array = np.asarray(concrete(self, "numpy(force=True)" if force else "numpy()"))
         array.flags.writeable = False
         return array
 
@@ -405,20 +413,21 @@ class TensorMethods:
 
     @api_boundary
     def __repr__(self):
-        if not is_concrete(self):
+        if is_traced(current(self)):
             return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
         name = self.grad_fn.name() if self.grad_fn is not None else None
+        values = np.asarray(self._array) if is_concrete(self) else self._array
         start, end = _around_values(self)
         *above, start = start.split("\n")
         text = printing.tensor_str(
-            np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self),
+            values, self.dtype, self._requires_grad, name, _device_shown(self),
             forward_ad.shown(self), start,
         )  # fmt: skip
         return "\n".join([*above, text + end])
 
     @api_boundary
     def __format__(self, specification):
-        if not self.ndim and (specification or is_concrete(self)):
+        if not self.ndim and (is_concrete(self) or (specification and not self.is_meta)):
             return format(self.item(), specification)  # item() raises in a trace
         return object.__format__(self, specification)
 
@@ -512,7 +521,7 @@ def _dimension(dim, ndim):
 
 def _device_shown(tensor):
     place = tensor.device
-    return None if place == default_device() else str(place)
+    return None if place == device_of_jax() else str(place)
 
 
 def _checked_tensor(name, input: Tensor) -> Tensor:
