@@ -35,6 +35,7 @@ from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .capture.jit import jit as jit
+from .core import not_provided
 from .core.aval import Size as Size
 from .core.device import channels_last as channels_last
 from .core.device import contiguous_format as contiguous_format
@@ -131,6 +132,7 @@ from .tape.tensor import Tensor as Tensor
 
 methods.install()
 functions.install()
+not_provided.install()
 
 newaxis = None
 
@@ -153,7 +155,18 @@ _LATER |= dict.fromkeys(
     "nn.convolution",
 )
 
-_LATER |= {"compile": "nn.compile", "_assert": "frontend.settings"}
+_LATER |= {"compile": "nn.compile", "to_dlpack": "utils.dlpack"}
+_LATER |= {"Event": "core.stream", "Stream": "core.stream"}
+_LATER |= dict.fromkeys(("OutOfMemoryError", "AcceleratorError"), "cuda")
+_LATER |= dict.fromkeys(
+    (
+        *("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
+        *("sym_not", "sym_sqrt", "sym_sum", "_assert", "_assert_async", "_check", "_check_index"),
+        *("_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_type"),
+        *("_check_value", "_check_with", "_functional_assert_async", "_shape_as_tensor"),
+    ),
+    "frontend.checks",
+)
 _LATER |= dict.fromkeys(
     (
         *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor"),
@@ -175,24 +188,16 @@ _LATER |= dict.fromkeys(
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = (
-    "accelerator",
-    "testing",
-    "ao",
-    "backends",
-    "compat",
-    "cuda",
-    "fx",
-    "hub",
-    "mps",
-    "onnx",
+    *("accelerator", "amp", "backends", "compat", "cpu", "cuda", "distributed", "fft"),
+    *("functional", "fx", "hub", "library", "linalg", "masked", "mps", "mtia", "multiprocessing"),
+    *("onnx", "optim", "profiler", "quasirandom", "return_types", "serialization", "signal"),
+    *("sparse", "special", "testing", "torch_version", "types", "version", "xpu"),
+    *("_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
 )
-_LATER_MODULES += ("torch_version", "version")
-_LATER_MODULES += ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
-_LATER_MODULES += ("library", "special")
-_MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
-_MODULES += ("accelerator", "backends", "cuda", "mps", "testing", "version")
-_MODULES += ("tracing", "utils", "fft", "linalg", "masked", "signal", "sparse", "special")
-_MODULES += ("library",)
+_MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
+_MODULES += ("fft", "func", "functional", "hub", "library", "linalg", "masked", "mps", "nn", "ops")
+_MODULES += ("multiprocessing", "optim", "profiler", "quasirandom", "random", "return_types")
+_MODULES += ("signal", "sparse", "special", "testing", "tracing", "types", "utils", "version")
 
 
 def __getattr__(name):
@@ -205,6 +210,8 @@ def __getattr__(name):
         found = importlib.import_module("jaxgrad.functions.foreach").find(name)
     elif ops.is_public(name):
         found = getattr(ops, name)
+    elif name in not_provided.INSTEAD:
+        return importlib.import_module(f"jaxgrad.{name}")
     else:
         raise MissingName("jaxgrad", name)
     globals()[name] = found

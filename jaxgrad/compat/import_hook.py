@@ -16,10 +16,14 @@ import jaxgrad
 
 from .. import coverage
 from ..core.missing_names import why_missing
+from ..core.not_provided import listed
 from ..version import __version__
 
 # what PyTorch has as modules, and jaxgrad as attributes
-ATTRIBUTES = re.compile(r"torch\.jit|torch\.nn\.modules\.\w+")
+ATTRIBUTES = re.compile(
+    r"torch\.jit(\.\w+)?|torch\.nn\.modules\.\w+|torch\.cuda\.(memory|random|streams)"
+    r"|torch\.(_dynamo|_inductor|compiler)\.config"
+)
 
 
 def install():
@@ -68,12 +72,12 @@ class TorchFinder(importlib.abc.MetaPathFinder):
         root, _, rest = fullname.partition(".")
         if root != "torch":
             return None
-        if ATTRIBUTES.fullmatch(fullname):
-            found = coverage.find(fullname)
-        elif rest:
-            found = found_module(f"jaxgrad.{rest}")
-        else:
+        if not rest:
             found = TorchModule
+        elif ATTRIBUTES.fullmatch(fullname) or fullname in listed():
+            found = coverage.find(fullname)
+        else:
+            found = found_module(f"jaxgrad.{rest}")
         if found is None and not is_question():
             raise ModuleNotFoundError(refusal(fullname))
         return None if found is None else spec_of(fullname, found)

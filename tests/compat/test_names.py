@@ -27,7 +27,7 @@ def test_modules_that_are_not_provided_say_so_when_called():
         pass
 
     assert not isinstance(3, torch.fx.GraphModule) and torch.fx.wrap(len) is len
-    for call in (torch.onnx.export, torch.hub.load, torch.ao.quantize, torch.jit.load, Tracer):
+    for call in (torch.onnx.export, torch.ao.quantization.quantize, torch.jit.load, Tracer):
         with pytest.raises(NotImplementedError, match="is not provided by jaxgrad: "):
             call()
 

@@ -1,0 +1,35 @@
+"""Names of PyTorch's own library that programs call."""
+
+from __future__ import annotations
+
+from .compiler import is_compiling as is_compiling
+from .core.linalg_error import LinAlgError as _LinAlgError
+from .core.not_provided import names_of
+from .frontend.generator import Generator as Generator
+
+__all__ = ["Generator", "_LinAlgError"]
+
+__getattr__, __dir__ = names_of(__name__, "it is a part of PyTorch's library")
+
+
+def _get_tracing_state():
+    """Return None: there are no traces of torch.jit.trace."""
+    return None
+
+
+# a transform of a function is traced as a compiled function is
+_are_functorch_transforms_active = is_compiling
+
+
+def _log_api_usage_once(event: str):
+    """Do nothing."""
+
+
+def _jit_set_profiling_mode(on: bool) -> bool:
+    """Do nothing, and return the argument: there is no interpreter of scripts."""
+    return on
+
+
+_jit_set_profiling_executor = _jit_set_texpr_fuser_enabled = _jit_set_profiling_mode
+_jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _jit_set_profiling_mode
+_jit_set_nvfuser_enabled = _jit_set_profiling_mode

@@ -1,0 +1,80 @@
+"""Record the names in the modules of PyTorch that jaxgrad does not provide.
+
+.venv-torch/bin/python tests/oracle/record_names.py      writes jaxgrad/coverage/not_provided.tsv
+"""
+
+import contextlib
+import importlib
+import io
+import pkgutil
+import typing
+import warnings
+from pathlib import Path
+
+import torch
+
+FILE = Path(__file__).parents[2] / "jaxgrad" / "coverage" / "not_provided.tsv"
+
+HEADER = """\
+# Names in modules of PyTorch 2.13 that jaxgrad does not provide; exceptions end in "!".
+"""
+
+# packages with all their public modules
+TREES = "distributed export fx futures monitor nested onnx package"
+
+# single modules, and those with an underscore that packages import
+MODULES = """
+_C _C._distributed_c10d _dynamo _dynamo.exc _export _higher_order_ops
+_higher_order_ops.associative_scan _inductor _jit_internal _subclasses _subclasses.fake_tensor
+ao ao.nn ao.nn.intrinsic ao.nn.qat ao.nn.quantizable ao.nn.quantized ao.pruning ao.quantization
+ao.quantization.fake_quantize ao.quantization.observer ao.quantization.qconfig
+ao.quantization.quantize_fx compiler cuda distributed._composable distributed._composable.fsdp
+distributed._functional_collectives distributed._tensor
+distributed.algorithms._checkpoint.checkpoint_wrapper fx._pytree fx._symbolic_trace mps mtia
+quantization utils._python_dispatch utils.bottleneck utils.bundled_inputs utils.cpp_extension
+utils.flop_counter utils.mobile_optimizer utils.throughput_benchmark xpu
+"""
+
+
+def modules_of(tree: str):
+    """The names of the modules of a package that have no underscore."""
+    package = importlib.import_module(f"torch.{tree}")
+    yield package.__name__
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", lambda _: None):
+        if "._" not in found.name:
+            yield found.name
+
+
+def names_in(module) -> list[str]:
+    """The functions and classes that a module of PyTorch defines or means to offer; those of
+    exceptions end in "!".
+    """
+    offered = {*getattr(module, "__all__", ())}
+    root = ".".join(module.__name__.split(".")[:2])
+    found = []
+    for name, value in vars(module).items():
+        if name.startswith("_") or not callable(value) or isinstance(value, typing.TypeVar):
+            continue
+        home = getattr(value, "__module__", root) or ""
+        if name in offered or home.startswith((root, "torch._C")) or module is torch._C:
+            is_exception = isinstance(value, type) and issubclass(value, BaseException)
+            found.append(f"{name}!" if is_exception else name)
+    return sorted(found)
+
+
+def main():
+    lines = [HEADER]
+    names = {name for tree in TREES.split() for name in modules_of(tree)}
+    names |= {f"torch.{name}" for name in MODULES.split()}
+    for name in sorted(names):
+        # a module that needs a package, a program, or another platform
+        with contextlib.suppress(Exception, SystemExit):
+            found = names_in(importlib.import_module(name))
+            lines.append("\t".join([name, " ".join(found)]) + "\n")
+    FILE.write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        main()
