@@ -55,6 +55,11 @@ from .core.dtypes import double as double
 from .core.dtypes import dtype as dtype
 from .core.dtypes import finfo as finfo
 from .core.dtypes import float as float
+from .core.dtypes import float8_e4m3fn as float8_e4m3fn
+from .core.dtypes import float8_e4m3fnuz as float8_e4m3fnuz
+from .core.dtypes import float8_e5m2 as float8_e5m2
+from .core.dtypes import float8_e5m2fnuz as float8_e5m2fnuz
+from .core.dtypes import float8_e8m0fnu as float8_e8m0fnu
 from .core.dtypes import float16 as float16
 from .core.dtypes import float32 as float32
 from .core.dtypes import float64 as float64
@@ -95,7 +100,6 @@ from .frontend.generator import Generator as Generator
 from .frontend.gradient import gradient as gradient
 from .frontend.indexing import masked_select as masked_select
 from .frontend.indexing import nonzero as nonzero
-from .frontend.jax_interop import from_jax as from_jax
 from .frontend.jax_interop import to_jax as to_jax
 from .frontend.memory_methods import as_strided as as_strided
 from .frontend.memory_methods import clone as clone
@@ -155,7 +159,7 @@ _LATER |= dict.fromkeys(
     "nn.convolution",
 )
 
-_LATER |= {"compile": "nn.compile", "to_dlpack": "utils.dlpack"}
+_LATER |= {"compile": "nn.compile", "from_jax": "nn.jax_modules", "to_dlpack": "utils.dlpack"}
 _LATER |= {"Event": "core.stream", "Stream": "core.stream"}
 _LATER |= dict.fromkeys(("OutOfMemoryError", "AcceleratorError"), "cuda")
 _LATER |= dict.fromkeys(

@@ -130,7 +130,7 @@ def _check_format(given, args, kwargs):
 
 def _is_device(given) -> bool:
     return given is None or (
-        isinstance(given, str | int | devices.device) and not isinstance(given, bool)
+        isinstance(given, str | int | devices.device | jax.Device) and not isinstance(given, bool)
     )
 
 

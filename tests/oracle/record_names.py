@@ -32,7 +32,7 @@ ao.quantization.quantize_fx compiler cuda distributed._composable distributed._c
 distributed._functional_collectives distributed._tensor
 distributed.algorithms._checkpoint.checkpoint_wrapper fx._pytree fx._symbolic_trace mps mtia
 quantization utils._python_dispatch utils.bottleneck utils.bundled_inputs utils.cpp_extension
-utils.flop_counter utils.mobile_optimizer utils.throughput_benchmark xpu
+utils.benchmark utils.flop_counter utils.mobile_optimizer utils.throughput_benchmark xpu
 """
 
 
