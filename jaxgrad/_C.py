@@ -12,6 +12,23 @@ __all__ = ["Generator", "_LinAlgError"]
 __getattr__, __dir__ = names_of(__name__, "it is a part of PyTorch's library")
 
 
+class DispatchKey:
+    """The names of the kinds of tensors by which PyTorch chooses a kernel: texts here."""
+
+    def __getattr__(self, name):
+        return name
+
+
+DispatchKey = DispatchKey()
+
+
+class DispatchKeySet(frozenset):
+    """A set of such names."""
+
+    def __new__(cls, key):
+        return super().__new__(cls, [key])
+
+
 def _get_tracing_state():
     """Return None: there are no traces of torch.jit.trace."""
     return None

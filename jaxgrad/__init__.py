@@ -161,6 +161,7 @@ _LATER |= dict.fromkeys(
 
 _LATER |= {"compile": "nn.compile", "from_jax": "nn.jax_modules", "to_dlpack": "utils.dlpack"}
 _LATER |= {"Event": "core.stream", "Stream": "core.stream"}
+_LATER |= {"GradScaler": "amp.grad_scaler"}
 _LATER |= dict.fromkeys(("OutOfMemoryError", "AcceleratorError"), "cuda")
 _LATER |= dict.fromkeys(
     (
@@ -196,7 +197,7 @@ _LATER_MODULES = (
     *("functional", "fx", "hub", "library", "linalg", "masked", "mps", "mtia", "multiprocessing"),
     *("onnx", "optim", "profiler", "quasirandom", "return_types", "serialization", "signal"),
     *("sparse", "special", "testing", "torch_version", "types", "version", "xpu"),
-    *("_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
+    *("__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
 _MODULES += ("fft", "func", "functional", "hub", "library", "linalg", "masked", "mps", "nn", "ops")
@@ -216,6 +217,8 @@ def __getattr__(name):
         found = getattr(ops, name)
     elif name in not_provided.INSTEAD:
         return importlib.import_module(f"jaxgrad.{name}")
+    elif name[:1].isupper() and name in not_provided.listed()["torch"]:
+        found = not_provided.not_provided(f"torch.{name}", "it is a type of PyTorch's own library")
     else:
         raise MissingName("jaxgrad", name)
     globals()[name] = found

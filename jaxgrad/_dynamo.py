@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import sys
 
 from .compiler import allow_in_graph as allow_in_graph
@@ -21,7 +22,8 @@ from .nn.compile import OptimizedModule as OptimizedModule
 from .nn.compile import compile
 
 config = IgnoredOptions("jaxgrad._dynamo.config")
-eval_frame = sys.modules[__name__]  # the module of PyTorch that defines some of them
+eval_frame = utils = sys.modules[__name__]  # the modules of PyTorch that define some of them
+counters = collections.defaultdict(collections.Counter)  # of what its compiler counts: nothing
 
 forbid_in_graph = disallow_in_graph = disable
 
@@ -42,6 +44,11 @@ def mark_dynamic(t, index, **bounds):
 
 
 mark_static = mark_static_address = maybe_mark_dynamic = mark_dynamic
+
+
+def is_compile_supported(device_type: str) -> bool:
+    """Return True: XLA compiles for all devices."""
+    return True
 
 
 def graph_break(msg: str = ""):

@@ -5,14 +5,16 @@ What lies in the folder already is used: `torch.hub` keeps code and weights in `
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.util
 import os
 import re
 import sys
-import urllib.parse
 from pathlib import Path
+from urllib.parse import urlparse as urlparse
 
-from .core.missing_names import missing_in
+from .core.missing_names import MissingName
 from .frontend import serialization
 
 DEFAULT_CACHE_DIR = "~/.cache"
@@ -156,7 +158,7 @@ def load_state_dict_from_url(
 it at weights/net-5c106cde.pth
     """
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
-    path = os.path.join(folder, file_name or os.path.basename(urllib.parse.urlparse(url).path))
+    path = os.path.join(folder, file_name or os.path.basename(urlparse(url).path))
     if not os.path.exists(path):
         download_url_to_file(url, path)
     return serialization.load(path, map_location=map_location)
@@ -169,4 +171,30 @@ def download_url_to_file(
     raise FileNotFoundError(f"jaxgrad downloads nothing: get {url} and put it at {dst}")
 
 
-__getattr__ = missing_in(__name__)
+class _NoBar:
+    """The bar of a progress without the package tqdm: the steps alone."""
+
+    def __init__(self, iterable=(), **options):
+        self.iterable = iterable
+
+    def __iter__(self):
+        return iter(self.iterable)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        pass
+
+    def update(self, n: int = 1):
+        """Do nothing."""
+
+    close = set_description = update
+
+
+def __getattr__(name):
+    if name != "tqdm":  # which programs take from here
+        raise MissingName(__name__, name)
+    with contextlib.suppress(ImportError):
+        return importlib.import_module("tqdm.auto").tqdm
+    return _NoBar

@@ -28,7 +28,8 @@ LAYERS = (
     ("capture",),
     ("func", "hub", "optim", "amp", "masked", "nn", "utils", "torch_version", "version"),
     (
-        *("", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils", "accelerator"),
+        *("", "__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
+        *("accelerator",),
         *("backends", "cli", "__main__", "compat", "compiler", "coverage", "cpu", "cuda"),
         *("distributed", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
         *("multiprocessing", "onnx", "profiler", "quasirandom", "random", "return_types"),

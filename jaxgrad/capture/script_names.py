@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import types
 import typing
 
 from ..core.not_provided import not_provided
@@ -107,7 +108,9 @@ _NOT_PROVIDED = (
 
 NAMES = {
     **dict.fromkeys(["script", "script_if_tracing", "interface", "export", "unused"], script),
-    **dict.fromkeys(["script_method", "_overload", "_overload_method"], script),
+    **dict.fromkeys(
+        ["script_method", "_overload", "_overload_method", "_script_if_tracing"], script
+    ),
     **dict.fromkeys(["trace", "trace_module", "freeze", "optimize_for_inference"], trace),
     **dict.fromkeys(["strict_fusion", "optimized_execution", "fuser"], strict_fusion),
     "ignore": mark,
@@ -124,5 +127,9 @@ NAMES = {
     "set_fusion_strategy": set_fusion_strategy,
     "enable_onednn_fusion": enable_onednn_fusion,
     **{name: not_provided(f"torch.jit.{name}", INSTEAD) for name in _NOT_PROVIDED},
+    "annotations": types.SimpleNamespace(
+        **{name: getattr(typing, name) for name in ("Any", "Dict", "List", "Optional", "Tuple")},
+        **dict.fromkeys(("BroadcastingList1", "BroadcastingList2", "BroadcastingList3"), list),
+    ),
     "__path__": [],  # as of a package
 }

@@ -24,6 +24,7 @@ INSTEAD = {
     "monitor": "jax.monitoring tells of events and durations",
     "nested": "pad the tensors by nn.utils.rnn.pad_sequence, and mask the padding",
     "package": "zip the code, and save the tensors by jaxgrad.save",
+    "_custom_ops": "torch.library.custom_op defines operators",
     "_export": "jax.export exports the functions that jaxgrad.to_jax makes",
     "_higher_order_ops": "jaxgrad.cond, while_loop and scan are control flow",
     "_jit_internal": "jaxgrad.jit(function) compiles it",

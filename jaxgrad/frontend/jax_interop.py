@@ -17,7 +17,7 @@ from ..tape.tensor import Tensor, check_no_tangent, current, wrap
 from .tensor_data import as_tensor
 
 
-def operator_of(function):
+def from_jax(function):
     """A function of JAX arrays as an operator, see `jaxgrad.from_jax`."""
 
     wide = jax.config.jax_enable_x64

@@ -10,7 +10,7 @@ import jax
 
 from ..autograd.grad_mode import no_grad
 from ..core.missing_names import missing_in
-from ..frontend.jax_interop import operator_of
+from ..frontend import jax_interop
 from ..tape.pytree import is_tensor
 from ..tape.tensor import wrap
 from .module import Module
@@ -49,7 +49,7 @@ def from_jax(function: Callable):
         imported = sys.modules.get(library)
         if imported is not None and isinstance(function, imported.Module):
             return JaxModule(made(function))
-    return operator_of(function)
+    return jax_interop.from_jax(function)
 
 
 class JaxModule(Module):
@@ -152,7 +152,7 @@ class _Library:
 class _Equinox(_Library):
     def __init__(self, module):
         self.state, self.shown = module, type(module).__name__
-        self._call = operator_of(_call_module)
+        self._call = jax_interop.from_jax(_call_module)
 
     def is_parameter(self, path, leaf):
         return _is_inexact(leaf)
@@ -174,7 +174,7 @@ class _Linen(_Library):
             )
         self._module, self.state = module.unbind()
         self.shown = type(module).__name__
-        self._apply = operator_of(self._module.apply)
+        self._apply = jax_interop.from_jax(self._module.apply)
 
     def is_parameter(self, path, leaf):
         return _name_of(path[0]) == "params" and _is_inexact(leaf)
@@ -197,7 +197,7 @@ class _Nnx(_Library):
         self._nnx = sys.modules["flax.nnx"]
         self._definition, self.state = self._nnx.split(module)
         self.shown = type(module).__name__
-        self._call = operator_of(self._merged)
+        self._call = jax_interop.from_jax(self._merged)
         parameters = self._nnx.state(module, self._nnx.Param)
         found = jax.tree.flatten_with_path(parameters)[0]
         self._parameters = {tuple(self.names(path)) for path, _ in found}

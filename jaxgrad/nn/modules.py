@@ -16,16 +16,16 @@ from . import (
     convolution_layers,
     init,
     layers,
-    lazy,
     loss_layers,
     normalization_layers,
     pooling_layers,
     resampling_layers,
     softmax_layers,
     state,
-    transformer,
     tuples,
 )
+from . import lazy as _lazy  # PyTorch has modules of these names
+from . import transformer as _transformer
 
 
 def _list_with_default(out_size, defaults: Sequence[int]):
@@ -77,9 +77,9 @@ _OTHERS = {
     "_BatchNorm": normalization_layers._BatchNorm,
     "_InstanceNorm": normalization_layers._InstanceNorm,
     "_NormBase": normalization_layers._RunningNorm,
-    "_LazyNormBase": lazy._LazyNorm,
-    "_LazyConvXdMixin": lazy._LazyConvolution,
-    "LazyModuleMixin": lazy.LazyModuleMixin,
+    "_LazyNormBase": _lazy._LazyNorm,
+    "_LazyConvXdMixin": _lazy._LazyConvolution,
+    "LazyModuleMixin": _lazy.LazyModuleMixin,
     "_ConvNd": convolution_layers._Convolution,
     "_ConvTransposeNd": convolution_layers._Transposed,
     "_DropoutNd": layers._Dropout,
@@ -91,8 +91,8 @@ _OTHERS = {
     "_ReplicationPadNd": resampling_layers._ReplicationPad,
     "_ASMoutput": softmax_layers._ASMoutput,
     "NonDynamicallyQuantizableLinear": attention_layers.NonDynamicallyQuantizableLinear,
-    "_get_activation_fn": transformer._activation,
-    "_get_clones": transformer._clones,
+    "_get_activation_fn": _transformer._activation,
+    "_get_clones": _transformer._clones,
     "_IncompatibleKeys": state._IncompatibleKeys,
     "_EXTRA_STATE_KEY_SUFFIX": state.EXTRA_STATE_KEY,
     "_addindent": _addindent,

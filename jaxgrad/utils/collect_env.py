@@ -32,6 +32,11 @@ def get_pretty_env_info() -> str:
     return "\n".join(f"{name}: {text}" for name, text in found.items())
 
 
+def parallel_info() -> str:
+    """Return the number of CPUs, on which XLA runs its threads."""
+    return f"XLA runs threads on {os.cpu_count()} CPUs"
+
+
 def main():
     """Print `get_pretty_env_info()`."""
     print(get_pretty_env_info())

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from ..core.missing_names import missing_in
-from ..hub import load_state_dict_from_url
+from .. import hub
+from ..core.missing_names import MissingName
 
-load_url = load_state_dict_from_url
+load_url = hub.load_state_dict_from_url
+_download_url_to_file = hub.download_url_to_file
 
-__getattr__ = missing_in(__name__)
+
+def __getattr__(name):
+    if name != "tqdm":
+        raise MissingName(__name__, name)
+    return hub.tqdm

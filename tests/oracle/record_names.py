@@ -24,7 +24,7 @@ TREES = "distributed export fx futures monitor nested onnx package"
 
 # single modules, and those with an underscore that packages import
 MODULES = """
-_C _C._distributed_c10d _dynamo _dynamo.exc _export _higher_order_ops
+_C _C._distributed_c10d _custom_ops _dynamo _dynamo.exc _export _higher_order_ops
 _higher_order_ops.associative_scan _inductor _jit_internal _subclasses _subclasses.fake_tensor
 ao ao.nn ao.nn.intrinsic ao.nn.qat ao.nn.quantizable ao.nn.quantized ao.pruning ao.quantization
 ao.quantization.fake_quantize ao.quantization.observer ao.quantization.qconfig
@@ -62,8 +62,14 @@ def names_in(module) -> list[str]:
     return sorted(found)
 
 
+def top_level() -> list[str]:
+    """The classes in `torch` itself that have no base in Python's code: types and storages."""
+    found = [name for name, value in vars(torch).items() if isinstance(value, type)]
+    return sorted(name for name in found if name[0].isupper())
+
+
 def main():
-    lines = [HEADER]
+    lines = [HEADER, "\t".join(["torch", " ".join(top_level())]) + "\n"]
     names = {name for tree in TREES.split() for name in modules_of(tree)}
     names |= {f"torch.{name}" for name in MODULES.split()}
     for name in sorted(names):

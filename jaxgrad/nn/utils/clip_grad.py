@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from ...autograd.grad_mode import no_grad
 from ...frontend.factories import zeros
-from ...frontend.jax_interop import operator_of
+from ...frontend.jax_interop import from_jax
 from ...tape.tensor import Tensor, is_concrete
 
 
@@ -30,7 +30,7 @@ def _norm(array, p):
     return jnp.sum(size**p) ** (1 / p)
 
 
-@operator_of
+@from_jax
 def _total_norm(arrays, p):
     norms = jnp.stack([_norm(array, p) for array in arrays])
     kind = functools.reduce(jnp.promote_types, [jnp.finfo(array.dtype).dtype for array in arrays])

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import types
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ...core.missing_names import missing_in
+from ...core.missing_names import MissingName
 from ._nodes import SUPPORTED_NODES as SUPPORTED_NODES
 from ._nodes import GetAttrKey as GetAttrKey
 from ._nodes import MappingKey as MappingKey
@@ -253,4 +254,21 @@ def key_get(obj, kp: tuple):
     return obj
 
 
-__getattr__ = missing_in(__name__)
+# the functions of the types of nodes by PyTorch's names, such as `_dict_flatten`
+_OF_TYPES = {
+    f"_{name}_{what}": getattr(SUPPORTED_NODES[kind], f"{what}_fn")
+    for name, kind in {
+        "dict": dict,
+        "list": list,
+        "tuple": tuple,
+        "ordereddict": OrderedDict,
+    }.items()
+    for what in ("flatten", "unflatten", "flatten_with_keys")
+}
+_get_node_type = _type_of
+
+
+def __getattr__(name):
+    if name not in _OF_TYPES:
+        raise MissingName(__name__, name)
+    return _OF_TYPES[name]
