@@ -256,13 +256,8 @@ def key_get(obj, kp: tuple):
 
 # the functions of the types of nodes by PyTorch's names, such as `_dict_flatten`
 _OF_TYPES = {
-    f"_{name}_{what}": getattr(SUPPORTED_NODES[kind], f"{what}_fn")
-    for name, kind in {
-        "dict": dict,
-        "list": list,
-        "tuple": tuple,
-        "ordereddict": OrderedDict,
-    }.items()
+    f"_{kind.__name__.lower()}_{what}": getattr(SUPPORTED_NODES[kind], f"{what}_fn")
+    for kind in (dict, list, tuple, OrderedDict)
     for what in ("flatten", "unflatten", "flatten_with_keys")
 }
 _get_node_type = _type_of
