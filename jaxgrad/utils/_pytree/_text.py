@@ -25,15 +25,9 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 def _described(spec) -> dict:
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
-    name, context = _type_name(spec.type), spec.context
-    if spec.type is defaultdict:
-        factory, keys = context
-        context = {"default_factory_module": getattr(factory, "__module__", None),
-                   "default_factory_name": getattr(factory, "__qualname__", None),
-                   "dict_context": keys}  # fmt: skip
-    convert = SUPPORTED_NODES[spec.type].to_dumpable_context or json.dumps
+    name, convert = _type_name(spec.type), _written(spec.type)
     try:
-        written = convert(context)
+        written = convert(spec.context)
     except TypeError as error:
         raise TypeError(
             f"Unable to serialize context of {name}: pass to_dumpable_context to "
@@ -41,6 +35,22 @@ def _described(spec) -> dict:
         ) from error
     inner = [_described(child) for child in spec.children_specs]
     return {"type": name, "context": written, "children_spec": inner}
+
+
+def _written(kind):
+    """The function that writes the context of nodes of a type."""
+    if kind is defaultdict:
+        return _factory_and_keys
+    return SUPPORTED_NODES[kind].to_dumpable_context or json.dumps
+
+
+def _factory_and_keys(context) -> dict:
+    factory, keys = context
+    return {
+        "default_factory_module": getattr(factory, "__module__", None),
+        "default_factory_name": getattr(factory, "__qualname__", None),
+        "dict_context": keys,
+    }
 
 
 def _type_name(kind) -> str:
@@ -72,11 +82,13 @@ def _read(described) -> TreeSpec:
         raise NotImplementedError(
             f"Deserializing `{described['type']}` in pytree is not registered."
         )
-    context = (SUPPORTED_NODES[kind].from_dumpable_context or json.loads)(described["context"])
+    context = described["context"]
     if kind is defaultdict:
         module, name = context["default_factory_module"], context["default_factory_name"]
         factory = None if name is None else getattr(importlib.import_module(module), name)
         context = [factory, context["dict_context"]]
+    else:
+        context = (SUPPORTED_NODES[kind].from_dumpable_context or json.loads)(context)
     return TreeSpec(kind, context, [_read(child) for child in described["children_spec"]])
 
 
