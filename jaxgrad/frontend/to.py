@@ -144,6 +144,11 @@ def _invalid(args, kwargs):
     )
 
 
+def _never(self) -> bool:
+    """False: there are no such tensors."""
+    return False
+
+
 class ConversionMethods:
     """Methods of `Tensor` about dtypes and devices."""
 
@@ -205,6 +210,10 @@ class ConversionMethods:
         False
         """
         return self.device.type == "cuda"
+
+    # the kinds of tensors that are not here
+    is_ipu = is_maia = is_mkldnn = is_mps = is_mtia = is_nested = property(_never)
+    is_quantized = is_sparse_csr = is_vulkan = is_xla = is_xpu = property(_never)
 
     def get_device(self) -> int:
         """Return the number of the tensor's GPU, -1 for the CPU.

@@ -24,14 +24,16 @@ TREES = "distributed export fx futures monitor nested onnx package"
 
 # single modules, and those with an underscore that packages import
 MODULES = """
-_C _C._distributed_c10d _custom_ops _dynamo _dynamo.exc _export _higher_order_ops
+_C _C._distributed_c10d _custom_ops _dynamo
+_dynamo._trace_wrapped_higher_order_op _dynamo.exc _export _higher_order_ops
 _higher_order_ops.associative_scan _inductor _jit_internal _subclasses _subclasses.fake_tensor
 ao ao.nn ao.nn.intrinsic ao.nn.qat ao.nn.quantizable ao.nn.quantized ao.pruning ao.quantization
 ao.quantization.fake_quantize ao.quantization.observer ao.quantization.qconfig
 ao.quantization.quantize_fx compiler cuda distributed._composable distributed._composable.fsdp
 distributed._functional_collectives distributed._tensor
 distributed.algorithms._checkpoint.checkpoint_wrapper fx._pytree fx._symbolic_trace mps mtia
-quantization utils._python_dispatch utils.bottleneck utils.bundled_inputs utils.cpp_extension
+nn.attention.bias nn.attention.flex_attention quantization
+utils._python_dispatch utils.bottleneck utils.bundled_inputs utils.cpp_extension
 utils.benchmark utils.flop_counter utils.mobile_optimizer utils.throughput_benchmark xpu
 """
 
@@ -50,7 +52,7 @@ def names_in(module) -> list[str]:
     exceptions end in "!".
     """
     offered = {*getattr(module, "__all__", ())}
-    root = ".".join(module.__name__.split(".")[:2])
+    root = ".".join(module.__name__.split(".")[: 3 if ".nn." in module.__name__ else 2])
     found = []
     for name, value in vars(module).items():
         if name.startswith("_") or not callable(value) or isinstance(value, typing.TypeVar):
