@@ -38,6 +38,17 @@ utils.benchmark utils.flop_counter utils.mobile_optimizer utils.throughput_bench
 """
 
 
+# names with an underscore that packages import, by module
+PRIVATE = {
+    "torch.distributed.checkpoint.format_utils": "_EmptyStateDictLoadPlanner",
+    "torch.distributed.checkpoint.state_dict_loader": "_load_state_dict",
+    "torch.distributed.tensor.placement_types": "_StridedShard",
+    "torch.distributed.utils": "_sync_module_states",
+    "torch.fx.graph_module": "_CodeOnlyModule _USER_PRESERVED_ATTRIBUTES_KEY _copy_attr",
+    "torch.nn.attention.flex_attention": "_DEFAULT_SPARSE_BLOCK_SIZE",
+}
+
+
 def modules_of(tree: str):
     """The names of the modules of a package that have no underscore."""
     package = importlib.import_module(f"torch.{tree}")
@@ -61,7 +72,9 @@ def names_in(module) -> list[str]:
         if name in offered or home.startswith((root, "torch._C")) or module is torch._C:
             is_exception = isinstance(value, type) and issubclass(value, BaseException)
             found.append(f"{name}!" if is_exception else name)
-    return sorted(found)
+    private = PRIVATE.get(module.__name__, "").split()
+    assert all(hasattr(module, name) for name in private)
+    return sorted(found) + private
 
 
 def top_level() -> list[str]:
