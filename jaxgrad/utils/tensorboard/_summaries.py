@@ -29,7 +29,8 @@ THRESHOLDS = 127  # the most that TensorBoard takes
 _TENSORS = {
     "float32": ("DT_FLOAT", "float_val"),
     "float64": ("DT_DOUBLE", "double_val"),
-    **{name: (f"DT_{name.upper()}", "int_val") for name in ("int8", "uint8", "int16", "int32")},
+    **{name: (f"DT_{name.upper()}", "int_val") for name in ("int8", "int16", "int32")},
+    "uint8": ("DT_UINT8", "uint32_val"),
     "int64": ("DT_INT64", "int64_val"),
     "bool": ("DT_BOOL", "bool_val"),
 }
