@@ -253,7 +253,7 @@ class StateWalk:
         return found
 
     def of_class(self, name, value):
-        if is_closed(value) or is_of_library(str(value.__module__)):
+        if is_closed(value) or is_of_library(value.__module__):
             return ()
         holder = self.snapshots.take(value, name)
         self.named.append((holder, holder.before))
@@ -391,7 +391,7 @@ def is_closed(kind: type, but=()) -> bool:
 
     Locks, queues and files are among them, whose state other threads change during a trace.
     """
-    root = str(kind.__module__).partition(".")[0]
+    root = kind.__module__.partition(".")[0]
     is_python = root in sys.stdlib_module_names and root not in _DATA
     return (root in CLOSED or is_python) and root not in but and kind is not threading.local
 
