@@ -200,9 +200,9 @@ _LATER_MODULES = (
     *("__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
-_MODULES += ("fft", "func", "functional", "hub", "library", "linalg", "masked", "mps", "nn", "ops")
-_MODULES += ("multiprocessing", "optim", "profiler", "quasirandom", "random", "return_types")
-_MODULES += ("signal", "sparse", "special", "testing", "tracing", "types", "utils", "version")
+_MODULES += ("fft", "func", "hub", "library", "linalg", "masked", "mps", "multiprocessing", "nn")
+_MODULES += ("ops", "optim", "profiler", "quasirandom", "random", "signal", "sparse", "special")
+_MODULES += ("testing", "tracing", "utils", "version")
 
 
 def __getattr__(name):

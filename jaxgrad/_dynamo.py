@@ -39,7 +39,7 @@ def optimize(backend="openxla", *, nopython: bool = False, disable: bool = False
     return compile(backend=backend, fullgraph=nopython, disable=disable)
 
 
-def mark_dynamic(t, index, **bounds):
+def mark_dynamic(t, index=None, **bounds):
     """Do nothing: a program is for one shape."""
 
 

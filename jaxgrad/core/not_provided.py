@@ -100,7 +100,8 @@ def names_of(own: str, instead: str) -> tuple[Callable, Callable]:
 
     def offered():
         inner = (name.removeprefix(f"{path}.") for name in listed() if name.startswith(f"{path}."))
-        defined = (name for name in vars(sys.modules[own]) if name[0] != "_")
+        there = sys.modules.get(own)  # where the module has a file
+        defined = (name for name in getattr(there, "__dict__", ()) if name[0] != "_")
         names = (name.removesuffix("!") for name in listed().get(path, ()))
         return sorted({*names, *(name for name in inner if "." not in name), *defined})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ..core import dtypes
 from ..core.aval import Size
 from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor, is_concrete
@@ -75,7 +76,11 @@ def _check_not_implemented(cond: bool, message: Callable | None = None):
 
 
 def _check_tensor_all(cond: Tensor, message: Callable | None = None):
-    """Raise RuntimeError unless all elements of a tensor of bools are True."""
+    """Raise RuntimeError unless all elements of a tensor of bools are True, and TypeError for a
+    tensor of another dtype.
+    """
+    if cond.dtype is not dtypes.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     _check_with(RuntimeError, bool(cond.all()), message)
 
 
