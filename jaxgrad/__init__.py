@@ -161,6 +161,7 @@ _LATER |= dict.fromkeys(
 
 _LATER |= {"compile": "nn.compile", "from_jax": "nn.jax_modules", "to_dlpack": "utils.dlpack"}
 _LATER |= {"Event": "core.stream", "Stream": "core.stream"}
+_LATER |= {"get_device_module": "accelerator"}
 _LATER |= {"GradScaler": "amp.grad_scaler"}
 _LATER |= dict.fromkeys(("OutOfMemoryError", "AcceleratorError"), "cuda")
 _LATER |= dict.fromkeys(

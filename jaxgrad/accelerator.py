@@ -7,8 +7,9 @@ True
 from __future__ import annotations
 
 import gc
+import importlib
 
-from .core.device import as_device, device, devices_of, jax_device, wait_for
+from .core.device import as_device, default_device, device, devices_of, jax_device, wait_for
 from .core.missing_names import missing_in
 from .core.stream import Stream
 
@@ -94,6 +95,19 @@ def get_device_capability(device=None, /) -> dict:
     """Return an empty dict: JAX tells nothing of the dtypes of an accelerator."""
     _wanted(device)
     return {}
+
+
+def get_device_module(device=None):
+    """Return the module of a kind of devices, `jaxgrad.cpu` or `jaxgrad.cuda`, by default that of new
+    tensors. Raises RuntimeError for a device without a module.
+
+    >>> jaxgrad.get_device_module("cpu") is jaxgrad.cpu
+    True
+    """
+    kind = (default_device() if device is None else as_device(device)).type
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"Invalid device module '{kind}': there is no torch.{kind}")
+    return importlib.import_module(f"jaxgrad.{kind}")
 
 
 # ---- memory, by the allocator of JAX

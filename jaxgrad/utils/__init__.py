@@ -17,9 +17,12 @@ _find, _names = names_of(__name__, "it is a part of PyTorch's own machinery")
 
 
 def __getattr__(name):
-    if name in _MODULES:
+    if name not in _MODULES:
+        return _find(name)
+    try:
         return importlib.import_module(f"{__name__}.{name}")
-    return _find(name)
+    except ModuleNotFoundError as error:  # of a package that the module needs; for `hasattr`
+        raise AttributeError(str(error)) from error
 
 
 def __dir__():

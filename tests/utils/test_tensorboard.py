@@ -130,9 +130,19 @@ def test_pictures_are_read_back():
         assert pixels(png) == given.tolist()
 
 
-def test_without_the_package_the_error_says_what_to_install():
-    code = "import sys; sys.modules['tensorboard'] = None; import jaxgrad.utils.tensorboard"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+def test_without_the_package_the_error_says_what_to_install(tmp_path):
+    (tmp_path / "a.py").write_text("from torch.utils.tensorboard import SummaryWriter")
+    code = """
+import sys
+sys.modules["tensorboard"] = None
+import jaxgrad
+from jaxgrad.compat import scan
+from pathlib import Path
+assert not hasattr(jaxgrad.utils, "tensorboard") and scan.scan(Path(sys.argv[1])) == []
+import jaxgrad.utils.tensorboard
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "a.py")]
+    told = subprocess.run(command, capture_output=True, text=True)
     assert told.stderr.splitlines()[-1] == (
         "ModuleNotFoundError: torch.utils.tensorboard writes its files by the package tensorboard, "
         "which is not installed: pip install tensorboard"
