@@ -98,8 +98,8 @@ def get_device_capability(device=None, /) -> dict:
 
 
 def get_device_module(device=None):
-    """Return the module of a kind of devices, `jaxgrad.cpu` or `jaxgrad.cuda`, by default that of new
-    tensors. Raises RuntimeError for a device without a module.
+    """Return the module of a kind of devices, `jaxgrad.cpu` or `jaxgrad.cuda`, by default that of
+    new tensors. Raises RuntimeError for a device without a module.
 
     >>> jaxgrad.get_device_module("cpu") is jaxgrad.cpu
     True
