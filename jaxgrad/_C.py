@@ -1,14 +1,61 @@
-"""What programs use of torch._C, PyTorch's module in C++: the switches of `__torch_function__`.
-
->>> jaxgrad.overrides.is_tensor_like(jaxgrad.ones(2))
-True
-"""
+"""Names of PyTorch's own library that programs call."""
 
 from __future__ import annotations
 
-from .core.missing_names import missing_in
+from .compiler import is_compiling as is_compiling
+from .core.linalg_error import LinAlgError as _LinAlgError
+from .core.not_provided import names_of
+from .frontend.generator import Generator as Generator
 from .tape.torch_function import DisableTorchFunction as DisableTorchFunction
 from .tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from .tape.torch_function import disabled as _disabled_torch_function_impl  # noqa: F401
+from .tape.torch_function import disabled as _disabled_torch_function_impl
 
-__getattr__ = missing_in(__name__)
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "Generator",
+    "_LinAlgError",
+    "_disabled_torch_function_impl",
+]
+
+__getattr__, __dir__ = names_of(__name__, "it is a part of PyTorch's library")
+
+
+class DispatchKey:
+    """The names of the kinds of tensors by which PyTorch chooses a kernel: texts here."""
+
+    def __getattr__(self, name):
+        return name
+
+
+DispatchKey = DispatchKey()
+
+
+class DispatchKeySet(frozenset):
+    """A set of such names."""
+
+    def __new__(cls, key):
+        return super().__new__(cls, [key])
+
+
+def _get_tracing_state():
+    """Return None: there are no traces of torch.jit.trace."""
+    return None
+
+
+# a transform of a function is traced as a compiled function is
+_are_functorch_transforms_active = is_compiling
+
+
+def _log_api_usage_once(event: str):
+    """Do nothing."""
+
+
+def _jit_set_profiling_mode(on: bool) -> bool:
+    """Do nothing, and return the argument: there is no interpreter of scripts."""
+    return on
+
+
+_jit_set_profiling_executor = _jit_set_texpr_fuser_enabled = _jit_set_profiling_mode
+_jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _jit_set_profiling_mode
+_jit_set_nvfuser_enabled = _jit_set_profiling_mode

@@ -35,6 +35,7 @@ from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .capture.jit import jit as jit
+from .core import not_provided
 from .core.aval import Size as Size
 from .core.device import channels_last as channels_last
 from .core.device import contiguous_format as contiguous_format
@@ -54,6 +55,11 @@ from .core.dtypes import double as double
 from .core.dtypes import dtype as dtype
 from .core.dtypes import finfo as finfo
 from .core.dtypes import float as float
+from .core.dtypes import float8_e4m3fn as float8_e4m3fn
+from .core.dtypes import float8_e4m3fnuz as float8_e4m3fnuz
+from .core.dtypes import float8_e5m2 as float8_e5m2
+from .core.dtypes import float8_e5m2fnuz as float8_e5m2fnuz
+from .core.dtypes import float8_e8m0fnu as float8_e8m0fnu
 from .core.dtypes import float16 as float16
 from .core.dtypes import float32 as float32
 from .core.dtypes import float64 as float64
@@ -94,7 +100,6 @@ from .frontend.generator import Generator as Generator
 from .frontend.gradient import gradient as gradient
 from .frontend.indexing import masked_select as masked_select
 from .frontend.indexing import nonzero as nonzero
-from .frontend.jax_interop import from_jax as from_jax
 from .frontend.jax_interop import to_jax as to_jax
 from .frontend.memory_methods import as_strided as as_strided
 from .frontend.memory_methods import clone as clone
@@ -131,6 +136,7 @@ from .tape.tensor import Tensor as Tensor
 
 methods.install()
 functions.install()
+not_provided.install()
 
 newaxis = None
 
@@ -153,7 +159,20 @@ _LATER |= dict.fromkeys(
     "nn.convolution",
 )
 
-_LATER |= {"compile": "nn.compile", "_assert": "frontend.settings"}
+_LATER |= {"compile": "nn.compile", "from_jax": "nn.jax_modules", "to_dlpack": "utils.dlpack"}
+_LATER |= {"Event": "core.stream", "Stream": "core.stream"}
+_LATER |= {"get_device_module": "accelerator"}
+_LATER |= {"GradScaler": "amp.grad_scaler"}
+_LATER |= dict.fromkeys(("OutOfMemoryError", "AcceleratorError"), "cuda")
+_LATER |= dict.fromkeys(
+    (
+        *("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
+        *("sym_not", "sym_sqrt", "sym_sum", "_assert", "_assert_async", "_check", "_check_index"),
+        *("_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_type"),
+        *("_check_value", "_check_with", "_functional_assert_async", "_shape_as_tensor"),
+    ),
+    "frontend.checks",
+)
 _LATER |= dict.fromkeys(
     (
         *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor"),
@@ -175,26 +194,16 @@ _LATER |= dict.fromkeys(
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = (
-    "_C",
-    "accelerator",
-    "testing",
-    "ao",
-    "backends",
-    "compat",
-    "cuda",
-    "fx",
-    "hub",
-    "mps",
-    "onnx",
-    "overrides",
+    *("accelerator", "amp", "backends", "compat", "cpu", "cuda", "distributed", "fft"),
+    *("functional", "fx", "hub", "library", "linalg", "masked", "mps", "mtia", "multiprocessing"),
+    *("onnx", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization"),
+    *("signal", "sparse", "special", "testing", "torch_version", "types", "version", "xpu"),
+    *("__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
 )
-_LATER_MODULES += ("torch_version", "version")
-_LATER_MODULES += ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
-_LATER_MODULES += ("library", "special")
-_MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
-_MODULES += ("accelerator", "backends", "cuda", "mps", "overrides", "testing", "version")
-_MODULES += ("tracing", "utils", "fft", "linalg", "masked", "signal", "sparse", "special")
-_MODULES += ("library",)
+_MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
+_MODULES += ("fft", "func", "hub", "library", "linalg", "masked", "mps", "multiprocessing", "nn")
+_MODULES += ("ops", "optim", "overrides", "profiler", "quasirandom", "random", "signal", "sparse")
+_MODULES += ("special", "testing", "tracing", "utils", "version")
 
 
 def __getattr__(name):
@@ -207,6 +216,10 @@ def __getattr__(name):
         found = importlib.import_module("jaxgrad.functions.foreach").find(name)
     elif ops.is_public(name):
         found = getattr(ops, name)
+    elif name in not_provided.INSTEAD:
+        return importlib.import_module(f"jaxgrad.{name}")
+    elif name[:1].isupper() and name in not_provided.listed()["torch"]:
+        found = not_provided.not_provided(f"torch.{name}", "it is a type of PyTorch's own library")
     else:
         raise MissingName("jaxgrad", name)
     globals()[name] = found

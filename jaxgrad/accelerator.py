@@ -6,8 +6,12 @@ True
 
 from __future__ import annotations
 
-from .core.device import as_device, device, devices_of, wait_for
+import gc
+import importlib
+
+from .core.device import as_device, default_device, device, devices_of, jax_device, wait_for
 from .core.missing_names import missing_in
+from .core.stream import Stream
 
 TYPES = ("cuda", "tpu")
 
@@ -37,17 +41,138 @@ def current_device_index() -> int:
     return 0
 
 
+current_device_idx = current_device_index
+
+
+def set_device_index(device, /):
+    """Check an accelerator. A device without an index is the first one: give tensors and modules an
+    index in place of this. Raises RuntimeError for another one, or if there is none.
+    """
+    wanted = _wanted(device)
+    if wanted.index not in (None, 0):
+        raise RuntimeError(
+            f"torch.accelerator.set_device_index({device!r}): a device without an index is always "
+            f'the first: use device="{wanted}", or jax.default_device'
+        )
+
+
+set_device_idx = set_device_index
+
+
+class device_index:
+    """A block in which an accelerator is the current one, as `set_device_index` checks it; None
+    changes nothing.
+    """
+
+    def __init__(self, device: int | None, /):
+        self.device = device
+
+    def __enter__(self):
+        if self.device is not None:
+            set_device_index(self.device)
+
+    def __exit__(self, *raised):
+        pass
+
+
 def synchronize(device=None, /):
     """Wait until all work that has been begun on an accelerator is done. Raises RuntimeError if
     there is none.
     """
-    wait_for(_required() if device is None else as_device(device))
+    wait_for(_wanted(device))
+
+
+def current_stream(device=None, /) -> Stream:
+    """Return a stream of an accelerator. Raises RuntimeError if there is none."""
+    return Stream(_wanted(device))
+
+
+def set_stream(stream: Stream, /):
+    """Do nothing: the work of a device is in order."""
+
+
+def get_device_capability(device=None, /) -> dict:
+    """Return an empty dict: JAX tells nothing of the dtypes of an accelerator."""
+    _wanted(device)
+    return {}
+
+
+def get_device_module(device=None):
+    """Return the module of a kind of devices, `jaxgrad.cpu` or `jaxgrad.cuda`, by default that of
+    new tensors. Raises RuntimeError for a device without a module.
+
+    >>> jaxgrad.get_device_module("cpu") is jaxgrad.cpu
+    True
+    """
+    kind = (default_device() if device is None else as_device(device)).type
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"Invalid device module '{kind}': there is no torch.{kind}")
+    return importlib.import_module(f"jaxgrad.{kind}")
+
+
+# ---- memory, by the allocator of JAX
+
+
+def memory_stats(device_index=None, /) -> dict:
+    """Return what JAX's allocator counts, in bytes; empty where it counts nothing. Raises
+    RuntimeError if there is no accelerator.
+    """
+    return dict(jax_device(_wanted(device_index)).memory_stats() or {})
+
+
+def memory_allocated(device_index=None, /) -> int:
+    """Return the bytes in use."""
+    return memory_stats(device_index).get("bytes_in_use", 0)
+
+
+def max_memory_allocated(device_index=None, /) -> int:
+    """Return the most bytes that were in use at one time since the start."""
+    return memory_stats(device_index).get("peak_bytes_in_use", 0)
+
+
+def memory_reserved(device_index=None, /) -> int:
+    """Return the bytes that JAX has taken of the memory."""
+    return memory_stats(device_index).get("pool_bytes", memory_allocated(device_index))
+
+
+def max_memory_reserved(device_index=None, /) -> int:
+    """Return the most bytes that JAX has taken of the memory."""
+    return memory_stats(device_index).get("peak_pool_bytes", memory_reserved(device_index))
+
+
+def get_memory_info(device_index=None, /) -> tuple[int, int]:
+    """Return the bytes that JAX may still take, and all that it may take."""
+    stats = memory_stats(device_index)
+    limit = stats.get("bytes_limit", 0)
+    return limit - stats.get("bytes_in_use", 0), limit
+
+
+def reset_peak_memory_stats(device_index=None, /):
+    """Do nothing: JAX counts the peak from the start of the process."""
+
+
+reset_accumulated_memory_stats = reset_peak_memory_stats
+
+
+def empty_cache():
+    """Collect garbage: JAX keeps its memory for later arrays."""
+    gc.collect()
+
+
+def _wanted(given) -> device:
+    if given is not None and type(given) is not int:
+        return as_device(given)
+    found = _required()
+    return found if given is None else device(found.type, given)
 
 
 def _required() -> device:
     found = current_accelerator()
     if found is None:
-        raise RuntimeError("there is no accelerator: JAX has found CPUs alone")
+        raise RuntimeError(
+            "there is no accelerator: Cannot access accelerator device when none is available, and "
+            "JAX has found CPUs alone"
+        )
     return found
 
 

@@ -6,11 +6,13 @@ arguments of a compiled function. It keeps them until others have been used more
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 
 from .capture.script_names import mark
 from .core import bounded_cache
-from .core.missing_names import missing_in
+from .core.ignored_options import IgnoredOptions
+from .core.not_provided import names_of
 from .core.tracebacks import api_boundary
 from .nn.compile import compile as compile
 from .tape import mode
@@ -104,4 +106,39 @@ def disable(fn=None, recursive: bool = True, *, reason: str | None = None):
 
 allow_in_graph = assume_constant_result = mark
 
-__getattr__ = missing_in(__name__)
+
+def nested_compile_region(fn=None, **options):
+    """Return a function as it is: XLA compiles its calls as a part of the program."""
+    return mark(fn)
+
+
+def substitute_in_graph(original_fn, **options):
+    """Return a decorator that leaves a function as it is: `original_fn` runs as Python."""
+    return mark
+
+
+def set_stance(stance: str = "default", **options):
+    """Return a block that changes nothing, for the stance "default". Raises NotImplementedError for
+    others: `torch.compile(disable=True)` leaves a function uncompiled.
+    """
+    if stance != "default" or options.get("force_backend") is not None:
+        raise NotImplementedError(
+            f"torch.compiler.set_stance({stance!r}) is not provided by jaxgrad: torch.compile(f, "
+            "disable=True) leaves a function uncompiled"
+        )
+    return contextlib.nullcontext()
+
+
+def get_default_backend() -> str:
+    """Return the name of the compiler."""
+    return "openxla"
+
+
+def set_default_backend(backend: str | None):
+    """Do nothing: XLA compiles."""
+
+
+# its options have no effect
+config = IgnoredOptions("jaxgrad.compiler.config")
+
+__getattr__, __dir__ = names_of(__name__, "XLA compiles; jax.export saves programs")

@@ -132,6 +132,23 @@ def recurrent():
     return [np.abs(jax.jit(each)(W, X) - wanted).max() for each in (inside, around)]
 
 
+def devices():
+    """The device of what is made or moved by a device of JAX."""
+    other = jax.devices()[3]
+    with torch.device(other):
+        inside = torch.ones(1)
+    made = [
+        torch.ones(2).to(other), torch.ones(2).to(other, torch.float64), inside,
+        torch.ones(2).to(device=other), torch.ones(2, device=other),
+        torch.tensor([1.0], device=other), torch.rand(2, device=other),
+        torch.arange(3, device=other), torch.zeros_like(torch.ones(1), device=other),
+        torch.nn.Linear(1, 1).to(other).weight, torch.nn.Linear(1, 1, device=other).weight,
+    ]  # fmt: skip
+    return [str(each.device) for each in made] + [
+        str(torch.device(d)) for d in (other, jax.devices()[0])
+    ]
+
+
 def main():
     found = {name: steps(name, WHOLE) for name in OPTIMIZERS}
     found["Adam, spread"] = steps("Adam", ROWS)
@@ -141,6 +158,7 @@ def main():
     found["momentum, explicit"] = steps("momentum", *explicit)
     found |= {f"gradients, {flag}": gradients(flag) for flag in (True, False)}
     found["recurrent"] = recurrent()
+    found["devices of JAX"] = devices()
     json.dump(found, sys.stdout, default=float)
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import jaxgrad
 from jaxgrad import ops
+from jaxgrad.core.not_provided import NotProvided
 from jaxgrad.frontend.methods import PROTOCOL, LazyMethod
 from jaxgrad.ops.documentation import public_name, python_type, sentence, takes_out
 from jaxgrad.table import REQUIRED
@@ -40,9 +41,17 @@ MODULES = (
     "jaxgrad.backends.openmp",
     "jaxgrad.compat",
     "jaxgrad.compiler",
+    "jaxgrad.cpu",
     "jaxgrad.cuda",
+    "jaxgrad.cuda.nvtx",
+    "jaxgrad.distributed",
+    "jaxgrad.hub",
     "jaxgrad.mps",
     "jaxgrad.overrides",
+    "jaxgrad.mtia",
+    "jaxgrad.multiprocessing",
+    "jaxgrad.quasirandom",
+    "jaxgrad.xpu",
     "jaxgrad.testing",
     "jaxgrad.torch_version",
     "jaxgrad.version",
@@ -53,6 +62,7 @@ MODULES = (
     "jaxgrad.nn.functional",
     "jaxgrad.nn.init",
     "jaxgrad.nn.module",
+    "jaxgrad.nn.parallel",
     "jaxgrad.nn.parameter",
     "jaxgrad.nn.utils",
     "jaxgrad.nn.utils.parametrizations",
@@ -62,6 +72,7 @@ MODULES = (
     "jaxgrad.optim",
     "jaxgrad.optim.lr_scheduler",
     "jaxgrad.optim.optimizer",
+    "jaxgrad.optim.swa_utils",
     "jaxgrad.autograd",
     "jaxgrad.autograd.anomaly_mode",
     "jaxgrad.autograd.forward_ad",
@@ -83,7 +94,14 @@ MODULES = (
     "jaxgrad.library",
     "jaxgrad.special",
     "jaxgrad.amp",
+    "jaxgrad.profiler",
     "jaxgrad.utils",
+    "jaxgrad.utils._pytree",
+    "jaxgrad.utils.benchmark",
+    "jaxgrad.utils.collect_env",
+    "jaxgrad.utils.dlpack",
+    "jaxgrad.utils.model_zoo",
+    "jaxgrad.utils.tensorboard",
     "jaxgrad.utils.checkpoint",
     "jaxgrad.utils.data",
     "jaxgrad.utils.data.dataloader",
@@ -208,6 +226,11 @@ OPTIONS_OF_JIT = (
     "static_argnames: str | Sequence[str] = (), verify: int | None = None"
 )
 DECLARATIONS = {
+    # JAX's class, whose properties have no Python code
+    **{
+        f"jaxgrad.{name}": [f"class {name}(RuntimeError): ..."]
+        for name in ("AcceleratorError", "OutOfMemoryError")
+    },
     "jaxgrad.jit": [
         f"@overload\ndef jit(function: F, *, {OPTIONS_OF_JIT}) -> F: ...",
         f"@overload\ndef jit(function: None = None, *, {OPTIONS_OF_JIT}) -> Callable[[F], F]: ...",
@@ -242,6 +265,8 @@ def _is_offered(module, name):
     value = getattr(module, name)
     if name.isupper() and not inspect.isclass(value):
         return False  # a constant
+    if inspect.isclass(value) and issubclass(value, NotProvided):
+        return False
     return not inspect.ismodule(value) or value.__name__ in MODULES
 
 

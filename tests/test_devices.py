@@ -51,3 +51,7 @@ def test_averages_in_a_shard_map_are_the_gradient_of_the_whole_S09(check_vma):
 
 def test_a_recurrent_network_in_a_shard_map_has_the_gradient_of_the_whole():
     assert max(found()["recurrent"]) < 1e-6
+
+
+def test_devices_of_jax_wherever_a_device_is_taken():
+    assert found()["devices of JAX"] == ["cpu:3"] * 12 + ["cpu"]

@@ -89,3 +89,29 @@ def test_every_name_is_there():
 def test_errors(compute, error, text):
     with pytest.raises(error, match=text):
         compute()
+
+
+NAMES = """
+abs abs_ acos acos_ add add_ addcdiv addcdiv_ addcmul addcmul_ asin asin_ atan atan_ ceil ceil_
+clamp_max clamp_max_ clamp_min clamp_min_ clone copy_ cos cos_ cosh cosh_ div div_ erf erf_ erfc
+erfc_ exp exp_ expm1 expm1_ floor floor_ frac frac_ lerp lerp_ lgamma lgamma_ log log10 log10_ log1p
+log1p_ log2 log2_ log_ max maximum maximum_ minimum minimum_ mm mul mul_ neg neg_ norm pow pow_
+powsum reciprocal reciprocal_ round round_ rsqrt rsqrt_ sigmoid sigmoid_ sign sign_ sin sin_ sinh
+sinh_ sqrt sqrt_ sub sub_ tan tan_ tanh tanh_ trunc trunc_ zero_
+"""
+
+
+def test_all_names_of_pytorch_are_there():
+    missing = [name for name in NAMES.split() if not hasattr(torch, f"_foreach_{name}")]
+    assert len(NAMES.split()) == 91 and missing == []
+    assert not hasattr(torch, "_foreach_sinc") and not hasattr(torch, "_foreach_mm_")
+
+
+def test_extremes_in_place_and_sums_of_powers():
+    tensors = [torch.tensor([1.0, -2.0]), torch.tensor([3.0])]
+    torch._foreach_maximum_(tensors, 0.0)
+    assert [each.tolist() for each in tensors] == [[1, 0], [3]]
+    torch._foreach_minimum_(tensors, [torch.tensor([0.5, 0.5]), torch.tensor([1.0])])
+    assert [each.tolist() for each in tensors] == [[0.5, 0], [1]]
+    found = torch._foreach_powsum([torch.tensor([1.0, -2.0])], 3)
+    assert [each.item() for each in found] == [9]

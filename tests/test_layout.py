@@ -26,12 +26,14 @@ LAYERS = (
     ("sparse",),
     ("functions",),
     ("capture",),
-    ("func", "optim", "amp", "masked", "nn", "utils"),
+    ("func", "hub", "optim", "amp", "masked", "nn", "utils", "torch_version", "version"),
     (
-        *("", "_C", "accelerator", "ao", "backends", "cli", "__main__", "compat", "compiler"),
-        *("coverage", "cuda", "fft", "fx", "hub", "library", "linalg", "mps", "onnx", "overrides"),
-        *("random", "serialization", "signal", "special", "testing", "torch_version", "tracing"),
-        "version",
+        *("", "__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
+        *("accelerator", "backends", "cli", "__main__", "compat", "compiler", "coverage", "cpu"),
+        *("cuda", "distributed", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
+        *("multiprocessing", "onnx", "overrides", "profiler", "quasirandom", "random"),
+        *("return_types", "serialization", "signal", "special", "testing", "tracing", "types"),
+        "xpu",
     ),
 )
 

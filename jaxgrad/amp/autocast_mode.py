@@ -33,6 +33,10 @@ def is_autocast_available(device_type: str) -> bool:
     return device_type in _DEFAULT_DTYPES
 
 
+# PyTorch's devices that JAX does not have
+_ABSENT = frozenset(["hpu", "ipu", "maia", "mps", "mtia", "xla", "xpu"])
+
+
 def _check_device_type(device_type: str) -> str:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -45,14 +49,15 @@ def _check_device_type(device_type: str) -> str:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Return whether autocast is enabled for a device type.
-
-    Raises RuntimeError for an unsupported device type.
+    """Return whether autocast is enabled for a device type, False for one of PyTorch's that is not
+    here. Raises RuntimeError for any other.
 
     >>> with jaxgrad.autocast("cpu"):
     ...     jaxgrad.is_autocast_enabled("cpu")
     True
     """
+    if device_type in _ABSENT:
+        return False
     return _check_device_type(device_type) in dict(mode.casting.get() or ())
 
 

@@ -16,10 +16,14 @@ import jaxgrad
 
 from .. import coverage
 from ..core.missing_names import why_missing
+from ..core.not_provided import listed
 from ..version import __version__
 
 # what PyTorch has as modules, and jaxgrad as attributes
-ATTRIBUTES = re.compile(r"torch\.jit|torch\.nn\.modules\.\w+")
+ATTRIBUTES = re.compile(
+    r"torch\.jit(\.\w+)?|torch\.nn\.modules\.\w+|torch\.cuda\.(memory|random|streams)"
+    r"|torch\.(_dynamo|_inductor|compiler)\.config|torch\._dynamo\.(eval_frame|utils)"
+)
 
 
 def install():
@@ -51,6 +55,7 @@ class TorchModule(types.ModuleType):
     def __init__(self):
         super().__init__("torch", jaxgrad.__doc__)
         self.__version__, self.__file__, self.__path__ = __version__, jaxgrad.__file__, []
+        self.torch = self  # an import inside of PyTorch, by which a few programs write its names
 
     def __getattr__(self, name):
         found = getattr(jaxgrad, name)
@@ -68,12 +73,12 @@ class TorchFinder(importlib.abc.MetaPathFinder):
         root, _, rest = fullname.partition(".")
         if root != "torch":
             return None
-        if ATTRIBUTES.fullmatch(fullname):
-            found = coverage.find(fullname)
-        elif rest:
-            found = found_module(f"jaxgrad.{rest}")
-        else:
+        if not rest:
             found = TorchModule
+        elif ATTRIBUTES.fullmatch(fullname) or fullname in listed():
+            found = coverage.find(fullname)
+        else:
+            found = found_module(f"jaxgrad.{rest}")
         if found is None and not is_question():
             raise ModuleNotFoundError(refusal(fullname))
         return None if found is None else spec_of(fullname, found)
@@ -98,7 +103,8 @@ def is_question() -> bool:
 def refusal(fullname: str) -> str:
     place, _, name = fullname.rpartition(".")
     own = getattr(sys.modules[place], "__name__", place).replace("torch", "jaxgrad", 1)
-    return f"cannot import {name!r} from {place!r}: {why_missing(own, name)}"
+    why = why_missing(own, name) if own in sys.modules else "not provided by jaxgrad"
+    return f"cannot import {name!r} from {place!r}: {why}"
 
 
 def found_module(own: str) -> str | None:

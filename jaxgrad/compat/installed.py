@@ -5,3 +5,8 @@ from __future__ import annotations
 from .import_hook import install
 
 install()
+
+
+def name_of(name: str) -> str:
+    """Return the name of a process, which reads it before it imports the program."""
+    return name

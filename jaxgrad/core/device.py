@@ -29,9 +29,9 @@ class device:
     """The place of a tensor: a type and, optionally, which device of that type.
 
     type: "cpu", "cuda" (any GPU), "tpu", or "meta" for tensors that have a shape and no data; also
-    with an index as in "cuda:1"; a device; or an int, the index of a GPU. index: an int >= 0.
-    Raises RuntimeError for another type, a malformed text, or a negative index; TypeError for a
-    `type` of another kind. A device that does not exist raises at its first use.
+    with an index as in "cuda:1"; a device, also one of JAX's; or an int, the index of a GPU. index:
+    an int >= 0. Raises RuntimeError for another type, a malformed text, or a negative index;
+    TypeError for a `type` of another kind. A device that does not exist raises at its first use.
 
     >>> str(jaxgrad.device("cuda", 0)), jaxgrad.device("cpu") == jaxgrad.device("cpu:0")
     ('cuda:0', False)
@@ -42,9 +42,11 @@ class device:
     # by context the blocks that are open: the device of each, and what sets it in JAX
     _open = contextvars.ContextVar("jaxgrad.device_blocks", default=())
 
-    def __init__(self, type: str | device | int, index: int | None = None):
+    def __init__(self, type: str | device | int | jax.Device, index: int | None = None):
         if isinstance(type, device):
             type, index = type.type, type.index
+        elif isinstance(type, jax.Device) and index is None:
+            type, index = _name(type).type, _name(type).index
         elif isinstance(type, int) and not isinstance(type, bool) and index is None:
             type, index = "cuda", type
         elif not isinstance(type, str):
@@ -123,7 +125,7 @@ def _parsed(text):
     return name, None if match[2] is None else int(match[2])
 
 
-def as_device(given: str | device | int) -> device:
+def as_device(given: str | device | int | jax.Device) -> device:
     """The device that a `device` argument names."""
     return given if type(given) is device else device(given)
 

@@ -1,4 +1,4 @@
-"""PyTorch's dtypes: fifteen objects compared by identity, the default dtype, and numeric limits.
+"""PyTorch's dtypes: objects compared by identity, the default dtype, and numeric limits.
 
 >>> from jaxgrad.core import dtypes
 >>> dtypes.float32, dtypes.complex64.to_real(), dtypes.int64.is_floating_point
@@ -46,7 +46,7 @@ class dtype:
 
     @property
     def is_signed(self):
-        return self.numpy.kind not in "ub"
+        return self.numpy.kind not in "ub" and self.name != "float8_e8m0fnu"
 
     def to_real(self):
         """The dtype of the real part; a real dtype itself.
@@ -123,6 +123,22 @@ for _real, _complex in (
 
 ALL = tuple(_FROM_NUMPY.values())
 
+# numbers of a byte, which few operators take: tensors are stored in them, and converted
+float8_e4m3fn = _define("float8_e4m3fn", "Float8_e4m3fn", FLOATING, ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz = _define("float8_e4m3fnuz", "Float8_e4m3fnuz", FLOATING, ml_dtypes.float8_e4m3fnuz)
+float8_e5m2 = _define("float8_e5m2", "Float8_e5m2", FLOATING, ml_dtypes.float8_e5m2)
+float8_e5m2fnuz = _define("float8_e5m2fnuz", "Float8_e5m2fnuz", FLOATING, ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = _define("float8_e8m0fnu", "Float8_e8m0fnu", FLOATING, ml_dtypes.float8_e8m0fnu)
+FLOAT8 = frozenset(_FROM_NUMPY.values()).difference(ALL)
+
+
+def saturated(values, module):
+    """Values between the bounds of `float8_e4m3fn`, which has no infinity: as in PyTorch, others
+    become the nearest bound, where XLA and ml_dtypes give NaN. module: numpy or jax.numpy.
+    """
+    return module.clip(values, -448, 448)
+
+
 _PYTHON_TYPES = {
     builtins.bool: bool,
     builtins.int: int64,
@@ -135,7 +151,12 @@ def from_numpy(numpy_dtype) -> dtype:
     """The dtype of NumPy's and JAX's arrays of this `numpy.dtype`. Raises TypeError without one."""
     found = _FROM_NUMPY.get(numpy_dtype)
     if found is None:
-        names = ", ".join(each.name for each in ALL)
+        if str(numpy_dtype).startswith("key<"):
+            raise TypeError(
+                f"can't convert JAX's random key, of dtype {numpy_dtype!s}: it is no tensor; "
+                "jaxgrad.from_jax makes operators that take keys"
+            )
+        names = ", ".join(each.name for each in _FROM_NUMPY.values())
         raise TypeError(f"can't convert numpy dtype {numpy_dtype!s}: supported types are: {names}")
     return found
 
@@ -203,7 +224,7 @@ def set_default_dtype(d, /) -> None:
     wanted = "only floating-point types are supported as the default type"
     if type(d) is not dtype:
         raise TypeError(f"invalid dtype object: {wanted}, and {d!r} is not a dtype")
-    if not d.is_floating_point:
+    if not d.is_floating_point or d in FLOAT8:
         raise TypeError(f"{wanted}, not {d!r}")
     if d is not default:
         default, _generation = d, _generation + 1
@@ -214,7 +235,7 @@ def generation() -> builtins.int:
     return _generation
 
 
-_DECIMAL_DIGITS = {float16: 3, bfloat16: 2, float32: 6, float64: 15}
+_DECIMAL_DIGITS = {float16: 3, bfloat16: 2, float32: 6, float64: 15, **dict.fromkeys(FLOAT8, 0)}
 
 
 class finfo:

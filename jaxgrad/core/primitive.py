@@ -24,6 +24,7 @@ from .bounded_cache import ENTRY, BoundedCache, exact, kernels
 from .derivative_rules import CallReverse, TangentMap
 from .overloads import Signature, resolve
 from .program import Program, bare, is_bare, renamed
+from .promotion import promote_types
 from .tangent_map import apply_tangent_map
 from .tracebacks import hide_frames
 
@@ -177,16 +178,52 @@ def _input_of(array, mode):
     )
 
 
+# the operators besides views that take numbers of 8 bits: they move elements, and a few compute
+OF_FLOAT8 = frozenset(
+    (
+        *("_masked_select", "abs", "all", "any", "cat", "clone", "constant_pad_nd", "copy", "diag"),
+        *("diag_embed", "embedding", "eq", "fill", "flip", "gather", "hstack", "index"),
+        *(
+            "index_copy",
+            "index_fill",
+            "index_put",
+            "index_select",
+            "isfinite",
+            "isinf",
+            "isnan",
+            "linear",
+        ),
+        *("linear", "masked_fill", "masked_scatter", "matmul", "mm", "mul", "ne", "repeat", "roll"),
+        *("rot90", "scatter", "select_scatter", "slice_scatter", "stack", "take", "to", "tril"),
+        *("triu", "vstack", "where", "zero"),
+    )
+)
+
+
 class Call(Program):
     """A primitive, the structure of its arguments, and the abstract values of its arrays."""
 
     def __init__(self, primitive: Primitive, structure, inputs):
         self.primitive, self.structure, self.inputs = primitive, structure, inputs
+        self._refuse_float8()
         # set when the value function has run
         self.several_seen, self.self_seen, self.missing_seen = False, False, ()
         self.mode = aval.joint_mode(primitive.name, inputs, primitive.crosses_devices)
         self.name = camel_case(primitive.name)
         self.tangent_maps: dict[tuple, TangentMap] = {}
+
+    def _refuse_float8(self):
+        """Raise NotImplementedError for numbers of 8 bits, unless the operator takes them."""
+        given = [each.dtype for each in self.inputs if isinstance(each, aval.Aval)]
+        found = [dtype for dtype in given if dtype in aval.dtypes.FLOAT8]
+        name = self.primitive.name
+        if not found or name in OF_FLOAT8 or self.primitive.rule.is_view:
+            return
+        functools.reduce(promote_types, given)  # raises for two dtypes
+        raise NotImplementedError(
+            f"\"{name}\" not implemented for '{found[0].scalar_type}': numbers of 8 bits are for "
+            "storage; convert to another dtype first, as by .to(torch.bfloat16)"
+        )
 
     @functools.cached_property
     def compact(self) -> Call:

@@ -33,13 +33,18 @@ def promote_types(type1, type2) -> dtypes.dtype:
     """The smallest dtype that holds both dtypes, in the higher of their categories.
 
     type1, type2: dtypes. Raises RuntimeError for uint16, uint32 or uint64 with another dtype that
-    is not floating point.
+    is not floating point, and for numbers of 8 bits with any other dtype.
 
     >>> jaxgrad.promote_types(jaxgrad.float16, jaxgrad.bfloat16)
     torch.float32
     """
     if type1 is type2:
         return type1
+    if not dtypes.FLOAT8.isdisjoint((type1, type2)):
+        raise RuntimeError(
+            "Promotion for Float8 Types is not supported, attempted to promote "
+            f"{type1.scalar_type} and {type2.scalar_type}: convert one with .to(dtype) first"
+        )
     low, high = sorted((type1, type2), key=lambda each: (each.category, each.itemsize))
     if high.category != FLOATING and not _LONE_UNSIGNED.isdisjoint((low, high)):
         raise RuntimeError(
@@ -151,6 +156,8 @@ def cast(value, dtype) -> jax.Array:
         # XLA would make `where(value, x, 0)` of a product with a converted boolean: 0 for 0 * nan
         one, zero = (lax.full_like(value, each, available(dtype)) for each in (1, 0))
         return lax.select(value, one, zero)
+    if dtype is dtypes.float8_e4m3fn:
+        value = dtypes.saturated(value, jnp)
     return lax.convert_element_type(value, available(dtype))
 
 
@@ -177,7 +184,10 @@ def _number_array(number, dtype):
     if target != dtype.numpy:
         plain = checked_number(plain, _NARROW[dtype])
     with numpy.errstate(over="ignore"):
-        return numpy.asarray(plain).astype(target)
+        plain = numpy.asarray(plain)
+        return (dtypes.saturated(plain, numpy) if dtype is dtypes.float8_e4m3fn else plain).astype(
+            target
+        )
 
 
 def _plain(number):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -80,10 +81,25 @@ def hide_frames(error: BaseException):
         seen.add(id(error))
         error.with_traceback(_filtered(error.__traceback__))
         _replace_note(error)
+        _explain_tracer(error)
         context = _users_context(error)
         if context is not error.__context__:  # an exception may refuse assignments
             error.__context__ = context
         chain += [error.__cause__, error.__context__]
+
+
+_TRACER = re.compile(r"\b\w+Tracer\b")
+_HOW = (
+    "A function that JAX transforms, as by jax.grad, gets JAX's tracers: jaxgrad.to_jax(function) "
+    "gives it tensors in their place."
+)
+
+
+def _explain_tracer(error: BaseException):
+    """Add a note to an error that refuses a tracer of JAX as a tensor."""
+    notes = getattr(error, "__notes__", ())
+    if type(error) is TypeError and _HOW not in notes and _TRACER.search(str(error)):
+        error.add_note(_HOW)
 
 
 # `tape/torch_function.py` installs these. `override(public, args, kwargs)` gives what a

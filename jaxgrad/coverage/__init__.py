@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jaxgrad
 
 from .. import ops
+from ..core.not_provided import NotProvided
 from ..table import parse_schema
 
 HERE = Path(__file__).parent
@@ -37,7 +38,9 @@ class Name(NamedTuple):
     @property
     def is_there(self) -> bool:
         """Whether jaxgrad has it."""
-        return find(self.path) is not None
+        found = find(self.path)
+        is_class = isinstance(found, type)
+        return found is not None and not (is_class and issubclass(found, NotProvided))
 
 
 def torch_names() -> list[Name]:

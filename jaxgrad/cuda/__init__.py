@@ -10,17 +10,31 @@ True
 from __future__ import annotations
 
 import gc
-import time
+import sys
+from typing import NamedTuple
 
 import jax
 
+from .. import random
 from ..core.device import as_device, devices_of, jax_device, wait_for
 from ..core.device import device as Device
-from ..core.missing_names import missing_in
+from ..core.not_provided import names_of
+from ..core.stream import Event as _Event
+from ..core.stream import Stream as _Stream
+from ..frontend.legacy_types import types_on
+from ..frontend.random import initial_seed as initial_seed
 from ..frontend.random import manual_seed as manual_seed
+from ..frontend.random import seed as seed
+from ..tape.tensor import Tensor
 from . import amp as amp
+from . import nvtx as nvtx
 
-manual_seed_all = manual_seed
+globals().update(types_on("cuda", "torch.cuda"))
+
+manual_seed_all, seed_all = manual_seed, seed
+
+# what XLA raises where memory is short, and for all else that fails while a program runs
+OutOfMemoryError = AcceleratorError = jax.errors.JaxRuntimeError
 
 
 def is_available() -> bool:
@@ -68,6 +82,21 @@ def get_device_name(device=None) -> str:
     return _found(device).device_kind
 
 
+def get_device_properties(device=None) -> Properties:
+    """Return what JAX tells of a GPU. Raises RuntimeError if it does not exist."""
+    found = _found(device)
+    counted = found.memory_stats() or {}
+    return Properties(
+        found.device_kind, *get_device_capability(device), counted.get("bytes_limit", 0),
+        getattr(found, "core_count", 0),
+    )  # fmt: skip
+
+
+def get_arch_list() -> list[str]:
+    """Return an empty list: XLA compiles for the GPU that it finds."""
+    return []
+
+
 def get_device_capability(device=None) -> tuple[int, int]:
     """Return the compute capability of a GPU. Raises RuntimeError if it does not exist."""
     major, minor = str(_found(device).compute_capability).split(".")
@@ -84,6 +113,65 @@ def synchronize(device=None):
     exist.
     """
     wait_for(_wanted(device))
+
+
+class device:
+    """A block in which a GPU is the current one: the first, or none. Raises RuntimeError for
+    another one: give tensors and modules its index.
+    """
+
+    def __init__(self, device):
+        self.idx = None if device is None else device
+
+    def __enter__(self):
+        if self.idx is not None and self.idx != -1:
+            set_device(self.idx)
+
+    def __exit__(self, *raised):
+        pass
+
+
+class device_of(device):
+    """A block in which the GPU of a tensor is the current one; one of a tensor on a CPU changes
+    nothing.
+    """
+
+    def __init__(self, obj):
+        super().__init__(obj.device if obj.device.type == "cuda" else None)
+
+
+class Properties(NamedTuple):
+    """What is known of a GPU; total_memory in bytes."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+
+
+# ---- random numbers, whose one generator is on no device
+
+
+def get_rng_state(device=None) -> Tensor:
+    """Return the state of the generator of all devices."""
+    return random.get_rng_state()
+
+
+def set_rng_state(new_state: Tensor, device=None):
+    """Set the state of the generator of all devices."""
+    random.set_rng_state(new_state)
+
+
+def get_rng_state_all() -> list[Tensor]:
+    """Return the state of the generator of all devices, once for each GPU."""
+    return [get_rng_state() for _ in range(device_count())]
+
+
+def set_rng_state_all(new_states):
+    """Set the state of the generator of all devices, to the first of a list."""
+    for state in list(new_states)[:1]:
+        set_rng_state(state)
 
 
 # ---- memory, by the allocator of JAX
@@ -117,6 +205,24 @@ def mem_get_info(device=None) -> tuple[int, int]:
     return limit - stats.get("bytes_in_use", 0), limit
 
 
+def max_memory_reserved(device=None) -> int:
+    """Return the most bytes that JAX has taken of a GPU's memory."""
+    return memory_stats(device).get("peak_pool_bytes", memory_reserved(device))
+
+
+def reset_peak_memory_stats(device=None):
+    """Do nothing: JAX counts the peak from the start of the process."""
+
+
+reset_max_memory_allocated = reset_accumulated_memory_stats = reset_peak_memory_stats
+
+
+def memory_summary(device=None, abbreviated: bool = False) -> str:
+    """Return what JAX's allocator counts, as text."""
+    counted = memory_stats(device)
+    return "\n".join(f"{name:32}{number:>20,}" for name, number in sorted(counted.items()))
+
+
 def empty_cache():
     """Collect garbage: JAX keeps its memory for later arrays."""
     gc.collect()
@@ -129,63 +235,19 @@ def ipc_collect():
 # ---- streams and events
 
 
-class Stream:
-    """A block that changes nothing: XLA orders the work of a device."""
+class Stream(_Stream):
+    """A block that changes nothing: XLA orders the work of a GPU."""
 
-    def __init__(self, device=None, priority: int = 0):
-        self.device = _wanted(device)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def synchronize(self):
-        """Wait until all work of the device is done."""
-        synchronize(self.device)
-
-    def wait_stream(self, stream):
-        """Do nothing: the work of a device is in order."""
-
-    def wait_event(self, event):
-        """Do nothing: the work of a device is in order."""
-
-    def record_event(self, event=None) -> Event:
-        """Record an event, a new one by default, and return it."""
-        event = Event() if event is None else event
-        event.record(self)
-        return event
+    @staticmethod
+    def _device(given) -> Device:
+        return _wanted(given)
 
 
-class Event:
+class Event(_Event):
     """A moment at which all work of the first GPU was done."""
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess=False):
-        self.moment = None
-
-    def record(self, stream=None):
-        """Wait until all work is done, and note the time."""
-        synchronize()
-        self.moment = time.perf_counter()
-
-    def wait(self, stream=None):
-        """Do nothing: the work of a device is in order."""
-
-    def query(self) -> bool:
-        """Return True: all work was done when the event was recorded."""
-        return True
-
-    def synchronize(self):
-        """Do nothing: all work was done when the event was recorded."""
-
-    def elapsed_time(self, end_event: Event) -> float:
-        """Return the milliseconds from this event to another. Raises RuntimeError where one of them
-        has not been recorded.
-        """
-        if self.moment is None or end_event.moment is None:
-            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
-        return (end_event.moment - self.moment) * 1e3
+    def __init__(self, enable_timing=False, blocking=False, interprocess=False, external=False):
+        super().__init__("cuda")
 
 
 def stream(stream: Stream | None) -> Stream:
@@ -199,6 +261,16 @@ def current_stream(device=None) -> Stream:
 
 
 default_stream = current_stream
+StreamContext = stream
+
+
+def set_stream(stream: Stream):
+    """Do nothing: the work of a device is in order."""
+
+
+def is_current_stream_capturing() -> bool:
+    """Return False: a compiled function is one program, which no stream records."""
+    return False
 
 
 def _wanted(device) -> Device:
@@ -214,4 +286,7 @@ def _found(device) -> jax.Device:
     return jax_device(_wanted(device))
 
 
-__getattr__ = missing_in(__name__)
+# PyTorch's modules of these names have some of the functions of this one
+memory = streams = sys.modules[__name__]
+
+__getattr__, __dir__ = names_of(__name__, "XLA schedules the work of a GPU")

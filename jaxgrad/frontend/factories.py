@@ -215,7 +215,7 @@ def _count(start, end, step, dtype):
 
 
 def _refuse(name, dtype, categories):
-    if dtype.category in categories:
+    if dtype.category in categories or dtype in dtypes.FLOAT8:
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'")
 
 

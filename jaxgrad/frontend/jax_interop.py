@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -18,27 +19,7 @@ from .tensor_data import from_numpy
 
 
 def from_jax(function):
-    """Turn a function of JAX arrays into an operator on tensors, which records one node.
-
-    function: a pure function of JAX arrays. It is compiled for each kind of arguments.
-
-    The operator takes and returns pytrees of tensors, of any shapes and dtypes. Other arguments go
-    to `function` unchanged and must be hashable. A call without tensors calls `function`.
-
-    JAX computes the derivatives, of any order and in both modes. So flax and equinox modules,
-    diffrax solvers and kernels with a `custom_vjp` work. In `jaxgrad.jit` the operator is part of
-    the program. JAX's 64-bit setting at the call of `from_jax` holds: if it is off and no argument
-    is float64, int64 arrives as int32.
-
-    Raises TypeError for an argument that is not hashable, and the errors of `function`.
-
-    >>> import jax.numpy as jnp
-    >>> hypot = jaxgrad.from_jax(jnp.hypot)
-    >>> x = jaxgrad.tensor([3.0], requires_grad=True)
-    >>> hypot(x, jaxgrad.tensor([4.0])).sum().backward()
-    >>> x.grad
-    tensor([0.6000])
-    """
+    """A function of JAX arrays as an operator, see `jaxgrad.from_jax`."""
 
     wide = jax.config.jax_enable_x64
 
@@ -47,13 +28,12 @@ def from_jax(function):
         leaves, structure = flatten((args, kwargs))
         if not any(map(is_tensor, leaves)):
             return function(*args, **kwargs)
-        given = [leaf for leaf in leaves if _is_data(leaf)]
-        given = [_as_tensor(leaf) for leaf in given]
+        given = [_as_tensor(leaf) for leaf in leaves if _is_data(leaf)]
         program = _program(
             function,
             wide,
             structure,
-            tuple([None if _is_data(leaf) else (leaf,) for leaf in leaves]),
+            tuple(map(_constant, leaves)),
             tuple([current(tensor)._aval for tensor in given]),
         )
         return apply(executor.prepare(program), given)
@@ -61,32 +41,71 @@ def from_jax(function):
     return operator
 
 
+class _Key(NamedTuple):
+    """Stands for a random key of JAX among arguments and results, which is passed as its data."""
+
+    implementation: object
+
+    def key(self, data) -> jax.Array:
+        """The key of this data."""
+        array = data._array if isinstance(data, Tensor) else data
+        return jax.random.wrap_key_data(array, impl=self.implementation)
+
+
 class FromJax(Program):
     """The program of a function of JAX, for arguments of one kind.
 
-    constants: for each leaf of the arguments None if it is an array, else a tuple of the leaf.
+    constants: for each leaf of the arguments None if it is an array, a `_Key` if it is a random
+    key, else a tuple of the leaf.
     """
 
     def __init__(self, function, wide, structure, constants, inputs):
         self.is_wide = wide or any(aval.wide and aval.differentiable for aval in inputs)
         self.called, self.structure, self.constants = function, structure, constants
         self.name = getattr(function, "__name__", type(function).__name__)
-        self.inputs, self.mode, self.tree = inputs, joint_mode(self.name, inputs), None
+        self.inputs, self.mode = inputs, joint_mode(self.name, inputs)
+        self.tree = self.keys = None
 
     def function(self, *arrays):
         supply = iter(arrays if self.is_wide else map(_narrowed, arrays))
-        leaves = [next(supply) if each is None else each[0] for each in self.constants]
+        leaves = [_leaf(each, supply) for each in self.constants]
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
         with jax.enable_x64(self.is_wide):
             results, self.tree = flatten(self.called(*args, **kwargs))
-            return tuple(map(jax.numpy.asarray, results))
+            self.keys = [_Key(jax.random.key_impl(r)) if _is_key(r) else None for r in results]
+            return tuple(map(_data_of, results))
 
     @functools.cached_property
     def single(self):
-        return len(self.outputs) == 1 and jax.tree.structure(0) == self.tree
+        is_one = len(self.outputs) == 1 and jax.tree.structure(0) == self.tree
+        return is_one and self.keys == [None]
 
     def result(self, outputs):
-        return jax.tree.unflatten(self.tree, outputs)
+        pairs = zip(outputs, self.keys, strict=True)
+        leaves = [data if key is None else key.key(data) for data, key in pairs]
+        return jax.tree.unflatten(self.tree, leaves)
+
+
+def _constant(leaf):
+    if _is_key(leaf):
+        return _Key(jax.random.key_impl(leaf))
+    return None if _is_data(leaf) else (leaf,)
+
+
+def _leaf(constant, supply):
+    if isinstance(constant, _Key):
+        return constant.key(next(supply))
+    return next(supply) if constant is None else constant[0]
+
+
+def _is_key(value) -> bool:
+    """Whether a value is a random key of JAX, as `jax.random.key` makes one."""
+    is_array = isinstance(value, jax.Array)
+    return is_array and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def _data_of(value) -> jax.Array:
+    return jax.random.key_data(value) if _is_key(value) else jax.numpy.asarray(value)
 
 
 @bounded(Program.weight)
@@ -112,7 +131,7 @@ def to_jax(function):
 
     @functools.wraps(function, updated=())
     def pure(*args, **kwargs):
-        args, kwargs = map_leaves(_as_tensor, (args, kwargs))
+        args, kwargs = map_leaves(_argument, (args, kwargs))
         return map_leaves(_as_array, function(*args, **kwargs))
 
     return pure
@@ -126,7 +145,14 @@ def _narrowed(array):
 def _as_tensor(value):
     if isinstance(value, np.ndarray):
         return from_numpy(value)
+    if _is_key(value):
+        return wrap(jax.random.key_data(value))
     return wrap(value) if isinstance(value, jax.Array) else value
+
+
+def _argument(value):
+    """An argument of a function of tensors; a random key stays a key."""
+    return value if _is_key(value) else _as_tensor(value)
 
 
 def _as_array(value):

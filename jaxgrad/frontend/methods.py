@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import sys
 import warnings
 
 import jax
@@ -37,6 +38,14 @@ from . import (
     subclassing,
     tensor_data,
     to,
+)
+
+# functions of JAX that refuse what has the method: the result of a function that it transforms
+_ASKING = ("typeof", "shaped_abstractify")
+
+RESULT = (
+    "a function that JAX transforms, as by jax.grad, returned a tensor: make it a function of "
+    "arrays by jaxgrad.to_jax(function), or return jax.numpy.asarray(tensor)"
 )
 
 CONVERTING = (
@@ -257,7 +266,15 @@ class TensorMethods:
     def __dlpack_device__(self):
         return concrete(self, "__dlpack_device__()").__dlpack_device__()
 
+    @property
     def __jax_array__(self):
+        caller = sys._getframe(1)
+        is_of_jax = str(caller.f_globals.get("__name__")).partition(".")[0] == "jax"
+        if is_of_jax and caller.f_code.co_name in _ASKING:
+            raise RuntimeError(RESULT)  # JAX has another text for a TypeError
+        return self._as_jax_array
+
+    def _as_jax_array(self):
         if self._requires_grad:
             raise TypeError(LOST)
         return check_no_tangent(self, "a JAX function")._array

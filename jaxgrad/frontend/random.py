@@ -156,7 +156,7 @@ def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor
 def _real_or_complex(name, distributions, shape, options, default, kernel) -> Tensor:
     """Draw floats or complex numbers. kernel: the name in PyTorch's error for other dtypes."""
     dtype = dtype_of(options, default)
-    if not dtype.is_floating_point and not dtype.is_complex:
+    if (not dtype.is_floating_point and not dtype.is_complex) or dtype in dtypes.FLOAT8:
         raise NotImplementedError(
             f"\"{kernel}\" not implemented for '{dtype.scalar_type}': "
             f"{name}() gives floating point or complex numbers"

@@ -201,14 +201,3 @@ def set_warn_always(b: bool):
     if not isinstance(b, bool):
         raise RuntimeError(f"set_warn_always expects a bool, but got {type(b).__name__}")
     _settings["warn always"] = b
-
-
-# ---- what models call
-
-
-def _assert(condition, message: str):
-    """Raise AssertionError with a message unless a condition holds.
-
-    condition: a bool, or a tensor of one element.
-    """
-    assert condition, message

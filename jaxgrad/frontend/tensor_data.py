@@ -297,6 +297,8 @@ def _fitted(values, dtype):
     if dtype.category == dtypes.INTEGRAL and values.size:
         for extreme in (values.min(), values.max()):
             _check_fit(extreme.item(), dtype)
+    if dtype is dtypes.float8_e4m3fn:
+        values = dtypes.saturated(values, np)
     with np.errstate(over="ignore", invalid="ignore"):
         return values.astype(dtype.numpy)
 

@@ -157,7 +157,7 @@ def _check_format(given, args, kwargs):
 
 def _is_device(given) -> bool:
     return given is None or (
-        isinstance(given, str | int | devices.device) and not isinstance(given, bool)
+        isinstance(given, str | int | devices.device | jax.Device) and not isinstance(given, bool)
     )
 
 
@@ -169,6 +169,11 @@ def _invalid(args, kwargs):
         "but expected (dtype), (device), (device, dtype) or (other), "
         "with non_blocking and copy after them"
     )
+
+
+def _never(self) -> bool:
+    """False: there are no such tensors."""
+    return False
 
 
 class ConversionMethods:
@@ -235,6 +240,10 @@ class ConversionMethods:
         False
         """
         return self.device.type == "cuda"
+
+    # the kinds of tensors that are not here
+    is_ipu = is_maia = is_mkldnn = is_mps = is_mtia = is_nested = property(_never)
+    is_quantized = is_sparse_csr = is_vulkan = is_xla = is_xpu = property(_never)
 
     def get_device(self) -> int:
         """Return the number of the tensor's GPU, -1 for the CPU.

@@ -22,9 +22,19 @@ SEVERAL = (
     *("add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_max", "clamp_min"),
     *("addcdiv", "addcmul", "lerp", "copy_", "norm", "mm"),
 )
+# in place of operators that have no form in place
+WRITTEN = {
+    "maximum_": lambda tensor, other: tensor.copy_(_extreme("clamp_min", "maximum", tensor, other)),
+    "minimum_": lambda tensor, other: tensor.copy_(_extreme("clamp_max", "minimum", tensor, other)),
+    "powsum": lambda tensor, ord, dtype=None: (tensor.abs() ** ord).sum(dtype=dtype),
+}
 # whose last argument is a factor
 VALUES = ("addcdiv", "addcmul")
 PREFIX = "_foreach_"
+
+
+def _extreme(of_number, of_tensor, tensor, other):
+    return getattr(tensor, of_tensor if isinstance(other, Tensor) else of_number)(other)
 
 
 def find(name: str):
@@ -35,10 +45,11 @@ def find(name: str):
     """
     operator = name.removeprefix(PREFIX)
     plain = operator.removesuffix("_")
-    if not {operator, plain}.intersection(UNARY + SEVERAL) or not hasattr(Tensor, operator):
+    is_known = {operator, plain}.intersection(UNARY + SEVERAL) and hasattr(Tensor, operator)
+    if operator not in WRITTEN and not is_known:
         raise MissingName("jaxgrad", name)
-    # `maximum` and `mm` have no form in place
-    one = ops.linalg_vector_norm if operator == "norm" else getattr(Tensor, operator)
+    one = WRITTEN.get(operator) or getattr(Tensor, operator, None)
+    one = ops.linalg_vector_norm if operator == "norm" else one
 
     @api_boundary
     def each(self, *arguments, **options):

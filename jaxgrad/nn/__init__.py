@@ -11,7 +11,7 @@ import importlib
 from ..core.missing_names import MissingName
 from . import functional as functional
 
-_MODULES = ("attention", "init", "module", "modules", "parameter", "utils")
+_MODULES = ("attention", "init", "module", "modules", "parallel", "parameter", "utils")
 
 # Public names by the module that defines them.
 _NAMES = {
@@ -64,6 +64,7 @@ _NAMES = {
         "InstanceNorm3d LayerNorm LocalResponseNorm RMSNorm SyncBatchNorm"
     ),
     "embedding_layers": "EmbeddingBag",
+    "parallel": "DataParallel",
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import enum
 
-from ..core.missing_names import missing_in
+from ..core.not_provided import names_of
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -66,4 +66,4 @@ def sdpa_kernel(backends, set_priority: bool = False):
         _enabled.reset(token)
 
 
-__getattr__ = missing_in(__name__)
+__getattr__, __dir__ = names_of(__name__, "scaled_dot_product_attention takes any mask and bias")

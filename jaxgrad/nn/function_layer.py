@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import ClassVar
 
 from .module import Module
@@ -34,11 +35,14 @@ class FunctionLayer(Module):
     """
 
     shown: ClassVar[tuple[str, ...]] = ()
+    function: Callable | None = None
 
     def __init_subclass__(cls, function=None, **options):
         super().__init_subclass__()
         if function is not None:
-            cls.function, cls._names = staticmethod(function), tuple(options)
+            cls.function = staticmethod(function)
+        if function is not None or options:
+            cls._names = tuple(options)
             cls._signature = inspect.Signature(_parameters(options))
             if "__init__" not in vars(cls):
                 cls.__init__ = _constructor(cls)
@@ -64,6 +68,8 @@ class FunctionLayer(Module):
 
     def forward(self, *args, **kwargs):
         """Call `function` with the inputs and the options."""
+        if self.function is None:
+            return super().forward()
         options = {name: getattr(self, name) for name in self._names}
         return self.function(*args, **kwargs, **options)
 

@@ -14,8 +14,10 @@ from .module import Module
 REDUCTION = {"size_average": None, "reduce": None, "reduction": "mean"}
 
 
-class Loss(FunctionLayer):
-    """A function of an input and targets, with `reduction`; its weights are buffers."""
+class Loss(FunctionLayer, **REDUCTION):
+    """A function of an input and targets, with `reduction`; its weights are buffers. A subclass of
+    a program defines `forward`.
+    """
 
     def __init__(self, *args, **kwargs):
         options = self._bind(args, kwargs)
@@ -31,6 +33,10 @@ class Loss(FunctionLayer):
             self.register_buffer(name, value)
         else:
             super()._set_option(name, value)
+
+
+class WeightedLoss(Loss, weight=None, **REDUCTION):
+    """A loss of classes, which may have a weight for each."""
 
 
 class MSELoss(Loss, function=functional.mse_loss, **REDUCTION):
@@ -78,7 +84,7 @@ class KLDivLoss(Loss, function=functional.kl_div, **REDUCTION, log_target=False)
 
 
 class NLLLoss(
-    Loss, function=functional.nll_loss, weight=None, size_average=None, ignore_index=-100,
+    WeightedLoss, function=functional.nll_loss, weight=None, size_average=None, ignore_index=-100,
     reduce=None, reduction="mean",
 ):  # fmt: skip
     """Compute the negative log-likelihood of class indices; see `functional.nll_loss`.
@@ -89,8 +95,8 @@ class NLLLoss(
 
 
 class CrossEntropyLoss(
-    Loss, function=functional.cross_entropy, weight=None, size_average=None, ignore_index=-100,
-    reduce=None, reduction="mean", label_smoothing=0.0,
+    WeightedLoss, function=functional.cross_entropy, weight=None, size_average=None,
+    ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0,
 ):  # fmt: skip
     """Compute the cross entropy of logits and classes; see `functional.cross_entropy`.
 
@@ -99,7 +105,7 @@ class CrossEntropyLoss(
     """
 
 
-class BCELoss(Loss, function=losses.binary_cross_entropy, weight=None, **REDUCTION):
+class BCELoss(WeightedLoss, function=losses.binary_cross_entropy, weight=None, **REDUCTION):
     """Compute the binary cross entropy of probabilities; see `functional.binary_cross_entropy`.
 
     >>> jaxgrad.nn.BCELoss()(jaxgrad.tensor([0.5]), jaxgrad.tensor([1.0]))
@@ -252,7 +258,7 @@ class PairwiseDistance(Module):
 
 
 class MultiMarginLoss(
-    Loss, function=losses.multi_margin_loss, p=1, margin=1.0, weight=None, **REDUCTION
+    WeightedLoss, function=losses.multi_margin_loss, p=1, margin=1.0, weight=None, **REDUCTION
 ):
     """Compute the margin loss of one class for each sample; see `functional.multi_margin_loss`.
 
@@ -283,7 +289,7 @@ class MultiLabelMarginLoss(Loss, function=losses.multilabel_margin_loss, **REDUC
 
 
 class MultiLabelSoftMarginLoss(
-    Loss, function=losses.multilabel_soft_margin_loss, weight=None, **REDUCTION
+    WeightedLoss, function=losses.multilabel_soft_margin_loss, weight=None, **REDUCTION
 ):
     """Compute the mean binary cross entropy of several classes; see
     `functional.multilabel_soft_margin_loss`.

@@ -79,6 +79,14 @@ class Module(ModuleCall, ModuleState):
             parameter.requires_grad_(requires_grad)
         return self
 
+    def share_memory(self) -> Module:
+        """Raise RuntimeError: processes cannot share XLA's arrays; `torch.multiprocessing` sends
+        their values. A module without parameters and buffers is returned.
+        """
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set `.grad` of all parameters to None, or with `set_to_none=False` fill it with zeros.
 

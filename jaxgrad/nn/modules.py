@@ -6,34 +6,108 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import nn
 from ..core.missing_names import MissingName
+from ..tape.tensor import Tensor
 from . import (
+    attention_layers,
     convolution_layers,
-    lazy,
+    init,
+    layers,
     loss_layers,
     normalization_layers,
+    pooling_layers,
     resampling_layers,
+    softmax_layers,
+    state,
     tuples,
 )
+from . import lazy as _lazy  # PyTorch has modules of these names
+from . import transformer as _transformer
 
-# PyTorch's base classes, which programs ask for by isinstance
-_BASES = {
+
+def _list_with_default(out_size, defaults: Sequence[int]):
+    """The sizes in `out_size`, those that are None from the end of `defaults`.
+
+    >>> from jaxgrad.nn.modules import _list_with_default
+    >>> _list_with_default([None, 2], [5, 6, 7])
+    [6, 2]
+    """
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    last = defaults[-len(out_size) :]
+    return [last[i] if size is None else size for i, size in enumerate(out_size)]
+
+
+def _addindent(text: str, count: int) -> str:
+    """A text whose lines after the first, but for empty ones, are indented."""
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(" " * count + line if line.strip() else "" for line in rest)])
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict, prefix: str) -> None:
+    """Take a prefix off the keys of a state dict, in place, as of one saved by `DataParallel`.
+
+    >>> state = {"module.weight": 1, "step": 2}
+    >>> from jaxgrad.nn.modules import consume_prefix_in_state_dict_if_present
+    >>> consume_prefix_in_state_dict_if_present(state, "module.")
+    >>> state
+    {'step': 2, 'weight': 1}
+    """
+    for each in (state_dict, getattr(state_dict, "_metadata", None) or {}):
+        for key in [key for key in each if key.startswith(prefix)]:
+            each[key.removeprefix(prefix)] = each.pop(key)
+        # in the metadata the module itself has no dot
+        if each is not state_dict and prefix.endswith(".") and prefix[:-1] in each:
+            each[""] = each.pop(prefix[:-1])
+
+
+# names of PyTorch's that programs ask for by isinstance, derive from, or call
+_OTHERS = {
+    "_AdaptiveAvgPoolNd": pooling_layers._AdaptiveAvg,
+    "_AdaptiveMaxPoolNd": pooling_layers._AdaptiveMax,
+    "_AvgPoolNd": pooling_layers._AvgPool,
+    "_LPPoolNd": pooling_layers._LPPool,
+    "_MaxPoolNd": pooling_layers._MaxPool,
+    "_MaxUnpoolNd": pooling_layers._MaxUnpool,
     "_BatchNorm": normalization_layers._BatchNorm,
     "_InstanceNorm": normalization_layers._InstanceNorm,
     "_NormBase": normalization_layers._RunningNorm,
+    "_LazyNormBase": _lazy._LazyNorm,
+    "_LazyConvXdMixin": _lazy._LazyConvolution,
+    "LazyModuleMixin": _lazy.LazyModuleMixin,
     "_ConvNd": convolution_layers._Convolution,
     "_ConvTransposeNd": convolution_layers._Transposed,
+    "_DropoutNd": layers._Dropout,
     "_Loss": loss_layers.Loss,
+    "_WeightedLoss": loss_layers.WeightedLoss,
+    "_CircularPadNd": resampling_layers._CircularPad,
     "_ConstantPadNd": resampling_layers._ConstantPad,
-    "LazyModuleMixin": lazy.LazyModuleMixin,
+    "_ReflectionPadNd": resampling_layers._ReflectionPad,
+    "_ReplicationPadNd": resampling_layers._ReplicationPad,
+    "_ASMoutput": softmax_layers._ASMoutput,
+    "NonDynamicallyQuantizableLinear": attention_layers.NonDynamicallyQuantizableLinear,
+    "_get_activation_fn": _transformer._activation,
+    "_get_clones": _transformer._clones,
+    "_IncompatibleKeys": state._IncompatibleKeys,
+    "_EXTRA_STATE_KEY_SUFFIX": state.EXTRA_STATE_KEY,
+    "_addindent": _addindent,
+    "_list_with_default": _list_with_default,
+    "consume_prefix_in_state_dict_if_present": consume_prefix_in_state_dict_if_present,
+    "Tensor": Tensor,
+    "init": init,
 }
 
 _MODULES = frozenset(
     (
         *("activation", "adaptive", "batchnorm", "channelshuffle", "container", "conv", "distance"),
-        *("dropout", "flatten", "fold", "instancenorm", "lazy", "linear", "loss", "normalization"),
-        *("padding", "pixelshuffle", "pooling", "rnn", "sparse", "transformer", "upsampling"),
+        *("dropout", "flatten", "fold", "instancenorm", "lazy", "linear", "loss", "module"),
+        *("normalization", "padding", "pixelshuffle", "pooling", "rnn", "sparse", "transformer"),
+        *("upsampling", "utils"),
     )
 )
 
@@ -51,16 +125,16 @@ class _Layers:
 
 
 def _layer(name):
-    if name in _BASES:
-        return _BASES[name]
-    if name in ("F", "Module") or (name[:1].isupper() and hasattr(nn, name)):
-        return nn.functional if name == "F" else getattr(nn, name)
+    if name in _OTHERS:
+        return _OTHERS[name]
+    if hasattr(tuples, name) and name.endswith(("single", "tuple", "pair", "triple", "quadruple")):
+        return getattr(tuples, name)
+    if name == "F":
+        return nn.functional
+    if name[:1].isupper() and hasattr(nn, name):
+        return getattr(nn, name)
     raise MissingName("jaxgrad.nn", name)
 
 
 def __getattr__(name):
-    if name == "utils":
-        return tuples
-    if name == "module":
-        return nn.module
     return _Layers(name) if name in _MODULES else _layer(name)

@@ -197,7 +197,7 @@ class _RunningNorm(Module):
         self.reset_running_stats()
         _reset(self)
 
-    def _check(self, input):
+    def _check_input_dim(self, input):
         if input.ndim not in self.ranks:
             expected = " or ".join(f"{rank}D" for rank in self.ranks)
             raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
@@ -231,7 +231,7 @@ class _BatchNorm(_RunningNorm):
         self.track_running_stats = False
 
     def forward(self, input):
-        self._check(input)
+        self._check_input_dim(input)
         momentum = self._momentum()
         uses_batch = self.training or self.running_mean is None
         uses_running = not self.training or self.track_running_stats
@@ -307,7 +307,7 @@ class SyncBatchNorm(_BatchNorm):
         )
         self.process_group = process_group
 
-    def _check(self, input):
+    def _check_input_dim(self, input):
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
 
@@ -338,7 +338,7 @@ class _InstanceNorm(_RunningNorm):
     default_tracking = default_affine = False
 
     def forward(self, input):
-        self._check(input)
+        self._check_input_dim(input)
         batch = input if input.ndim == self.ranks[1] else input.unsqueeze(0)
         result = normalization.instance_norm(
             batch,

@@ -162,14 +162,18 @@ class MaxUnpool3d(_MaxUnpool, function=pooling.max_unpool3d, **_WINDOW):
     dimensions = 3
 
 
-class _Adaptive(FunctionLayer):
+class _AdaptiveAvg(FunctionLayer):
+    shown = ("output_size",)
+
+
+class _AdaptiveMax(FunctionLayer):
     shown = ("output_size",)
 
 
 _ADAPTIVE_MAX = {"output_size": REQUIRED, "return_indices": False}
 
 
-class AdaptiveAvgPool1d(_Adaptive, function=pooling.adaptive_avg_pool1d, output_size=REQUIRED):
+class AdaptiveAvgPool1d(_AdaptiveAvg, function=pooling.adaptive_avg_pool1d, output_size=REQUIRED):
     """Means of `output_size` bins of (n, c, l) or (c, l); see
     `functional.adaptive_avg_pool1d`.
 
@@ -178,7 +182,7 @@ class AdaptiveAvgPool1d(_Adaptive, function=pooling.adaptive_avg_pool1d, output_
     """
 
 
-class AdaptiveAvgPool2d(_Adaptive, function=pooling.adaptive_avg_pool2d, output_size=REQUIRED):
+class AdaptiveAvgPool2d(_AdaptiveAvg, function=pooling.adaptive_avg_pool2d, output_size=REQUIRED):
     """Means of `output_size` bins of (n, c, h, w) or (c, h, w); see
     `functional.adaptive_avg_pool2d`.
 
@@ -187,7 +191,7 @@ class AdaptiveAvgPool2d(_Adaptive, function=pooling.adaptive_avg_pool2d, output_
     """
 
 
-class AdaptiveAvgPool3d(_Adaptive, function=pooling.adaptive_avg_pool3d, output_size=REQUIRED):
+class AdaptiveAvgPool3d(_AdaptiveAvg, function=pooling.adaptive_avg_pool3d, output_size=REQUIRED):
     """Means of `output_size` bins of (n, c, d, h, w) or (c, d, h, w); see
     `functional.adaptive_avg_pool3d`.
 
@@ -196,7 +200,7 @@ class AdaptiveAvgPool3d(_Adaptive, function=pooling.adaptive_avg_pool3d, output_
     """
 
 
-class AdaptiveMaxPool1d(_Adaptive, function=pooling.adaptive_max_pool1d, **_ADAPTIVE_MAX):
+class AdaptiveMaxPool1d(_AdaptiveMax, function=pooling.adaptive_max_pool1d, **_ADAPTIVE_MAX):
     """Maxima of `output_size` bins of (n, c, l) or (c, l); see
     `functional.adaptive_max_pool1d`.
 
@@ -205,7 +209,7 @@ class AdaptiveMaxPool1d(_Adaptive, function=pooling.adaptive_max_pool1d, **_ADAP
     """
 
 
-class AdaptiveMaxPool2d(_Adaptive, function=pooling.adaptive_max_pool2d, **_ADAPTIVE_MAX):
+class AdaptiveMaxPool2d(_AdaptiveMax, function=pooling.adaptive_max_pool2d, **_ADAPTIVE_MAX):
     """Maxima of `output_size` bins of (n, c, h, w) or (c, h, w); see
     `functional.adaptive_max_pool2d`.
 
@@ -214,7 +218,7 @@ class AdaptiveMaxPool2d(_Adaptive, function=pooling.adaptive_max_pool2d, **_ADAP
     """
 
 
-class AdaptiveMaxPool3d(_Adaptive, function=pooling.adaptive_max_pool3d, **_ADAPTIVE_MAX):
+class AdaptiveMaxPool3d(_AdaptiveMax, function=pooling.adaptive_max_pool3d, **_ADAPTIVE_MAX):
     """Maxima of `output_size` bins of (n, c, d, h, w) or (c, d, h, w); see
     `functional.adaptive_max_pool3d`.
 

@@ -111,7 +111,7 @@ class ChannelShuffle(FunctionLayer, function=ops.channel_shuffle, groups=REQUIRE
 class _Pad(Module):
     """A layer that pads the last `dimensions` dimensions in the mode `mode`."""
 
-    dimensions, mode = 0, "constant"
+    dimensions = 0
 
     def __init__(self, padding):
         super().__init__()
@@ -148,6 +148,18 @@ class _ZeroPad(_ConstantPad):
 
     def extra_repr(self):
         return f"{self.padding}"
+
+
+class _ReflectionPad(_Pad):
+    """A layer that mirrors at the edges."""
+
+    mode = "reflect"
+
+
+class _ReplicationPad(_Pad):
+    """A layer that repeats the edges."""
+
+    mode = "replicate"
 
 
 class _CircularPad(_Pad):
@@ -240,7 +252,7 @@ class ZeroPad3d(_ZeroPad):
     dimensions = 3
 
 
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_ReflectionPad):
     """Extend (n, c, w) or (c, w) at the ends by a reflection without the edge.
 
     padding: the sizes before and after w, or one for all.
@@ -250,10 +262,10 @@ class ReflectionPad1d(_Pad):
     tensor([2., 1., 2., 1.])
     """
 
-    dimensions, mode = 1, "reflect"
+    dimensions = 1
 
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPad):
     """Extend (n, c, h, w) or (c, h, w) at the ends by a reflection without the edge.
 
     padding: the sizes before and after w, then h, or one for all.
@@ -263,10 +275,10 @@ class ReflectionPad2d(_Pad):
     tensor([2., 1., 2., 1.])
     """
 
-    dimensions, mode = 2, "reflect"
+    dimensions = 2
 
 
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPad):
     """Extend (n, c, d, h, w) or (c, d, h, w) at the ends by a reflection without the edge.
 
     padding: the sizes before and after w, then h and d, or one for all.
@@ -276,10 +288,10 @@ class ReflectionPad3d(_Pad):
     tensor([2., 1., 2., 1.])
     """
 
-    dimensions, mode = 3, "reflect"
+    dimensions = 3
 
 
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_ReplicationPad):
     """Extend (n, c, w) or (c, w) at the ends by copies of the edge.
 
     padding: the sizes before and after w, or one for all.
@@ -289,10 +301,10 @@ class ReplicationPad1d(_Pad):
     tensor([1., 1., 2., 2.])
     """
 
-    dimensions, mode = 1, "replicate"
+    dimensions = 1
 
 
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPad):
     """Extend (n, c, h, w) or (c, h, w) at the ends by copies of the edge.
 
     padding: the sizes before and after w, then h, or one for all.
@@ -302,10 +314,10 @@ class ReplicationPad2d(_Pad):
     tensor([1., 1., 2., 2.])
     """
 
-    dimensions, mode = 2, "replicate"
+    dimensions = 2
 
 
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPad):
     """Extend (n, c, d, h, w) or (c, d, h, w) at the ends by copies of the edge.
 
     padding: the sizes before and after w, then h and d, or one for all.
@@ -315,7 +327,7 @@ class ReplicationPad3d(_Pad):
     tensor([1., 1., 2., 2.])
     """
 
-    dimensions, mode = 3, "replicate"
+    dimensions = 3
 
 
 class CircularPad1d(_CircularPad):

@@ -22,6 +22,7 @@ from ..core.missing_names import MissingName
 from ..core.tracebacks import api_boundary
 from ..table import TableError
 from ..table import load as load_table
+from . import aten
 from .namespace import Library, Namespace, public_functions
 
 # An operator becomes a global of this module: `any` is then no longer Python's. So code that calls
@@ -82,6 +83,17 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     return made
 
 
+def load_library(path) -> None:
+    """Raise OSError: operators in a library for PyTorch are not loaded. `jaxgrad.library` defines
+    operators, and so does `load`.
+    """
+    refused.add(Path(path).parent.name)
+    raise OSError(
+        f"torch.ops.load_library: {path} is for PyTorch's own library, and is not loaded: define "
+        "operators by torch.library.custom_op, or by jax.ffi"
+    )
+
+
 def is_public(name: str) -> bool:
     """Whether an operator of the shipped table, or its alias, is a function of `jaxgrad` itself."""
     return library.has(name) and not name.startswith(("_", *MODULES))
@@ -111,12 +123,18 @@ def module_functions(
     return find, names
 
 
+# the packages whose library was not loaded, which may register more of its operators
+refused: set[str] = set()
+
 library = _shipped()
 primitive.op.install(library.find)
 _operators = Namespace(__name__, library)
 
 # what returns a function that has an operator's name and is no entry of the table, by that name
 composed = {}
+
+
+aten = aten.namespace(lambda name: getattr(_operators, name) if library.has(name) else None)
 
 
 def __getattr__(name):
@@ -128,4 +146,4 @@ def __getattr__(name):
 
 def __dir__():
     loaded = [name for name, value in globals().items() if isinstance(value, Namespace)]
-    return sorted({*dir(_operators), *composed, *loaded, "load"} - {"_operators"})
+    return sorted({*dir(_operators), *composed, *loaded, "load", "load_library"} - {"_operators"})

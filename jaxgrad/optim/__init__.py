@@ -13,7 +13,9 @@
 (tensor(5.), tensor(1.2500), tensor([0.2500, 0.5000], requires_grad=True))
 """
 
-from ..core.missing_names import missing_in
+import importlib
+
+from ..core.missing_names import MissingName
 from . import lr_scheduler as lr_scheduler
 from . import optimizer as optimizer
 from .adadelta import Adadelta as Adadelta
@@ -33,4 +35,8 @@ from .rprop import Rprop as Rprop
 from .sgd import SGD as SGD
 from .sparse_adam import SparseAdam as SparseAdam
 
-__getattr__ = missing_in(__name__)
+
+def __getattr__(name):
+    if name == "swa_utils":  # few programs use it
+        return importlib.import_module(f"{__name__}.swa_utils")
+    raise MissingName(__name__, name)

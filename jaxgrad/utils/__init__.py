@@ -1,14 +1,29 @@
-"""The modules of torch.utils: `hooks`, `checkpoint`, `data`."""
+"""The modules of torch.utils: `hooks`, `checkpoint`, `data`, `tensorboard` and others."""
 
 from __future__ import annotations
 
 import importlib
 
-from ..core.missing_names import MissingName
+from ..core.not_provided import names_of
 from . import hooks as hooks
+
+# few programs use one, so they are imported late
+_MODULES = (
+    *("_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data", "dlpack"),
+    *("model_zoo", "tensorboard"),
+)
+
+_find, _names = names_of(__name__, "it is a part of PyTorch's own machinery")
 
 
 def __getattr__(name):
-    if name not in ("checkpoint", "data"):  # few programs use one, so they are imported late
-        raise MissingName(__name__, name)
-    return importlib.import_module(f"{__name__}.{name}")
+    if name not in _MODULES:
+        return _find(name)
+    try:
+        return importlib.import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:  # of a package that the module needs; for `hasattr`
+        raise AttributeError(str(error)) from error
+
+
+def __dir__():
+    return sorted({*_names(), *_MODULES})

@@ -4,6 +4,7 @@ import pickle
 import typing
 
 import pytest
+from as_torch import as_torch, error
 
 import jaxgrad as torch
 from jaxgrad.torch_version import TorchVersion
@@ -27,7 +28,7 @@ def test_modules_that_are_not_provided_say_so_when_called():
         pass
 
     assert not isinstance(3, torch.fx.GraphModule) and torch.fx.wrap(len) is len
-    for call in (torch.onnx.export, torch.hub.load, torch.ao.quantize, torch.jit.load, Tracer):
+    for call in (torch.onnx.export, torch.ao.quantization.quantize, torch.jit.load, Tracer):
         with pytest.raises(NotImplementedError, match="is not provided by jaxgrad: "):
             call()
 
@@ -100,3 +101,234 @@ def test_assert():
     torch._assert(torch.ones(2).sum() == 2, "not shown")
     with pytest.raises(AssertionError, match="the sum is 2"):
         torch._assert(torch.ones(2).sum() > 2, "the sum is 2")
+
+
+# ---- modules that are not provided
+
+
+def test_modules_that_are_not_provided_have_the_names_of_pytorch():
+    from jaxgrad.export import Dim, export
+
+    assert Dim.AUTO.path == "torch.export.Dim.AUTO" and not isinstance(3, Dim) and Dim[int] is Dim
+    with pytest.raises(NotImplementedError, match=r"export.export is not provided by jaxgrad"):
+        export(torch.nn.Identity(), ())
+    with pytest.raises(NotImplementedError, match=r"distributed.ReduceOp.SUM is not provided"):
+        torch.distributed.ReduceOp.SUM()
+    assert "ShapeEnv" in dir(torch.fx.experimental.symbolic_shapes)
+    assert issubclass(torch.onnx.errors.OnnxExporterError, Exception)
+    assert issubclass(torch.jit.TracerWarning, Warning) and issubclass(
+        torch.jit.Error, RuntimeError
+    )
+    for module, name in ((torch.fx, "Grpah"), (torch.export, "exprot"), (torch.nested, "_private")):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}': not provided"):
+            getattr(module, name)
+    with pytest.raises(AttributeError, match=r"'exprot': .* did you mean 'export'"):
+        _ = torch.export.exprot
+    assert isinstance(torch.UntypedStorage, type) and not isinstance(3, torch.TensorType)
+    assert not hasattr(torch, "npu") and not hasattr(torch, "Tensr")
+
+
+def test_what_programs_prepare_for_an_export_has_no_effect():
+    @torch.onnx.symbolic_helper.parse_args("v", "i")
+    def symbolic(g, x):
+        return x
+
+    assert symbolic(None, 3) == 3 and not torch.onnx.is_in_onnx_export()
+    torch.onnx.register_custom_op_symbolic("a::b", symbolic, 11)
+    with pytest.raises(OSError, match="is for PyTorch's own library, and is not loaded"):
+        torch.ops.load_library("/somewhere/visionlike/_C.so")
+    torch.library.register_fake("visionlike::nms")(symbolic)  # of what was not loaded
+    with pytest.raises(RuntimeError, match="operator otherlike::nms does not exist"):
+        torch.library.register_fake("otherlike::nms")(symbolic)
+
+
+def test_processes_that_train_together():
+    distributed = torch.distributed
+    asked = (distributed.is_available, distributed.is_initialized, distributed.is_nccl_available)
+    assert not any(ask() for ask in asked) and not distributed.is_torchelastic_launched()
+    for call in (distributed.get_rank, distributed.get_world_size):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            call()
+    with pytest.raises(NotImplementedError, match="init_process_group is not provided by jaxgrad"):
+        distributed.init_process_group("gloo")
+
+
+def test_names_of_the_compilers_of_pytorch():
+    dynamo = torch._dynamo
+    dynamo.config.suppress_errors = True
+    with dynamo.config.patch(suppress_errors=False, verbose=True):
+        assert dynamo.config.verbose and not dynamo.config.suppress_errors
+    assert dynamo.config.suppress_errors and not dynamo.config.verbose
+    torch._inductor.config.triton.cudagraphs = True
+    assert torch._inductor.config.triton.cudagraphs and not torch.compiler.config.anything
+    double = lambda x: x * 2  # noqa: E731
+    for mark in (dynamo.disable, dynamo.allow_in_graph, torch.compiler.nested_compile_region):
+        assert mark(double) is double
+    assert torch.compiler.substitute_in_graph(len)(double) is double
+    dynamo.mark_dynamic(torch.ones(2), 0)
+    dynamo.mark_static_address(torch.ones(2))
+    compiled = torch.compile(torch.nn.Identity())
+    assert isinstance(compiled, dynamo.OptimizedModule) and not dynamo.is_compiling()
+    assert dynamo.eval_frame.OptimizedModule is dynamo.OptimizedModule
+    with torch.compiler.set_stance("default"):
+        pass
+    with pytest.raises(NotImplementedError, match="disable=True"):
+        torch.compiler.set_stance("force_eager")
+    assert (
+        torch._C._get_tracing_state() is None and torch._C._jit_set_profiling_mode(False) is False
+    )
+
+
+def test_functions_that_fork_run_at_once():
+    future = torch.jit.fork(lambda x, by=2: x * by, 3, by=4)
+    assert torch.jit.wait(future) == future.value() == 12 and future.done()
+    with torch.jit.strict_fusion(), torch.jit.fuser("fuser2"):
+        torch.jit.set_fusion_strategy([("STATIC", 2)])
+    assert torch.jit._script_if_tracing(len) is len and torch.jit.script_method(len) is len
+
+
+def test_operators_by_the_names_of_the_table():
+    aten, x = torch.ops.aten, torch.tensor([1.0, 2.0], requires_grad=True)
+    aten.mul.Tensor(x, x).sum().backward()
+    assert x.grad.tolist() == [2, 4] and aten.mul.Tensor is aten.mul.Tensor
+    assert repr(aten.add.Tensor) == "aten.add.Tensor" and aten.relu(torch.tensor(-1.0)) == 0
+    with pytest.raises(NotImplementedError, match=r"aten.sym_size.int is not provided by jaxgrad"):
+        aten.sym_size.int(x, 0)
+
+
+# ---- devices that are not there, streams, checks
+
+
+def test_devices_that_jax_does_not_use():
+    for module in (torch.xpu, torch.mps, torch.mtia):
+        assert not module.is_available() and module.device_count() == 0
+        module.manual_seed(3)
+        with pytest.raises(NotImplementedError, match="JAX has found no"):
+            module.synchronize()
+    assert torch.xpu.memory_allocated() == 0 and not torch.xpu.is_bf16_supported()
+    assert torch.cpu.is_available() and torch.cpu.device_count() == 1
+    torch.cpu.synchronize()
+    x = torch.ones(1)
+    assert not (x.is_mps or x.is_xpu or x.is_quantized or x.is_nested or x.is_mkldnn)
+    assert not any(torch.is_autocast_enabled(name) for name in ("mps", "xpu", "hpu"))
+    with pytest.raises(RuntimeError, match="unsupported autocast device_type 'toaster'"):
+        torch.is_autocast_enabled("toaster")
+
+
+def test_streams_and_events():
+    first, second = torch.Event(), torch.cpu.Event(enable_timing=True)
+    with torch.Stream("cpu") as stream, torch.cpu.stream(torch.cpu.current_stream()):
+        stream.record_event(first)
+        stream.wait_event(first)
+    stream.synchronize()
+    second.record()
+    assert first.query() and first.elapsed_time(second) >= 0 and stream.query()
+    assert stream.device == torch.device("cpu") and isinstance(torch.cpu.Stream(), torch.Stream)
+    with pytest.raises(RuntimeError, match="Both events must be recorded"):
+        first.elapsed_time(torch.Event("cpu"))
+    assert issubclass(torch.cuda.Stream, torch.Stream) and issubclass(torch.cuda.Event, torch.Event)
+
+
+def test_names_of_gpus_where_there_is_none():
+    cuda = torch.cuda
+    assert cuda.get_rng_state_all() == [] and cuda.get_arch_list() == []
+    cuda.set_rng_state_all([])
+    state = cuda.get_rng_state()
+    first = torch.rand(2)
+    cuda.set_rng_state(state)
+    assert (torch.rand(2) == first).all() and not cuda.is_current_stream_capturing()
+    with cuda.device(None), cuda.device_of(first), cuda.device(-1):
+        cuda.reset_peak_memory_stats()
+    for call in (
+        lambda: cuda.device(0).__enter__(),
+        cuda.get_device_properties,
+        cuda.memory_summary,
+    ):
+        with pytest.raises(RuntimeError, match="there is no device cuda"):
+            call()
+    with pytest.raises(NotImplementedError, match=r"torch.cuda.CUDAGraph is not provided"):
+        cuda.CUDAGraph()
+    assert cuda.nvtx.range_push("a") == 0 and cuda.nvtx.range_push("b") == 1
+    assert cuda.nvtx.range_pop() == 1 and cuda.nvtx.range_pop() == 0 and cuda.nvtx.range_pop() == -1
+    with cuda.nvtx.range("step {}", 3):
+        cuda.nvtx.mark("here")
+    assert cuda.memory is cuda and not isinstance(first, cuda.FloatTensor)
+    with pytest.raises(torch.OutOfMemoryError):
+        raise torch.cuda.OutOfMemoryError("RESOURCE_EXHAUSTED")
+
+
+def test_an_accelerator_that_is_not_there():
+    accelerator = torch.accelerator
+    for call in (accelerator.memory_allocated, accelerator.current_stream):
+        with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is av"):
+            call()
+    accelerator.empty_cache()
+    with accelerator.device_index(None):
+        pass
+    assert accelerator.memory_stats("cpu") == {} and accelerator.get_memory_info("cpu") == (0, 0)
+
+
+def test_types_for_annotations():
+    types = torch.types
+    assert isinstance(3, types.Number) and torch.device in types.Device.__args__
+    assert types.py_sym_types == (torch.SymInt, torch.SymFloat, torch.SymBool)
+    assert not isinstance(3, torch.SymInt) and types.Tensor is torch.Tensor is torch._tensor.Tensor
+    with pytest.raises(TypeError, match="sizes and numbers are Python's here"):
+        torch.SymInt(3)
+    assert torch.functional.einsum is torch.einsum
+    assert torch._utils._get_device_index("cpu", allow_cpu=True) == -1
+    with pytest.raises(ValueError, match="Expected a non cpu device"):
+        torch._utils._get_device_index("cpu")
+    assert "jaxgrad: " in torch.__config__.show() and "CPUs" in torch.__config__.parallel_info()
+
+
+@as_torch
+def test_checks_and_sizes(torch):
+    y = torch.tensor(0.0)
+    results = [
+        torch.sym_max(1, 2.0), torch.sym_max(3, 2.0), torch.sym_min(1, 2), torch.sym_int(-2.7),
+        torch.sym_float(2), torch.sym_not(True), torch.sym_ite(True, 1, 2), torch.sym_sum([1, 2]),
+        torch.sym_sqrt(4), torch._check(True), torch._shape_as_tensor(torch.ones(2, 3)),
+        torch._assert_async(torch.tensor(True)),
+    ]  # fmt: skip
+    m = lambda: "told"  # noqa: E731
+    errors = [
+        error(lambda: torch._check(False, m)), error(lambda: torch._check_value(False, m)),
+        error(lambda: torch._check_type(False, m)), error(lambda: torch._check_index(False, m)),
+        error(lambda: torch._check_not_implemented(False, m)),
+        error(lambda: torch._check_with(KeyError, False, m)),
+        error(lambda: torch._check(False), words="Expected cond to be True"),
+        error(lambda: torch._check(y), words="cond must be a bool, but got"),
+        error(lambda: torch._check(False, "m"), words="message must be a callable"),
+        error(lambda: torch._check_tensor_all(y)),
+        error(lambda: torch._check_tensor_all(y > 0), words="Expected cond to be True"),
+        error(lambda: torch._assert_async(y)), error(lambda: torch._assert_async(y, "told")),
+    ]  # fmt: skip
+    return results, errors
+
+
+def test_checks_of_values_that_are_not_known_pass():
+    checked = torch.jit(lambda x: (torch._assert_async(x.sum()), x * 2)[1])
+    assert checked(torch.zeros(2)).tolist() == [0, 0]
+
+
+def test_dlpack():
+    x = torch.arange(3)
+    assert torch.utils.dlpack.from_dlpack(x).tolist() == [0, 1, 2]
+    assert "dltensor" in repr(torch.to_dlpack(x))
+
+
+def test_printing_in_a_block():
+    with torch._tensor_str.printoptions(precision=2):
+        assert repr(torch.tensor(1.23456)) == "tensor(1.23)"
+        assert torch._tensor_str.PRINT_OPTS.precision == 2
+    assert repr(torch.tensor(1.23456)) == "tensor(1.2346)"
+
+
+def test_classes_of_several_results():
+    values = torch.tensor([1.0, 3.0]).max(0)
+    assert isinstance(values, torch.return_types.max)
+    assert torch.return_types.topk is type(torch.ones(3).topk(1))
+    for name in ("sin", "nothing", "_linalg_det"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+            getattr(torch.return_types, name)

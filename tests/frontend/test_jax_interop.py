@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import jaxgrad as torch
 
@@ -156,3 +157,205 @@ def test_to_jax_under_shard_map():
     )
     x = jax.device_put(X, jax.sharding.NamedSharding(mesh, spec))
     np.testing.assert_allclose(jax.jit(doubled)(x), X * 2 + np.sin(X), rtol=1e-6)
+
+
+# ---- random keys
+
+
+def test_functions_that_take_random_keys():
+    key = jax.random.key(3)
+
+    def noisy(key, x):
+        return x * jax.random.normal(key, x.shape), jax.random.split(key)
+
+    x = torch.ones(3, requires_grad=True)
+    found, keys = torch.from_jax(noisy)(key, x)
+    found.sum().backward()
+    close(x.grad, jax.random.normal(key, (3,)))
+    assert (jax.random.key_data(keys) == jax.random.key_data(jax.random.split(key))).all()
+    # another key is another input of the same program, and its kind is kept
+    other = jax.random.key(3, impl="rbg")
+    close(torch.from_jax(noisy)(other, x)[0], jax.random.normal(other, (3,)))
+    compiled = torch.jit(lambda x: torch.from_jax(noisy)(key, x))
+    close(compiled(x)[0], jax.random.normal(key, (3,)))
+    assert jax.dtypes.issubdtype(compiled(x)[1].dtype, jax.dtypes.prng_key)
+    scaled = torch.from_jax(lambda key, x: noisy(key, x)[0])
+    close(torch.func.grad(lambda x: scaled(key, x).sum())(x.detach()), jax.random.normal(key, (3,)))
+    batched = jax.vmap(torch.to_jax(scaled))(jax.random.split(key), jnp.ones((2, 3)))
+    wanted = jax.vmap(lambda key: jax.random.normal(key, (3,)))(jax.random.split(key))
+    np.testing.assert_allclose(batched, wanted, rtol=1e-6)
+    with pytest.raises(TypeError, match="random key, of dtype key<fry>: it is no tensor"):
+        torch.as_tensor(key)
+
+
+# ---- modules
+
+
+def gradients_of(module):
+    return {name: parameter.grad for name, parameter in module.named_parameters()}
+
+
+def test_an_equinox_module_is_a_module():
+    module = equinox.nn.MLP(3, 2, 8, 1, key=jax.random.key(0), activation=jnp.tanh)
+    net, x = torch.from_jax(module), torch.tensor(X)
+    names = [f"layers.{i}.{name}" for i in (0, 1) for name in ("weight", "bias")]
+    assert list(net.state_dict()) == names and "MLP" in repr(net)
+    found = torch.vmap(net)(x)
+    close(found, jax.vmap(module)(X))
+    (found**2).sum().backward()
+    wanted = equinox.filter_grad(lambda module: (jax.vmap(module)(X) ** 2).sum())(module)
+    gradients = gradients_of(net)
+    for number, layer in enumerate(wanted.layers):
+        close(gradients[f"layers.{number}.weight"], layer.weight)
+        close(gradients[f"layers.{number}.bias"], layer.bias)
+    before = np.array(module.layers[0].weight)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer.step()
+    assert (before == module.layers[0].weight).all()  # of what was given nothing changes
+    close(net.state_dict()["layers.0.weight"], before - 0.1 * wanted.layers[0].weight)
+    other = torch.from_jax(module)
+    other.load_state_dict(net.state_dict())
+    close(torch.vmap(other)(x), torch.vmap(net)(x).detach().numpy())
+
+
+def test_training_an_equinox_module_under_jit():
+    def losses(compiled):
+        net = torch.from_jax(equinox.nn.MLP(3, 1, 4, 1, key=jax.random.key(0)))
+        optimizer, x = torch.optim.Adam(net.parameters(), lr=0.1), torch.tensor(X)
+
+        def step():
+            optimizer.zero_grad()
+            loss = (torch.vmap(net)(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        step = torch.jit(step) if compiled else step
+        return [step().item() for _ in range(4)]
+
+    np.testing.assert_allclose(losses(True), losses(False), rtol=1e-5)
+
+
+def test_a_module_of_equinox_takes_its_arguments():
+    key = jax.random.key(1)
+    dropout = equinox.nn.Dropout(0.5)
+    close(torch.from_jax(dropout)(torch.ones(8), key=key), dropout(jnp.ones(8), key=key))
+    close(torch.from_jax(dropout)(torch.ones(8), inference=True), np.ones(8))
+
+
+class Normalized(flax.linen.Module):
+    @flax.linen.compact
+    def __call__(self, x, train=False):
+        x = flax.linen.Dense(4)(x)
+        x = flax.linen.BatchNorm(use_running_average=not train)(x)
+        x = flax.linen.Dropout(0.5, deterministic=not train)(x)
+        return flax.linen.Dense(1)(x)
+
+
+def test_a_bound_module_of_flax_linen_is_a_module():
+    module, key = Normalized(), jax.random.key(0)
+    variables = module.init(key, X)
+    net, x = torch.from_jax(module.bind(variables)), torch.tensor(X)
+    assert {name.partition(".")[0] for name, _ in net.named_parameters()} == {"params"}
+    assert {name for name, _ in net.named_buffers()} == {
+        f"batch_stats.BatchNorm_0.{name}" for name in ("mean", "var")
+    }
+    close(net(x), module.apply(variables, X))
+    options = {"train": True, "mutable": ["batch_stats"], "rngs": {"dropout": key}}
+    wanted, changed = module.apply(variables, X, **options)
+    found = net(x, **options)
+    close(found, wanted)
+    for name, value in changed["batch_stats"]["BatchNorm_0"].items():
+        close(net.state_dict()[f"batch_stats.BatchNorm_0.{name}"], value)
+    found.sum().backward()
+
+    def total(params):
+        return module.apply(variables | {"params": params}, X, **options)[0].sum()
+
+    slope = jax.grad(total)(variables["params"])["Dense_0"]["kernel"]
+    close(gradients_of(net)["params.Dense_0.kernel"], slope)
+    with pytest.raises(TypeError, match=r"Normalized has no variables: pass module.bind"):
+        torch.from_jax(module)
+
+
+class Running(nnx.Module):
+    def __init__(self, rngs):
+        self.first, self.norm = nnx.Linear(3, 4, rngs=rngs), nnx.BatchNorm(4, rngs=rngs)
+        self.dropout, self.last = nnx.Dropout(0.5, rngs=rngs), nnx.Linear(4, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(self.dropout(self.norm(self.first(x))))
+
+
+def test_a_module_of_flax_nnx_is_a_module():
+    module = Running(nnx.Rngs(0))
+    net, x = torch.from_jax(module), torch.tensor(X)
+    kinds = ("first.kernel", "first.bias", "norm.scale", "norm.bias", "last.kernel", "last.bias")
+    assert {name for name, _ in net.named_parameters()} == set(kinds)
+    assert {"norm.mean", "norm.var"} < {name for name, _ in net.named_buffers()}
+    for _ in range(2):  # what a call changes, the next one sees: statistics and drawn numbers
+        found = net(x)
+        close(found, module(X))
+        close(net.state_dict()["norm.mean"], module.norm.mean[...])
+    found.sum().backward()
+
+    def total(module):
+        module(X)
+        return module(X).sum()
+
+    wanted = nnx.grad(total)(Running(nnx.Rngs(0)))["first"]["kernel"][...]
+    close(gradients_of(net)["first.kernel"], wanted)
+
+
+# ---- functions of arrays that call operators on tensors
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.sin(x).sum(),
+        lambda x: (x * torch.tensor([1.0, 2.0])).sum() + jnp.sin(x).sum(),
+        lambda x: jnp.sum(jnp.asarray(torch.as_tensor(x) ** 2)),
+        lambda x: torch.to_jax(lambda t: (t * torch.tensor([3.0, 4.0])).sum())(x),
+        lambda x: torch.nn.functional.relu(x).sum(),
+        lambda x: torch.cat([x, x]).sum(),
+        lambda x: torch.from_jax(jnp.sin)(x).sum(),
+    ],
+)
+def test_functions_of_arrays_that_mix_both_have_their_gradient(function):
+    x, step = jnp.array([1.0, 2.0]), 1e-3
+    slopes = [
+        (function(x.at[i].add(step)) - function(x.at[i].add(-step))) / (2 * step) for i in (0, 1)
+    ]
+    np.testing.assert_allclose(jax.grad(function)(x), slopes, rtol=2e-3)
+
+
+@pytest.mark.parametrize("transform", [jax.grad, jax.jacfwd, jax.jacrev])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (torch.tensor([1.0, 2.0]) * x).sum(),
+        lambda x: (torch.as_tensor(x) ** 2).sum(),
+        lambda x: (torch.zeros(2) + x).sum(),
+        lambda x: torch.stack([torch.as_tensor(x)[0], torch.as_tensor(x)[1]]).sum(),
+        lambda x: (torch.as_tensor(x).detach() * 2).sum(),
+    ],
+)
+def test_functions_that_return_tensors_say_to_jax(transform, function):
+    try:
+        found = transform(function)(jnp.array([1.0, 2.0]))
+    except RuntimeError as error:
+        assert "make it a function of arrays by jaxgrad.to_jax(function)" in str(error)
+    else:  # a transform that takes any tree: its result is right
+        wanted = jax.grad(torch.to_jax(function))(jnp.array([1.0, 2.0]))
+        np.testing.assert_allclose(jax.tree.leaves(found)[0], wanted)
+
+
+def test_operators_that_refuse_a_tracer_say_to_jax():
+    with pytest.raises(TypeError, match="expected Tensor as element 0") as raised:
+        jax.grad(lambda x: torch.einsum("i,i->", x, torch.ones(2)))(jnp.ones(2))
+    assert raised.value.__notes__[0].startswith("A function that JAX transforms")
+    assert "jaxgrad.to_jax(function)" in raised.value.__notes__[0]
+    leaf = torch.ones(2, requires_grad=True)
+    with pytest.raises((TypeError, RuntimeError), match=r"jaxgrad\.(to_jax|from_jax)"):
+        jax.grad(lambda x: (leaf * x).sum())(jnp.ones(2))

@@ -13,6 +13,9 @@ from .events import BACKWARD, MEMORY, USER, FunctionEvent
 _flops: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
+STEP = "ProfilerStep*"
+
+
 def events_of(recorder, profile) -> list[FunctionEvent]:
     """The events of a recorder that has stopped, sorted by their start."""
     recorder.close()
@@ -48,7 +51,8 @@ def _event(number, note, recorder, profile) -> FunctionEvent:
     call, on_cpu = note.call, note.device in (None, "cpu")
     event = FunctionEvent(
         id=number,
-        name=call.name,
+        # the steps of torch.profiler count as one name
+        name=STEP if call.name.startswith(STEP[:-1] + "#") else call.name,
         thread=note.thread,
         start_us=_microseconds(note.begun, recorder),
         end_us=_microseconds(note.ended, recorder),

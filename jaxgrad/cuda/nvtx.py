@@ -1,0 +1,54 @@
+"""Ranges of a profile, as torch.cuda.nvtx: those of jax.profiler, on every device."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import jax
+
+from ..core.missing_names import missing_in
+
+_open = threading.local()
+
+
+def range_push(msg: str) -> int:
+    """Begin a range inside of those that this thread has begun, and return how many these are.
+
+    >>> jaxgrad.cuda.nvtx.range_push("step"), jaxgrad.cuda.nvtx.range_pop()
+    (0, 0)
+    """
+    ranges = _open.__dict__.setdefault("ranges", [])
+    ranges.append(jax.profiler.TraceAnnotation(msg))
+    ranges[-1].__enter__()
+    return len(ranges) - 1
+
+
+def range_pop() -> int:
+    """End the range that this thread has begun last, and return how many are left; -1 where there
+    is none.
+    """
+    ranges = _open.__dict__.get("ranges")
+    if not ranges:
+        return -1
+    ranges.pop().__exit__(None, None, None)
+    return len(ranges)
+
+
+@contextlib.contextmanager
+def range(msg: str, *args, **kwargs):
+    """A block that is a range. args, kwargs: for `msg.format`."""
+    range_push(msg.format(*args, **kwargs))
+    try:
+        yield
+    finally:
+        range_pop()
+
+
+def mark(msg: str):
+    """A range without a duration."""
+    with jax.profiler.TraceAnnotation(msg):
+        pass
+
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,164 @@
+"""Checks that models make, and arithmetic with sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ..core import dtypes
+from ..core.aval import Size
+from ..core.tracebacks import api_boundary
+from ..tape.tensor import Tensor, is_concrete
+from .tensor_data import tensor
+
+
+def _assert(condition, message: str):
+    """Raise AssertionError with a message unless a condition holds.
+
+    condition: a bool, or a tensor of one element.
+    """
+    assert condition, message
+
+
+@api_boundary
+def _assert_async(self: Tensor, assert_msg: str = ""):
+    """Raise RuntimeError where a tensor of one element is 0, at once where its value is known. In a
+    compiled function it is not known, and nothing is checked.
+    """
+    if is_concrete(self) and not self:
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+_functional_assert_async = _assert_async
+
+
+@api_boundary
+def _check_with(error_type: type[Exception], cond: bool, message: Callable | None = None):
+    """Raise an error unless a condition holds.
+
+    cond: a bool. message: a function that gives the text. Raises TypeError for others.
+    """
+    if type(cond) is not bool:
+        hint = "; use torch._check_tensor_all() for a tensor" if isinstance(cond, Tensor) else ""
+        raise TypeError(f"cond must be a bool, but got {type(cond)}{hint}")
+    if message is not None and not callable(message):
+        raise TypeError("message must be a callable")
+    if not cond:
+        raise error_type("Expected cond to be True" if message is None else str(message()))
+
+
+def _check(cond: bool, message: Callable | None = None):
+    """Raise RuntimeError unless a condition holds.
+
+    >>> jaxgrad._check(1 < 2, lambda: "1 is less than 2")
+    """
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_index(cond: bool, message: Callable | None = None):
+    """Raise IndexError unless a condition holds."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond: bool, message: Callable | None = None):
+    """Raise ValueError unless a condition holds."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond: bool, message: Callable | None = None):
+    """Raise TypeError unless a condition holds."""
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond: bool, message: Callable | None = None):
+    """Raise NotImplementedError unless a condition holds."""
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_tensor_all(cond: Tensor, message: Callable | None = None):
+    """Raise RuntimeError unless all elements of a tensor of bools are True, and TypeError for a
+    tensor of another dtype.
+    """
+    if cond.dtype is not dtypes.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _check_with(RuntimeError, bool(cond.all()), message)
+
+
+def _check_is_size(i: int, message: Callable | None = None, *, max: int | None = None):
+    """Raise RuntimeError unless a number is at least 0, and at most `max`."""
+    _check_with(RuntimeError, i >= 0 and (max is None or i <= max), message)
+
+
+def _shape_as_tensor(self: Tensor) -> Tensor:
+    """The sizes of a tensor as a tensor."""
+    return tensor(list(self.shape))
+
+
+# ---- sizes are Python's numbers here
+
+
+class _Symbolic:
+    def __new__(cls, *args, **kwargs):
+        raise TypeError(f"torch.{cls.__name__}: sizes and numbers are Python's here")
+
+
+class SymInt(_Symbolic):
+    """PyTorch's class of sizes that are not known. Sizes are ints here, and nothing is one."""
+
+
+class SymFloat(_Symbolic):
+    """PyTorch's class of floats that are not known. Nothing is one."""
+
+
+class SymBool(_Symbolic):
+    """PyTorch's class of bools that are not known. Nothing is one."""
+
+
+def sym_int(a) -> int:
+    """A number without its fraction, as an int."""
+    return math.trunc(a)
+
+
+def sym_float(a) -> float:
+    """A number as a float."""
+    return float(a)
+
+
+def sym_not(a) -> bool:
+    """Whether a bool is False."""
+    return not a
+
+
+def _joined(choose, a, b):
+    # a float where one of the two is one
+    kind = float if isinstance(a, float) or isinstance(b, float) else int
+    return kind(choose(a, b))
+
+
+def sym_max(a, b):
+    """The larger of two numbers, a float if one of them is.
+
+    >>> jaxgrad.sym_max(3, 2.0)
+    3.0
+    """
+    return _joined(max, a, b)
+
+
+def sym_min(a, b):
+    """The smaller of two numbers, a float if one of them is."""
+    return _joined(min, a, b)
+
+
+def sym_ite(b: bool, t, f):
+    """`t` if `b` is True, else `f`."""
+    return t if b else f
+
+
+def sym_sqrt(a) -> float:
+    """The square root of a number."""
+    return math.sqrt(a)
+
+
+def sym_sum(*args):
+    """The sum of numbers, or of those in a list."""
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], list | tuple | Size) else args)

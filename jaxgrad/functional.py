@@ -1,0 +1,23 @@
+"""The functions of torch.functional, which are those of `jaxgrad` itself."""
+
+from __future__ import annotations
+
+import jaxgrad
+
+from .core.missing_names import MissingName
+
+__all__ = [
+    *("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors"),
+    *("cartesian_prod", "block_diag", "cdist", "chain_matmul", "einsum", "istft", "lu", "norm"),
+    *("meshgrid", "split", "stft", "tensordot", "unique", "unique_consecutive", "unravel_index"),
+]  # fmt: skip
+
+
+def __getattr__(name):
+    if name not in __all__:
+        raise MissingName(__name__, name)
+    return getattr(jaxgrad, name)
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,106 @@
+"""Processes, as torch.multiprocessing: Python's `multiprocessing`, to which tensors are sent by
+value.
+
+Where the program names no start method it is "spawn", since a forked process cannot compute with
+tensors (JAX has threads). So the functions that processes run must be found by their names, and a
+script needs `if __name__ == "__main__":`.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from multiprocessing import *  # noqa: F403
+
+from ..core.missing_names import missing_in
+from ._contexts import Named, context_of, method_of_program, set_method
+from .spawn import ProcessContext as ProcessContext
+from .spawn import ProcessException as ProcessException
+from .spawn import ProcessExitedException as ProcessExitedException
+from .spawn import ProcessRaisedException as ProcessRaisedException
+from .spawn import SpawnContext as SpawnContext
+from .spawn import spawn as spawn
+from .spawn import start_processes as start_processes
+
+_STRATEGIES = {"file_system", "file_descriptor"}
+_strategy = "file_descriptor"
+
+
+def get_context(method: str | None = None):
+    """Return the context of a start method: "fork", "spawn" or "forkserver"; by default that of the
+    program. Raises ValueError for another method.
+
+    >>> jaxgrad.multiprocessing.get_context().get_start_method()
+    'spawn'
+    """
+    return context_of(method)
+
+
+def get_start_method(allow_none: bool = False) -> str | None:
+    """Return the start method of the program, "spawn" where it has named none; with `allow_none`
+    None there.
+    """
+    if allow_none and multiprocessing.get_start_method(allow_none=True) is None:
+        return None
+    return method_of_program()
+
+
+def set_start_method(method: str | None, force: bool = False):
+    """Set the start method of the program. Raises RuntimeError where one has been set, unless
+    `force`, and ValueError for an unknown one.
+    """
+    multiprocessing.set_start_method(method, force=force)
+    set_method(method)
+
+
+class Process(Named, multiprocessing.Process):
+    """A process that calls `target(*args, **kwargs)`; see Python's `multiprocessing.Process`."""
+
+    @staticmethod
+    def _Popen(process):
+        return context_of(None).Process._Popen(process)
+
+
+def _of_context(name: str):
+    """The function of a name, of the context of the program."""
+
+    def make(*args, **kwargs):
+        return getattr(context_of(None), name)(*args, **kwargs)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"See Python's `multiprocessing.{name}`."
+    return make
+
+
+Array, Barrier, BoundedSemaphore = map(_of_context, ("Array", "Barrier", "BoundedSemaphore"))
+Condition, Event, JoinableQueue = map(_of_context, ("Condition", "Event", "JoinableQueue"))
+Lock, Manager, Pool, Queue = map(_of_context, ("Lock", "Manager", "Pool", "Queue"))
+RLock, Semaphore, SimpleQueue = map(_of_context, ("RLock", "Semaphore", "SimpleQueue"))
+Value = _of_context("Value")
+
+
+# ---- memory is not shared
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """Return the names that `set_sharing_strategy` takes."""
+    return set(_STRATEGIES)
+
+
+def get_sharing_strategy() -> str:
+    """Return what `set_sharing_strategy` has set, which has no effect."""
+    return _strategy
+
+
+def set_sharing_strategy(new_strategy: str):
+    """Keep the name of a way to share memory, without effect: tensors are sent by value. Raises
+    ValueError for an unknown one.
+    """
+    global _strategy
+    if new_strategy not in _STRATEGIES:
+        raise ValueError(
+            f"invalid sharing strategy {new_strategy!r}, expected one of {sorted(_STRATEGIES)}"
+        )
+    _strategy = new_strategy
+
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,171 @@
+"""Several processes that run one function, as torch.multiprocessing.spawn."""
+
+from __future__ import annotations
+
+import multiprocessing.connection
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+from ..core.missing_names import missing_in
+from ._contexts import context_of
+
+
+class ProcessException(Exception):
+    """The end of a process by an error. error_index: its number; error_pid: its id."""
+
+    def __init__(self, msg: str, error_index: int, pid: int):
+        super().__init__(msg)
+        self.msg, self.error_index, self.pid = msg, error_index, pid
+        self.error_pid = pid
+
+
+class ProcessRaisedException(ProcessException):
+    """A process raised an error, whose traceback is the message."""
+
+
+class ProcessExitedException(ProcessException):
+    """A process ended with an exit code or by a signal."""
+
+    def __init__(
+        self, msg: str, error_index: int, error_pid: int, exit_code: int,
+        signal_name: str | None = None,
+    ):  # fmt: skip
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code, self.signal_name = exit_code, signal_name
+
+
+def _run(function, number, arguments, error_file):
+    """What a process runs."""
+    try:
+        function(number, *arguments)
+    except KeyboardInterrupt:
+        pass  # the parent is interrupted too, and tells
+    except Exception:
+        Path(error_file).write_text(traceback.format_exc(), errors="replace")
+        sys.exit(1)
+
+
+class ProcessContext:
+    """Processes that `start_processes` has started."""
+
+    def __init__(self, processes: list, error_files: list[str]):
+        self.processes, self.error_files = processes, error_files
+        self.sentinels = {process.sentinel: i for i, process in enumerate(processes)}
+
+    def pids(self) -> list[int]:
+        """Return the ids of the processes."""
+        return [process.pid for process in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait until a process ends, and return whether all have.
+
+        timeout: the most seconds to wait. grace_period: the seconds that others have to end where
+        one failed, before they are ended.
+
+        Raises ProcessRaisedException where a process raised an error, ProcessExitedException where
+        it ended with another exit code than 0, after the others were ended.
+        """
+        if not self.sentinels:
+            return True
+        ready = multiprocessing.connection.wait(list(self.sentinels), timeout)
+        failed = None
+        for sentinel in ready:
+            number = self.sentinels.pop(sentinel)
+            self.processes[number].join()
+            if self.processes[number].exitcode != 0:
+                failed = number
+                break
+        if failed is None:
+            return not self.sentinels
+        self._end(grace_period)
+        raise self._error(failed)
+
+    def _end(self, grace_period):
+        """End the other processes."""
+        if grace_period is not None:
+            until = time.monotonic() + grace_period
+            for process in self.processes:
+                process.join(max(0.0, until - time.monotonic()))
+        for process in self.processes:
+            if process.is_alive():
+                process.terminate()
+        for process in self.processes:
+            process.join(30)
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+    def _error(self, number) -> ProcessException:
+        process, file = self.processes[number], Path(self.error_files[number])
+        if file.exists():
+            text = f"\n\n-- Process {number} terminated with the following error:\n"
+            return ProcessRaisedException(text + file.read_text(), number, process.pid)
+        code = process.exitcode
+        if code >= 0:
+            how = f"exit code {code}"
+            name = None
+        else:
+            how = f"signal {_signal_name(-code)}"
+            name = _signal_name(-code)
+        text = f"process {number} terminated with {how}"
+        return ProcessExitedException(text, number, process.pid, code, name)
+
+
+class SpawnContext(ProcessContext):
+    """Processes that `spawn` has started."""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"<Unknown signal {number}>"
+
+
+def start_processes(
+    fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:  # fmt: skip
+    """Start processes that call `fn(number, *args)`, and wait for them.
+
+    fn: a function of a module, which the processes import. args: sent to each by value. nprocs: how
+    many there are; their numbers are 0 to nprocs - 1. join: whether to wait; if not, the processes
+    are returned. daemon: whether they end with this process. start_method: "spawn", "forkserver" or
+    "fork", whose processes cannot compute with tensors.
+
+    Raises ProcessRaisedException with the traceback of the first process that failed, or
+    ProcessExitedException; the others are ended.
+    """
+    context = context_of(start_method)
+    folder = tempfile.mkdtemp(prefix="jaxgrad-spawn-")
+    processes, files = [], [os.path.join(folder, str(number)) for number in range(nprocs)]
+    for number, file in enumerate(files):
+        given = (fn, number, args, file)
+        processes.append(context.Process(target=_run, args=given, daemon=daemon))
+        processes[-1].start()
+    made = ProcessContext(processes, files)
+    weakref.finalize(made, shutil.rmtree, folder, ignore_errors=True)
+    if not join:
+        return made
+    while not made.join():
+        pass
+    return None
+
+
+def spawn(
+    fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:  # fmt: skip
+    """Start processes that are started anew, as `start_processes` does."""
+    return start_processes(fn, args, nprocs, join, daemon, start_method)
+
+
+__getattr__ = missing_in(__name__)

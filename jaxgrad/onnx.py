@@ -1,9 +1,0 @@
-"""Export to ONNX, which jaxgrad does not provide, as torch.onnx."""
-
-from __future__ import annotations
-
-from .core.not_provided import names_of
-
-__getattr__ = names_of(
-    __name__, "export the compiled program by jax.export, or by the package jax2onnx"
-)

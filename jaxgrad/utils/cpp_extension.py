@@ -1,0 +1,11 @@
+"""Operators in C++ and CUDA for PyTorch's library, which jaxgrad does not provide, as
+torch.utils.cpp_extension.
+"""
+
+from __future__ import annotations
+
+from ..core.not_provided import names_of
+
+__getattr__, __dir__ = names_of(__name__, "jax.ffi calls functions of C++ and CUDA")
+
+CUDA_HOME = ROCM_HOME = SYCL_HOME = None

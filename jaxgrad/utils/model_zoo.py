@@ -1,0 +1,15 @@
+"""Weights of the network, which jaxgrad does not download, as torch.utils.model_zoo."""
+
+from __future__ import annotations
+
+from .. import hub
+from ..core.missing_names import MissingName
+
+load_url = hub.load_state_dict_from_url
+_download_url_to_file = hub.download_url_to_file
+
+
+def __getattr__(name):
+    if name != "tqdm":
+        raise MissingName(__name__, name)
+    return hub.tqdm
