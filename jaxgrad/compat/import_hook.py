@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -59,6 +60,10 @@ class TorchModule(types.ModuleType):
 
     def __dir__(self):
         return dir(jaxgrad)
+
+
+# the user's own pickling keeps the name of the module, as it does for other modules
+copyreg.dispatch_table[TorchModule] = lambda module: (importlib.import_module, ("torch",))
 
 
 class TorchFinder(importlib.abc.MetaPathFinder):

@@ -66,12 +66,14 @@ class CopyMethods:
             if not hasattr(hook, "__torch_unserializable__"):
                 warnings.warn(UNSERIALIZED.format(hook), UserWarning, users_stacklevel())
         place = shown.dtype.name, tuple(shown.shape), shown.strides
-        return values.tobytes(), *place, self._requires_grad, getattr(self._leaf, "kind", None)
+        # an array of bytes: protocols that leave memory where it is need not copy it
+        data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        return data, *place, self._requires_grad, getattr(self._leaf, "kind", None)
 
     def __setstate__(self, state):
         data, dtype, shape, strides, requires_grad, kind = state
         values = np.frombuffer(data, getattr(dtypes, dtype).numpy).reshape(shape)
-        array = from_host(values.copy())
+        array = from_host(values)
         made = wrap(array, with_strides(aval_of(array), strides), requires_grad)
         self._leaf = self._counter = None
         restore_state(self, state_of(made))
