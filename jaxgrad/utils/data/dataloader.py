@@ -83,6 +83,9 @@ class DataLoader(Generic[_T_co]):
 
     __initialized = False
 
+    # where workers persist, the iterator that has them; the length that the user was told
+    _iterator = _reported_length = None
+
     def __init__(
         self,
         dataset: Dataset,
@@ -115,15 +118,12 @@ class DataLoader(Generic[_T_co]):
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.dataset, self.sampler, self.batch_sampler = dataset, sampler, batch_sampler
         self.batch_size, self.drop_last = batch_size, drop_last
-        self.num_workers, self.timeout, self.in_order = num_workers, timeout, in_order
-        self.persistent_workers = persistent_workers
+        self.num_workers, self.persistent_workers = num_workers, persistent_workers
+        self.timeout, self.in_order = timeout, in_order
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.worker_init_fn, self.collate_fn, self.generator = worker_init_fn, collate_fn, generator
         self.multiprocessing_context = multiprocessing_context
-        is_iterable = isinstance(dataset, IterableDataset)
-        self._dataset_kind = _DatasetKind.Iterable if is_iterable else _DatasetKind.Map
-        self._iterator, self._reported_length = None, None
         self.__initialized = True
         self.check_worker_number_rationality()
 
@@ -173,6 +173,11 @@ class DataLoader(Generic[_T_co]):
         most = len(os.sched_getaffinity(0)) if has_set else os.cpu_count()
         if most is not None and self.num_workers > most:
             warnings.warn(MANY.format(self.num_workers, most), stacklevel=users_stacklevel())
+
+    @property
+    def _dataset_kind(self) -> int:
+        is_iterable = isinstance(self.dataset, IterableDataset)
+        return _DatasetKind.Iterable if is_iterable else _DatasetKind.Map
 
     @property
     def _auto_collation(self) -> bool:
