@@ -44,6 +44,7 @@ def install():
         )
     if not any(isinstance(finder, TorchFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, TorchFinder())
+        sys.meta_path.append(LastFinder())
 
 
 class TorchModule(types.ModuleType):
@@ -79,8 +80,8 @@ class TorchFinder(importlib.abc.MetaPathFinder):
             found = found_module(f"jaxgrad.{rest}")
         else:
             found = TorchModule
-        if found is None and not is_question():
-            raise ModuleNotFoundError(refusal(fullname))
+        if found is None:
+            refuse(fullname)
         return None if found is None else spec_of(fullname, found)
 
     def find_distributions(self, context):
@@ -88,22 +89,38 @@ class TorchFinder(importlib.abc.MetaPathFinder):
         return [TorchDistribution()] if context.name == "torch" else []
 
 
-def is_question() -> bool:
-    """Whether `importlib.util.find_spec` asks, for which None is the answer: an import has the text
-    of an error shown.
+class LastFinder(importlib.abc.MetaPathFinder):
+    """Says why a name is missing that `from torch.nn import name` asks for, and nothing has."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname.startswith("jaxgrad."):
+            refuse(fullname)
+
+
+def refuse(fullname: str):
+    """Raise ModuleNotFoundError in an import, which shows its text. `importlib.util.find_spec` asks
+    a question, and None is the answer.
     """
+    names = set()
     frame = sys._getframe(2)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
-        if frame.f_globals["__name__"] == "importlib.util":
-            return True
+        names.add((frame.f_globals["__name__"], frame.f_code.co_name))
         frame = frame.f_back
-    return False
+    if any(module == "importlib.util" for module, _ in names):
+        return
+    # `from torch import name` keeps to itself an error that names what it looks for
+    is_from = any(function == "_handle_fromlist" for _, function in names)
+    raise ModuleNotFoundError(refusal(fullname), name=None if is_from else fullname)
 
 
 def refusal(fullname: str) -> str:
     place, _, name = fullname.rpartition(".")
-    own = getattr(sys.modules[place], "__name__", place).replace("torch", "jaxgrad", 1)
-    return f"cannot import {name!r} from {place!r}: {why_missing(own, name)}"
+    found = sys.modules[place]
+    known = getattr(found, "__name__", place) if isinstance(found, types.ModuleType) else place
+    own = known.replace("torch", "jaxgrad", 1)
+    why = "it is no module" if hasattr(found, name) else why_missing(own, name)
+    shown = place.replace("jaxgrad", "torch", 1)
+    return f"cannot import {name!r} from {shown!r}: {why}"
 
 
 def found_module(own: str) -> str | None:
@@ -132,6 +149,8 @@ class AliasLoader(importlib.abc.Loader):
         if own is TorchModule:
             return TorchModule()
         made = importlib.import_module(own) if isinstance(own, str) else own
+        if made is jaxgrad.jit:
+            made.__name__ = spec.name  # by which `from torch.jit import name` looks for modules
         self.spec = getattr(made, "__spec__", None)
         return made
 

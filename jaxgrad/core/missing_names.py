@@ -43,7 +43,7 @@ def why_missing(module: str, name: str) -> str:
     """
     reason = reasons().get(f"torch{module.removeprefix('jaxgrad')}.{name}")
     if reason is None:
-        known = sorted(dir(sys.modules[module]))
+        known = sorted(dir(sys.modules.get(module)))  # jaxgrad.jit is no module
         near = difflib.get_close_matches(name, known, 1, 0.75)
         return "not provided by jaxgrad" + (f"; did you mean {near[0]!r}?" if near else "")
     if not reason or reason.startswith("to come"):

@@ -1,6 +1,7 @@
 """Programs and packages for PyTorch, unmodified, each in a process of its own."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 PROGRAMS = Path(__file__).parent / "programs"
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "programs.json").read_text())
 
 
 def run(*arguments, check=True):
@@ -27,6 +29,54 @@ def test_a_training_script_gives_the_numbers_of_pytorch():
     ]
     np.testing.assert_allclose(told["losses"], losses, rtol=1e-12)
     assert (told["correct"], told["rate"]) == (35, 0.0125)
+
+
+def differences(theirs, ours, precision, where=""):
+    """Where what two programs printed differs: numbers by more than a relative precision."""
+    if isinstance(theirs, dict) and isinstance(ours, dict) and theirs.keys() == ours.keys():
+        pairs = [(theirs[key], ours[key], f"{where}.{key}") for key in theirs]
+    elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        places = (f"{where}[{number}]" for number in range(len(theirs)))
+        pairs = list(zip(theirs, ours, places, strict=True))
+    elif type(theirs) is type(ours) is float:
+        is_close = math.isclose(theirs, ours, rel_tol=precision, abs_tol=1e-3 * precision)
+        return [] if is_close else [f"{where}: {ours} for {theirs}"]
+    else:
+        return [] if theirs == ours else [f"{where}: {ours!r} for {theirs!r}"]
+    return [
+        text for one, other, place in pairs for text in differences(one, other, precision, place)
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["gan", "char_rnn", "vae", "transformer"],
+        ["unet", "maml", "dqn", "style", "scripted"],
+        ["classify", "classify -j 2 --compile", "classify --amp"],
+    ],
+)
+def test_programs_give_the_numbers_of_pytorch(lines):
+    """Those that record_programs.py has recorded. In half precision PyTorch rounds elsewhere."""
+    command = [sys.executable, "-W", "ignore", PROGRAMS.parent / "in_turn.py", *lines]
+    told = subprocess.run(command, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    for line, printed in zip(lines, json.loads(told.stdout), strict=True):
+        recorded = RECORDED[line.removesuffix(" -j 2 --compile")]
+        if "--amp" in line:
+            # means near zero have no digits in common
+            assert differences(recorded["history"], printed["history"], 5e-3, line) == []
+        else:
+            assert differences(recorded, printed, 1e-4, line) == []
+
+
+def test_a_program_resumes_from_its_checkpoint(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    first = ["run", PROGRAMS / "classify.py", "--checkpoint", path, "--stop-after", 2]
+    assert len(json.loads(run(*first).stdout)["history"]) == 2
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, "checkpoint_best.pt"}
+    told = json.loads(run("run", PROGRAMS / "classify.py", "--resume", path).stdout)
+    assert differences(RECORDED["classify"], told, 1e-4) == []
 
 
 def test_packages_that_look_for_torch_find_it():
