@@ -53,7 +53,7 @@ def differences(theirs, ours, precision, where=""):
     [
         ["gan", "char_rnn", "vae", "transformer"],
         ["unet", "maml", "dqn", "style", "scripted"],
-        ["classify", "classify -j 2 --compile", "classify --amp"],
+        ["classify", "classify -j 2 --compile", "classify --amp", "ode --adjoint"],
     ],
 )
 def test_programs_give_the_numbers_of_pytorch(lines):
