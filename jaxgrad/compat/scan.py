@@ -103,7 +103,7 @@ DIFFERS = {
     ("torch.jit.script", None): "it returns what it is given: torch.compile compiles it",
     ("torch.jit.trace", None): "it returns what it is given: torch.compile compiles it",
     ("torch.load", ("weights_only", "False")): (
-        "it runs no code that a file holds: store state_dict() and numbers, no modules or other objects"
+        "it runs no code that a file holds: store state_dict() and numbers, no modules"
     ),
 }
 
