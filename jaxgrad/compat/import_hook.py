@@ -15,12 +15,16 @@ from pathlib import Path
 
 import jaxgrad
 
-from .. import coverage
-from ..core.missing_names import why_missing
+from .. import coverage, ops
+from ..core.missing_names import reasons, why_missing
 from ..version import __version__
 
 # what PyTorch has as modules, and jaxgrad as attributes
 ATTRIBUTES = re.compile(r"torch\.jit|torch\.nn\.modules\.\w+")
+
+
+# what jaxgrad has and PyTorch has not, besides operators
+OWN = {"MissingName", "fori_loop", "from_jax", "jit", "scan", "set_traceback_filtering", "to_jax"}
 
 
 def install():
@@ -52,15 +56,23 @@ class TorchModule(types.ModuleType):
 
     def __init__(self):
         super().__init__("torch", jaxgrad.__doc__)
-        self.__version__, self.__file__, self.__path__ = __version__, jaxgrad.__file__, []
+        self.__version__ = __version__
+        self.__file__, self.__path__ = jaxgrad.__file__, list(jaxgrad.__path__)
 
     def __getattr__(self, name):
+        if name == "__all__":
+            return list(filter(is_of_torch, jaxgrad.__all__))
         found = getattr(jaxgrad, name)
         self.__dict__[name] = found
         return found
 
     def __dir__(self):
         return dir(jaxgrad)
+
+
+def is_of_torch(name: str) -> bool:
+    """Whether `from torch import *` imports a name: a public function, or what is no function."""
+    return f"torch.{name}" in reasons() or not (ops.is_public(name) or name in OWN)
 
 
 # the user's own pickling keeps the name of the module, as it does for other modules
@@ -86,7 +98,8 @@ class TorchFinder(importlib.abc.MetaPathFinder):
 
     def find_distributions(self, context):
         """The metadata of PyTorch's distribution, for `importlib.metadata`."""
-        return [TorchDistribution()] if context.name == "torch" else []
+        is_asked = context.name is None or context.name.lower() == "torch"
+        return [TorchDistribution()] if is_asked else []
 
 
 class LastFinder(importlib.abc.MetaPathFinder):
@@ -133,7 +146,11 @@ def found_module(own: str) -> str | None:
 
 def spec_of(fullname, own):
     """The spec of a module of torch, which is a package as far as its imports go."""
-    return importlib.machinery.ModuleSpec(fullname, AliasLoader(own), is_package=True)
+    origin = getattr(jaxgrad if own is TorchModule else own, "__file__", None)
+    if isinstance(own, str):
+        origin = importlib.util.find_spec(own).origin
+    loader = AliasLoader(own)
+    return importlib.machinery.ModuleSpec(fullname, loader, origin=origin, is_package=True)
 
 
 class AliasLoader(importlib.abc.Loader):
@@ -163,9 +180,11 @@ class TorchDistribution(importlib.metadata.Distribution):
     """What `importlib.metadata` says of torch."""
 
     def read_text(self, filename):
-        if filename != "METADATA":
-            return None
-        return f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n"
+        texts = {
+            "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n",
+            "top_level.txt": "torch\n",
+        }
+        return texts.get(filename)
 
     def locate_file(self, path):
         return Path(jaxgrad.__file__).parent / path

@@ -34,6 +34,15 @@ def missing_in(module: str):
     return __getattr__
 
 
+def offered(module: str, *others: str) -> list[str]:
+    """What `from module import *` imports of a module of jaxgrad whose names are found late:
+    PyTorch's public names, and others.
+    """
+    place = f"torch{module.removeprefix('jaxgrad')}"
+    names = dir(sys.modules[module])
+    return [name for name in names if f"{place}.{name}" in reasons() or name in others]
+
+
 def why_missing(module: str, name: str) -> str:
     """Why a module of jaxgrad does not have a name, and the nearest one that it has.
 

@@ -81,7 +81,8 @@ def test_a_program_resumes_from_its_checkpoint(tmp_path):
 
 def test_packages_that_look_for_torch_find_it():
     told = json.loads(run("run", PROGRAMS / "probes.py").stdout)
-    lines = {name: told.pop(name) for name in ("from", "module that is not there", "attribute")}
+    told_why = ("from", "module that is not there", "attribute", "from a module", "no module")
+    lines = {name: told.pop(name) for name in (*told_why, "from the compiler")}
     assert told == {
         "found": True,
         "module": True,
@@ -93,9 +94,20 @@ def test_packages_that_look_for_torch_find_it():
         "layers": [True, [2, 2], False],
         "final": "typing.Final[int]",
         "mark": None,
+        "names": ["torch.nothing", "no"],
+        "star": [[True] * 5, [False] * 6, 3, 2, 2],
+        "listed": [["torch"], None],
+        "spec": ["torch", True, "torch"],
+        "place": True,
+        "modules": [True, True, True],
     }
     assert lines["from"].startswith("cannot import 'quantize_per_tensor' from 'torch': not prov")
     assert lines["module that is not there"].startswith("cannot import 'nothing' from 'torch'")
+    assert lines["from a module"] == (
+        "cannot import 'Liner' from 'torch.nn': not provided by jaxgrad; did you mean 'Linear'?"
+    )
+    assert lines["from the compiler"].startswith("cannot import 'nothing' from 'torch.jit': not p")
+    assert lines["no module"] == "cannot import 'relu' from 'torch.nn.functional': it is no module"
     assert lines["attribute"].endswith("not provided by jaxgrad; did you mean 'Linear'?")
 
 
@@ -129,6 +141,53 @@ print(json.dumps([*(each.tolist() for each in found), x.grad.tolist(), shape]))
     ]
     for one, other in zip(json.loads(told.stdout), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+SCRIPT = """
+import json, os, sys
+import torch, beside
+def fail():
+    return torch.zeros(2) @ torch.zeros(3)
+print(json.dumps([sys.argv[1:], __file__, __name__, sys.path[0], sys.modules["__main__"].__file__]))
+ending = sys.argv[-1]
+if ending == "status":
+    sys.exit(3)
+if ending == "text":
+    sys.exit("over")
+if ending == "error":
+    fail()
+"""
+
+
+@pytest.mark.parametrize(
+    ("is_module", "ending", "status", "error"),
+    [
+        (True, "status", 3, ""),
+        (False, "text", 1, "over\n"),
+        (False, "error", 1, None),
+        (True, "error", 1, None),
+    ],
+)
+def test_programs_run_as_python_runs_them(tmp_path, is_module, ending, status, error):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "beside.py").touch()
+    program = ["-m", "script"] if is_module else [Path("folder", "script.py")]
+    command = [sys.executable, "-m", "jaxgrad", "run", *program, "-x", "--json", ending]
+    where = folder if is_module else tmp_path
+    told = subprocess.run(command, capture_output=True, text=True, cwd=where)
+    path = str(folder / "script.py")
+    assert json.loads(told.stdout) == [
+        ["-x", "--json", ending], path, "__main__", str(folder), path,
+    ]  # fmt: skip
+    assert told.returncode == status
+    if error is not None:
+        assert told.stderr == error
+    else:  # the traceback begins in the program
+        lines = told.stderr.splitlines()
+        assert lines[1].startswith(f'  File "{path}", line 13, in <module>')
+        assert "in fail" in told.stderr and "runpy" not in told.stderr
 
 
 def test_modules_run_by_name():
