@@ -102,6 +102,21 @@ class Memory(Dataset):
         return row, self.tensor[index], self.array
 
 
+class Weighted(Dataset):
+    """A leaf that requires grad, and what is computed of it."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        weight = torch.ones(2, requires_grad=True)
+        return weight * 2 if index else weight
+
+
+def first(samples):
+    return samples[0]
+
+
 def as_arrays(samples):
     return [np.stack(each) for each in zip(*samples, strict=True)]
 

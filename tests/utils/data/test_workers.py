@@ -146,6 +146,25 @@ def test_leaving_a_loop_early_ends_the_workers():
         assert len(processes()) == 2
         break
     assert processes() == []
+    with pytest.raises(ZeroDivisionError) as caught:
+        for _ in DataLoader(loaded.Rows(), **WORKERS):
+            1 / 0  # noqa: B018
+    assert processes() == [] and caught.tb is not None
+
+
+def test_samples_without_batches():
+    found = list(DataLoader([np.ones(2), 3, "text"], batch_size=None, num_workers=1))
+    assert isinstance(found[0], torch.Tensor) and found[0].tolist() == [1, 1]
+    assert found[1:] == [3, "text"]
+
+
+def test_gradients_do_not_cross_processes():
+    """A leaf that requires grad is sent; the history of another tensor would be lost."""
+    loader = DataLoader(loaded.Weighted(), num_workers=1, collate_fn=loaded.first)
+    found = iter(loader)
+    assert next(found).requires_grad
+    with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor"):
+        next(found)
 
 
 def test_as_they_are_ready():
