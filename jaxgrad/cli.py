@@ -86,7 +86,7 @@ def add_programs(commands):
 
 
 def run_program(options):
-    if not options.is_module and not Path(options.program).is_file():
+    if not options.is_module and not Path(options.program).exists():
         return complain(FileNotFoundError(2, "no such file", options.program), "run")
     run(options.program, options.arguments, options.is_module)
     return FINE

@@ -99,7 +99,7 @@ def test_packages_that_look_for_torch_find_it():
         "listed": [["torch"], None],
         "spec": ["torch", True, "torch"],
         "place": True,
-        "modules": [True, True, True],
+        "modules": [True] * 5,
     }
     assert lines["from"].startswith("cannot import 'quantize_per_tensor' from 'torch': not prov")
     assert lines["module that is not there"].startswith("cannot import 'nothing' from 'torch'")

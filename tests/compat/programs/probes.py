@@ -4,6 +4,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os.path
+import pickle
 import sys
 
 import torch
@@ -73,6 +74,8 @@ print(
                 sys.modules["torch.nn.functional"] is torch.nn.functional,
                 importlib.import_module("torch.nn.modules.linear").Linear is torch.nn.Linear,
                 importlib.reload(torch) is torch,
+                pickle.loads(b"ctorch.nn.modules.linear\nLinear\n.") is torch.nn.Linear,
+                pickle.loads(pickle.dumps([torch.float32, torch]))[1] is torch,
             ],
             "mark": refusal("import torch.fx; torch.fx.wrap('len'); torch.fx.Tracer"),
         }

@@ -92,6 +92,7 @@ def test_workers_that_persist_serve_again():
     for _ in range(2):
         assert [b["place"][0].tolist()[0] for b in loader] == [0, 5]
     assert {each.pid for each in processes()} == known and len(known) == 2
+    assert {each.pid for each in loader._iterator._workers if each.is_alive()} == known
     with pytest.raises(RuntimeError, match="another iteration of this DataLoader has begun"):
         next(first)
     del first, loader

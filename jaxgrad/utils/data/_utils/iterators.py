@@ -105,12 +105,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._ready: dict[int, object] = {}
         # batches of an iteration that was left may still come: they are not pending
         self._pending: set[int] = set()
-        self._active, self._turns = set(self._workers), itertools.cycle(self._workers)
+        workers = self._crew.workers
+        self._active, self._turns = set(workers), itertools.cycle(workers)
         self._assign()
 
     @property
     def _workers(self) -> list:
-        return self._crew.workers
+        """The processes."""
+        return [each.process for each in self._crew.workers]
 
     def _shutdown_workers(self):
         self._crew.shut_down()
@@ -191,7 +193,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _raise_too_late(self):
         for each in self._workers:
-            each.process.terminate()  # it would go on until its batch is loaded
+            each.terminate()  # it would go on until its batch is loaded
         self._end(is_over=True)
         raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
 
