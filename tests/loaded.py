@@ -117,6 +117,16 @@ def first(samples):
     return samples[0]
 
 
+class Surroundings(Dataset):
+    """What a sample depends on besides its code."""
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return torch.tensor(0.5), torch.get_default_dtype(), os.environ.get("LOADED"), os.getcwd()
+
+
 def as_arrays(samples):
     return [np.stack(each) for each in zip(*samples, strict=True)]
 

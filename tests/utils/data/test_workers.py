@@ -298,6 +298,20 @@ def test_seeds_of_workers():
     assert again[0][1] == first[0][1] and not seen
 
 
+def test_workers_have_the_settings_of_the_parent(monkeypatch, tmp_path):
+    """Those of now, not of the time when the fork server began."""
+    list(DataLoader(loaded.Surroundings(), num_workers=1, collate_fn=loaded.first))
+    monkeypatch.setenv("LOADED", "yes")
+    monkeypatch.chdir(tmp_path)
+    torch.set_default_dtype(torch.float64)
+    try:
+        (found,) = DataLoader(loaded.Surroundings(), num_workers=1, collate_fn=loaded.first)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert found[0].dtype is found[1] is torch.float64
+    assert found[2:] == ("yes", str(tmp_path))
+
+
 def test_functions_that_users_add_for_their_classes():
     class Celsius:
         def __init__(self, degrees):

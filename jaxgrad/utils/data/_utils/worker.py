@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ....core import executor
+from ....core import dtypes, executor
 from ....core.tracebacks import hide_frames
 from ....frontend.generator import default_generator
 from . import messages
@@ -74,7 +74,8 @@ class Setting(NamedTuple):
 
     `work`: what a forked worker has of the parent's memory, and another one is sent; `refusal`: why
     a forked one cannot compute. `by_value`: whether objects are sent with the functions and classes
-    of the user's script. `modules`: what is imported first.
+    of the user's script. `modules`: what is imported first; `environment`, `default_dtype`: those
+    of the parent.
     """
 
     number: int
@@ -84,6 +85,8 @@ class Setting(NamedTuple):
     refusal: str
     by_value: bool
     modules: tuple[str, ...]
+    environment: dict[str, str]
+    default_dtype: dtypes.dtype
 
 
 class Failure(NamedTuple):
@@ -197,6 +200,9 @@ def _own_work(setting, connection) -> Work:
         executor.refuse_forked(setting.refusal)
         return setting.work
     received = messages.receive(connection)
+    os.environ.clear()
+    os.environ.update(setting.environment)
+    dtypes.set_default_dtype(setting.default_dtype)
     for name in setting.modules:
         importlib.import_module(name)
     # an accelerator belongs to the process that trains

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from ....core import dtypes
 from ....core.device import default_device, jax_device
 from . import messages
 from .collate import added_functions
@@ -70,7 +71,10 @@ def start(loader, base_seed: int) -> tuple[list[Worker], Launch]:
     work = Work(loader._parts(), loader.worker_init_fn, added_functions())
     launch = launch_of(work, loader.multiprocessing_context)
     is_fork = launch.sent is None
-    common = base_seed, work if is_fork else None, launch.refusal, launch.by_value, _hook()
+    common = (
+        *(base_seed, work if is_fork else None, launch.refusal, launch.by_value, _hook()),
+        *(dict(os.environ), dtypes.get_default_dtype()),
+    )
     workers: list[Worker] = []
     try:
         for number in range(loader.num_workers):
