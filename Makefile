@@ -78,10 +78,12 @@ objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.
 	echo "jaxgrad needs Python 3.11 or later with venv ($$reason):" \
 	     "install python3 and python3-venv, or run make PYTHON=/path/to/python" >&2; exit 1
 
+# torchdiffeq asks for torch, in whose place its tests have jaxgrad.
 .venv/demo .venv/test .venv/lint: .venv/made pyproject.toml
 	$(python) -m pip install --editable '.[$(@F)]'
+	$(if $(filter test,$(@F)),$(python) -m pip install --no-deps torchdiffeq==0.2.5)
 	@touch $@
 
 .venv-torch/oracle: .venv-torch/made pyproject.toml
-	.venv-torch/bin/python -m pip install --editable '.[test,oracle]'
+	.venv-torch/bin/python -m pip install --editable '.[test,oracle]' torchdiffeq==0.2.5
 	@touch $@

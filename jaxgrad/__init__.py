@@ -208,6 +208,8 @@ _MODULES += ("special", "testing", "tracing", "utils", "version")
 
 def __getattr__(name):
     """The operators of the table and their in-place forms become names here at their first use."""
+    if name == "__all__":
+        return [each for each in __dir__() if each not in _MODULES]
     if name in _LATER_MODULES:
         return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:

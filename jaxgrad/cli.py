@@ -75,14 +75,18 @@ def add_programs(commands):
     program.add_argument("program", metavar="PROGRAM", help="a Python file")
     program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
     program.set_defaults(run=run_program)
-    uses = commands.add_parser("scan", help="list the names of torch in programs that are missing")
-    uses.add_argument("paths", nargs="+", metavar="PATH", help="a Python file, or a folder of them")
+    uses = commands.add_parser(
+        "scan", help="list the names of torch in programs that are missing, or differ"
+    )
+    uses.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a Python file or notebook, or a folder of them"
+    )
     uses.add_argument("--json", action="store_true", help="print them as a JSON list")
     uses.set_defaults(run=run_scan)
 
 
 def run_program(options):
-    if not options.is_module and not Path(options.program).is_file():
+    if not options.is_module and not Path(options.program).exists():
         return complain(FileNotFoundError(2, "no such file", options.program), "run")
     run(options.program, options.arguments, options.is_module)
     return FINE
@@ -94,6 +98,7 @@ def run_scan(options):
         try:
             found += scan.scan(file)
         except (OSError, SyntaxError, ValueError) as error:
+            error.filename = str(file)
             status = complain(error, "scan")
     if options.json:
         print(json.dumps([each._asdict() for each in found], indent=1))

@@ -28,7 +28,7 @@ class Rows(Dataset):
 
 
 class Faulty(Dataset):
-    """Numbers; what is asked for at 3 to 6 goes wrong in a way of its own."""
+    """Numbers; what is asked for at 3 to 7 goes wrong in a way of its own."""
 
     def __len__(self):
         return 8
@@ -42,6 +42,8 @@ class Faulty(Dataset):
             os.kill(os.getpid(), signal.SIGKILL)
         if index == 6:
             time.sleep(60)
+        if index == 7:
+            raise StopIteration
         return index
 
 
@@ -59,6 +61,84 @@ class Count(IterableDataset):
 
     def __len__(self):
         return 5
+
+
+class Uneven(IterableDataset):
+    """Numbers, of each worker another count of them."""
+
+    def __init__(self, *sizes):
+        self.sizes = sizes
+
+    def __iter__(self):
+        number = get_worker_info().id
+        return iter(range(10 * number, 10 * number + self.sizes[number]))
+
+
+class Slow(Dataset):
+    """Twelve numbers, where the first takes long."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        if index == 0:
+            time.sleep(0.5)
+        return index
+
+
+class Memory(Dataset):
+    """The rows of a large array and of a large tensor, and what a worker writes into the array."""
+
+    def __init__(self):
+        self.array = np.arange(80_000.0).reshape(4, 20_000)
+        self.tensor = torch.tensor(self.array)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        row = self.array[index].copy()
+        self.array[:] = -1  # seen by this worker alone
+        return row, self.tensor[index], self.array
+
+
+class Weighted(Dataset):
+    """A leaf that requires grad, and what is computed of it."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        weight = torch.ones(2, requires_grad=True)
+        return weight * 2 if index else weight
+
+
+def first(samples):
+    return samples[0]
+
+
+class Surroundings(Dataset):
+    """What a sample depends on besides its code."""
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return torch.tensor(0.5), torch.get_default_dtype(), os.environ.get("LOADED"), os.getcwd()
+
+
+def as_arrays(samples):
+    return [np.stack(each) for each in zip(*samples, strict=True)]
+
+
+class Pins:
+    """A batch of a class that pins itself."""
+
+    def __init__(self, samples):
+        self.samples = samples
+
+    def pin_memory(self):
+        return {"pinned": self.samples}
 
 
 def refuse(number):

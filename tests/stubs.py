@@ -119,11 +119,12 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 """
 ALIASED = ("dtype", "device", "layout", "memory_format")
@@ -291,6 +292,10 @@ class Homes:
 # ---- types
 
 
+def is_generic(kind) -> bool:
+    return bool(getattr(kind, "__parameters__", ()))
+
+
 class Types:
     """Types as one stub spells them; `imported` gathers the names that it takes from others."""
 
@@ -316,7 +321,7 @@ class Types:
 
     def of_class(self, kind) -> str:
         if kind in self.homes.classes:
-            return self.public(kind)
+            return self.public(kind) + ("[Any]" if is_generic(kind) else "")
         if kind.__module__ == "builtins":
             return self.built_in(kind)
         if kind is collections.abc.Sized:
@@ -582,8 +587,11 @@ class Class:
 
     def public_bases(self, kind):
         for base in kind.__bases__:
-            if base in self.types.homes.classes:
-                yield self.types.public(base)
+            if base is typing.Generic:
+                yield "Generic[_T_co]"
+            elif base in self.types.homes.classes:
+                argument = "[_T_co]" if is_generic(kind) else "[Any]"
+                yield self.types.public(base) + (argument if is_generic(base) else "")
             elif base.__module__.startswith("jaxgrad"):
                 self.parts.append(base)
                 yield from self.public_bases(base)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -14,8 +15,8 @@ from pathlib import Path
 
 import jaxgrad
 
-from .. import coverage
-from ..core.missing_names import why_missing
+from .. import coverage, ops
+from ..core.missing_names import reasons, why_missing
 from ..core.not_provided import listed
 from ..version import __version__
 
@@ -24,6 +25,10 @@ ATTRIBUTES = re.compile(
     r"torch\.jit(\.\w+)?|torch\.nn\.modules\.\w+|torch\.cuda\.(memory|random|streams)"
     r"|torch\.(_dynamo|_inductor|compiler)\.config|torch\._dynamo\.(eval_frame|utils)"
 )
+
+
+# what jaxgrad has and PyTorch has not, besides operators
+OWN = {"MissingName", "fori_loop", "from_jax", "jit", "scan", "set_traceback_filtering", "to_jax"}
 
 
 def install():
@@ -47,6 +52,7 @@ def install():
         )
     if not any(isinstance(finder, TorchFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, TorchFinder())
+        sys.meta_path.append(LastFinder())
 
 
 class TorchModule(types.ModuleType):
@@ -54,16 +60,28 @@ class TorchModule(types.ModuleType):
 
     def __init__(self):
         super().__init__("torch", jaxgrad.__doc__)
-        self.__version__, self.__file__, self.__path__ = __version__, jaxgrad.__file__, []
+        self.__version__ = __version__
+        self.__file__, self.__path__ = jaxgrad.__file__, list(jaxgrad.__path__)
         self.torch = self  # an import inside of PyTorch, by which a few programs write its names
 
     def __getattr__(self, name):
+        if name == "__all__":
+            return list(filter(is_of_torch, jaxgrad.__all__))
         found = getattr(jaxgrad, name)
         self.__dict__[name] = found
         return found
 
     def __dir__(self):
         return dir(jaxgrad)
+
+
+def is_of_torch(name: str) -> bool:
+    """Whether `from torch import *` imports a name: a public function, or what is no function."""
+    return f"torch.{name}" in reasons() or not (ops.is_public(name) or name in OWN)
+
+
+# the user's own pickling keeps the name of the module, as it does for other modules
+copyreg.dispatch_table[TorchModule] = lambda module: (importlib.import_module, ("torch",))
 
 
 class TorchFinder(importlib.abc.MetaPathFinder):
@@ -79,32 +97,48 @@ class TorchFinder(importlib.abc.MetaPathFinder):
             found = coverage.find(fullname)
         else:
             found = found_module(f"jaxgrad.{rest}")
-        if found is None and not is_question():
-            raise ModuleNotFoundError(refusal(fullname))
+        if found is None:
+            refuse(fullname)
         return None if found is None else spec_of(fullname, found)
 
     def find_distributions(self, context):
         """The metadata of PyTorch's distribution, for `importlib.metadata`."""
-        return [TorchDistribution()] if context.name == "torch" else []
+        is_asked = context.name is None or context.name.lower() == "torch"
+        return [TorchDistribution()] if is_asked else []
 
 
-def is_question() -> bool:
-    """Whether `importlib.util.find_spec` asks, for which None is the answer: an import has the text
-    of an error shown.
+class LastFinder(importlib.abc.MetaPathFinder):
+    """Says why a name is missing that `from torch.nn import name` asks for, and nothing has."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname.startswith("jaxgrad."):
+            refuse(fullname)
+
+
+def refuse(fullname: str):
+    """Raise ModuleNotFoundError in an import, which shows its text. `importlib.util.find_spec` asks
+    a question, and None is the answer.
     """
+    names = set()
     frame = sys._getframe(2)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
-        if frame.f_globals["__name__"] == "importlib.util":
-            return True
+        names.add((frame.f_globals["__name__"], frame.f_code.co_name))
         frame = frame.f_back
-    return False
+    if any(module == "importlib.util" for module, _ in names):
+        return
+    # `from torch import name` keeps to itself an error that names what it looks for
+    is_from = any(function == "_handle_fromlist" for _, function in names)
+    raise ModuleNotFoundError(refusal(fullname), name=None if is_from else fullname)
 
 
 def refusal(fullname: str) -> str:
     place, _, name = fullname.rpartition(".")
-    own = getattr(sys.modules[place], "__name__", place).replace("torch", "jaxgrad", 1)
-    why = why_missing(own, name) if own in sys.modules else "not provided by jaxgrad"
-    return f"cannot import {name!r} from {place!r}: {why}"
+    found = sys.modules[place]
+    known = getattr(found, "__name__", place) if isinstance(found, types.ModuleType) else place
+    own = known.replace("torch", "jaxgrad", 1)
+    why = "it is no module" if hasattr(found, name) else why_missing(own, name)
+    shown = place.replace("jaxgrad", "torch", 1)
+    return f"cannot import {name!r} from {shown!r}: {why}"
 
 
 def found_module(own: str) -> str | None:
@@ -117,7 +151,11 @@ def found_module(own: str) -> str | None:
 
 def spec_of(fullname, own):
     """The spec of a module of torch, which is a package as far as its imports go."""
-    return importlib.machinery.ModuleSpec(fullname, AliasLoader(own), is_package=True)
+    origin = getattr(jaxgrad if own is TorchModule else own, "__file__", None)
+    if isinstance(own, str):
+        origin = importlib.util.find_spec(own).origin
+    loader = AliasLoader(own)
+    return importlib.machinery.ModuleSpec(fullname, loader, origin=origin, is_package=True)
 
 
 class AliasLoader(importlib.abc.Loader):
@@ -133,6 +171,8 @@ class AliasLoader(importlib.abc.Loader):
         if own is TorchModule:
             return TorchModule()
         made = importlib.import_module(own) if isinstance(own, str) else own
+        if made is jaxgrad.jit:
+            made.__name__ = spec.name  # by which `from torch.jit import name` looks for modules
         self.spec = getattr(made, "__spec__", None)
         return made
 
@@ -145,9 +185,11 @@ class TorchDistribution(importlib.metadata.Distribution):
     """What `importlib.metadata` says of torch."""
 
     def read_text(self, filename):
-        if filename != "METADATA":
-            return None
-        return f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n"
+        texts = {
+            "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n",
+            "top_level.txt": "torch\n",
+        }
+        return texts.get(filename)
 
     def locate_file(self, path):
         return Path(jaxgrad.__file__).parent / path

@@ -1,13 +1,18 @@
-"""`python -m jaxgrad scan`: the names of torch that Python files use and jaxgrad does not have.
+"""`python -m jaxgrad scan`: the names of torch that Python files and notebooks use, and jaxgrad
+does not have or has with another meaning.
 
-Files are parsed, and neither imported nor run.
+Files are parsed, and neither imported nor run. So methods of objects are not seen: nothing says
+that the `x` of `x.storage()` is a tensor.
 """
 
 from __future__ import annotations
 
 import ast
+import bisect
 import importlib
 import inspect
+import json
+import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,14 +22,18 @@ import jaxgrad
 
 from ..core.missing_names import why_missing
 from ..core.not_provided import NotProvided
+from .names_used import Use, names_used
 
 
 class Finding(NamedTuple):
-    """A name of torch in a file that jaxgrad lacks. why: with the way out."""
+    """A name of torch in a file that jaxgrad lacks, or has with another meaning. file: of a
+    notebook, with the number of the cell; kind: "missing" or "differs"; why: with the way out.
+    """
 
     file: str
     line: int
     name: str
+    kind: str
     why: str
 
     def __str__(self):
@@ -32,75 +41,113 @@ class Finding(NamedTuple):
 
 
 def files_in(paths: list[str]) -> list[Path]:
-    """The Python files of these files and folders."""
-    found = [sorted(path.rglob("*.py")) if path.is_dir() else [path] for path in map(Path, paths)]
+    """The Python files and notebooks of these files and folders, without hidden folders and those
+    of installed packages.
+    """
+    found = [sorted(_inside(path)) if path.is_dir() else [path] for path in map(Path, paths)]
     return [file for files in found for file in files]
 
 
+def _inside(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        above = path.relative_to(folder).parts[:-1]
+        is_left_out = any(part[0] == "." or part in _LEFT_OUT for part in above)
+        if path.suffix in (".py", ".ipynb") and not is_left_out:
+            yield path
+
+
+_LEFT_OUT = {"site-packages", "node_modules", "__pycache__"}
+
+
 def scan(file: Path) -> list[Finding]:
-    """The names of torch in a file that jaxgrad lacks, by line. Raises OSError and SyntaxError."""
-    tree = ast.parse(file.read_bytes(), str(file))
-    found = {}
-    for line, name in names_used(tree):
-        missing = first_missing(name)
-        if missing is not None:
-            found.setdefault((line, missing[0]), Finding(str(file), line, *missing))
-    return [found[place] for place in sorted(found)]
-
-
-# ---- what a file uses
-
-
-def names_used(tree) -> Iterator[tuple[int, str]]:
-    """Each use of a name of torch, with its line: `torch.nn.functional.relu`, whatever the names
-    are under which the file imports it.
+    """The names of torch in a file that jaxgrad lacks or has with another meaning, by line. Raises
+    OSError, SyntaxError and ValueError for a file that cannot be read.
     """
-    aliases, stored = {}, {each.arg for each in ast.walk(tree) if isinstance(each, ast.arg)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for alias, name in imported(node):
-                yield node.lineno, name
-                aliases[alias] = name
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            stored.add(node.id)
-    # what the file binds to something else may be anything
-    aliases = {alias: name for alias, name in aliases.items() if alias not in stored}
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and id(node) not in inner:
-            name = dotted(node, aliases)
-            if name is not None:
-                yield node.lineno, name
+    source, cells = notebook(file) if file.suffix == ".ipynb" else (file.read_bytes(), ())
+    try:
+        uses = names_used(ast.parse(source, str(file)))
+    except RecursionError:
+        raise ValueError("its expressions are nested too deeply") from None
+    found = {(use.line, problem): None for use in uses for problem in problems(use)}
+    return [Finding(*_place(file, cells, line), *problem) for line, problem in sorted(found)]
 
 
-def imported(node) -> Iterator[tuple[str, str]]:
-    """The names of torch that an import binds, each with what it is bound to."""
-    if isinstance(node, ast.Import):
-        for alias in filter(_is_of_torch, node.names):
-            yield alias.asname or "torch", alias.name if alias.asname else "torch"
-            yield alias.name, alias.name
-    elif node.level == 0 and (node.module or "").partition(".")[0] == "torch":
-        for alias in node.names:
-            name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
-            yield alias.asname or alias.name, name
+def notebook(file: Path) -> tuple[str, list[int]]:
+    """The code of a notebook, and the number of lines before each cell."""
+    cells, lines, starts = json.loads(file.read_bytes())["cells"], [], []
+    for cell in cells:
+        starts.append(len(lines))
+        if cell["cell_type"] == "code":
+            code = "".join(cell["source"]).splitlines()
+            is_other_language = bool(code) and code[0].startswith("%%")
+            lines += [_MAGIC.sub(r"\1pass", line) for line in ([] if is_other_language else code)]
+    return "\n".join(lines), starts
 
 
-def _is_of_torch(alias) -> bool:
-    return alias.name.partition(".")[0] == "torch"
+# commands to the shell and to the notebook
+_MAGIC = re.compile(r"^(\s*)[%!].*")
 
 
-def dotted(node, aliases) -> str | None:
-    """The name of torch that attributes lead to; None for any other."""
-    parts = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name) or node.id not in aliases:
-        return None
-    return ".".join([aliases[node.id], *reversed(parts)])
+def _place(file, cells, line) -> tuple[str, int]:
+    """The file, of a notebook with the number of the cell, and the line."""
+    if not cells:
+        return str(file), line
+    number = bisect.bisect_left(cells, line)
+    return f"{file}#{number}", line - cells[number - 1]
 
 
 # ---- what jaxgrad has
+
+# what is there and does something else, with a keyword if that decides: what to do
+DIFFERS = {
+    ("torch.jit.script", None): "it returns what it is given: torch.compile compiles it",
+    ("torch.jit.trace", None): "it returns what it is given: torch.compile compiles it",
+    ("torch.load", ("weights_only", "False")): (
+        "it runs no code that a file holds: store state_dict() and numbers, no modules"
+    ),
+}
+
+
+def problems(use: Use) -> Iterator[tuple[str, str, str]]:
+    """What jaxgrad lacks of a use, or has with another meaning: the name, the kind, and why."""
+    names = use.names
+    if use.is_of_star:  # a module that is missing is told of where it is imported
+        names = tuple(name for name in names if not first_missing(name.rpartition(".")[0]))
+    missing = [first_missing(name) for name in names]
+    if all(missing):
+        for name, reason in missing[:1]:
+            if not f"{use.optional}.".startswith(f"{name}."):
+                yield name, "missing", reason
+        return
+    name = names[missing.index(None)]
+    for keyword in (None, *use.keywords):
+        if (name, keyword) in DIFFERS:
+            yield name, "differs", f"differs: {DIFFERS[name, keyword]}"
+    for keyword in unknown_keywords(found_at(name), [keyword for keyword, _ in use.keywords]):
+        yield name, "missing", f"it has no argument {keyword!r}"
+
+
+def found_at(name: str):
+    """What a name of torch is here."""
+    found = jaxgrad
+    for part in name.split(".")[1:]:
+        (found,) = child(found, part) or (None,)
+    return found
+
+
+def unknown_keywords(function, keywords) -> list[str]:
+    """Those that a function or class written in Python does not have. Operators take names of
+    arguments that their signatures do not show.
+    """
+    if not keywords or not (inspect.isfunction(function) or inspect.isclass(function)):
+        return []
+    try:
+        known = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return []
+    if any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        return []
+    return [each for each in keywords if each not in known]
 
 
 def first_missing(name: str) -> tuple[str, str] | None:

@@ -220,22 +220,26 @@ def _follow_observers():
         program.kernel = observed(program, program.unobserved)
 
 
+FORKED = (
+    "jaxgrad had tensors before this process was forked, and the threads of XLA are not in the "
+    "copy, which would wait for them forever: make tensors of data here and compute in NumPy, "
+    'or use the start method "spawn", as by multiprocessing.set_start_method("spawn"), or fork '
+    "before the first tensor is made"
+)
+
+
 def _refuse_forked(*_):
-    raise RuntimeError(
-        "jaxgrad had tensors before this process was forked, and the threads of XLA are not in the "
-        "copy, which would wait for them forever: make tensors of data here and compute in NumPy, "
-        'or use the start method "spawn", as by multiprocessing.set_start_method("spawn"), or fork '
-        "before the first tensor is made"
-    )
+    raise RuntimeError(_refusal)
 
 
-# whether this process is a copy that has none of XLA's threads
-is_forked = False
+# whether this process is a copy that has none of XLA's threads, and what its kernels say of that
+is_forked, _refusal = False, FORKED
 
 
-def refuse_forked():
+def refuse_forked(refusal: str = FORKED):
     """Make every kernel of this forked process raise. Tensors of data hold NumPy arrays in it."""
-    global _lock, _wide_types, is_forked
+    global _lock, _wide_types, is_forked, _refusal
+    _refusal = refusal
     if not is_forked:
         is_forked = True
         _lock = threading.RLock()  # a thread that is not in the copy may hold the other one

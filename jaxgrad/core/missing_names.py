@@ -34,6 +34,15 @@ def missing_in(module: str):
     return __getattr__
 
 
+def offered(module: str, *others: str) -> list[str]:
+    """What `from module import *` imports of a module of jaxgrad whose names are found late:
+    PyTorch's public names, and others.
+    """
+    place = f"torch{module.removeprefix('jaxgrad')}"
+    names = dir(sys.modules[module])
+    return [name for name in names if f"{place}.{name}" in reasons() or name in others]
+
+
 def why_missing(module: str, name: str) -> str:
     """Why a module of jaxgrad does not have a name, and the nearest one that it has.
 
@@ -43,7 +52,7 @@ def why_missing(module: str, name: str) -> str:
     """
     reason = reasons().get(f"torch{module.removeprefix('jaxgrad')}.{name}")
     if reason is None:
-        known = sorted(dir(sys.modules[module])) if module in sys.modules else []
+        known = sorted(dir(sys.modules.get(module)))  # jaxgrad.jit is no module
         near = difflib.get_close_matches(name, known, 1, 0.75)
         return "not provided by jaxgrad" + (f"; did you mean {near[0]!r}?" if near else "")
     if not reason or reason.startswith("to come"):

@@ -78,13 +78,12 @@ class CopyMethods:
         Raises RuntimeError under a trace.
         """
         shown = self._aval
-        data = None if self.is_meta else np.asarray(concrete(self, "pickling")).tobytes()
         for hook in (self._backward_hooks or {}).values():
             if not hasattr(hook, "__torch_unserializable__"):
                 warnings.warn(UNSERIALIZED.format(hook), UserWarning, users_stacklevel())
         place = shown.dtype.name, tuple(shown.shape), shown.strides
         kind = getattr(self._leaf, "kind", None)
-        return data, *place, self._requires_grad, kind, vars(self)
+        return _bytes_of(self), *place, self._requires_grad, kind, vars(self)
 
     def __setstate__(self, state):
         data, dtype, shape, strides, requires_grad, kind, attributes = state
@@ -92,7 +91,7 @@ class CopyMethods:
         if data is None:
             array = meta_array(shape, dtype)
         else:
-            array = from_host(np.frombuffer(data, dtype.numpy).reshape(shape).copy())
+            array = from_host(np.frombuffer(data, dtype.numpy).reshape(shape))
         made = wrap(array, with_strides(aval_of(array), strides), requires_grad)
         self._leaf = self._counter = None
         restore_state(self, state_of(made))
@@ -101,6 +100,15 @@ class CopyMethods:
         vars(self).update(attributes)
         if interception.created is not None:
             interception.created(self)
+
+
+def _bytes_of(tensor) -> np.ndarray | None:
+    """The elements as an array of bytes, which newer protocols of pickling need not copy; None on
+    the device meta.
+    """
+    if tensor.is_meta:
+        return None
+    return np.ascontiguousarray(concrete(tensor, "pickling")).reshape(-1).view(np.uint8)
 
 
 def _uninitialized(cls):

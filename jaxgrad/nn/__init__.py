@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 
-from ..core.missing_names import MissingName
+from ..core.missing_names import MissingName, offered
 from . import functional as functional
 
 _MODULES = ("attention", "init", "module", "modules", "parallel", "parameter", "utils")
@@ -70,6 +70,8 @@ _LAZY = {name: module for module, names in _NAMES.items() for name in names.spli
 
 
 def __getattr__(name):
+    if name == "__all__":
+        return offered(__name__, "functional", "init", "modules", "parameter", "utils")
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY:

@@ -14,7 +14,7 @@ import importlib
 import warnings
 
 from .. import functions, ops
-from ..core.missing_names import MissingName
+from ..core.missing_names import MissingName, offered
 from ..core.tracebacks import api_boundary, users_stacklevel
 
 # Names that are imported at their first use, by the module that defines them.
@@ -63,6 +63,8 @@ _SHARED += ("prelu", "rrelu_", "selu_")
 
 
 def __getattr__(name):
+    if name == "__all__":
+        return offered(__name__)
     if name in _OPERATORS:
         found = getattr(ops, _OPERATORS[name])
     elif name in _LAZY:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from .. import rules
 from ..core import primitive, shape_check
-from ..core.missing_names import MissingName
+from ..core.missing_names import MissingName, offered
 from ..core.tracebacks import api_boundary
 from ..table import TableError
 from ..table import load as load_table
@@ -109,6 +109,8 @@ def module_functions(
     """
 
     def find(name):
+        if name == "__all__":
+            return offered(module["__name__"])
         operator = aliases.get(name, prefix + name)
         if name.startswith("_") or not library.has(operator):
             raise MissingName(module["__name__"], name)

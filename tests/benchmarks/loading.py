@@ -1,14 +1,22 @@
-"""Samples per second of a DataLoader, and the memory of the process over 100 epochs."""
+"""Samples per second of a DataLoader, how long a step waits for its batch, and the memory of the
+process over 100 epochs; with PyTorch's figures where it is installed.
 
+    python tests/benchmarks/loading.py
+"""
+
+import importlib.util
+import os
 import time
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import growth
 import numpy as np
 
-from jaxgrad.utils.data import DataLoader, Dataset
+import jaxgrad
 
 
-class Rows(Dataset):
+class Rows:
     """Arrays of ten float32 with an int."""
 
     def __init__(self, size):
@@ -21,25 +29,79 @@ class Rows(Dataset):
         return np.full(10, index, np.float32), index
 
 
-def epoch(loader) -> float:
-    """The seconds that one takes."""
+class Images(Rows):
+    """Arrays of 3 x 224 x 224 float32."""
+
+    def __getitem__(self, index):
+        return np.full((3, 224, 224), index, np.float32)
+
+
+class Memory(Rows):
+    """A gigabyte, of which a sample is a small part."""
+
+    def __init__(self):
+        super().__init__(256)
+        self.rows = np.ones((256, 1 << 20), np.float32)
+
+    def __getitem__(self, index):
+        return self.rows[index, :10]
+
+
+def epoch(loader, step=0.0) -> float:
+    """The seconds that an epoch waits for its batches, between steps of so many seconds."""
+    waited, batches = 0.0, iter(loader)
+    while True:
+        begun = time.perf_counter()
+        batch = next(batches, None)
+        waited += time.perf_counter() - begun
+        if batch is None:
+            return waited
+        time.sleep(step)
+
+
+def measure(loader_of):
+    """Print what the DataLoader of one library takes."""
+    times = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        next(iter(loader_of(Rows(64), num_workers=2)))
+        times.append(time.perf_counter() - begun)
+    print(f"first batch of two workers {times[0]:.2f} s, later {min(times):.3f} s")
+    for workers in (0, 1, 2):
+        for size in (1, 64):
+            options = {"num_workers": workers, "persistent_workers": workers > 0}
+            loader = loader_of(Rows(2_000 if size == 1 else 20_000), size, **options)
+            epoch(loader)
+            rate = len(loader.dataset) / min(epoch(loader) for _ in range(3))
+            print(f"{workers} workers, batches of {size}: {rate:,.0f} samples per second")
+    loader = loader_of(Images(640), 64, num_workers=1, persistent_workers=True)
+    epoch(loader)
+    waits = [epoch(loader, step) / 10 * 1e3 for step in (0, 0.3)]
+    print("batches of 38 MB: {:.1f} ms each, {:.1f} ms between steps of 300 ms".format(*waits))
+    loader = loader_of(Memory(), 4, num_workers=2)
     begun = time.perf_counter()
-    for _ in loader:
-        pass
-    return time.perf_counter() - begun
+    next(iter(loader))
+    print(f"first batch of a dataset of 1 GB {time.perf_counter() - begun:.2f} s")
+
+
+def memory(loader_of):
+    for options in ({"persistent_workers": True}, {}):
+        loader = loader_of(Rows(200), 20, num_workers=1, **options)
+        for number in range(1, 101):
+            epoch(loader)
+            if number in (20, 100):
+                files = len(os.listdir("/proc/self/fd"))
+                print(f"{options}, {number} epochs: {growth.resident():.1f} MB, {files} files")
 
 
 def loading():
-    """Print samples per second by the number of workers, and the memory."""
-    first, second = [epoch(DataLoader(Rows(64), num_workers=2)) for _ in range(2)]
-    print(f"first iteration of two workers {first:.2f} s, later ones {second:.3f} s")
-    for workers in (0, 1, 2):
-        loader = DataLoader(Rows(20_000), 64, num_workers=workers, persistent_workers=workers > 0)
-        epoch(loader)
-        rate = 20_000 / min(epoch(loader) for _ in range(3))
-        print(f"{workers} workers: {rate:,.0f} samples per second")
-    loader = DataLoader(Rows(200), 20, num_workers=1, persistent_workers=True)
-    for number in range(1, 101):
-        epoch(loader)
-        if number in (20, 100):
-            print(f"after {number} epochs {growth.resident():.1f} MB")
+    """Print all of it."""
+    measure(jaxgrad.utils.data.DataLoader)
+    memory(jaxgrad.utils.data.DataLoader)
+    if importlib.util.find_spec("torch"):
+        print("PyTorch:")
+        measure(importlib.import_module("torch.utils.data").DataLoader)
+
+
+if __name__ == "__main__":
+    loading()

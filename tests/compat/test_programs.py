@@ -1,6 +1,7 @@
 """Programs and packages for PyTorch, unmodified, each in a process of its own."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 PROGRAMS = Path(__file__).parent / "programs"
+RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "programs.json").read_text())
 
 
 def run(*arguments, check=True):
@@ -29,9 +31,58 @@ def test_a_training_script_gives_the_numbers_of_pytorch():
     assert (told["correct"], told["rate"]) == (35, 0.0125)
 
 
+def differences(theirs, ours, precision, where=""):
+    """Where what two programs printed differs: numbers by more than a relative precision."""
+    if isinstance(theirs, dict) and isinstance(ours, dict) and theirs.keys() == ours.keys():
+        pairs = [(theirs[key], ours[key], f"{where}.{key}") for key in theirs]
+    elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        places = (f"{where}[{number}]" for number in range(len(theirs)))
+        pairs = list(zip(theirs, ours, places, strict=True))
+    elif type(theirs) is type(ours) is float:
+        is_close = math.isclose(theirs, ours, rel_tol=precision, abs_tol=1e-3 * precision)
+        return [] if is_close else [f"{where}: {ours} for {theirs}"]
+    else:
+        return [] if theirs == ours else [f"{where}: {ours!r} for {theirs!r}"]
+    return [
+        text for one, other, place in pairs for text in differences(one, other, precision, place)
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["gan", "char_rnn", "vae", "transformer"],
+        ["unet", "maml", "dqn", "style", "scripted"],
+        ["classify", "classify -j 2 --compile", "classify --amp", "ode --adjoint"],
+    ],
+)
+def test_programs_give_the_numbers_of_pytorch(lines):
+    """Those that record_programs.py has recorded. In half precision PyTorch rounds elsewhere."""
+    command = [sys.executable, "-W", "ignore", PROGRAMS.parent / "in_turn.py", *lines]
+    told = subprocess.run(command, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    for line, printed in zip(lines, json.loads(told.stdout), strict=True):
+        recorded = RECORDED[line.removesuffix(" -j 2 --compile")]
+        if "--amp" in line:
+            # means near zero have no digits in common
+            assert differences(recorded["history"], printed["history"], 5e-3, line) == []
+        else:
+            assert differences(recorded, printed, 1e-4, line) == []
+
+
+def test_a_program_resumes_from_its_checkpoint(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    first = ["run", PROGRAMS / "classify.py", "--checkpoint", path, "--stop-after", 2]
+    assert len(json.loads(run(*first).stdout)["history"]) == 2
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, "checkpoint_best.pt"}
+    told = json.loads(run("run", PROGRAMS / "classify.py", "--resume", path).stdout)
+    assert differences(RECORDED["classify"], told, 1e-4) == []
+
+
 def test_packages_that_look_for_torch_find_it():
     told = json.loads(run("run", PROGRAMS / "probes.py").stdout)
-    lines = {name: told.pop(name) for name in ("from", "module that is not there", "attribute")}
+    told_why = ("from", "module that is not there", "attribute", "from a module", "no module")
+    lines = {name: told.pop(name) for name in (*told_why, "from the compiler")}
     assert told == {
         "found": True,
         "module": True,
@@ -43,9 +94,20 @@ def test_packages_that_look_for_torch_find_it():
         "layers": [True, [2, 2], False],
         "final": "typing.Final[int]",
         "mark": None,
+        "names": ["torch.nothing", "no"],
+        "star": [[True] * 5, [False] * 6, 3, 2, 2],
+        "listed": [["torch"], None],
+        "spec": ["torch", True, "torch"],
+        "place": True,
+        "modules": [True] * 5,
     }
     assert lines["from"].startswith("cannot import 'quantize_per_tensor' from 'torch': not prov")
     assert lines["module that is not there"].startswith("cannot import 'nothing' from 'torch'")
+    assert lines["from a module"] == (
+        "cannot import 'Liner' from 'torch.nn': not provided by jaxgrad; did you mean 'Linear'?"
+    )
+    assert lines["from the compiler"].startswith("cannot import 'nothing' from 'torch.jit': not p")
+    assert lines["no module"] == "cannot import 'relu' from 'torch.nn.functional': it is no module"
     assert lines["attribute"].endswith("not provided by jaxgrad; did you mean 'Linear'?")
 
 
@@ -100,6 +162,53 @@ def test_processes():
         "pool": [[1.0]],
         "forkserver": [3, 6.0],
     }
+
+
+SCRIPT = """
+import json, os, sys
+import torch, beside
+def fail():
+    return torch.zeros(2) @ torch.zeros(3)
+print(json.dumps([sys.argv[1:], __file__, __name__, sys.path[0], sys.modules["__main__"].__file__]))
+ending = sys.argv[-1]
+if ending == "status":
+    sys.exit(3)
+if ending == "text":
+    sys.exit("over")
+if ending == "error":
+    fail()
+"""
+
+
+@pytest.mark.parametrize(
+    ("is_module", "ending", "status", "error"),
+    [
+        (True, "status", 3, ""),
+        (False, "text", 1, "over\n"),
+        (False, "error", 1, None),
+        (True, "error", 1, None),
+    ],
+)
+def test_programs_run_as_python_runs_them(tmp_path, is_module, ending, status, error):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "beside.py").touch()
+    program = ["-m", "script"] if is_module else [Path("folder", "script.py")]
+    command = [sys.executable, "-m", "jaxgrad", "run", *program, "-x", "--json", ending]
+    where = folder if is_module else tmp_path
+    told = subprocess.run(command, capture_output=True, text=True, cwd=where)
+    path = str(folder / "script.py")
+    assert json.loads(told.stdout) == [
+        ["-x", "--json", ending], path, "__main__", str(folder), path,
+    ]  # fmt: skip
+    assert told.returncode == status
+    if error is not None:
+        assert told.stderr == error
+    else:  # the traceback begins in the program
+        lines = told.stderr.splitlines()
+        assert lines[1].startswith(f'  File "{path}", line 13, in <module>')
+        assert "in fail" in told.stderr and "runpy" not in told.stderr
 
 
 def test_modules_run_by_name():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-from ...core.missing_names import MissingName
+from ...core.missing_names import MissingName, offered
 
 _MODULES = ("parametrizations", "parametrize", "prune", "rnn")  # submodules that are public
 
@@ -25,6 +25,8 @@ _LAZY = {name: module for module, names in _NAMES.items() for name in names.spli
 
 
 def __getattr__(name):
+    if name == "__all__":
+        return offered(__name__)
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY:

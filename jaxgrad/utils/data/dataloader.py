@@ -8,27 +8,48 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from multiprocessing.context import BaseContext
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ...core.tracebacks import users_stacklevel
 from ...frontend.generator import Generator
 from ._utils.collate import default_collate, default_convert
-from ._utils.fetch import Parts, fetcher
-from ._utils.workers import Pool, WorkersIterator
+from ._utils.fetch import Parts
+from ._utils.iterators import (
+    _BaseDataLoaderIter,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
+from ._utils.worker import get_worker_info as get_worker_info
 from .dataset import Dataset, IterableDataset
-from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, new_seed
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 # what decides how batches are made, so that a change would come too late
 _FIXED = (
     "dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers",
 )  # fmt: skip
 
-LENGTH = (
-    "Length of IterableDataset {!r} was reported to be {}(when accessing len(dataloader)), but {} "
-    "samples have been fetched. "
+MANY = (
+    "This DataLoader will create {} worker processes in total. Our suggested max number of worker "
+    "in current system is {}, the number of processors that this process may use: more of them "
+    "wait for each other"
 )
 
+_T_co = TypeVar("_T_co", covariant=True)
 
-class DataLoader:
+_T = TypeVar("_T")
+
+_collate_fn_t: TypeAlias = Callable[[list[_T]], Any]
+
+_worker_init_fn_t: TypeAlias = Callable[[int], None]
+
+
+class _DatasetKind:
+    """The kinds of datasets."""
+
+    Map, Iterable = 0, 1
+
+
+class DataLoader(Generic[_T_co]):
     """Iterates over the batches of a dataset.
 
     dataset: a `Dataset`, any object with `__getitem__` and `__len__`, or an `IterableDataset`.
@@ -41,13 +62,15 @@ class DataLoader:
     num_workers: how many processes load batches; 0: this one does. Each draws from `random`, NumPy
     and the default generator with a seed of its own; the order of batches does not depend on the
     number, but for an IterableDataset, of which each worker has a copy. prefetch_factor: how many
-    batches each worker loads ahead, 2 by default; they go to the default device when they arrive,
-    ahead of the step that needs them. persistent_workers: whether workers serve later iterations
-    too. timeout: the seconds after which a missing batch raises RuntimeError; 0: none.
-    worker_init_fn: called by each worker with its number. multiprocessing_context: the start
-    method or a context of `multiprocessing`; see docs/conventions.md for the default. in_order:
-    whether batches come in the order of the sampler; False: as they are ready. pin_memory,
-    pin_memory_device: without effect.
+    batches each worker loads ahead, 2 by default; a thread receives them and puts them on the
+    default device, while the program computes the steps before. persistent_workers: whether workers
+    serve later iterations too. timeout: the seconds after which a missing batch raises
+    RuntimeError; 0: none. worker_init_fn: called by each worker with its number.
+    multiprocessing_context: the start method or a context of `multiprocessing`; see
+    docs/conventions.md for the default. in_order: whether batches come in the order of the sampler;
+    False: as they are ready. pin_memory: on an
+    accelerator, batches of a class with a method `pin_memory` are replaced by its result; tensors
+    need none. pin_memory_device: without effect.
 
     An exception of a worker is raised here, as its own type, with the traceback of the worker; a
     worker that was killed raises RuntimeError. Raises ValueError for options that exclude each
@@ -57,6 +80,11 @@ class DataLoader:
     >>> [batch.tolist() for (batch,) in jaxgrad.utils.data.DataLoader(data, batch_size=2)]
     [[0, 1], [2, 3], [4]]
     """
+
+    __initialized = False
+
+    # where workers persist, the iterator that has them; the length that the user was told
+    _iterator = _reported_length = None
 
     def __init__(
         self,
@@ -88,18 +116,19 @@ class DataLoader:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         if collate_fn is None:
             collate_fn = default_convert if batch_sampler is None else default_collate
-        fixed = dataset, batch_size, sampler, batch_sampler, drop_last, persistent_workers
-        vars(self).update(zip(_FIXED, fixed, strict=True))
-        self.num_workers, self.timeout, self.in_order = num_workers, timeout, in_order
+        self.dataset, self.sampler, self.batch_sampler = dataset, sampler, batch_sampler
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.num_workers, self.persistent_workers = num_workers, persistent_workers
+        self.timeout, self.in_order = timeout, in_order
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.worker_init_fn, self.collate_fn, self.generator = worker_init_fn, collate_fn, generator
         self.multiprocessing_context = multiprocessing_context
-        self._pool, self._reported_length = None, None
-        _warn_of_many(num_workers)
+        self.__initialized = True
+        self.check_worker_number_rationality()
 
     def __setattr__(self, name, value):
-        if name in _FIXED:
+        if self.__initialized and name in _FIXED:
             raise ValueError(
                 f"{name} attribute should not be set after {type(self).__name__} is initialized: "
                 "make another one"
@@ -117,88 +146,64 @@ class DataLoader:
             context = _as_context(context, self.num_workers)
         self._context = context
 
-    def __iter__(self):
-        if not self.num_workers:
-            return _ProcessIterator(self)
-        seed = new_seed(self.generator)
-        pool = self._pool
-        if pool is None or not pool.stop.alive:
-            pool = Pool(self, seed)
+    def __iter__(self) -> _BaseDataLoaderIter:
+        iterator = self._get_iterator()
         if self.persistent_workers:
-            self._pool = pool
-        return WorkersIterator(self, pool)
+            self._iterator = iterator
+        return iterator
+
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        if not self.num_workers:
+            return _SingleProcessDataLoaderIter(self)
+        return _MultiProcessingDataLoaderIter(self)
 
     def __len__(self):
-        if not isinstance(self.dataset, IterableDataset):
-            return len(self._indices())
-        length = self._reported_length = len(self.dataset)
+        if self._dataset_kind == _DatasetKind.Map:
+            return len(self._index_sampler)
+        length = len(self.dataset)
         if self.batch_size is not None:
             size, rest = divmod(length, self.batch_size)
             length = size + (rest > 0 and not self.drop_last)
+        self._reported_length = length  # an iteration that has more warns
         return length
 
-    def _indices(self):
+    def check_worker_number_rationality(self):
+        """Warn where there are more workers than processors for them."""
+        has_set = hasattr(os, "sched_getaffinity")
+        most = len(os.sched_getaffinity(0)) if has_set else os.cpu_count()
+        if most is not None and self.num_workers > most:
+            warnings.warn(MANY.format(self.num_workers, most), stacklevel=users_stacklevel())
+
+    @property
+    def _dataset_kind(self) -> int:
+        is_iterable = isinstance(self.dataset, IterableDataset)
+        return _DatasetKind.Iterable if is_iterable else _DatasetKind.Map
+
+    @property
+    def _auto_collation(self) -> bool:
+        """Whether samples are joined into batches."""
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self):
         """What yields the indices of each batch, or of each sample where there are no batches."""
-        return self.sampler if self.batch_sampler is None else self.batch_sampler
+        return self.batch_sampler if self._auto_collation else self.sampler
 
     def _parts(self) -> Parts:
-        is_batched = self.batch_sampler is not None
-        return Parts(self.dataset, self.collate_fn, is_batched, self.drop_last)
-
-    def _note_fetched(self, count: int):
-        """Warn where an iterable dataset gives more than its length."""
-        known = self._reported_length
-        if known is None or not isinstance(self.dataset, IterableDataset):
-            return
-        if self.batch_size is not None:
-            size, rest = divmod(known, self.batch_size)
-            known = size + (rest > 0 and not self.drop_last)
-        if count > known:
-            text = LENGTH.format(self.dataset, known, count)
-            if self.num_workers:
-                text += (
-                    "For multiprocessing data-loading, each worker iterates over its own copy of "
-                    "the dataset: split it by jaxgrad.utils.data.get_worker_info()"
-                )
-            warnings.warn(text, stacklevel=users_stacklevel())
+        return Parts(self.dataset, self.collate_fn, self._auto_collation, self.drop_last)
 
 
 def _default_sampler(dataset, shuffle, generator) -> Sampler:
     if isinstance(dataset, IterableDataset):
-        return _Endless()
+        return _InfiniteConstantSampler()
     return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
 
 
-class _Endless(Sampler):
+class _InfiniteConstantSampler(Sampler):
     """In place of indices: an iterable dataset decides when it ends."""
 
     def __iter__(self):
         return itertools.repeat(None)
-
-
-class _ProcessIterator:
-    """The batches of one iteration, loaded in this process."""
-
-    def __init__(self, loader: DataLoader):
-        if loader.timeout:
-            raise AssertionError(
-                "timeout= needs num_workers > 0: a DataLoader without workers waits for no process"
-            )
-        new_seed(loader.generator)  # as much is drawn as with workers
-        self._loader, self._count = loader, 0
-        self._indices, self._fetch = iter(loader._indices()), fetcher(loader._parts())
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        batch = self._fetch(next(self._indices))
-        self._count += 1
-        self._loader._note_fetched(self._count)
-        return batch
-
-    def __len__(self):
-        return len(self._loader._indices())
 
 
 # ---- checks
@@ -279,15 +284,3 @@ def _as_context(context, num_workers) -> BaseContext:
             f"{methods}, but got multiprocessing_context={context!r}"
         )
     return multiprocessing.get_context(context)
-
-
-def _warn_of_many(num_workers):
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    most = processors or os.cpu_count()
-    if most is not None and num_workers > most:
-        warnings.warn(
-            f"This DataLoader will create {num_workers} worker processes in total. Our suggested "
-            f"max number of worker in current system is {most}, the number of processors that this "
-            "process may use: more of them wait for each other",
-            stacklevel=users_stacklevel(),
-        )

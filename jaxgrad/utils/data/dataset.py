@@ -14,10 +14,10 @@ from ...frontend.generator import Generator, default_generator
 from ...frontend.random import randperm
 from ...tape.tensor import Tensor
 
-Sample = TypeVar("Sample", covariant=True)
+_T_co = TypeVar("_T_co", covariant=True)
 
 
-class Dataset(Generic[Sample]):
+class Dataset(Generic[_T_co]):
     """Samples by index: subclasses define `__getitem__`, and `__len__` for most samplers.
 
     `__getitems__(indices)`, where it is defined, gives all samples of a batch at once.
@@ -31,14 +31,14 @@ class Dataset(Generic[Sample]):
     [tensor([0, 1]), tensor([4, 9])]
     """
 
-    def __getitem__(self, index) -> Sample:
+    def __getitem__(self, index) -> _T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other: Dataset) -> Dataset:
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset[Sample], Iterable[Sample]):
+class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
     """Samples one after the other: subclasses define `__iter__`.
 
     Each worker of a DataLoader has a copy and iterates over all of it, unless `__iter__` asks
@@ -55,7 +55,7 @@ class IterableDataset(Dataset[Sample], Iterable[Sample]):
         return ChainDataset([self, other])
 
 
-class TensorDataset(Dataset):
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """The rows of tensors: a sample is a tuple with one row of each.
 
     tensors: of one length in their first dimension. Raises AssertionError for several lengths.
@@ -79,7 +79,7 @@ class TensorDataset(Dataset):
         return self.tensors[0].size(0)
 
 
-class StackDataset(Dataset):
+class StackDataset(Dataset[_T_co]):
     """Datasets side by side: a sample is a tuple, or a dict, with one sample of each.
 
     args: datasets of one length, for tuples; kwargs: by name, for dicts. Raises ValueError for
@@ -133,7 +133,7 @@ def _samples(dataset, indices) -> list:
     return found
 
 
-class ConcatDataset(Dataset):
+class ConcatDataset(Dataset[_T_co]):
     """Datasets one after the other, by one index.
 
     datasets: with lengths. Raises AssertionError for none and for an IterableDataset.
@@ -148,7 +148,12 @@ class ConcatDataset(Dataset):
             raise AssertionError("datasets should not be an empty iterable: ConcatDataset() got []")
         if any(isinstance(each, IterableDataset) for each in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset: use ChainDataset")
-        self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence) -> list[int]:
+        """The number of samples up to the end of each dataset."""
+        return list(itertools.accumulate(map(len, sequence)))
 
     @property
     def cummulative_sizes(self):
@@ -201,7 +206,7 @@ class ChainDataset(IterableDataset):
         return sum(map(len, self._checked()))
 
 
-class Subset(Dataset):
+class Subset(Dataset[_T_co]):
     """The samples of a dataset at some indices.
 
     >>> jaxgrad.utils.data.Subset(["a", "b", "c"], [2, 0])[0]
@@ -245,6 +250,8 @@ def random_split(
 
 def _sizes(total: int, lengths) -> list[int]:
     sizes = list(lengths)
+    if any(size < 0 for size in sizes if isinstance(size, int)):
+        raise ValueError(f"lengths must not be negative: random_split() got {sizes}")
     if math.isclose(sum(sizes), 1) and sum(sizes) <= 1:
         for number, fraction in enumerate(sizes):
             if not 0 <= fraction <= 1:

@@ -14,7 +14,7 @@ from ...frontend.generator import Generator, default_generator
 from ...frontend.random import randint, randperm
 from ...frontend.tensor_data import as_tensor
 
-Index = TypeVar("Index", covariant=True)
+_T_co = TypeVar("_T_co", covariant=True)
 
 
 def new_seed(generator: Generator | None) -> int:
@@ -25,7 +25,7 @@ def new_seed(generator: Generator | None) -> int:
     return int(mixed[0] >> np.uint64(1))
 
 
-class Sampler(Generic[Index]):
+class Sampler(Generic[_T_co]):
     """An order of samples: subclasses define `__iter__`, which yields indices, and `__len__`.
 
     >>> class Backwards(jaxgrad.utils.data.Sampler):
@@ -35,7 +35,7 @@ class Sampler(Generic[Index]):
     [tensor([7]), tensor([6]), tensor([5])]
     """
 
-    def __iter__(self) -> Iterator[Index]:
+    def __iter__(self) -> Iterator[_T_co]:
         raise NotImplementedError(f"{type(self).__name__} must define __iter__")
 
 

@@ -1,6 +1,7 @@
 """Datasets, samplers and random splits, with the results and errors that PyTorch 2.13 gives."""
 
 import collections
+import itertools
 import warnings
 
 import loaded
@@ -22,7 +23,8 @@ def test_datasets_of_datasets():
     assert data.StackDataset(a=[1], b=[2]).__getitems__([0]) == [{"a": 1, "b": 2}]
     rows = data.TensorDataset(torch.arange(3), torch.ones(3, 2))
     assert len(rows) == 3 and rows[1][0].item() == 1 and rows[1][1].shape == (2,)
-    assert data.Dataset[int].__origin__ is data.Dataset
+    for kind in (data.Dataset, data.Subset, data.Sampler, data.DataLoader):
+        assert kind[int].__origin__ is kind
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,7 @@ def test_datasets_of_datasets():
         (lambda: data.random_split(range(10), [3, 3]), ValueError, "Sum of input lengths"),
         (lambda: data.random_split(range(10), [0.5, 0.6]), ValueError, "Sum of input lengths"),
         (lambda: data.random_split(range(10), [-0.5, 0.6, 0.9]), ValueError, "at index 0"),
+        (lambda: data.random_split(range(10), [-1, 11]), ValueError, "must not be negative"),
         (lambda: data.RandomSampler([]), ValueError, "got num_samples=0"),
         (lambda: data.RandomSampler([1], num_samples=-1), ValueError, "got num_samples=-1"),
         (lambda: data.RandomSampler([1], replacement=3), TypeError, "got replacement=3"),
@@ -118,6 +121,17 @@ def test_collation():
     assert type(point) is Point and point.x.dtype is torch.int64 and point.y.dtype is torch.float64
     assert point.x.tolist() == [1, 3]
     assert collate([True, False]).dtype is torch.bool
+    # numbers of several kinds, and arrays of several dtypes, are joined as PyTorch does it
+    for batch, dtype in (
+        ([1, 2.5], torch.float32),
+        ([1.5, 2], torch.float64),
+        ([np.float32(1), np.int64(2)], torch.float32),
+        ([np.ones(2, np.float32), np.ones(2, np.int64)], torch.float32),
+        ([torch.ones(2, dtype=torch.int32), torch.ones(2, dtype=torch.int64)], torch.int64),
+        ([torch.ones(2), torch.ones(2).long()], torch.float32),
+        ([np.float32(1), 2.5], torch.float32),
+    ):
+        assert collate(batch).dtype is dtype, batch
     assert collate([np.float32(1), np.float32(2)]).dtype is torch.float32
     assert collate([np.ones(2), np.zeros(2)]).tolist() == [[1, 1], [0, 0]]
     mixed = collate([{"a": (1, "s")}, {"a": (2, "t")}])
@@ -131,6 +145,11 @@ def test_collation():
         ([None], TypeError, "found <class 'NoneType'>"),
         ([1j], TypeError, "found <class 'complex'>"),
         ([np.array("a")], TypeError, "found <U1"),
+        ([np.datetime64(1, "s")], TypeError, "found <class 'numpy.datetime64'>"),
+        ([np.timedelta64(1, "s")], TypeError, r"found timedelta64\[s\]"),
+        ([torch.ones(2), np.ones(2)], TypeError, "expected Tensor as element 1 in argument 0"),
+        ([1, None], RuntimeError, "Could not infer dtype of NoneType"),
+        ([2**70], ValueError, "Overflow when unpacking long long"),
         ([[1, 2], [1]], RuntimeError, "each element in list of batch should be of equal size"),
         (
             [torch.ones(2), torch.ones(3)],
@@ -223,6 +242,31 @@ NUMBERS = list(range(10))
 def test_options_that_a_loader_refuses(options, error, words):
     with pytest.raises(error, match=words):
         data.DataLoader(**{"dataset": NUMBERS} | options)
+
+
+class Repeating(data.DataLoader):
+    """As model collections keep one iterator for all epochs."""
+
+    def __init__(self, *args, **options):
+        self.batch_size = None  # before the loader itself decides
+        super().__init__(*args, **options)
+        self._DataLoader__initialized = False
+        self.batch_sampler = [self.batch_sampler, self.batch_sampler]
+        self.batch_sampler = list(itertools.chain.from_iterable(self.batch_sampler))
+        self._DataLoader__initialized = True
+        self.iterator = super().__iter__()
+
+    def __iter__(self):
+        return (next(self.iterator) for _ in range(2))
+
+
+def test_loaders_of_loaders():
+    loader = Repeating(NUMBERS[:4], batch_size=2)
+    for _ in range(2):
+        assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3]]
+    assert isinstance(loader.iterator, data.dataloader._BaseDataLoaderIter)
+    with pytest.raises(ValueError, match="batch_sampler attribute should not be set"):
+        loader.batch_sampler = []
 
 
 def test_what_decides_the_batches_is_fixed():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from .... import ops
+from ....core import dtypes, promotion
 from ....core.device import default_device
-from ....frontend.tensor_data import as_tensor, from_numpy
+from ....frontend.array_creation import finish, from_host
+from ....frontend.tensor_data import as_tensor, tensor
 from ....tape.tensor import Tensor, is_concrete
 
 UNKNOWN = (
@@ -26,7 +29,8 @@ def default_collate(batch):
 
     batch: a list of samples of one structure. Tensors and NumPy arrays of one shape are stacked;
     numbers become a tensor of dtype int64, float64 or bool; strings and bytes stay a list; dicts,
-    lists, tuples and named tuples are joined element by element, where tuples become lists.
+    lists, tuples and named tuples are joined element by element, where tuples become lists. For
+    other classes, put functions into `_utils.collate.default_collate_fn_map`.
 
     Raises TypeError for other samples, RuntimeError for lists of several lengths and for tensors of
     several shapes.
@@ -35,49 +39,47 @@ def default_collate(batch):
     [tensor([[1., 1.],
             [0., 0.]]), tensor([0, 1])]
     """
-    return join(batch, from_numpy)
+    return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
-def join(batch, made):
-    """The batch of samples, whose arrays are passed to `made`."""
-    first = batch[0]
-    if isinstance(first, Tensor):
-        return _stacked(batch, made)
-    if type(first) in _NUMBERS:
-        return made(np.array(batch, _number_type(batch)))
-    if isinstance(first, np.ndarray | np.generic) and first.dtype.kind not in "SUO":
-        return _stacked_arrays(batch, made)
-    if isinstance(first, int | float):  # of a subclass, such as an enumeration
-        return made(np.array([*batch], _NUMBERS[int if isinstance(first, int) else float]))
-    if isinstance(first, str | bytes):
-        return batch
+def collate(batch, *, collate_fn_map: dict | None = None):
+    """Join samples by functions for their classes, and inside of dicts and sequences.
+
+    collate_fn_map: by class, or tuple of classes, a function that joins a list of samples and takes
+    the map as `collate_fn_map=`. Raises TypeError for samples that it has no function for.
+    """
+    functions, first = collate_fn_map or {}, batch[0]
+    join = functions.get(type(first)) or _of_base(functions, first)
+    if join is not None:
+        return join(batch, collate_fn_map=functions)
     if isinstance(first, Mapping):
-        joined = {key: join([each[key] for each in batch], made) for key in first}
-        return _like(first, joined)
+        columns = {key: [each[key] for each in batch] for key in first}
+        joined = {key: collate(each, collate_fn_map=functions) for key, each in columns.items()}
+        return like(first, joined)
     if isinstance(first, Sequence):
-        return _joined_sequences(first, list(batch), made)
-    raise TypeError(UNKNOWN.format(getattr(first, "dtype", type(first))))
+        return _joined_sequences(first, list(batch), functions)
+    raise TypeError(UNKNOWN.format(type(first)))
 
 
-def _number_type(batch):
-    # True and 1 in one batch are numbers, as are 1 and 2.0 where the first sample is a float
-    kinds = set(map(type, batch))
-    return _NUMBERS[type(batch[0])] if len(kinds) == 1 else None
+def _of_base(functions, first):
+    found = (join for kind, join in functions.items() if isinstance(first, kind))
+    return next(found, None)
 
 
-def _joined_sequences(first, batch, made):
+def _joined_sequences(first, batch, functions):
     sizes = set(map(len, batch))
     if len(sizes) > 1:
         raise RuntimeError(
             f"each element in list of batch should be of equal size, and these have {sorted(sizes)}"
         )
-    joined = [join(list(column), made) for column in zip(*batch, strict=True)]
+    columns = map(list, zip(*batch, strict=True))
+    joined = [collate(each, collate_fn_map=functions) for each in columns]
     if hasattr(first, "_fields"):
         return type(first)(*joined)
-    return joined if isinstance(first, tuple) else _like(first, joined)
+    return joined if isinstance(first, tuple) else like(first, joined)
 
 
-def _like(first, contents):
+def like(first, contents):
     """The contents in a container of the class of `first`, as far as that can be made."""
     kind = type(first)
     if kind in (dict, list):
@@ -92,28 +94,96 @@ def _like(first, contents):
         return contents
 
 
-def _stacked(batch, made):
-    """Tensors as one: of those with values in the memory of the host without a kernel."""
-    if all(map(_is_on_host, batch)):
-        return _stacked_arrays([np.asarray(each._array) for each in batch], made)
+# ---- functions for the classes of samples
+
+
+def as_leaf(array: np.ndarray) -> Tensor:
+    """The tensor that takes over a NumPy array of its own."""
+    return finish(from_host(array))
+
+
+def functions_of(made: Callable) -> dict:
+    """The functions for tensors, arrays, numbers and texts. made: what they pass new arrays to."""
+    return {
+        Tensor: functools.partial(_stacked_tensors, made=made),
+        np.ndarray: functools.partial(_stacked_arrays, made=made),
+        (np.bool_, np.number): functools.partial(_joined_scalars, made=made),
+        float: functools.partial(_joined_numbers, made=made),
+        int: functools.partial(_joined_numbers, made=made),
+        str: _unchanged,
+        bytes: _unchanged,
+    }
+
+
+def _stacked_tensors(batch, *, made, collate_fn_map=None):
+    """Tensors as one: those with values in the memory of the host without a kernel."""
+    for number, each in enumerate(batch):
+        if not isinstance(each, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {number} in argument 0, but got {type(each).__name__}"
+            )
+    if default_device().type == "cpu" and all(map(_is_constant_on_host, batch)):
+        return _stacked_arrays([np.asarray(each._array) for each in batch], made=made)
     return ops.stack(list(batch))
 
 
-def _is_on_host(tensor) -> bool:
-    if not isinstance(tensor, Tensor) or tensor.requires_grad or not is_concrete(tensor):
-        return False
-    return tensor.device.type == "cpu" and default_device().type == "cpu"
+def _is_constant_on_host(tensor) -> bool:
+    return not tensor.requires_grad and is_concrete(tensor) and tensor.device.type == "cpu"
 
 
-def _stacked_arrays(arrays, made):
-    shapes = [np.shape(each) for each in arrays]
+def _stacked_arrays(batch, *, made, collate_fn_map=None):
+    if not all(isinstance(each, np.ndarray | np.generic) for each in batch):
+        return _stacked_tensors([*map(as_tensor, batch)], made=made)
+    shapes = [each.shape for each in batch]
     for number, shape in enumerate(shapes):
         if shape != shapes[0]:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(shapes[0])} at entry 0 "
                 f"and {list(shape)} at entry {number}"
             )
-    return made(np.stack(arrays))
+    return made(np.stack(batch, dtype=_common_type(batch), casting="unsafe"))
+
+
+def _common_type(batch) -> np.dtype:
+    """The dtype of arrays that are joined, by PyTorch's rules."""
+    try:
+        found = {dtypes.from_numpy(each.dtype.newbyteorder("=")) for each in batch}
+    except TypeError:  # texts, times, objects
+        raise TypeError(UNKNOWN.format(batch[0].dtype)) from None
+    return functools.reduce(promotion.promote_types, found).numpy
+
+
+def _joined_scalars(batch, *, made, collate_fn_map=None):
+    if all(isinstance(each, np.generic) for each in batch):
+        return _stacked_arrays(batch, made=made)
+    return tensor(batch)
+
+
+def _joined_numbers(batch, *, made, collate_fn_map=None):
+    kinds = set(map(type, batch))
+    kind = kinds.pop() if len(kinds) == 1 else None
+    try:
+        return made(np.array(batch, _NUMBERS[kind]))
+    except (KeyError, OverflowError):  # several kinds, a subclass, or more than 64 bits
+        return tensor(batch, dtype=dtypes.float64 if isinstance(batch[0], float) else None)
+
+
+def _unchanged(batch, *, collate_fn_map=None):
+    return batch
+
+
+default_collate_fn_map: dict = functions_of(as_leaf)
+
+_INITIAL = dict(default_collate_fn_map)
+
+
+def added_functions() -> dict:
+    """What the user has put into `default_collate_fn_map`."""
+    found = default_collate_fn_map.items()
+    return {kind: join for kind, join in found if _INITIAL.get(kind) is not join}
+
+
+# ---- tensors of arrays
 
 
 def default_convert(data):
@@ -122,14 +192,19 @@ def default_convert(data):
     >>> jaxgrad.utils.data.default_convert({"x": np.ones(2, "float32"), "name": "a"})
     {'x': tensor([1., 1.]), 'name': 'a'}
     """
+    return converted(data, as_tensor)
+
+
+def converted(data, made):
+    """A sample whose NumPy arrays and numbers are passed to `made`."""
     if isinstance(data, np.ndarray | np.generic):
-        return data if data.dtype.kind in "SUO" else as_tensor(data)
+        return data if data.dtype.kind in "SUO" else made(data)
     if isinstance(data, Mapping):
-        return _like(data, {key: default_convert(each) for key, each in data.items()})
+        return like(data, {key: converted(each, made) for key, each in data.items()})
     if hasattr(data, "_fields"):
-        return type(data)(*map(default_convert, data))
+        return type(data)(*(converted(each, made) for each in data))
     if isinstance(data, tuple):
-        return [default_convert(each) for each in data]
+        return [converted(each, made) for each in data]
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return _like(data, [default_convert(each) for each in data])
+        return like(data, [converted(each, made) for each in data])
     return data

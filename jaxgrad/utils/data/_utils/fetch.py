@@ -9,12 +9,16 @@ from ..dataset import IterableDataset
 
 
 class Parts(NamedTuple):
-    """What makes a batch: `is_batched`: whether the indices are those of a whole batch."""
+    """What makes a batch. `is_batched`: whether the indices are those of a whole batch."""
 
     dataset: object
     collate: object
     is_batched: bool
     drops_last: bool
+
+    @property
+    def is_iterable(self) -> bool:
+        return isinstance(self.dataset, IterableDataset)
 
 
 def fetcher(parts: Parts):
@@ -22,7 +26,7 @@ def fetcher(parts: Parts):
     dataset.
     """
     dataset, collate, is_batched, drops_last = parts
-    if isinstance(dataset, IterableDataset):
+    if parts.is_iterable:
         samples = iter(dataset)
         return lambda indices: collate(_next(samples, indices, is_batched, drops_last))
     return lambda indices: collate(_find(dataset, indices) if is_batched else dataset[indices])

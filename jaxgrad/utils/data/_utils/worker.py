@@ -1,13 +1,14 @@
 """A process that loads batches: `run` is what it executes.
 
 It gets the indices of batches from a pipe and sends batches back. A thread of its own receives, so
-that the parent never waits to send; when the parent ends or drops the pipe, the worker ends too.
+that the parent never waits to send; when the parent ends or hangs up, the worker ends too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import os
 import queue
 import random
@@ -20,10 +21,19 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ....core import executor
+from ....core import dtypes, executor
+from ....core.tracebacks import hide_frames
 from ....frontend.generator import default_generator
-from ....frontend.tensor_data import from_numpy
-from .collate import default_collate, join
+from . import messages
+from .collate import (
+    as_leaf,
+    collate,
+    converted,
+    default_collate,
+    default_collate_fn_map,
+    default_convert,
+    functions_of,
+)  # fmt: skip
 from .fetch import Parts, fetcher
 
 
@@ -49,13 +59,34 @@ def get_worker_info() -> WorkerInfo | None:
     return _info
 
 
+class Work(NamedTuple):
+    """What a worker does: the parts of batches, the user's `worker_init_fn`, and what the user has
+    added to `default_collate_fn_map`.
+    """
+
+    parts: Parts
+    initialize: Any
+    functions: dict
+
+
 class Setting(NamedTuple):
-    """What a worker is started with besides its parts."""
+    """What a worker is started with.
+
+    `work`: what a forked worker has of the parent's memory, and another one is sent; `refusal`: why
+    a forked one cannot compute. `by_value`: whether objects are sent with the functions and classes
+    of the user's script. `modules`: what is imported first; `environment`, `default_dtype`: those
+    of the parent.
+    """
 
     number: int
     count: int
     base_seed: int
-    initialize: Any  # the user's worker_init_fn
+    work: Work | None
+    refusal: str
+    by_value: bool
+    modules: tuple[str, ...]
+    environment: dict[str, str]
+    default_dtype: dtypes.dtype
 
 
 class Failure(NamedTuple):
@@ -69,9 +100,12 @@ class Failure(NamedTuple):
         text = _Verbatim(self.text) if issubclass(self.kind, KeyError) else self.text
         try:
             error = self.kind(text)
-        except TypeError:
+        except Exception:
             error = RuntimeError(text)
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # whose traceback leads to this frame, and to the loop's iterator
 
 
 class _Verbatim(str):
@@ -88,44 +122,51 @@ class ToTensor:
         self.array = array
 
 
-reduction.register(ToTensor, lambda sent: (from_numpy, (sent.array,)))
+reduction.register(ToTensor, lambda sent: (as_leaf, (sent.array,)))
 
 
 class End:
     """In place of a batch: an iterable dataset has no more samples."""
 
 
-_join_for_parent = functools.partial(join, made=ToTensor)
+def _for_parent(function, is_own_map):
+    """A `collate_fn` that leaves it to the parent to make tensors of arrays: XLA, which would do it
+    here, has threads that slow down each worker.
+    """
+    if function is default_convert:
+        return functools.partial(converted, made=ToTensor)
+    if function is default_collate and not is_own_map:
+        return functools.partial(collate, collate_fn_map=functions_of(ToTensor))
+    return function
 
 
-def failure_of(error: Exception, where: str) -> Failure:
+def failure_of(error: Exception, where: str, by_value=False) -> Failure:
     """An exception as it is sent to the parent."""
     kind = type(error)
+    hide_frames(error)
     text = f"Caught {kind.__name__} {where}.\nOriginal {''.join(traceback.format_exception(error))}"
     try:
-        reduction.ForkingPickler.dumps(kind)
+        messages.serialized(kind, by_value)
     except Exception:  # a class of a function: the parent cannot have it
         kind = RuntimeError
     return Failure(kind, text)
 
 
-def run(setting: Setting, parts, connection, unused):
-    """Serve until the parent closes the pipe.
-
-    parts: `Parts`, or their serialized form; unused: the ends of pipes that a forked process has of
-    its parent.
+def run(setting: Setting, connection, unused):
+    """Serve until the parent hangs up. unused: the parent's ends of pipes, which a forked process
+    has copies of.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it as well, and ends this one
     for each in unused:
         each.close()
-    tasks: queue.SimpleQueue = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
-    try:
-        parts = _begin(setting, parts)
-        error = None
-    except Exception as raised:
-        error = raised
     with contextlib.suppress(BrokenPipeError, ConnectionResetError, EOFError):
+        parts = error = None
+        try:
+            parts = _begin(setting, connection)
+        except Exception as raised:
+            error = raised
+        tasks: queue.SimpleQueue = queue.SimpleQueue()
+        threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
         _serve(setting, parts, error, connection, tasks)
     # what is left in the pipe is of no use to a parent that has gone
     connection.close()
@@ -134,52 +175,58 @@ def run(setting: Setting, parts, connection, unused):
 def _receive(connection, tasks):
     with contextlib.suppress(EOFError, OSError):
         while True:
-            tasks.put(connection.recv())
+            tasks.put(messages.receive(connection))
     tasks.put(None)
 
 
-def _begin(setting: Setting, parts) -> Parts:
+def _begin(setting: Setting, connection) -> Parts:
     global _info
-    if isinstance(parts, Parts):
-        executor.refuse_forked()  # they were not sent: this process is forked
-    else:
-        # an accelerator belongs to the process that trains
-        os.environ["JAX_PLATFORMS"] = "cpu"
-        jax.config.update("jax_platforms", "cpu")
     seed = setting.base_seed + setting.number
     random.seed(seed)
     default_generator.manual_seed(seed)
     numpy_seed = np.random.SeedSequence([setting.base_seed, setting.number])
     np.random.seed(numpy_seed.generate_state(4))
-    if not isinstance(parts, Parts):
-        parts, initialize = reduction.ForkingPickler.loads(parts)
-        setting = setting._replace(initialize=initialize)
-    if parts.collate is default_collate:
-        # arrays are joined without XLA, which threads of its own would slow down in each worker
-        parts = parts._replace(collate=_join_for_parent)
+    parts, initialize, functions = _own_work(setting, connection)
+    default_collate_fn_map.update(functions)
+    parts = parts._replace(collate=_for_parent(parts.collate, bool(functions)))
     _info = WorkerInfo(setting.number, setting.count, seed, parts.dataset)
-    if setting.initialize is not None:
-        setting.initialize(setting.number)
+    if initialize is not None:
+        initialize(setting.number)
     return parts
 
 
+def _own_work(setting, connection) -> Work:
+    if setting.work is not None:
+        executor.refuse_forked(setting.refusal)
+        return setting.work
+    received = messages.receive(connection)
+    os.environ.clear()
+    os.environ.update(setting.environment)
+    dtypes.set_default_dtype(setting.default_dtype)
+    for name in setting.modules:
+        importlib.import_module(name)
+    # an accelerator belongs to the process that trains
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    jax.config.update("jax_platforms", "cpu")
+    return received.value()
+
+
 def _serve(setting, parts, error, connection, tasks):
-    where = f"in DataLoader worker process {setting.number}"
+    where, by_value = f"in DataLoader worker process {setting.number}", setting.by_value
     fetch, epoch = None, None
     while (task := tasks.get()) is not None:
-        number, asked, indices = task
         try:
             if error is not None:
                 raise error
+            asked, indices = task.value()
             if asked != epoch:
                 fetch, epoch = fetcher(parts), asked
             batch = fetch(indices)
-        except StopIteration:
-            batch = End()
         except Exception as raised:
-            batch = failure_of(raised, where)
+            is_end = isinstance(raised, StopIteration) and parts.is_iterable
+            batch = End() if is_end else failure_of(raised, where, by_value)
         try:
-            message = reduction.ForkingPickler.dumps((number, batch))
+            content = messages.serialized(batch, by_value)
         except Exception as raised:  # a sample that cannot be sent
-            message = reduction.ForkingPickler.dumps((number, failure_of(raised, where)))
-        connection.send_bytes(message)
+            content = messages.serialized(failure_of(raised, where, by_value), by_value)
+        messages.send(connection, task.number, content)

@@ -1,21 +1,34 @@
-"""The parent's side of worker processes: which of them loads which batch, and how they end."""
+"""The worker processes of a DataLoader as their parent has them: how they start and end."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.machinery
 import multiprocessing
 import os
+import queue
 import sys
+import threading
 import time
 import warnings
 import weakref
 from multiprocessing import connection as connections
-from multiprocessing import reduction
-from pathlib import Path
+from multiprocessing.context import BaseContext
+from typing import Any, NamedTuple
 
-from .worker import End, Failure, Setting, run
+import jax
+
+from ....core import dtypes
+from ....core.device import default_device, jax_device
+from . import messages
+from .collate import added_functions
+from .worker import Setting, Work, failure_of, run
 
 # how long a worker may take to end by itself before it is ended
 PATIENCE = 5.0
+
+GONE = object()
+"""In place of a batch: the worker has ended."""
 
 
 class Worker:
@@ -25,150 +38,104 @@ class Worker:
         self.process, self.connection, self.load = process, connection, 0
 
 
-class Pool:
+class Crew:
     """The workers of one iteration, or of all iterations of a loader where they persist. They end
-    when the pool is dropped.
+    when the crew is dropped.
 
-    `sent`: how many batches they were asked for; `epoch`: the number of the iteration that they
-    serve.
+    A thread receives what they send, so that batches go to the device while the program computes.
+    `arrived`: a queue of what came: the worker, the number of the batch, the batch. `asked`: how
+    many batches the workers were asked for; `epoch`: the number of the iteration that they serve.
     """
 
     def __init__(self, loader, base_seed: int):
-        self.sent = self.epoch = 0
-        self.workers = start(loader, base_seed)
-        self.stop = weakref.finalize(self, stop, self.workers, os.getpid())
+        self.asked = self.epoch = 0
+        self.workers, launch = start(loader, base_seed)
+        self.by_value = launch.by_value
+        self.arrived: queue.SimpleQueue = queue.SimpleQueue()
+        arguments = list(self.workers), self.arrived, jax_device(default_device())
+        receiver = threading.Thread(target=_receive, args=arguments, daemon=True)
+        receiver.start()
+        self.shut_down = weakref.finalize(self, stop, self.workers, receiver, os.getpid())
+
+    def ask(self, worker: Worker, indices) -> int:
+        """Ask a worker for a batch, and return its number. Raises OSError where it has ended."""
+        content = messages.serialized((self.epoch, indices), self.by_value)
+        messages.send(worker.connection, self.asked, content)
+        worker.load += 1
+        self.asked += 1
+        return self.asked - 1
 
 
-class WorkersIterator:
-    """The batches of one iteration, loaded by the workers of a pool."""
-
-    def __init__(self, loader, pool: Pool):
-        self._loader, self._pool = loader, pool
-        pool.epoch += 1
-        self._epoch, self._next, self._count = pool.epoch, pool.sent, 0
-        self._ready: dict[int, object] = {}
-        # batches of an iteration that was left may still come: they are not pending
-        self._pending: set[int] = set()
-        self._active, self._turn = list(pool.workers), 0
-        self._indices = iter(loader._indices())
-        self._assign()
-
-    def __iter__(self):
-        return self
-
-    def __len__(self):
-        return len(self._loader._indices())
-
-    def __next__(self):
-        while True:
-            batch = self._take()
-            if batch is None:
-                self._end()
-                raise StopIteration
-            (batch,) = batch
-            if isinstance(batch, End):
-                continue
-            if isinstance(batch, Failure):
-                batch.throw()
-            self._count += 1
-            self._loader._note_fetched(self._count)
-            return batch
-
-    def _take(self):
-        """The next batch in a tuple; None after the last one."""
-        if self._pool.epoch != self._epoch:
-            raise RuntimeError(
-                "another iteration of this DataLoader has begun, which its persistent workers serve"
-            )
-        is_first = True
-        while self._is_next_missing():
-            if not self._pending:
-                return None
-            self._receive(self._loader.timeout or None)
-            is_first = False
-        if is_first and self._pending:
-            self._receive(0)  # what is there goes to the device while the caller computes
-        number = self._next if self._loader.in_order else next(iter(self._ready))
-        self._next += 1
-        batch = self._ready.pop(number)
-        self._assign()
-        return (batch,)
-
-    def _is_next_missing(self) -> bool:
-        return self._next not in self._ready if self._loader.in_order else not self._ready
-
-    # ---- asking workers for batches
-
-    def _assign(self):
-        most = self._loader.prefetch_factor
-        while self._active and len(self._pending) + len(self._ready) < most * len(self._active):
-            worker = self._active[self._turn % len(self._active)]
-            indices = next(self._indices, self)
-            if indices is self:
-                self._active = []
-                return
-            try:
-                worker.connection.send((self._pool.sent, self._epoch, indices))
-            except OSError:
-                self._raise_exited(worker)
-            worker.load += 1
-            self._turn += 1
-            self._pending.add(self._pool.sent)
-            self._pool.sent += 1
-
-    # ---- receiving them
-
-    def _receive(self, timeout):
-        """Receive one batch from each worker that has one; wait for the first, but not longer than
-        `timeout` seconds.
-        """
-        busy = {each.connection: each for each in self._pool.workers if each.load}
-        found = connections.wait(busy, timeout)
-        if not found and timeout:
-            for each in self._pool.workers:
-                each.process.terminate()  # it would go on until its batch is loaded
-            self._end(is_over=True)
-            raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
-        for each in found:
-            self._receive_from(busy[each])
-
-    def _receive_from(self, worker):
-        try:
-            number, batch = reduction.ForkingPickler.loads(worker.connection.recv_bytes())
-        except (EOFError, OSError):
-            self._raise_exited(worker)
-        worker.load -= 1
-        if number not in self._pending:
-            return
-        self._pending.remove(number)
-        self._ready[number] = batch
-        if isinstance(batch, End) and worker in self._active:
-            self._active.remove(worker)
-
-    def _raise_exited(self, worker):
-        process = worker.process
-        process.join(PATIENCE)
-        self._end(is_over=True)
-        raise RuntimeError(
-            f"DataLoader worker (pid(s) {process.pid}) exited unexpectedly, with exit code "
-            f"{process.exitcode}. A negative code is the signal that ended it, such as -9 where "
-            "memory ran out. A script whose workers are started anew needs `if __name__ == "
-            '"__main__":` around what it runs'
-        ) from None
-
-    def _end(self, is_over=False):
-        self._indices = iter(())
-        self._pending, self._active = set(), []
-        if is_over or not self._loader.persistent_workers:
-            self._pool.stop()
+def start(loader, base_seed: int) -> tuple[list[Worker], Launch]:
+    """Start the workers of a loader."""
+    work = Work(loader._parts(), loader.worker_init_fn, added_functions())
+    launch = launch_of(work, loader.multiprocessing_context)
+    is_fork = launch.sent is None
+    common = (
+        *(base_seed, work if is_fork else None, launch.refusal, launch.by_value, _hook()),
+        *(dict(os.environ), dtypes.get_default_dtype()),
+    )
+    workers: list[Worker] = []
+    try:
+        for number in range(loader.num_workers):
+            _add(workers, launch.context, Setting(number, loader.num_workers, *common))
+        if not is_fork:
+            _send_to_all(workers, launch.sent)
+    except BaseException:
+        stop([each for each in workers if each.process is not None], None, os.getpid())
+        raise
+    return workers, launch
 
 
-def stop(workers: list[Worker], owner: int):
-    """End the workers: they end when their pipe is closed, and are ended if they take too long."""
+def _add(workers, context, setting):
+    is_fork = setting.work is not None
+    here, there = context.Pipe()
+    workers.append(Worker(None, here))
+    unused = [each.connection for each in workers] if is_fork else []
+    process = context.Process(target=run, args=(setting, there, unused), daemon=True)
+    # JAX warns of forks, in which it cannot be used
+    with warnings.catch_warnings(action="ignore") if is_fork else without_script():
+        process.start()
+    there.close()
+    workers[-1].process = process
+
+
+def _send_to_all(workers, content):
+    with contextlib.closing(messages.Message(0, content)) as message:
+        for each in workers:
+            with contextlib.suppress(OSError):  # it has ended, as the receiver will find
+                message.send(each.connection)
+
+
+def _receive(workers, arrived, device):
+    working = {each.connection: each for each in workers}
+    while working:
+        for connection in connections.wait(working):
+            number, batch = _received(connection, device)
+            arrived.put((working[connection], number, batch))
+            if batch is GONE:
+                del working[connection]
+
+
+def _received(connection, device) -> tuple:
+    """The number of a batch and the batch, whose tensors are on a device of JAX's."""
+    try:
+        message = messages.receive(connection)
+    except (EOFError, OSError):
+        return None, GONE
+    try:
+        with jax.default_device(device):
+            return message.number, message.value()
+    except Exception as error:
+        return message.number, failure_of(error, "while a batch of a worker was received")
+
+
+def stop(workers: list[Worker], receiver: threading.Thread | None, owner: int):
+    """End the workers: they end when the parent hangs up, and are ended if they take too long."""
     if os.getpid() != owner:
         return  # the copy of the parent's iterator in a forked process
     for each in workers:
-        each.connection.close()
+        messages.hang_up(each.connection)
     end = time.monotonic() + PATIENCE
     for each in workers:
         each.process.join(max(end - time.monotonic(), 0.01))
@@ -177,85 +144,102 @@ def stop(workers: list[Worker], owner: int):
             each.process.join(PATIENCE)
         if each.process.is_alive():
             each.process.kill()
+    # it uses the connections; a collection of garbage in itself may have led here
+    if receiver is not None and receiver is not threading.current_thread():
+        receiver.join(PATIENCE)
+    for each in workers:
+        each.connection.close()
     workers.clear()
 
 
-# ---- starting
+# ---- how they start
 
 
-def start(loader, base_seed: int) -> list[Worker]:
-    """Start the workers of a loader."""
-    context, parts = chosen_method(loader)
-    is_fork = context.get_start_method() == "fork"
-    initialize = loader.worker_init_fn if is_fork else None
-    workers: list[Worker] = []
-    try:
-        for number in range(loader.num_workers):
-            here, there = context.Pipe()
-            workers.append(Worker(None, here))
-            unused = [each.connection for each in workers] if is_fork else []
-            setting = Setting(number, loader.num_workers, base_seed, initialize)
-            process = context.Process(target=run, args=(setting, parts, there, unused), daemon=True)
-            with warnings.catch_warnings(action="ignore"):  # of JAX, which a fork may not use
-                process.start()
-            there.close()
-            workers[-1].process = process
-    except BaseException:
-        stop([each for each in workers if each.process is not None], os.getpid())
-        raise
-    return workers
+class Launch(NamedTuple):
+    """How workers start: the context, and what they are sent, or why forked ones cannot compute.
+
+    `by_value`: whether functions and classes of the user's script are sent.
+    """
+
+    context: BaseContext
+    sent: messages.Serialized | None
+    refusal: str = ""
+    by_value: bool = False
 
 
-def chosen_method(loader) -> tuple:
-    """The context that starts the workers, and the parts of batches in the form that it sends.
+def launch_of(work: Work, context: BaseContext | None) -> Launch:
+    """How the workers of a loader start that has this context, None for the default.
 
     A forked process cannot use XLA, whose threads it does not have, so that its samples must be
-    NumPy's. So workers come from a fork server, without XLA's threads, wherever the dataset can be
-    sent to them and the user's script can be imported there; else they are forked.
+    NumPy's. So workers come from a fork server, which has none of these threads, and are sent the
+    dataset. Where that cannot be sent, they are forked.
     """
-    context = loader.multiprocessing_context
     if context is None and multiprocessing.get_start_method(allow_none=True) in _ANEW:
         context = multiprocessing.get_context()
     if context is not None and context.get_start_method() == "fork":
-        return context, loader._parts()
+        return Launch(context, None, _refusal("multiprocessing_context is 'fork': leave it out"))
+    server = _fork_server() if context is None else context
     try:
-        sent = bytes(reduction.ForkingPickler.dumps((loader._parts(), loader.worker_init_fn)))
+        return _sent(work, server)
     except Exception as error:
+        cure = (
+            "its dataset, collate_fn or worker_init_fn cannot be sent to another process "
+            f"({type(error).__name__}: {error}): open files and locks in the worker, and define "
+            "classes and functions at the top level of a module"
+        )
         if context is not None or "fork" not in multiprocessing.get_all_start_methods():
-            error.add_note(
-                "The dataset, the collate_fn and the worker_init_fn of a DataLoader are sent to "
-                "its workers: define classes and functions at the top of a module"
-            )
+            error.add_note(cure)
             raise
-        return multiprocessing.get_context("fork"), loader._parts()
-    if context is None and not _can_import_main(sent):
-        return multiprocessing.get_context("fork"), loader._parts()
-    return context or _fork_server(), sent
+        return Launch(multiprocessing.get_context("fork"), None, _refusal(cure))
 
 
 _ANEW = ("spawn", "forkserver")
 
 
-def _can_import_main(sent: bytes) -> bool:
-    """Whether a new process may import the user's script, and finds there what it was sent."""
-    main = sys.modules["__main__"]
-    path = getattr(main, "__file__", None)
-    if path is None:
-        return b"__main__" not in sent  # an interactive session
-    try:
-        return getattr(main, "__spec__", None) is not None or "__name__" in Path(path).read_text()
-    except OSError:
-        return False
+def _refusal(cure) -> str:
+    return (
+        "a worker of this DataLoader computes with tensors, and it is a fork of the main process, "
+        "in which the threads of XLA are missing: make tensors of data alone (torch.tensor, "
+        f"torch.from_numpy) and compute in NumPy. It is forked because {cure}"
+    )
 
 
-def _fork_server():
+def _sent(work, context) -> Launch:
+    """The launch of workers that are sent their work. Raises what its classes raise."""
+    with contextlib.suppress(Exception):
+        content = messages.serialized(work)
+        if b"__main__" not in bytes(content.data):
+            return Launch(context, content)
+    return Launch(context, messages.serialized(work, by_value=True), by_value=True)
+
+
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def without_script():
+    """A block in which a process starts without importing the user's script."""
+    main: Any = sys.modules["__main__"]
+    with _lock:
+        before = main.__spec__
+        # multiprocessing takes a script of this name for one that the process has already
+        main.__spec__ = importlib.machinery.ModuleSpec("__main__", None)
+        try:
+            yield
+        finally:
+            main.__spec__ = before
+
+
+def _hook() -> tuple[str, ...]:
+    """What a worker imports first where `import torch` gives jaxgrad here."""
+    torch = getattr(sys.modules.get("torch"), "__file__", None)
+    return ("jaxgrad.compat.installed",) if torch == sys.modules["jaxgrad"].__file__ else ()
+
+
+def _fork_server() -> BaseContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    # modules alone: the user's script may make tensors, which would start XLA in the server
-    preloaded = ["jaxgrad.utils.data"]
-    # under jaxgrad.compat the script's `import torch` must give jaxgrad there too
-    if getattr(sys.modules.get("torch"), "__file__", None) == sys.modules["jaxgrad"].__file__:
-        preloaded.append("jaxgrad.compat.installed")
-    context.set_forkserver_preload(preloaded)
+    # no script of the user's: it may make tensors, which would start XLA in the server
+    context.set_forkserver_preload(["jaxgrad.utils.data", *_hook()])
     return context
