@@ -19,10 +19,11 @@ class GraphInput:
     """An input of a traced program.
 
     `key`: identifies it when the function is replayed; `captured`: the captured tensor that it is,
-    None for other inputs; `is_read`: whether each call gets it from `array`.
+    None for other inputs; `is_read`: whether each call gets it from `array`; `is_number`: whether
+    it is a Python number; `what`: what it is, for messages.
     """
 
-    captured, is_read = None, False
+    captured, is_read, is_number, what = None, False, False, "an argument"
 
     def array(self, leaves):
         """The array of a call, given its arguments."""
@@ -34,6 +35,7 @@ class TensorInput(GraphInput):
 
     def __init__(self, captured: CapturedTensor):
         self.captured, self.key = captured, ("tensor", captured.number)
+        self.what = self.what if captured.grad_owner is None else "a .grad"
 
 
 class ArgumentInput(GraphInput):
@@ -41,8 +43,9 @@ class ArgumentInput(GraphInput):
 
     is_read = True
 
-    def __init__(self, position: int):
+    def __init__(self, position: int, is_number=False):
         self.position, self.key = position, ("argument", position)
+        self.is_number = is_number
 
     def array(self, leaves):
         return leaves[self.position]
@@ -51,7 +54,7 @@ class ArgumentInput(GraphInput):
 class GeneratorInput(GraphInput):
     """The state of a generator. Each call takes `count` draws, and so advances the generator."""
 
-    is_read = True
+    is_read, what = True, "random numbers"
 
     def __init__(self, generator):
         self.generator, self.count, self.key = generator, 0, ("generator", id(generator))
@@ -65,7 +68,7 @@ class NumberInput(GraphInput):
     the trace before.
     """
 
-    is_read = True
+    is_read = is_number = True
 
     def __init__(self, read, number, turn: int):
         self.read, self.turn, self.key = read, turn, ("number", number)

@@ -12,6 +12,7 @@ import array
 import functools
 import itertools
 import operator
+import sys
 import threading
 import types
 import weakref
@@ -121,9 +122,22 @@ class Holder:
             if bound or removed:
                 self.put(target, bound, removed)
 
+    def is_alone(self) -> bool:
+        """Whether nothing but this holder and its contents of before refers to the object."""
+        if isinstance(self.reference, weakref.ref):
+            return self.reference() is None and bool(self.before)
+        return sys.getrefcount(self.reference()) == _ALONE
+
+    def let_go(self):
+        self.reference, self.before = _gone, {}
+
     def guard(self) -> Guard:
         """A guard on all contents."""
         return StateGuard(self)
+
+
+def _gone():
+    """In place of a reference to an object that is gone."""
 
 
 class InstanceHolder(Holder):
@@ -410,6 +424,10 @@ def reference_to(target):
         return weakref.ref(target)
     except TypeError:
         return functools.partial(operator.getitem, (target,), 0)
+
+
+# how many references `is_alone` counts to an object that only a strong one keeps
+_ALONE = sys.getrefcount(reference_to([])())
 
 
 # ---- guards

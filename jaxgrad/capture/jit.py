@@ -25,6 +25,7 @@ from .compiled_program import CompiledProgram
 from .fallback import Fallback
 from .frozen import FrozenReads
 from .guards import ProgramCache
+from .known_numbers import ChangingNumbers
 from .scope import ReadsTangent
 
 AUTO = "auto"
@@ -34,6 +35,11 @@ ONLY_TENSORS = frozenset([Tensor])
 # How many traces in a row trigger a warning: of programs that leave tensors behind and so serve
 # only once, and of others for arguments of one kind.
 MOST_ESCAPING_IN_A_ROW, MOST_IN_A_ROW = 3, 8
+
+TRACED_AGAIN = (
+    "{name}, compiled by jaxgrad.jit, is traced at every call, this time because {why}. A number "
+    "that changes is best an argument, or read by jaxgrad.tracing.number"
+)
 
 
 def jit(
@@ -116,7 +122,7 @@ def jit(
         made = VerifiedFunction(function, donate, static_argnames, interval)
     else:
         made = CompiledFunction(function, donate, static_argnames)
-    made.fallback = Fallback(made.__name__) if fallback else None
+    made.fallback = Fallback(made.__name__, function) if fallback else None
     return made
 
 
@@ -128,10 +134,13 @@ class CompiledFunction:
 
     `function`: the function itself; `count`: how often it was traced; `traces_in_a_row`: how many
     of the last calls were traced although there was a program for their kind of arguments;
-    `fallback`: for which arguments it runs uncompiled, None where it raises.
+    `fallback`: for which arguments it runs uncompiled, None where it raises; `changing`: the
+    tensors whose numbers it looks at and changes; `most_in_a_row`: after so many traces in a row it
+    runs uncompiled, or warns.
     """
 
     fallback: Fallback | None = None
+    most_in_a_row = MOST_IN_A_ROW
 
     def __init__(self, function, donate, static_argnames):
         self.__name__ = type(function).__name__  # for a function without a name, such as a partial
@@ -146,6 +155,7 @@ class CompiledFunction:
         self.cache, self.sees_order = ProgramCache(self.__name__, static), _sees_order(function)
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
         self.told: set[str] = set()
+        self.changing = ChangingNumbers()
 
     @property
     def traces(self) -> list[CompiledProgram]:
@@ -172,7 +182,8 @@ class CompiledFunction:
                     return program.change(leaves, tensors)
                 inputs = program and program.inputs_of(leaves, tensors)
             if program is None:
-                result = self.uncompiled(leaves, structure)
+                # the arguments themselves, which it may change
+                result = self.uncompiled(args, kwargs)
                 if tensors is not None:
                     self.fallback.note(self.cache.key(leaves, structure), tensors)
                 return result
@@ -229,34 +240,49 @@ class CompiledFunction:
         # here, where time is lost anyway: it looks at all programs
         self.cache.drop_expired()
         reads = FrozenReads(self.function)
-        program = self.traced_program(leaves, structure)
+        if self.fallback is not None:
+            reads.refuse_iterators(self.__name__)
+        try:
+            program = self.traced_program(leaves, structure)
+            self.changing.note(program)
+        except BaseException:
+            reads.put_back()
+            raise
         tensors = program.take_tensors(leaves)
         program.record_guards(tensors)
         # a program that leaves tensors behind runs this once, and freezes nothing
-        if program.escaped is not None or self.may_freeze(list(reads.told(program))):
+        if program.escaped is not None or self.may_freeze(reads, program, leaves, structure):
             self.cache.add(program, leaves, structure)
-        self.warn_of_traces(program, had_program)
+        self.count_traces(program, had_program, leaves, structure)
         return program, tensors
 
-    def may_freeze(self, reads: list[str]) -> bool:
+    def may_freeze(self, reads: FrozenReads, program, leaves, structure) -> bool:
         """Whether a program is kept that repeats what the function read, after a warning of it."""
-        for message in reads:
+        if self.fallback is not None and reads.drawn(program):
+            why = f"it draws random numbers from {reads.drawn(program)[0]}"
+            self.fallback.leave(self.cache.key(leaves, structure), why)
+            return False
+        for message in reads.told(program):
             if message not in self.told:
                 self.told.add(message)
                 warnings.warn(message, stacklevel=users_stacklevel())
         return True
 
-    def warn_of_traces(self, program, had_program):
-        """Count the traces in a row, and warn once there are many."""
+    def count_traces(self, program, had_program, leaves, structure):
+        """Count the traces in a row. Once there are many, leave the function uncompiled for such
+        arguments, or warn.
+        """
         is_once = program.escaped is not None
         self.traces_in_a_row = self.traces_in_a_row + 1 if had_program or is_once else 0
-        if self.traces_in_a_row == (MOST_ESCAPING_IN_A_ROW if is_once else MOST_IN_A_ROW):
-            warnings.warn(
-                f"{self.__name__}, compiled by jaxgrad.jit, is traced at every call, this time "
-                f"because {self.why}. A number that changes is best an argument, or read by "
-                "jaxgrad.tracing.number",
-                stacklevel=users_stacklevel(),
-            )
+        most = MOST_ESCAPING_IN_A_ROW if is_once else self.most_in_a_row
+        if self.traces_in_a_row != most:
+            return
+        if self.fallback is not None:
+            why = f"it was traced at every call, this time because {self.why}"
+            self.fallback.leave(self.cache.key(leaves, structure), why)
+            return
+        message = TRACED_AGAIN.format(name=self.__name__, why=self.why)
+        warnings.warn(message, stacklevel=users_stacklevel())
 
     def traced_program(self, leaves, structure) -> CompiledProgram:
         """The program of a call. Where the function looks at a number that varies, it is traced
@@ -284,9 +310,8 @@ class CompiledFunction:
     def new_program(self, leaves, structure, varying) -> CompiledProgram:
         return CompiledProgram(self, leaves, structure, varying)
 
-    def uncompiled(self, leaves, structure):
+    def uncompiled(self, args, kwargs):
         """Call the function uncompiled."""
-        args, kwargs = jax.tree.unflatten(structure, leaves)
         return self.function(*args, **kwargs)
 
     def is_inside_uncompiled(self) -> bool:

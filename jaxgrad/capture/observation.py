@@ -220,6 +220,17 @@ class Observation:
         for holder in self.holders:
             holder.restore(reported_when_set(type(holder.reference())))
 
+    def forget_created(self):
+        """Let go of objects that the function has created and nothing else holds any more: the
+        tensors in them do not outlive it.
+        """
+        late = [each for each in self.holders if id(each) not in self.existing]
+        alone = late
+        while alone:  # what one of them held may be alone afterwards
+            alone = [each for each in late if each.is_alone()]
+            for each in alone:
+                each.let_go()
+
     def guards(self, unseen, captured) -> list[Guard]:
         """Guards on what was read. unseen: code objects whose reads do not count; captured: the
         captured tensors.

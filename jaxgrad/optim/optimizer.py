@@ -16,7 +16,8 @@ from ..frontend import tensor_data
 from ..storage.commit import clear_gradients
 from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register
-from ..tape.tensor import Tensor, wrap
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import Tensor, is_concrete, wrap
 from .groups import Group, named
 
 # The default of an option that each group must set.
@@ -126,7 +127,10 @@ class Optimizer:
             cls.step = _with_hooks(cls.__dict__["step"])
 
     def __getstate__(self):
-        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+        groups = self.param_groups
+        if mode.scope.get() is not None:
+            groups = [dict(group.items()) for group in groups]  # a copy's options are constants
+        return {"defaults": self.defaults, "state": self.state, "param_groups": groups}
 
     def __setstate__(self, state):
         """Restore what `__getstate__` or `load_state_dict` provides."""
@@ -326,7 +330,7 @@ class Optimizer:
             for number, param in enumerate(group["params"], begin):
                 numbers.setdefault(id(param), number)
             begin += len(group["params"])
-            packed = {key: value for key, value in group.items() if key != "params"}
+            packed = {key: value for key, value in group.copied().items() if key != "params"}
             groups.append(packed | {"params": [numbers[id(param)] for param in group["params"]]})
         state = {
             numbers[id(key)] if isinstance(key, Tensor) else key: value
@@ -403,7 +407,8 @@ class _StateLoader:
             return {name: self.copy(item, param, name) for name, item in value.items()}
         if isinstance(value, list | tuple):
             return type(value)([self.copy(item, param) for item in value])
-        return copy.deepcopy(value)
+        # a symbolic number becomes a constant, as which the function is traced again
+        return value.kind(value) if type(value) is Varying else copy.deepcopy(value)
 
     def tensor(self, value, param, key):
         if not isinstance(value, Tensor):
@@ -418,7 +423,7 @@ class _StateLoader:
         return wrap(value._array)
 
     def count(self, value):
-        key = value.dtype, value.item()
+        key = value.dtype, value.item() if is_concrete(value) else id(value)
         return self.counts.setdefault(key, wrap(value._array))
 
 

@@ -67,6 +67,9 @@ def switch(wanted: int) -> int:
 # the scope of the innermost function that is being captured (capture/scope.py)
 scope = contextvars.ContextVar("jaxgrad.scope", default=None)
 
+# whether the numbers of tensors in the trace are held back from code that can do without them
+withholds_numbers = contextvars.ContextVar("jaxgrad.withholds_numbers", default=False)
+
 # Autocast (ops/autocast.py): pairs of a device type and the dtype to convert to, None while it is
 # off; and the cache of parameters that were converted since it was entered.
 casting = contextvars.ContextVar("jaxgrad.casting", default=None)

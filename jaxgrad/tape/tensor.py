@@ -516,17 +516,23 @@ NO_NUMBERS = "which is being traced: inside jaxgrad.jit, jax.jit or a vmap there
 
 
 def concrete(tensor: Tensor, what: str):
-    """The tensor's array. Raises RuntimeError under a trace, where it has no values yet."""
-    if not is_concrete(tensor):
-        scope = mode.scope.get()
-        # a tensor that jaxgrad.jit captured has values; a guard compares the array at each call
-        known = None if scope is None else scope.pin_values(tensor)
-        if known is not None:
-            return known
-        hint = getattr(scope, "hints", {}).get(what, "")
-        raise RuntimeError(
-            f"{hint}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, "
-            f"{NO_NUMBERS}Return the tensor and read it outside, or use jaxgrad.where in place of "
-            f"an if. At {place_of_caller()}"
-        )
-    return tensor._array
+    """The tensor's array. Raises RuntimeError under a trace, where it has no values yet, unless it
+    depends on constants and captured tensors of `jaxgrad.jit` alone.
+    """
+    array, scope = tensor._array, mode.scope.get()
+    if scope is not None and not mode.withholds_numbers.get():
+        array = scope.numbers_of(array)
+    if not isinstance(array, jax.core.Tracer):
+        return array
+    hint = getattr(scope, "hints", {}).get(what, "")
+    why = "" if scope is None else scope.why_refused
+    place = place_of_caller()
+    error = RuntimeError(
+        f"{hint}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, "
+        f"{NO_NUMBERS}{why}Return the tensor and read it outside, or use jaxgrad.where in place of "
+        f"an if. At {place}"
+    )
+    error.place = place
+    if scope is not None and not mode.withholds_numbers.get():
+        scope.record_refused(error)
+    raise error
