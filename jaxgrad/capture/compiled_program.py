@@ -82,7 +82,7 @@ class CompiledProgram:
         self.call_program, self.reached_arguments, self.guards = None, {}, []
         self.observation, self.changed_numbers = None, set()
         scope = self.scope()
-        scope.share_numbers(jitted.cache)
+        scope.belong_to(jitted)
         with self.wide():
             # without arguments: each input is found while tracing, as an equation of `input_p`
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()

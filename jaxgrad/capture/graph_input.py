@@ -29,6 +29,10 @@ class GraphInput:
         """The array of a call, given its arguments."""
         raise NotImplementedError(f"{type(self).__name__}.array")
 
+    def example(self, leaves):
+        """An array or number like that of a call, which changes no state."""
+        return self.array(leaves)
+
 
 class TensorInput(GraphInput):
     """The array of a captured tensor."""
@@ -61,6 +65,9 @@ class GeneratorInput(GraphInput):
 
     def array(self, leaves):
         return self.generator.take(self.count)
+
+    def example(self, leaves):
+        return np.zeros(2, np.uint64)
 
 
 class NumberInput(GraphInput):

@@ -8,8 +8,11 @@ the function is traced again is decided in capture/guards.py.
 
 from __future__ import annotations
 
+import copy
+import copyreg
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -19,7 +22,7 @@ from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import handle_lock, mode, pytree
 from ..tape.tensor import Tensor, has_tangent, held
-from . import one_shot, script_names
+from . import one_shot, script_names, stages, stance
 from . import verify as verification
 from .compiled_program import CompiledProgram
 from .fallback import Fallback
@@ -123,6 +126,8 @@ def jit(
     else:
         made = CompiledFunction(function, donate, static_argnames)
     made.fallback = Fallback(made.__name__, function) if fallback else None
+    made.given |= {"donate": donate, "static_argnames": static_argnames}
+    made.given |= {"verify": interval, "fallback": fallback}
     return made
 
 
@@ -135,7 +140,7 @@ class CompiledFunction:
     `function`: the function itself; `count`: how often it was traced; `traces_in_a_row`: how many
     of the last calls were traced although there was a program for their kind of arguments;
     `fallback`: for which arguments it runs uncompiled, None where it raises; `changing`: the
-    tensors whose numbers it looks at and changes; `most_in_a_row`: after so many traces in a row it
+    tensors whose numbers it looks at and changes; `given`: the arguments of `jit`; `most_in_a_row`: after so many traces in a row it
     runs uncompiled, or warns.
     """
 
@@ -155,7 +160,7 @@ class CompiledFunction:
         self.cache, self.sees_order = ProgramCache(self.__name__, static), _sees_order(function)
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
         self.told: set[str] = set()
-        self.changing = ChangingNumbers()
+        self.changing, self.given = ChangingNumbers(), {}
 
     @property
     def traces(self) -> list[CompiledProgram]:
@@ -192,6 +197,12 @@ class CompiledFunction:
             hide_frames(error)
             raise
 
+    def rename(self, name: str):
+        """Give it a name for messages, HLO and profiles."""
+        self.__name__ = self.cache.name = name
+        if self.fallback is not None:
+            self.fallback.name = name
+
     def flatten(self, args, kwargs):
         if not kwargs and ONLY_TENSORS.issuperset(map(type, args)):
             return [*args], _structure_of(len(args))
@@ -216,6 +227,8 @@ class CompiledFunction:
         """
         if self.fallback is not None and self.fallback.holds(self.cache.key(leaves, structure)):
             return None, None
+        if self.stays_uncompiled(leaves, structure):
+            return None, None
         # after the search, so that warm calls need not look: no program serves a tracer
         if any(map(_is_tracer, leaves)):
             return None, None
@@ -223,7 +236,7 @@ class CompiledFunction:
         if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
             return None, None
         try:
-            return self.trace(leaves, structure, had_program)
+            return self.new_trace(leaves, structure, had_program)
         except ReadsTangent:
             return None, None
         except Exception as error:
@@ -231,7 +244,17 @@ class CompiledFunction:
                 raise
             return None, error  # what is wrong uncompiled too is raised there
 
-    def trace(self, leaves, structure, had_program: bool):
+    def stays_uncompiled(self, leaves, structure) -> bool:
+        """Whether the stance is not to trace. Raises RuntimeError where it is to fail instead."""
+        if stance.current == "fail_on_recompile":
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile': "
+                f"{self.__name__} has no program for this call, because "
+                f"{self.cache.reason(leaves, structure)}"
+            )
+        return stance.current == "eager_on_recompile"
+
+    def new_trace(self, leaves, structure, had_program: bool):
         """Trace the function; gives the program and its captured tensors."""
         one_shot.refuse_arguments(self.function, leaves, structure)
         # before the trace, which changes variables and attributes that guards compare
@@ -315,17 +338,27 @@ class CompiledFunction:
         return self.function(*args, **kwargs)
 
     def is_inside_uncompiled(self) -> bool:
-        """Whether it is called by a function that runs uncompiled for a comparison."""
-        return verification.within.get()
+        """Whether it is called by a function that runs uncompiled for a comparison, or all are to
+        run uncompiled.
+        """
+        return verification.within.get() or stance.current == "force_eager"
 
     def __getattr__(self, name):
         if name == "function":
             raise AttributeError(name)  # of a copy under construction
         return getattr(self.function, name)
 
+    def __deepcopy__(self, memo):
+        function = copy.deepcopy(self.function, memo)  # another one if it is a method or a module
+        return self if function is self.function else _remade(function, *self.settings())
+
+    def settings(self) -> tuple:
+        """What a copy is to have: its name, its limit of traces, and the arguments of `jit`."""
+        return self.__name__, self.most_in_a_row, self.given
+
     def __get__(self, instance, owner=None):
         # the instance becomes the first argument, so each has programs of its own
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else BoundFunction(self, instance)
 
     @api_boundary
     def lower(self, *args, **kwargs):
@@ -334,21 +367,70 @@ class CompiledFunction:
 
         Its inputs have the names by which the function reaches them, as `model.0.weight`; its
         operations are in a scope of the operator's name, those of a gradient in one of the node's.
+        A `jax.ShapeDtypeStruct` among the arguments stands for a tensor.
 
         >>> double = jaxgrad.jit(lambda x: x * 2)
         >>> "multiply" in double.lower(jaxgrad.ones(2)).as_text()
         True
         """
-        leaves, structure = self.flatten(args, kwargs)
-        one_shot.refuse_arguments(self.function, leaves, structure)
-        # not filed: it has no guards, and its side effects are not applied
-        program = CompiledProgram(self, leaves, structure)
-        with jax.enable_x64(True):
-            inputs = program.inputs_of(leaves, program.take_tensors(leaves))
-            return program.program.lower(*inputs)
+        return stages.lower(self, args, kwargs)
+
+    @api_boundary
+    def trace(self, *args, **kwargs):
+        """The program for these arguments: a `jax.stages.Traced`, with `.jaxpr` and `.lower()`;
+        arguments as for `lower`.
+
+        >>> len(jaxgrad.jit(lambda x: x * 2).trace(jaxgrad.ones(2)).jaxpr.eqns)
+        1
+        """
+        return stages.trace(self, args, kwargs)
+
+    @api_boundary
+    def eval_shape(self, *args, **kwargs):
+        """The result for these arguments, with a `jax.ShapeDtypeStruct` for each tensor; arguments
+        as for `lower`. Nothing is computed.
+
+        >>> jaxgrad.jit(lambda x: x @ x).eval_shape(jaxgrad.ones(2, 2))
+        ShapeDtypeStruct(shape=(2, 2), dtype=float32)
+        """
+        return stages.eval_shape(self, args, kwargs)
+
+    def clear_cache(self):
+        """Forget all programs of the function, and for which arguments it runs uncompiled.
+
+        >>> double = jaxgrad.jit(lambda x: x * 2)
+        >>> _ = double(jaxgrad.ones(2))
+        >>> double.clear_cache()
+        >>> double.traces
+        []
+        """
+        with handle_lock.lock:
+            self.cache = ProgramCache(self.__name__, self.cache.static)
+            self.traces_in_a_row, self.changing = 0, ChangingNumbers()
+            if self.fallback is not None:
+                self.fallback = Fallback(self.__name__, self.function)
 
     def __repr__(self):
         return f"<jitted {self.__name__}>"
+
+
+class BoundFunction(functools.partial):
+    """A compiled method of an instance, with the attributes of the compiled function."""
+
+    def lower(self, *args, **kwargs):
+        """See `CompiledFunction.lower`."""
+        return self.func.lower(*self.args, *args, **kwargs)
+
+    def trace(self, *args, **kwargs):
+        """See `CompiledFunction.trace`."""
+        return self.func.trace(*self.args, *args, **kwargs)
+
+    def eval_shape(self, *args, **kwargs):
+        """See `CompiledFunction.eval_shape`."""
+        return self.func.eval_shape(*self.args, *args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self.func, name)
 
 
 class UncompiledFunction(CompiledFunction):
@@ -375,6 +457,8 @@ class UncompiledFunction(CompiledFunction):
         """Raises TypeError: there is no program."""
         raise TypeError(f"{self.__name__} has no program, because {self.why}")
 
+    trace = eval_shape = lower
+
 
 class VerifiedFunction(CompiledFunction):
     """A compiled function that is compared with the uncompiled one (capture/verify.py): at its
@@ -386,8 +470,12 @@ class VerifiedFunction(CompiledFunction):
         self.interval, self.calls = interval, 0
 
     def __call__(self, *args, **kwargs):
-        inside = mode.scope.get() is not None or executor.is_traced() or verification.within.get()
-        if inside or any(map(_is_tracer, pytree.flatten((args, kwargs))[0])):
+        inside = mode.scope.get() is not None or executor.is_traced()
+        if (
+            inside
+            or self.is_inside_uncompiled()
+            or any(map(_is_tracer, pytree.flatten((args, kwargs))[0]))
+        ):
             return super().__call__(*args, **kwargs)
         self.calls += 1
         if (self.calls - 1) % self.interval:
@@ -416,6 +504,30 @@ def _sees_order(function) -> bool:
     except (TypeError, ValueError):  # a builtin
         return True
     return any(each.kind is each.VAR_KEYWORD for each in given)
+
+
+def _remade(function, name: str, most_in_a_row: int, given: dict):
+    """A compiled function like another one, of another function."""
+    made = jit(function, **given)
+    made.rename(name)
+    made.most_in_a_row = most_in_a_row
+    return made
+
+
+def _pickled(function: CompiledFunction):
+    """How a compiled function is pickled: by name where it stands under its name, as decorated
+    functions do, else as its function.
+    """
+    found = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is function:
+        return function.__qualname__
+    return _remade, (function.function, *function.settings())
+
+
+for _kind in (CompiledFunction, UncompiledFunction, VerifiedFunction):
+    copyreg.dispatch_table[_kind] = _pickled
 
 
 def _positions(function, wanted, what) -> tuple[int | str, ...]:

@@ -55,7 +55,8 @@ class CaptureScope:
     `created`: weak references to the tensors created inside, by id; `objects`: what modules and
     optimizers report; `observation`: what it reads and changes of other Python objects;
     `inspected`: the inputs whose numbers it looked at; `rebound`, `looked_at`: the numbers that are
-    inputs as long as it does not look at them, and those that it looks at; `outer`: nodes from
+    inputs as long as it does not look at them, and those that it looks at; `can_fall_back`: whether
+    the function runs uncompiled where it cannot be traced; `outer`: nodes from
     outside that its passes reach; `undo`: functions that take back state created inside, called if
     tracing fails; `lines`: with `records_lines`, the source lines that created tensors, by id;
     `answers`: the numbers that code has looked at, by the lines that asked; `evaluated`: by the id
@@ -95,14 +96,15 @@ class CaptureScope:
         self.objects = ObjectState(self.parent and self.parent.objects)
         self.observation = self.parent and self.parent.observation
         self.inspected: set[GraphInput] = set()
-        self.rebound, self.looked_at = None, frozenset()
+        self.rebound, self.looked_at, self.can_fall_back = None, frozenset(), False
         self.derived: list[Varying] = []
         self.outer = traced_hooks.OuterNodes()
 
-    def share_numbers(self, cache):
-        """Record in the cache of a function which numbers it looks at."""
+    def belong_to(self, function):
+        """Belong to the trace of a compiled function: record in its cache which numbers it looks at."""
+        cache = function.cache
         self.inspected, self.rebound = cache.inspected, cache.rebound
-        self.looked_at = cache.looked_at
+        self.looked_at, self.can_fall_back = cache.looked_at, function.fallback is not None
 
     # ---- opening
 
@@ -130,7 +132,7 @@ class CaptureScope:
 
     def take_back(self):
         """Undo what modules, optimizers and passes have set: nothing comes of this trace."""
-        for undo in self.undo:
+        for undo in reversed(self.undo):
             undo()
         self.outer.put_back()
         if self.parent is None:

@@ -214,6 +214,9 @@ class BatchedFunction(CompiledFunction):
     def is_inside_uncompiled(self):
         return False  # its programs are no user's
 
+    def stays_uncompiled(self, leaves, structure):
+        return False
+
     def uncompiled(self, args, kwargs):
         return self.run_inline(*flatten((args, kwargs)))
 

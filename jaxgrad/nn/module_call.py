@@ -57,7 +57,14 @@ class ModuleCall(Members):
         for kind in KINDS:
             self.__dict__[kind] = ModuleHooks(self._changes)
 
+    _compiled_call_impl = None  # set by `compile`
+
     def __call__(self, *args, **kwargs):
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*args, **kwargs)
+        return self._call_impl(*args, **kwargs)
+
+    def _call_impl(self, *args, **kwargs):
         try:
             if interception.read is not None:
                 note(self)

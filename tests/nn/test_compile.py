@@ -121,7 +121,7 @@ def test_decorators():
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"model": 3}, TypeError, "a callable function is expected, but <class 'int'>"),
+        ({"model": 3}, AssertionError, "A callable function is expected, but <class .int.>"),
         ({"mode": "fast"}, RuntimeError, "Unrecognized mode=fast, should be one of: default"),
         ({"mode": "default", "options": {}}, RuntimeError, "[Ee]ither mode or options"),
         ({"backend": "nothing"}, RuntimeError, "Invalid backend: 'nothing'"),
