@@ -34,8 +34,10 @@ class Fallback:
 
     def note(self, key, error: Exception):
         """Note that a trace raised an error, and the function did not when it ran uncompiled. Warn
-        once for each line.
+        once for each line. One with `is_passing` stands in the way of this call alone.
         """
+        if getattr(error, "is_passing", False):
+            return
         place = place_of(error) or place_of_function(self.function)
         why = f"because it cannot be traced at {place}: {error}"
         self.keep(key, place, f"{self.name} runs uncompiled, {why}. {RAISED}")

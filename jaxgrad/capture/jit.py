@@ -140,8 +140,8 @@ class CompiledFunction:
     `function`: the function itself; `count`: how often it was traced; `traces_in_a_row`: how many
     of the last calls were traced although there was a program for their kind of arguments;
     `fallback`: for which arguments it runs uncompiled, None where it raises; `changing`: the
-    tensors whose numbers it looks at and changes; `given`: the arguments of `jit`; `most_in_a_row`: after so many traces in a row it
-    runs uncompiled, or warns.
+    tensors whose numbers it looks at and changes; `given`: the arguments of `jit`; `most_in_a_row`:
+    after so many traces in a row it runs uncompiled, or warns.
     """
 
     fallback: Fallback | None = None

@@ -101,7 +101,7 @@ class CaptureScope:
         self.outer = traced_hooks.OuterNodes()
 
     def belong_to(self, function):
-        """Belong to the trace of a compiled function: record in its cache which numbers it looks at."""
+        """Belong to the trace of a compiled function, in whose cache looks at numbers are noted."""
         cache = function.cache
         self.inspected, self.rebound = cache.inspected, cache.rebound
         self.looked_at, self.can_fall_back = cache.looked_at, function.fallback is not None

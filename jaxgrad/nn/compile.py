@@ -41,13 +41,15 @@ class OptimizedModule(Module):
             own["_call"] = self._make(self._orig_mod)
         return own["_call"]
 
+    # past `__getattr__`, which lets a trace guard on `training` of this module
+
     @property
     def training(self):
-        return self._orig_mod.training
+        return self.__dict__["_modules"]["_orig_mod"].training
 
     @training.setter
     def training(self, value):
-        self._orig_mod.training = value
+        self.__dict__["_modules"]["_orig_mod"].training = value
 
     def __getattr__(self, name):
         if name == "_orig_mod" or name not in _COMPILED:
@@ -149,6 +151,8 @@ def _applied(make: Callable, model):
         return OptimizedModule(model, make)
     if isinstance(model, type):
         if any("__call__" in vars(each) for each in model.__mro__):
-            model.__call__ = make(model.__call__)
+            model.__call__ = called = make(model.__call__)
+            if called.__name__ == "__call__" and isinstance(called, CompiledFunction):
+                called.rename(model.__name__)
         return model
     return make(model.function if isinstance(model, CompiledFunction) else model)
