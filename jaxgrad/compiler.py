@@ -12,7 +12,7 @@ import types
 
 import numpy as np
 
-from .capture.known_numbers import scopes_around
+from .capture.known_numbers import is_in_jax, scopes_around
 from .capture.script_names import mark
 from .capture.stance import set_stance as set_stance
 from .capture.torch_compile import compiler
@@ -86,10 +86,11 @@ def is_compiling() -> bool:
     >>> jaxgrad.compiler.is_compiling(), jaxgrad.jit(jaxgrad.compiler.is_compiling)()
     (False, True)
     """
-    scope = mode.scope.get()
-    if scope is not None and any(not each.is_inner for each in scopes_around(scope)):
-        return True
-    return executor.is_traced()
+    scopes = list(scopes_around(mode.scope.get()))
+    if not scopes:
+        return executor.is_traced()
+    # an example of a batch is traced too, where nothing is compiled around it
+    return not all(each.is_inner for each in scopes) or is_in_jax(scopes[-1])
 
 
 is_dynamo_compiling = is_compiling

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 import types
 import warnings
@@ -28,7 +29,8 @@ class Fallback:
 
     def training(self) -> tuple:
         """The training modes of the module that the function is, or whose method it is."""
-        owner = getattr(self.function, "__self__", self.function)
+        function = inspect.unwrap(self.function)
+        owner = getattr(function, "__self__", function)
         is_module = isinstance(getattr(type(owner), "named_modules", None), types.FunctionType)
         return tuple([each.training for each in owner.modules()]) if is_module else ()
 
@@ -70,6 +72,7 @@ def place_of(error: Exception) -> str | None:
 
 def place_of_function(function) -> str:
     """The file and line where a function is defined."""
+    function = inspect.unwrap(function)
     found = python_function(getattr(function, "forward", function))
     if found is None:
         return "an unknown line"

@@ -49,6 +49,12 @@ def answer(scope, array, may_pin=True):
     return found.array() if isinstance(array, jax.core.Tracer) and found is not None else array
 
 
+def is_in_jax(scope) -> bool:
+    """Whether JAX traces around a scope."""
+    with set_current_trace(scope.around):
+        return executor.is_traced()
+
+
 def scopes_around(scope):
     """Yield a scope and those around it."""
     while scope is not None:
@@ -223,17 +229,12 @@ class Evaluation:
         compare them, and where the function has written to it, so that they change at each call.
         """
         is_known = captured.pinned is not None
-        if not is_known and not (self.may_pin and self.has_guards()):
-            raise Unknown
+        if not is_known and (not self.may_pin or is_in_jax(self.root)):
+            raise Unknown  # where JAX traces, a program has no guards
         for scope in self.scopes:
             if scope.captured.get(id(captured.tensor)) is captured and scope.write_count(captured):
                 raise Unknown(DEPENDS.format(WRITTEN.format(list(captured.aval.shape))))
         self.pinned.append(captured)
-
-    def has_guards(self) -> bool:
-        """Whether the program traced has guards, unlike one that is a part of JAX's own trace."""
-        with set_current_trace(self.root.around):
-            return not executor.is_traced()
 
     def value(self, tracer):
         """The array that a tracer stands for, whose equations are evaluated."""

@@ -18,7 +18,7 @@ from ..ops import inplace
 from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import Tensor, check_no_tangent, concrete, is_concrete, wrap
+from ..tape.tensor import Tensor, check_no_tangent, concrete, shown_array, wrap
 from . import (
     copying,
     factories,
@@ -381,17 +381,19 @@ class TensorMethods:
         return ops.remainder(wrap_number(other, self), self)
 
     def __repr__(self):
-        if not is_concrete(self):
+        array = shown_array(self)
+        if isinstance(array, jax.core.Tracer):
             return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
         name = self.grad_fn.name() if self.grad_fn is not None else None
         kind = getattr(self._leaf, "kind", None)
         return ("" if kind is None else kind.heading) + printing.tensor_str(
-            np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self),
+            np.asarray(array), self.dtype, self._requires_grad, name, _device_shown(self),
             forward_ad.shown(self),
         )  # fmt: skip
 
     def __format__(self, specification):
-        if not self.ndim and (specification or is_concrete(self)):
+        is_known = not isinstance(shown_array(self), jax.core.Tracer)
+        if not self.ndim and (specification or is_known):
             return format(self.item(), specification)  # item() raises in a trace
         return object.__format__(self, specification)
 

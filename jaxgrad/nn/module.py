@@ -12,7 +12,7 @@ from ..core.missing_names import missing_in
 from ..frontend.to import _target
 from ..storage.commit import clear_gradients
 from ..tape.tensor import Tensor
-from .module_call import ModuleCall
+from .module_call import ModuleCall, UncompiledCall
 from .module_members import Members
 from .parameter import is_lazy
 from .state import ModuleState
@@ -119,7 +119,7 @@ class Module(ModuleCall, ModuleState):
         ('Linear', torch.Size([3, 1]))
         """
         arguments.setdefault("name", type(self).__name__)
-        self.__dict__["_compiled_call_impl"] = compiler(**arguments)(self._call_impl)
+        self.__dict__["_compiled_call_impl"] = compiler(**arguments)(UncompiledCall(self))
         self._changes.count()
 
     # ---- dtypes and devices

@@ -46,6 +46,16 @@ class ForwardHook(NamedTuple):
         return self.function(*arguments)
 
 
+class UncompiledCall:
+    """The call of a module, as it is where the module is not compiled in place."""
+
+    def __init__(self, module):
+        self.__wrapped__ = module
+
+    def __call__(self, *args, **kwargs):
+        return self.__wrapped__._call_impl(*args, **kwargs)
+
+
 KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
 

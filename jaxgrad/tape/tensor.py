@@ -515,6 +515,12 @@ def reads_traced_value(error: Exception) -> bool:
 NO_NUMBERS = "which is being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. "
 
 
+def shown_array(tensor: Tensor):
+    """The array for a tensor that is printed: under a trace that of a constant, else the tracer."""
+    array, scope = tensor._array, mode.scope.get()
+    return array if scope is None else scope.numbers_of(array, may_pin=False)
+
+
 def concrete(tensor: Tensor, what: str):
     """The tensor's array. Raises RuntimeError under a trace, where it has no values yet, unless it
     depends on constants and captured tensors of `jaxgrad.jit` alone.
