@@ -77,12 +77,12 @@ def jit(
     There is one program for each kind of arguments and captured tensors (shape, dtype,
     requires_grad, whether a `.grad` that is read is set, hooks), for each grad mode, and for the
     values of all other arguments. Other Python values that the function reads are constants of the
-    program: variables, attributes, elements of containers. A change of what it read causes a new
-    trace, and so does a hook that is added or removed. A number that the function itself changes at
-    each call becomes an input. `explain()` tells why it was traced. A warning tells of
-    random numbers of Python and NumPy, of the time, files, the environment, iterators and queues: a
-    program repeats what they gave. Dicts keep the order of their keys, so there is a program for
-    each order.
+    program: variables, attributes, elements of containers; so are numbers of captured tensors that
+    it looks at, as in an `if`. A change of what it read causes a new trace, and so does a hook that
+    is added or removed. A number that the function itself changes at each call becomes an input.
+    `explain()` tells why it was traced. A warning tells of random numbers of Python and NumPy, of
+    the time, files, the environment, iterators and queues: a program repeats what they gave. Dicts
+    keep the order of their keys, so there is a program for each order.
 
     A Python int or float argument is a constant too, until a call passes another value: then it
     becomes an input, whose value cannot be inspected. If the function does inspect it, it stays a
@@ -99,8 +99,9 @@ def jit(
     Raises TypeError for an argument that cannot be hashed, and for generators, coroutines and other
     iterators as arguments or results; ValueError for a name in `donate` or `static_argnames` that
     is no argument, and for a `verify` that is no number of calls; RuntimeError where the function
-    reads values of tensors (`item()`, an `if` on a tensor), and where a verified call differs.
-    After an error every tensor is what it was before the call.
+    looks at numbers of tensors (`item()`, an `if` on a tensor) that depend on arguments or on what
+    it changes at each call, and where a verified call differs. After an error every tensor is what
+    it was before the call.
 
     >>> weight = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> @jaxgrad.jit

@@ -392,10 +392,9 @@ class TensorMethods:
         )  # fmt: skip
 
     def __format__(self, specification):
-        is_known = not isinstance(shown_array(self), jax.core.Tracer)
-        if not self.ndim and (specification or is_known):
-            return format(self.item(), specification)  # item() raises in a trace
-        return object.__format__(self, specification)
+        if self.ndim or (not specification and isinstance(shown_array(self), jax.core.Tracer)):
+            return object.__format__(self, specification)
+        return format(self.item(), specification)  # item() raises in a trace
 
 
 def _conversion(name, dtype):

@@ -24,7 +24,7 @@ from ..tape.sparse_tensor import (
     values_for,
     values_of,
 )
-from ..tape.tensor import Tensor, concrete, current, has_tangent, held
+from ..tape.tensor import Tensor, concrete, current, has_tangent, held, is_concrete
 from . import _operators, _pattern
 
 
@@ -377,7 +377,7 @@ class SparseMethods:
         return _operators.like(self, values_of(self))
 
     def __repr__(self):
-        if not (methods.is_concrete(values_of(self)) and methods.is_concrete(self._indices_held)):
+        if not (is_concrete(values_of(self)) and is_concrete(self._indices_held)):
             return (
                 f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype}, "
                 "layout=torch.sparse_coo)"
