@@ -268,7 +268,7 @@ class CompiledFunction:
             reads.refuse_iterators(self.__name__)
         try:
             program = self.traced_program(leaves, structure)
-            self.changing.note(program)
+            self.refuse_changing(program)
         except BaseException:
             reads.put_back()
             raise
@@ -279,6 +279,14 @@ class CompiledFunction:
             self.cache.add(program, leaves, structure)
         self.count_traces(program, had_program, leaves, structure)
         return program, tensors
+
+    def refuse_changing(self, program):
+        """Raise RuntimeError where the function looks at numbers that it changes at each call."""
+        try:
+            self.changing.note(program)
+        except RuntimeError:
+            program.discard()
+            raise
 
     def may_freeze(self, reads: FrozenReads, program, leaves, structure) -> bool:
         """Whether a program is kept that repeats what the function read, after a warning of it."""

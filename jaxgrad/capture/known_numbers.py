@@ -12,6 +12,7 @@ import sys
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import Primitive, jaxprs_in_params, set_current_trace, take_current_trace
 
 from ..core import executor
@@ -248,12 +249,14 @@ class Evaluation:
 
     def evaluate(self, equation):
         """Evaluate an equation, and keep the results while the function is traced."""
-        primitive = equation.primitive
-        with equation.ctx.manager:
-            results = primitive.bind(
-                *map(self.value, equation.in_tracers), **primitive.get_bind_params(equation.params)
-            )
-        results = results if primitive.multiple_results else [results]
+        operands, primitive = [*map(self.value, equation.in_tracers)], equation.primitive
+        if primitive is jax.lax.slice_p and isinstance(operands[0].dtype, np.dtype):
+            # a loop over elements would compile a kernel for each of them
+            results = [np.asarray(operands[0])[bounds_of(equation)]]
+        else:
+            with equation.ctx.manager:
+                results = primitive.bind(*operands, **primitive.get_bind_params(equation.params))
+            results = results if primitive.multiple_results else [results]
         self.root.evaluated[id(equation)] = equation, results
 
     def forget_large(self, equations):
@@ -262,6 +265,13 @@ class Evaluation:
             results = self.root.evaluated[id(equation)][1]
             if sum(each.nbytes for each in results) > MOST_BYTES_COMPARED:
                 del self.root.evaluated[id(equation)]
+
+
+def bounds_of(equation) -> tuple[slice, ...]:
+    """The bounds of a `lax.slice`."""
+    starts, limits = equation.params["start_indices"], equation.params["limit_indices"]
+    strides = equation.params["strides"] or (None,) * len(starts)
+    return tuple(map(slice, starts, limits, strides))
 
 
 def is_pure(equation) -> bool:

@@ -182,13 +182,14 @@ def counted(counter):
 
 
 def test_numbers_that_the_function_changes_at_each_call_raise():
-    counter = torch.tensor(0)
-    compiled = torch.jit(counted(counter))
+    counter, layer = torch.tensor(0), nn.Dropout()
+    function = counted(counter)
+    compiled = torch.jit(lambda x: function(layer.train(not layer.training)(x * 0) + x))
     assert [compiled(torch.ones(1)).item() for _ in range(2)] == [2, 1]
     for _ in range(2):
         with pytest.raises(RuntimeError, match=r"looks at the numbers.*test_known.*changes them"):
             compiled(torch.ones(1))
-    assert counter.item() == 2 and counter._version == 2
+    assert counter.item() == 2 and counter._version == 2 and layer.training
 
 
 def test_a_function_that_may_run_uncompiled_then_does():
