@@ -242,7 +242,6 @@ class CompiledProgram:
             del changes
             if not self.is_inline:
                 self.observation.restore()
-                self.observation.forget_created()
                 refuse_numbers(self.output.constants)
             del self.output.constants
             arrays, self.escaped_tensors = self.output.finish(leaves)

@@ -343,12 +343,16 @@ class CaptureScope:
 
     def escaped_tensors(self) -> list[Tensor]:
         """The tensors created while tracing that are still referenced."""
+        self.forget_created()
         # a collection is slow, so only where a tensor seems to escape: a cycle alone may keep it
         if any(map(is_traced, self._alive())):
             gc.collect()
-            if self.observation is not None:
-                self.observation.forget_created()  # what was in a cycle
+            self.forget_created()
         return [tensor for tensor in self._alive() if is_traced(tensor)]
+
+    def forget_created(self):
+        if self.observation is not None:
+            self.observation.forget_created()
 
     def _alive(self):
         for reference in self.created.values():

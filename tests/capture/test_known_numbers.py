@@ -189,7 +189,7 @@ def test_numbers_that_the_function_changes_at_each_call_raise():
     for _ in range(2):
         with pytest.raises(RuntimeError, match=r"looks at the numbers.*test_known.*changes them"):
             compiled(torch.ones(1))
-    assert counter.item() == 2 and counter._version == 2 and layer.training
+        assert counter.item() == 2 and counter._version == 2 and layer.training
 
 
 def test_a_function_that_may_run_uncompiled_then_does():

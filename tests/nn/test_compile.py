@@ -109,7 +109,7 @@ def test_random_numbers_of_python_and_numpy_are_drawn_at_each_call():
         return x * 2 if random.random() < 0.5 else x
 
     def looked(x):
-        return float(x.sum()) + random.random() + np.random.rand()
+        return random.random() + np.random.rand() + float(x.sum())
 
     for function, x in ((dropped, torch.ones(1)), (looked, torch.ones(2))):
         found = []
