@@ -175,6 +175,7 @@ _LATER |= dict.fromkeys(
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = (
+    "_C",
     "accelerator",
     "testing",
     "ao",
@@ -185,12 +186,13 @@ _LATER_MODULES = (
     "hub",
     "mps",
     "onnx",
+    "overrides",
 )
 _LATER_MODULES += ("torch_version", "version")
 _LATER_MODULES += ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
 _LATER_MODULES += ("library", "special")
 _MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
-_MODULES += ("accelerator", "backends", "cuda", "mps", "testing", "version")
+_MODULES += ("accelerator", "backends", "cuda", "mps", "overrides", "testing", "version")
 _MODULES += ("tracing", "utils", "fft", "linalg", "masked", "signal", "sparse", "special")
 _MODULES += ("library",)
 

@@ -42,6 +42,7 @@ MODULES = (
     "jaxgrad.compiler",
     "jaxgrad.cuda",
     "jaxgrad.mps",
+    "jaxgrad.overrides",
     "jaxgrad.testing",
     "jaxgrad.torch_version",
     "jaxgrad.version",

@@ -28,9 +28,10 @@ LAYERS = (
     ("capture",),
     ("func", "optim", "amp", "masked", "nn", "utils"),
     (
-        *("", "accelerator", "ao", "backends", "cli", "__main__", "compat", "compiler"),
-        *("coverage", "cuda", "fft", "fx", "hub", "library", "linalg", "mps", "onnx", "random"),
-        *("serialization", "signal", "special", "testing", "torch_version", "tracing", "version"),
+        *("", "_C", "accelerator", "ao", "backends", "cli", "__main__", "compat", "compiler"),
+        *("coverage", "cuda", "fft", "fx", "hub", "library", "linalg", "mps", "onnx", "overrides"),
+        *("random", "serialization", "signal", "special", "testing", "torch_version", "tracing"),
+        "version",
     ),
 )
 
@@ -40,7 +41,7 @@ DEEPEST_NESTING = 3
 
 UNWELCOME = re.compile(
     r"jax\._src|\bpickle\b|\bmarshal\b|\bshelve\b|(?<!def )\beval\((?!\))|\bexec\("
-    r"|\byaml\.load\(|__reduce"
+    r"|\byaml\.load\(|(?<!def )__reduce"
 )
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

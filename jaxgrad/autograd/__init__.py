@@ -14,16 +14,17 @@ from .. import ops
 from ..core import executor
 from ..core.missing_names import MissingName
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
-from ..tape import dual_level
+from ..tape import dual_level, torch_function
 from ..tape.mode import transforms
 from ..tape.sparse_tensor import gradient_of
 from ..tape.tensor import Tensor, wrap
+from ..tape.torch_function import is_overridden
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
 from . import variable as variable
-from ._engine import tensor_hooks, torch_function
+from ._engine import tensor_hooks
 from ._engine.graph_task import Pass, PassTo
 from ._engine.root_arguments import (
     batches_of,
@@ -31,7 +32,6 @@ from ._engine.root_arguments import (
     edges_of_outputs,
     gradients_of,
     inputs_of,
-    is_overridden,
     outputs_of,
 )
 from ._engine.saved_tensor_hooks import SavedTensor as SavedTensor

@@ -96,7 +96,8 @@ class PinnedNumbers(Numbers):
 class CapturedTensor(TensorGuard):
     """A tensor from outside that a traced function reads, and the guard on it.
 
-    `number`: its position among the captured tensors of its scope; `writes_grad`: whether its
+    `number`: its position among the captured tensors of its scope; `of_class`: its class;
+    `writes_grad`: whether its
     `.grad` was set before it was read; `ignores_grad`: whether `.grad` is not an input, as when the
     function is replayed. Only while tracing: `tensor`; `snapshot`: its state before; `tracer`: what
     its handle held first; `edge`: where its gradient goes; `is_moved`: whether it was given the
@@ -107,6 +108,7 @@ class CapturedTensor(TensorGuard):
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
         super().__init__(tensor, source)
         self.tensor, self.number, self.tracer = tensor, number, None
+        self.of_class = type(tensor)
         # the edge before any write: gradients of the function's input arrive there, while a write
         # in place moves the handle on
         self.edge = known_edge_of(tensor) if tensor._tracked else None
@@ -182,6 +184,11 @@ class CapturedTensor(TensorGuard):
         if self.is_of_place and other.is_of_place:
             return self.source.is_same(other.source)
         return self.reference is not None and self.reference is other.reference
+
+    @property
+    def is_exchanged(self) -> bool:
+        """Whether a call may have another tensor in its place."""
+        return not isinstance(self.source, HandleSource)
 
     @property
     def is_of_place(self) -> bool:

@@ -182,12 +182,18 @@ class CompiledProgram:
             *[NodeHooks(reference, ids) for reference, ids in self.node_hooks],
             *self.objects.guards(),
             *self.observation.same_tensors(self.captured, tensors),
-            *self.observation.guards(unseen, tensors),
+            *self.observation.guards(unseen, tensors, self.exchanged(tensors)),
             *([DerivedNumbers(self.derived)] if self.derived else ()),
         ]
         self.observation.release()
         self.observation = self.discard = self.derived = None
         self.checks = merged_checks(self.guards)
+
+    def exchanged(self, tensors) -> dict[int, int]:
+        """The numbers of the captured tensors in whose place a call may have others, by id."""
+        return {
+            id(tensors[each.number]): each.number for each in self.captured if each.is_exchanged
+        }
 
     def number_readers(self) -> list:
         """The code of the functions that each call runs for a number (`tracing.number`)."""
@@ -269,7 +275,10 @@ class CompiledProgram:
     def add_effects(self, scope, changes):
         """Add what the function changes of Python objects to its side effects."""
         for change in changes:
-            self.output.effects.append(StateEffect(self.output, change))
+            captured = scope.captured.get(id(change.holder.reference()))
+            is_exchanged = captured is not None and captured.is_exchanged
+            number = captured.number if is_exchanged else None
+            self.output.effects.append(StateEffect(self.output, change, number))
             self.changed_numbers |= change.numbers()
             note_rebound(change.holder, change.bound)
 
@@ -538,7 +547,7 @@ def _is_stored(tensor) -> bool:
 def _alone() -> int:
     """The number of references to an array that only its tensor holds, as `inputs_of` counts."""
     # counted in the same form, since interpreters differ in the references that a call adds
-    arrays = [Tensor.__new__(Tensor)]
+    arrays = [object.__new__(Tensor)]
     hold(arrays[0], object())
     arrays = [held(arrays[0]), arrays.pop()]
     return sys.getrefcount(arrays[0])

@@ -191,7 +191,7 @@ def key_of(leaf):
         if leaf._aval.dual:
             # levels end without a notice to their tensors, and an ended one must not cause a trace
             mark(leaf)
-        return leaf._aval
+        return leaf._aval if type(leaf) is Tensor else (leaf._aval, type(leaf))
     if isinstance(leaf, jax.Array):
         # a weak type promotes as a number does, so it is part of the kind
         return aval_of(leaf), leaf.weak_type

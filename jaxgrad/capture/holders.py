@@ -12,7 +12,6 @@ import array
 import functools
 import itertools
 import operator
-import sys
 import threading
 import types
 import weakref
@@ -122,22 +121,9 @@ class Holder:
             if bound or removed:
                 self.put(target, bound, removed)
 
-    def is_alone(self) -> bool:
-        """Whether nothing but this holder and its contents of before refers to the object."""
-        if isinstance(self.reference, weakref.ref):
-            return self.reference() is None and bool(self.before)
-        return sys.getrefcount(self.reference()) == _ALONE
-
-    def let_go(self):
-        self.reference, self.before = _gone, {}
-
     def guard(self) -> Guard:
         """A guard on all contents."""
         return StateGuard(self)
-
-
-def _gone():
-    """In place of a reference to an object that is gone."""
 
 
 class InstanceHolder(Holder):
@@ -174,6 +160,18 @@ class InstanceHolder(Holder):
 def _attributes(slots, target) -> dict:
     # the snapshot must not count as a read
     return {**slot_values(target, slots), **own_dict(target)}
+
+
+class TensorHolder(InstanceHolder):
+    """The attributes that users set on a tensor."""
+
+    def __init__(self, target, name):
+        self.slots, self.is_ordered = {}, True
+        Holder.__init__(self, target, name)
+        # an attribute of a user's class is seen until the tensor gets its own
+        kinds = type(target).__mro__
+        classes = kinds[: kinds.index(Tensor)]
+        self.names = self.before.keys() | {name for kind in classes for name in vars(kind)}
 
 
 class SettingsHolder(InstanceHolder):
@@ -377,6 +375,7 @@ class FunctionHolder(Holder):
 
 
 KINDS = (
+    (Tensor, TensorHolder),
     (dict, DictHolder),
     (types.MappingProxyType, ProxyHolder),
     (ContextVar, ContextHolder),
@@ -426,10 +425,6 @@ def reference_to(target):
         return functools.partial(operator.getitem, (target,), 0)
 
 
-# how many references `is_alone` counts to an object that only a strong one keeps
-_ALONE = sys.getrefcount(reference_to([])())
-
-
 # ---- guards
 
 
@@ -455,7 +450,10 @@ class StateGuard(Guard):
         self.references, self.values = tuple(self.weak.values()), tuple(self.strong.values())
 
     def check(self, leaves, tensors):
-        target = self.holder()
+        return self.holds(self.holder())
+
+    def holds(self, target) -> bool:
+        """Whether the names of an object are bound to what they were bound to."""
         if target is None:
             return False
         try:
@@ -484,7 +482,10 @@ class StateGuard(Guard):
         )
 
     def reason(self, leaves, tensors):
-        target = self.holder()
+        return self.reason_of(self.holder())
+
+    def reason_of(self, target) -> str:
+        """Why the guard does not hold for an object."""
         found = {} if target is None else self.mapping(target)
         if self.keys is not None and not self.has_keys(found):
             return f"{self.name} has other elements"
@@ -517,6 +518,28 @@ class StateGuard(Guard):
                 continue  # an instance or a tensor that is gone
             if known is not UNSET:
                 self.bind(target, name, known)
+
+
+class CapturedAttributes(StateGuard):
+    """The attributes of a captured tensor that may be another one at each call, as an argument."""
+
+    def __init__(self, holder: TensorHolder, names, number: int):
+        super().__init__(holder, names)
+        self.number = number
+
+    def check(self, leaves, tensors):
+        return self.holds(tensors[self.number])
+
+    def reason(self, leaves, tensors):
+        return self.reason_of(tensors[self.number])
+
+    def reinstate(self):
+        pass  # a replay has a tensor of its own in the place of this one
+
+    def give_to(self, tensor):
+        """Give a tensor the attributes that the captured one had when the guard was made."""
+        alive = {name: each() for name, each in self.weak.items() if each() is not None}
+        vars(tensor).update(self.strong | alive)
 
 
 _call = operator.call

@@ -183,6 +183,7 @@ class PathWalk(ObjectWalk):
         """Yield the objects that an object holds, with their names."""
         if isinstance(value, Tensor):
             yield f"{name}.grad", grad_of(value)
+            yield from _attributes(name, vars(value))
         elif isinstance(value, list | tuple):
             for number, each in zip(range(self.most), value, strict=False):
                 yield f"{name}[{number}]", each

@@ -20,7 +20,7 @@ import jax
 
 from ..core import executor
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
-from ..tape import handle_lock, mode, pytree
+from ..tape import handle_lock, interception, mode, pytree, torch_function
 from ..tape.tensor import Tensor, has_tangent, held
 from . import one_shot, script_names, stages, stance
 from . import verify as verification
@@ -173,9 +173,11 @@ class CompiledFunction:
             if (
                 mode.scope.get() is not None
                 or executor.is_traced()
+                or (interception.calls is not None and torch_function.modes.get())
                 or (verification.running and self.is_inside_uncompiled())
             ):
-                return self.function(*args, **kwargs)  # a part of what is under way
+                # a part of what is under way, or seen call by call by a mode
+                return self.function(*args, **kwargs)
             leaves, structure = self.flatten(args, kwargs)
             # calls that change state are ordered, and what a call reads is of one moment
             with handle_lock.lock:

@@ -23,7 +23,7 @@ def _group(guard):
         return guard.read
     if isinstance(guard, AttributeValue):
         return guard.name
-    if not isinstance(guard, StateGuard) or guard.keys is not None:
+    if type(guard) is not StateGuard or guard.keys is not None:
         return guard
     if guard.kind is CellHolder:
         return guard if guard.absent else StateGuard

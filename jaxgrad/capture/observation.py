@@ -14,13 +14,24 @@ import warnings
 import weakref
 from typing import NamedTuple
 
-from ..core.tracebacks import users_stacklevel
+from ..core.tracebacks import is_internal, users_stacklevel
 from ..tape import mode, pytree
 from ..tape.object_walk import UNSET
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
+from . import tensor_attributes
 from .guards import Guard, is_value_class
-from .holders import Holder, InstanceHolder, KindGuard, SettingsHolder, StateGuard, own_dict
+from .holders import (
+    CapturedAttributes,
+    Holder,
+    InstanceHolder,
+    KindGuard,
+    SettingsHolder,
+    StateGuard,
+    TensorHolder,
+    own_dict,
+    reference_to,
+)
 from .places import (
     NumberGuard,
     Place,
@@ -61,14 +72,15 @@ class Observation:
         self.inputs: dict[tuple, Varying] = {}
         self.classes: list[type] = []
         self.reads: set[tuple] = set()
-        self.is_open = False
+        self.is_open = self.observes_tensors = False
         self.snapshots = Snapshots(self.add)
 
     # ---- while the function runs
 
     def open(self):
         self.take(*self.roots, existing=True)
-        self.is_open = True
+        tensor_attributes.observe()
+        self.observes_tensors = self.is_open = True
 
     def take(self, *roots, existing: bool):
         """Take snapshots of the state behind these. existing: whether it existed before."""
@@ -90,7 +102,9 @@ class Observation:
         if type(holder) in (InstanceHolder, SettingsHolder) and is_observable(type(target)):
             self.classes.append(type(target))
             observe(type(target))
-        for name, value in holder.before.items():
+        # another call may have another tensor in the place of this one
+        before = {} if isinstance(holder, TensorHolder) else holder.before
+        for name, value in before.items():
             if type(value) in (int, float) and (id(target), name) in self.rebound:
                 place = Place(holder, name)
                 made = self.inputs[holder, name] = self.number(place.value, place.key)
@@ -106,6 +120,8 @@ class Observation:
         holder_kind = SettingsHolder if is_closed(kind) else InstanceHolder
         holder = self.snapshots.get(instance, holder_kind)
         if holder is None:
+            if _is_own_of_library(kind):
+                return None
             # created by the function, or reached in a way that the walk does not see
             holder = self.snapshots.take(instance, kind.__name__, holder_kind)
         if name == "__dict__":
@@ -136,6 +152,30 @@ class Observation:
         if holder is not None and name not in reported_when_set(type(instance)):
             holder.written.add(name)
 
+    # ---- attributes of tensors
+
+    def holder_of_tensor(self, tensor) -> TensorHolder:
+        return self.snapshots.take(tensor, "a tensor", TensorHolder)
+
+    def meet_tensor(self, tensor):
+        """Take in the attributes that users have set on a tensor; all count as read."""
+        if own_dict(tensor) or type(tensor) is not Tensor:
+            self.take(("a tensor", tensor), existing=True)
+            holder = self.holder_of_tensor(tensor)
+            holder.read |= holder.names
+
+    def record_missing(self, tensor, name):
+        """Record that an attribute was looked up that a tensor does not have."""
+        scope = mode.scope.get()
+        if not scope.is_created_here(tensor):
+            self.holder_of_tensor(tensor).read.add(name)
+
+    def record_attribute_write(self, tensor):
+        """Record that an attribute is about to be set on a tensor."""
+        scope = mode.scope.get()
+        if not scope.is_created_here(tensor):
+            self.holder_of_tensor(tensor)
+
     def record_class_read(self, kind, name):
         """Record the class that gives an attribute to its instances, and those that might."""
         if not any(name in vars(base) for base in kind.__mro__):
@@ -164,6 +204,9 @@ class Observation:
         self.is_open = False
         while self.classes:
             release(self.classes.pop())
+        if self.observes_tensors:
+            self.observes_tensors = False
+            tensor_attributes.release()
 
     def rebound_tensors(self) -> list[tuple[Tensor, PlaceSource]]:
         """The tensors at rebound places, and where each call finds others."""
@@ -174,7 +217,7 @@ class Observation:
             for number, each in enumerate(inner):
                 if isinstance(each, Tensor):
                     leaf = None if each is value else number
-                    found.append((each, PlaceSource(Place(holder, name), leaf)))
+                    found.append((each, PlaceSource(Place(holder, name), leaf, type(each))))
         return found
 
     def same_tensors(self, captured, tensors) -> list[Guard]:
@@ -227,13 +270,13 @@ class Observation:
         late = [each for each in self.holders if id(each) not in self.existing]
         alone = late
         while alone:  # what one of them held may be alone afterwards
-            alone = [each for each in late if each.is_alone()]
+            alone = list(filter(_is_alone, late))
             for each in alone:
-                each.let_go()
+                each.reference, each.before = _gone, {}
 
-    def guards(self, unseen, captured) -> list[Guard]:
+    def guards(self, unseen, captured, numbers) -> list[Guard]:
         """Guards on what was read. unseen: code objects whose reads do not count; captured: the
-        captured tensors.
+        captured tensors; numbers: of those that may be others at each call, by id.
         """
         rebound = self.rebound_places()
         ignored = [*self.inputs, *rebound]
@@ -256,7 +299,10 @@ class Observation:
         guards += [TensorsGuard(Place(*each), each[0].before[each[1]]) for each in rebound]
         for holder, names in walk.wanted.values():
             skipped = {name for known, name in ignored if known is holder}
-            if ALL in names:
+            number = numbers.get(id(holder.reference()))
+            if number is not None and isinstance(holder, TensorHolder):
+                guards.append(CapturedAttributes(holder, names, number))
+            elif ALL in names:
                 guards.append(StateGuard(holder, None, skipped) if skipped else holder.guard())
             elif names - skipped:
                 guards.append(StateGuard(holder, names - skipped))
@@ -291,6 +337,21 @@ class Change(NamedTuple):
             and type(value) in (int, float, Varying)
             and value is not before[name]
         }
+
+
+def _is_alone(holder) -> bool:
+    """Whether nothing but a holder and its contents of before refers to the object."""
+    if isinstance(holder.reference, weakref.ref):
+        return holder.reference() is None and bool(holder.before)
+    return sys.getrefcount(holder.reference()) == _ALONE
+
+
+def _gone():
+    """In place of a reference to an object that is gone."""
+
+
+# how many references to an object are counted that only a strong one of a holder keeps
+_ALONE = sys.getrefcount(reference_to([])())
 
 
 def warn_of_skipped(skipped: dict):
@@ -341,7 +402,7 @@ def _install(kind):
     is_own = is_closed(kind)  # what jaxgrad itself reads is reported
 
     def __getattribute__(self, name):
-        observation = _open_observation()
+        observation = mode.open_observation()
         if observation is None or name == "__class__" or (is_own and _is_called_by_library()):
             return read(self, name)
         key = id(self), kind, name
@@ -351,7 +412,7 @@ def _install(kind):
         return read(self, name)
 
     def __setattr__(self, name, value):
-        observation = _open_observation()
+        observation = mode.open_observation()
         if observation is not None:
             observation.record_write(self, name)
         write(self, name, value)
@@ -362,11 +423,12 @@ def _install(kind):
         type.__setattr__(kind, each.__name__, each)
 
 
-def _open_observation() -> Observation | None:
-    """The observation of the trace that is in progress, while the function itself runs."""
-    scope = mode.scope.get()
-    observation = None if scope is None else scope.observation
-    return observation if observation is not None and observation.is_open else None
+def _is_own_of_library(kind) -> bool:
+    """Whether jaxgrad or JAX reads an instance of a class of Python's, such as a weak dict."""
+    frame = sys._getframe(3)
+    while frame.f_back is not None and frame.f_globals.get("__name__") == kind.__module__:
+        frame = frame.f_back
+    return frame.f_globals.get("__name__") != kind.__module__ and is_internal(frame)
 
 
 def _is_called_by_library() -> bool:

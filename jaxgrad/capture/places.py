@@ -41,17 +41,17 @@ class Place:
 
 
 class PlaceSource(TensorSource):
-    """The tensor at a place, or that of a leaf of the container there."""
+    """The tensor of a class at a place, or that of a leaf of the container there."""
 
-    def __init__(self, place: Place, leaf: int | None):
-        self.place, self.leaf = place, leaf
+    def __init__(self, place: Place, leaf: int | None, kind: type):
+        self.place, self.leaf, self.kind = place, leaf, kind
 
     def find(self, leaves, tensors):
         found = self.place.value()
         if self.leaf is not None:
             inner, _ = pytree.flatten(found)
             found = inner[self.leaf] if self.leaf < len(inner) else None
-        return found if isinstance(found, Tensor) else None
+        return found if type(found) is self.kind else None
 
     def is_same(self, other: TensorSource) -> bool:
         """Whether another source finds its tensor at the same place."""

@@ -19,7 +19,7 @@ from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
 from .graph_input import ArgumentInput
-from .holders import StateGuard
+from .holders import CapturedAttributes, StateGuard
 from .observation import Observation
 from .places import NumberGuard, SameTensorGuard
 from .pullback import TracedPass
@@ -114,6 +114,8 @@ class Replay(CaptureScope):
         for guard in program.guards:
             if isinstance(guard, SameTensorGuard):
                 guard.source.put(self.tensors[guard.number])
+            elif isinstance(guard, CapturedAttributes):
+                guard.give_to(self.tensors[guard.number])
         for other in program.other_inputs:
             if isinstance(other, ArgumentInput):
                 array = self.given[other.key]
@@ -148,6 +150,8 @@ class Replay(CaptureScope):
         tensor = wrap(array, shown, captured.tracked)
         if captured.kind is Node:  # no leaf, since the function may write to it
             tensor = wrap(array, shown, True, *edge_of(tensor))
+        if captured.of_class is not Tensor:
+            tensor.__class__ = captured.of_class
         self.known[id(tensor)] = captured.number
         # captured, so that what the function writes to it is an output as in the trace
         self.capture(tensor)
@@ -216,7 +220,7 @@ def output_of(program, scope) -> OutputSpec:
         output = program.output_class(scope, [program.jitted.function(*args, **kwargs)])
         # tensors that it leaves in objects, or that others are cut from, are outputs too
         for change in observation.changes() if observation is not None else ():
-            StateEffect(output, change)
+            StateEffect(output, change, None)
         output.share_memory()
         return output
 

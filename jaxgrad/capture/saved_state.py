@@ -26,7 +26,7 @@ from ..tape.source_location import place_of_caller
 from ..tape.tensor import Tensor, current, held, hold, is_traced, known_edge_of
 from ..tape.traversal import nodes_from
 from .graph_input import NumberReads
-from .holders import GlobalsHolder, Holder, parts_of, slots_of
+from .holders import GlobalsHolder, Holder, TensorHolder, parts_of, slots_of
 from .input_names import PathWalk, arguments_by_name
 from .reachable import VALUES
 from .state_walk import Snapshots
@@ -76,7 +76,8 @@ class ReachedState(PathWalk):
         yield from super().named_contents(name, value)
         is_counter = kind.__module__.startswith("jaxgrad.") and slots_of(kind)
         snapshots = self.counters if is_counter else self.objects
-        for part in () if isinstance(value, Tensor) else parts_of(value, name):
+        is_tensor = isinstance(value, Tensor)
+        for part in [(value, name, TensorHolder)] if is_tensor else parts_of(value, name):
             holder = snapshots.take(*part)
             # of globals only those that the code names, which `super` gives; of arrays copies
             if not isinstance(holder, GlobalsHolder) and not isinstance(value, np.ndarray):

@@ -207,6 +207,8 @@ class CaptureScope:
             source = source or HandleSource(tensor)
             captured = CapturedTensor(current(tensor), source, len(self.captured))
         self.captured[id(tensor)] = captured
+        if self.observation is not None:
+            self.observation.meet_tensor(tensor)
         self.record_version(tensor)
         captured.snapshot.hooks.enter_scope(tensor)
         captured.tracer = self.add_input(held(tensor), TensorInput(captured))

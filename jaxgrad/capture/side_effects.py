@@ -43,15 +43,17 @@ class OutputTensor:
     `output`: the number of its array among the outputs of the program; `aval`, `tracked`: its
     abstract value and requires_grad; `root`: its number among the outputs with a history, else
     None; `mark`: in place of a node, for one of inference mode; `severed`: its leaf state, for a
-    view whose history is not known.
+    view whose history is not known; `kind`: its class; `attributes`: what the user has set on it,
+    as results.
     """
 
-    __slots__ = ("aval", "mark", "output", "root", "severed", "tracked")
+    __slots__ = ("attributes", "aval", "kind", "mark", "output", "root", "severed", "tracked")
 
     def __init__(self, outputs: OutputSpec, tensor: Tensor):
         if has_tangent(tensor):
             raise ReadsTangent(f"{outputs.scope.name} gives a tensor with a tangent")
         self.output = outputs.add_array(held(current(tensor)))
+        self.kind, self.attributes = type(tensor), {}
         self.aval, self.tracked, self.root = outside_aval(tensor), tensor._tracked, None
         self.mark = INFERENCE_TENSOR if tensor._node is INFERENCE_TENSOR else None
         self.severed = tensor._leaf if isinstance(tensor._leaf, Severed) else None
@@ -61,10 +63,13 @@ class OutputTensor:
 
     def new_tensor(self, arrays, nodes) -> Tensor:
         if self.root is not None:
-            return wrap(arrays[self.output], self.aval, True, nodes[self.root], self.root)
-        made = wrap(arrays[self.output], self.aval, self.tracked, self.mark)
+            made = wrap(arrays[self.output], self.aval, True, nodes[self.root], self.root)
+        else:
+            made = wrap(arrays[self.output], self.aval, self.tracked, self.mark)
         if self.severed is not None:
             made._leaf = copy.copy(self.severed)
+        if self.kind is not Tensor:
+            made.__class__ = self.kind
         return made
 
     def give_to(self, tensor: Tensor, arrays, nodes):
@@ -297,16 +302,19 @@ class AttributeEffect(SideEffect):
 
 
 class StateEffect(SideEffect):
-    """What a function binds and removes in a Python object."""
+    """What a function binds and removes in a Python object, or of the attributes of the captured
+    tensor of a number.
+    """
 
-    __slots__ = ("bound", "holder", "removed")
+    __slots__ = ("bound", "holder", "number", "removed")
 
-    def __init__(self, outputs: OutputSpec, change):
-        self.holder, self.removed = change.holder, change.removed
+    def __init__(self, outputs: OutputSpec, change, number: int | None):
+        self.holder, self.removed, self.number = change.holder, change.removed, number
         self.bound = {name: outputs.tree(value) for name, value in change.bound.items()}
 
     def apply(self, run, number):
-        target = self.holder.reference()
+        is_tensor = self.number is not None
+        target = run.tensors[self.number] if is_tensor else self.holder.reference()
         bound = {name: run.value(result) for name, result in self.bound.items()}
         if target is not None and self.holder.is_sequence and not self.removed:
             # not twice
@@ -336,7 +344,8 @@ class OutputSpec:
         self.scope, self.arrays, self.roots = scope, [], []
         self.created: list[OutputTensor] = []
         self.grads: dict[int, int] = {}
-        self.has_numbers, self.constants = False, []
+        self.has_numbers = self.has_attributes = False
+        self.constants = []
         self.kept, self.numbers = [], {}
         self.memory, self.shared, self.separate = None, (), None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
@@ -424,7 +433,12 @@ class OutputSpec:
         """Add a tensor to those that a call creates."""
         self.kept.append(tensor)  # while its id is in use
         number = self.numbers[id(tensor)] = len(self.created)
-        self.created.append(OutputTensor(self, tensor))
+        made = OutputTensor(self, tensor)
+        self.created.append(made)
+        # last, since an attribute may be the tensor itself
+        if vars(tensor) and self.scope.is_created_here(tensor):
+            made.attributes = {name: self.tree(value) for name, value in vars(tensor).items()}
+            self.has_attributes = True
         return number
 
     def add_created(self, tensor: Tensor) -> int:
@@ -527,7 +541,10 @@ class OutputSpec:
             shared.attach(arrays, tensors, created)
         for number, grad in self.grads.items():
             leaf_state(created[number]).grad = created[grad]
-        return ProgramRun(arrays, tensors, nodes, created, numbers)
+        run = ProgramRun(arrays, tensors, nodes, created, numbers)
+        for made, output in zip(created, self.created, strict=True) if self.has_attributes else ():
+            vars(made).update({name: run.value(each) for name, each in output.attributes.items()})
+        return run
 
     @functools.cached_property
     def tensor_effects(self) -> TensorEffects:

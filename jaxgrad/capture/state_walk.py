@@ -43,6 +43,7 @@ from .holders import (
     InstanceHolder,
     MemberHolder,
     SettingsHolder,
+    TensorHolder,
     holder_of,
     own_dict,
 )
@@ -120,6 +121,7 @@ class StateWalk:
             value = referent(value)
             if isinstance(value, Tensor):
                 self.tensors[id(value)] = value
+                stack.extend(self.of_tensor(name, value))
             elif not isinstance(value, OPAQUE) and self.is_new(name, value):
                 stack.extend(self.contents(name, value))
             # names that were found late may be those of objects that were found early
@@ -179,6 +181,18 @@ class StateWalk:
         if not is_closed(type(value)):
             found += self.of_instance(name, value)
         return found
+
+    def of_tensor(self, name, value):
+        """The class of a tensor, where it is the user's, and the attributes that users have set on
+        it: all of them count as read.
+        """
+        kind = type(value)
+        if (kind is Tensor and not own_dict(value)) or not self.is_new(name, value):
+            return ()
+        holder = self.snapshots.take(value, name, TensorHolder)
+        self.want(holder, holder.names)
+        found = [] if is_closed(kind) else [(kind.__name__, kind)]
+        return found + [*holder.before.items()]
 
     def of_closed(self, name, value):
         """The functions of a compiled one, and the submodules and hooks of a module."""
@@ -367,10 +381,14 @@ def elements(name, pairs) -> list:
 
 
 def members(own: dict) -> list:
-    """The submodules and hooks of a module, from its attributes; nothing of other objects."""
+    """The submodules and hooks of a module, from its attributes, and its tensors that have
+    attributes; nothing of other objects.
+    """
     if not isinstance(own.get("_modules"), dict):
         return []
     found = [*own["_modules"].items()]
+    tensors = [*own.get("_parameters", {}).items(), *own.get("_buffers", {}).items()]
+    found += [(name, each) for name, each in tensors if each is not None and own_dict(each)]
     found += [(name, hook) for name in _HOOKS for hook in own.get(name, {}).values()]
     return found
 

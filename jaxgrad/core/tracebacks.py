@@ -86,7 +86,49 @@ def hide_frames(error: BaseException):
         chain += [error.__cause__, error.__context__]
 
 
+# `tape/torch_function.py` installs these. `override(public, args, kwargs)` gives what a
+# `__torch_function__` of the arguments or of a mode makes of a call of the function `public`, else
+# NOT_OVERRIDDEN; it is None while no class and no mode has one. `meets_override(args, kwargs)` is
+# called after an error: whether an argument has one, whose class is met for the first time.
+override: Callable | None = None
+meets_override: Callable | None = None
+NOT_OVERRIDDEN = object()
+
+# the modules of functions that a `__torch_function__` overrides; others call them
+_OVERRIDABLE = (
+    *("functions", "frontend", "tape.tensor", "nn.functional", "nn.activations", "nn.convolution"),
+    *("nn.dot_product_attention", "nn.dropout", "nn.embedding", "nn.folding", "nn.losses"),
+    *("nn.multi_head_attention", "nn.normalization", "nn.padding", "nn.pooling", "nn.resampling"),
+)
+_OVERRIDABLE = tuple(f"jaxgrad.{each}" for each in _OVERRIDABLE)
+
+
 def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
+    """`function` with `hide_frames` applied to its exceptions. A `__torch_function__` may override
+    it if it is a function of tensors.
+    """
+    if not function.__module__.startswith(_OVERRIDABLE):
+        return shows_users_frames(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            if override is not None:
+                result = override(call, args, kwargs)
+                if result is not NOT_OVERRIDDEN:
+                    return result
+            return function(*args, **kwargs)
+        except Exception as error:
+            if override is None and meets_override(args, kwargs):
+                return override(call, args, kwargs)
+            hide_frames(error)
+            raise
+
+    call.overridable = True
+    return call
+
+
+def shows_users_frames(function: Callable[P, R]) -> Callable[P, R]:
     """`function` with `hide_frames` applied to its exceptions."""
 
     @functools.wraps(function)

@@ -14,9 +14,17 @@ from ..core import dtypes
 from ..core.aval import aval_of, with_strides
 from ..core.tracebacks import users_stacklevel
 from ..core.view_ops import plain
-from ..storage.alias import copy_place
+from ..storage.alias import copy_place, detached
 from ..tape import interception, mode
-from ..tape.tensor import concrete, is_concrete, leaf_state, restore_state, state_of, wrap
+from ..tape.tensor import (
+    Tensor,
+    concrete,
+    is_concrete,
+    leaf_state,
+    restore_state,
+    state_of,
+    wrap,
+)
 from .array_creation import from_host
 
 NON_LEAF = (
@@ -35,11 +43,11 @@ class CopyMethods:
     """The methods that Python's `copy` and pickling call."""
 
     def __copy__(self):
-        made = self.detach()
+        made = detached(self)
         made._tracked = self._requires_grad
         if getattr(self._leaf, "kind", None) is not None:
             leaf_state(made).kind = self._leaf.kind
-        return made
+        return _with_class(made, type(self), vars(self))
 
     def __deepcopy__(self, memo):
         if self.grad_fn is not None:
@@ -54,7 +62,14 @@ class CopyMethods:
             state.kind = getattr(self._leaf, "kind", None)
             if state.kind is None or state.kind.copies_gradient:
                 state.grad = copy.deepcopy(self._leaf.grad, memo)
-        return made
+        kind = getattr(self._leaf, "kind", None)
+        # a copied parameter has no attributes of its own in PyTorch either
+        is_plain_parameter = type(self) is Tensor and not getattr(kind, "copies_gradient", True)
+        attributes = {} if is_plain_parameter else copy.deepcopy(vars(self), memo)
+        return _with_class(made, type(self), attributes)
+
+    def __reduce_ex__(self, protocol):
+        return _uninitialized, (type(self),), self.__getstate__()
 
     def __getstate__(self):
         """The values, dtype and strides; as in PyTorch without history, gradient and hooks.
@@ -66,10 +81,11 @@ class CopyMethods:
             if not hasattr(hook, "__torch_unserializable__"):
                 warnings.warn(UNSERIALIZED.format(hook), UserWarning, users_stacklevel())
         place = shown.dtype.name, tuple(shown.shape), shown.strides
-        return values.tobytes(), *place, self._requires_grad, getattr(self._leaf, "kind", None)
+        kind = getattr(self._leaf, "kind", None)
+        return values.tobytes(), *place, self._requires_grad, kind, vars(self)
 
     def __setstate__(self, state):
-        data, dtype, shape, strides, requires_grad, kind = state
+        data, dtype, shape, strides, requires_grad, kind, attributes = state
         values = np.frombuffer(data, getattr(dtypes, dtype).numpy).reshape(shape)
         array = from_host(values.copy())
         made = wrap(array, with_strides(aval_of(array), strides), requires_grad)
@@ -77,5 +93,20 @@ class CopyMethods:
         restore_state(self, state_of(made))
         if kind is not None:
             leaf_state(self).kind = kind
+        vars(self).update(attributes)
         if interception.created is not None:
             interception.created(self)
+
+
+def _uninitialized(cls):
+    """A tensor that unpickling fills in; `__new__` of a subclass may take arguments."""
+    return object.__new__(cls)
+
+
+def _with_class(made, cls, attributes):
+    """A new tensor as an instance of a class, with attributes of the user."""
+    if cls is not Tensor:
+        made.__class__ = cls
+    if attributes:
+        vars(made).update(attributes)
+    return made

@@ -408,6 +408,7 @@ def full_like(input: Tensor, fill_value, **options: Unpack[FactoryOptions]) -> T
 class FactoryMethods:
     """Factories as methods of `Tensor`; the defaults are its dtype and device."""
 
+    @api_boundary
     def new_zeros(self, *size, **options: Unpack[FactoryOptions]) -> Tensor:
         """Return zeros, by default in this tensor's dtype and on its device; see `zeros`.
 
@@ -416,6 +417,7 @@ class FactoryMethods:
         """
         return zeros(*size, **like("new_zeros", self, options))
 
+    @api_boundary
     def new_ones(self, *size, **options: Unpack[FactoryOptions]) -> Tensor:
         """Return ones, by default in this tensor's dtype and on its device; see `ones`.
 
@@ -424,6 +426,7 @@ class FactoryMethods:
         """
         return ones(*size, **like("new_ones", self, options))
 
+    @api_boundary
     def new_empty(self, *size, **options: Unpack[FactoryOptions]) -> Tensor:
         """Return unspecified values, by default in this tensor's dtype and on its device.
 
@@ -434,6 +437,7 @@ class FactoryMethods:
         """
         return empty(*size, **like("new_empty", self, options))
 
+    @api_boundary
     def new_full(self, size, fill_value, **options: Unpack[FactoryOptions]) -> Tensor:
         """Return a tensor filled with one number, by default in this tensor's dtype and on its
         device; see `full`.

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 from .. import ops
-from ..core import dtypes, promotion
+from ..core import dtypes, promotion, tracebacks
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, concrete, is_concrete, wrap
@@ -58,6 +58,10 @@ def getitem(tensor: Tensor, index) -> Tensor:
     (tensor([3., 4., 5.]), tensor([0., 3.]), tensor([3., 4., 5.]))
     """
     try:
+        if tracebacks.override is not None:
+            result = tracebacks.override(Tensor.__getitem__, (tensor, index), {})
+            if result is not tracebacks.NOT_OVERRIDDEN:
+                return result
         kind = type(index)
         if kind is int:
             return _at(tensor, 0, index)

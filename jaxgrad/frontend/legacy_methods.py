@@ -99,30 +99,6 @@ class LegacyMethods:
         """
         return _resized("resize_as", self, tensor.shape)
 
-    @api_boundary
-    def as_subclass(self, cls: type) -> Tensor:
-        """Return an alias of the tensor as an object of a class.
-
-        cls: `Tensor`; all tensors are of this class, because operators dispatch on it fastest.
-        Raises TypeError for anything else.
-
-        >>> type(jaxgrad.zeros(2).as_subclass(jaxgrad.Tensor)) is jaxgrad.Tensor
-        True
-        """
-        if not isinstance(cls, type):
-            raise TypeError(f"cls must be a type (got {type(cls).__name__})")
-        if not issubclass(cls, Tensor):
-            raise TypeError(
-                "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
-                f"possible. Make sure your class inherits from Tensor: {cls.__name__} does not."
-            )
-        if cls is not Tensor:
-            raise TypeError(
-                f"all tensors of jaxgrad are of the class Tensor: as_subclass({cls.__name__}) "
-                f"cannot make another. Call {cls.__name__}(tensor) if that is its constructor"
-            )
-        return ops.alias(self)
-
     @property
     def is_meta(self) -> bool:
         """False: every tensor has values.

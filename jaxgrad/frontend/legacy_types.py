@@ -8,24 +8,13 @@ from .. import ops
 from ..core import dtypes
 from ..core.aval import Size
 from ..core.device import as_device, default_device, device
-from ..core.tracebacks import api_boundary
-from ..tape.tensor import Tensor, restore_state, state_of
+from ..core.tracebacks import shows_users_frames
+from ..tape.tensor import Tensor
 from . import factories, tensor_data
 from .factory_options import size_of
 
 
-class Construction:
-    """`frontend/methods.py` installs this method on `Tensor`."""
-
-    @api_boundary
-    def __init__(self, *arguments, **options):
-        if type(self) is not Tensor:
-            return  # `__new__` of the subclass has made it
-        made = construct("Tensor", None, None, arguments, options)
-        restore_state(self, state_of(made))
-        self._counter, self._leaf = made._counter, None
-
-
+@shows_users_frames
 def construct(what: str, dtype, place: device | None, arguments, options) -> Tensor:
     """A tensor by its sizes, or of data, or an alias of a tensor.
 

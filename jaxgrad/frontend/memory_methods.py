@@ -294,6 +294,7 @@ class MemoryMethods:
         test = layouts.is_channels_last if last else layouts.is_contiguous
         return test(self.shape, strides_of(self._aval))
 
+    @api_boundary
     def contiguous(self, memory_format=contiguous_format) -> Tensor:
         """Return the tensor itself if it is contiguous, else a contiguous copy.
 
@@ -333,6 +334,7 @@ class MemoryMethods:
         same = _storage_of(self) is _storage_of(tensor) and self.shape == tensor.shape
         return same and self.data_ptr() == tensor.data_ptr() and self.stride() == tensor.stride()
 
+    @api_boundary
     def detach(self) -> Tensor:
         """Return a tensor that shares the memory and the version, but not the history.
 
@@ -343,6 +345,7 @@ class MemoryMethods:
         """
         return detached(self)
 
+    @api_boundary
     def detach_(self) -> Tensor:
         """Make the tensor a leaf that does not require grad. Raises RuntimeError for a view.
 
@@ -361,6 +364,7 @@ class MemoryMethods:
         return self
 
     @property
+    @api_boundary
     def data(self) -> Tensor:
         """The result of `detach`; assigning a tensor makes this one show its memory.
 

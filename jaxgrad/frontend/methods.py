@@ -13,7 +13,7 @@ from ..autograd import forward_ad, variable
 from ..core import dtypes, promotion
 from ..core.device import default_device
 from ..core.program import broadcasts
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import api_boundary, shows_users_frames, users_stacklevel
 from ..ops import inplace
 from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
@@ -24,9 +24,9 @@ from . import (
     factories,
     indexing,
     legacy_methods,
-    legacy_types,
     memory_methods,
     printing,
+    subclassing,
     tensor_data,
     to,
 )
@@ -78,7 +78,8 @@ def install():
 
 def operator_method(name: str, operator: str) -> LazyMethod:
     """An operator of the table as a method."""
-    return LazyMethod(name, lambda: as_method(getattr(ops, operator)))
+    public = OVERRIDDEN_AS.get(name, name)
+    return LazyMethod(name, lambda: as_method(getattr(ops, operator), public))
 
 
 # the operators of the table behind Python's special methods
@@ -94,6 +95,18 @@ PROTOCOL = {
     "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "imod": "remainder_",
     "ifloordiv": "floor_divide_", "ipow": "pow_",
     "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_",
+}  # fmt: skip
+
+
+# the methods that a `__torch_function__` gets for Python's special methods of other names
+OVERRIDDEN_AS = {
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul",
+    "__truediv__": "div", "__mod__": "remainder", "__matmul__": "matmul", "__neg__": "neg",
+    "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not", "__iadd__": "add_",
+    "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__imod__": "remainder_",
+    "__ifloordiv__": "floor_divide_", "__pow__": "pow", "__ipow__": "pow_", "__ne__": "ne",
+    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__rand__": "bitwise_and",
+    "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
 }  # fmt: skip
 
 
@@ -221,6 +234,7 @@ class TensorMethods:
         array.flags.writeable = False
         return array
 
+    @api_boundary
     def __array__(self, dtype=None, copy=None):
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
@@ -260,6 +274,7 @@ class TensorMethods:
     def __int__(self):
         return int(_real_number(self, "int64_t"))
 
+    @api_boundary
     def __complex__(self):
         return complex(_one_number(self))
 
@@ -333,6 +348,7 @@ class TensorMethods:
             )
         return self.pow_(exponent)
 
+    @api_boundary
     def where(self, condition, other):
         """Return this tensor where `condition` is true, `other` elsewhere; see `jaxgrad.where`.
 
@@ -344,7 +360,7 @@ class TensorMethods:
         """
         return ops.where(condition, self, other)
 
-    @api_boundary
+    @shows_users_frames
     def __iter__(self):
         if not self.ndim:
             raise TypeError("iteration over a 0-d tensor")
@@ -359,45 +375,68 @@ class TensorMethods:
             )
         return bool((self == element).any())
 
+    @api_boundary
     def __rtruediv__(self, other):
         return self.reciprocal() * other
 
+    @api_boundary
     def __rpow__(self, other):
         return ops.pow(other, self)
 
+    @api_boundary
     def __rlshift__(self, other):
         return ops.bitwise_left_shift(other, self)
 
+    @api_boundary
     def __rrshift__(self, other):
         return ops.bitwise_right_shift(other, self)
 
+    @api_boundary
     def __rmatmul__(self, other):
         return ops.matmul(other, self)
 
+    @api_boundary
     def __rfloordiv__(self, other):
         return ops.floor_divide(wrap_number(other, self), self)
 
+    @api_boundary
     def __rmod__(self, other):
         return ops.remainder(wrap_number(other, self), self)
 
+    @api_boundary
     def __repr__(self):
         array = shown_array(self)
         if isinstance(array, jax.core.Tracer):
             return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
         name = self.grad_fn.name() if self.grad_fn is not None else None
-        kind = getattr(self._leaf, "kind", None)
-        return ("" if kind is None else kind.heading) + printing.tensor_str(
+        start, end = _around_values(self)
+        *above, start = start.split("\n")
+        text = printing.tensor_str(
             np.asarray(array), self.dtype, self._requires_grad, name, _device_shown(self),
-            forward_ad.shown(self),
+            forward_ad.shown(self), start,
         )  # fmt: skip
+        return "\n".join([*above, text + end])
 
+    @api_boundary
     def __format__(self, specification):
         if self.ndim or (not specification and isinstance(shown_array(self), jax.core.Tracer)):
             return object.__format__(self, specification)
         return format(self.item(), specification)  # item() raises in a trace
 
 
+def _around_values(tensor) -> tuple[str, str]:
+    """What stands before the values of a tensor and after all else: its class."""
+    mark = getattr(tensor._leaf, "kind", None)
+    if type(tensor) is Tensor:
+        return f"{'' if mark is None else mark.heading}tensor(", ""
+    name = type(tensor).__name__
+    if mark is None or not mark.heading:
+        return f"{name}(", ""
+    return f"{mark.heading if isinstance(tensor, mark) else ''}Parameter({name}(", ")"
+
+
 def _conversion(name, dtype):
+    @api_boundary
     def method(self, *, memory_format=None) -> Tensor:
         return self.to(dtype, memory_format=memory_format)
 
@@ -426,7 +465,7 @@ METHOD_CLASSES = (
     factories.FactoryMethods, tensor_data.DataMethods, to.ConversionMethods,
     indexing.IndexingMethods, memory_methods.MemoryMethods,
     copying.CopyMethods, variable.VariableMethods, legacy_methods.LegacyMethods,
-    legacy_types.Construction, TensorMethods,
+    subclassing.Subclassing, TensorMethods,
 )  # fmt: skip
 
 

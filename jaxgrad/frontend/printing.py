@@ -81,11 +81,12 @@ def get_printoptions() -> dict:
 
 
 def tensor_str(
-    array, dtype, requires_grad=False, grad_fn_name=None, device=None, further=()
+    array, dtype, requires_grad=False, grad_fn_name=None, device=None, further=(), start="tensor("
 ) -> str:
     """The text of a tensor.
 
-    array: its values, of numpy. device: shown unless it is None. further: more suffixes.
+    array: its values, of numpy. device: shown unless it is None. further: more suffixes. start: the
+    text before the values.
     """
     shape = array.shape
     suffixes = []
@@ -100,7 +101,7 @@ def tensor_str(
     elif requires_grad:
         suffixes.append("requires_grad=True")
     suffixes.extend(further)
-    return _with_suffixes("tensor(" + _body(array, dtype), suffixes)
+    return _with_suffixes(start + _body(array, dtype, len(start)), suffixes, indent=len(start))
 
 
 def sparse_tensor_str(indices, values, dtype, size, requires_grad=False, grad_fn_name=None) -> str:
@@ -134,12 +135,12 @@ def _unmarked_dtypes(size):
     return {default, default_complex, dtypes.int64, dtypes.bool}
 
 
-def _with_suffixes(text, suffixes, is_on_new_line=False):
+def _with_suffixes(text, suffixes, is_on_new_line=False, indent=_INDENT):
     """The text with suffixes; is_on_new_line: whether these begin on a line of their own."""
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if is_on_new_line or column + len(suffix) + 2 > _options.linewidth:
-            text, column = f"{text},\n{' ' * _INDENT}{suffix}", _INDENT + len(suffix)
+            text, column = f"{text},\n{' ' * indent}{suffix}", indent + len(suffix)
             is_on_new_line = False
             continue
         text, column = f"{text}, {suffix}", column + len(suffix) + 2

@@ -300,6 +300,7 @@ def _check_fit(number, dtype):
 class DataMethods:
     """Methods of `Tensor` that create tensors from data."""
 
+    @api_boundary
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False) -> Tensor:
         """Create a leaf from data, by default in this tensor's dtype and on its device.
 

@@ -149,6 +149,7 @@ class ConversionMethods:
 
     to = to
 
+    @api_boundary
     def type_as(self, other: Tensor) -> Tensor:
         """Convert the tensor to the dtype and device of another; see `to`.
 
@@ -173,6 +174,7 @@ class ConversionMethods:
         place = "" if self.is_cpu else f"{self.device.type}."
         return f"torch.{place}{self.dtype.scalar_type}Tensor"
 
+    @api_boundary
     def cpu(self) -> Tensor:
         """Copy the tensor to the CPU; return the tensor itself if it is there.
 
@@ -181,6 +183,7 @@ class ConversionMethods:
         """
         return self.to("cpu")
 
+    @api_boundary
     def cuda(self, device=None) -> Tensor:
         """Copy the tensor to a GPU; return the tensor itself if it is there.
 

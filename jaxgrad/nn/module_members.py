@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..tape import interception, mode
 from ..tape.tensor import Tensor
-from .parameter import Buffer, Parameter, TransientBuffer, is_lazy, kind_of
+from .parameter import Buffer, Parameter, TransientBuffer, kind_of
 
 VALUE = operator.attrgetter("_changes.value")
 
@@ -362,7 +362,7 @@ def _group_for(value) -> str | None:
     """Return the group of members that a value belongs to, or None."""
     if isinstance(value, Members):
         return "_modules"
-    kind = kind_of(value) if type(value) is Tensor or is_lazy(value) else None
+    kind = kind_of(value) if isinstance(value, Tensor) else None
     if kind is None:
         return None
     return "_buffers" if issubclass(kind, Buffer) else "_parameters"

@@ -10,6 +10,7 @@ from ..autograd.grad_mode import no_grad
 from ..core.missing_names import missing_in
 from ..frontend import factories
 from ..tape.tensor import Tensor, leaf_state
+from ..tape.torch_function import disabled
 
 NOT_DIFFERENTIABLE = "Only Tensors of floating point and complex dtype can require gradients"
 
@@ -18,9 +19,9 @@ class _ParameterMeta(type(Tensor)):
     """The metaclass whose `isinstance` checks the mark."""
 
     def __instancecheck__(cls, instance):
-        if type(instance) is not Tensor:
-            return type.__instancecheck__(cls, instance)
-        kind = getattr(instance._leaf, "kind", None)
+        if type.__instancecheck__(cls, instance):
+            return True
+        kind = getattr(instance._leaf, "kind", None) if isinstance(instance, Tensor) else None
         return kind is not None and issubclass(kind, cls)
 
 
@@ -40,13 +41,20 @@ def mark(tensor: Tensor, kind: type, requires_grad: bool) -> Tensor:
 def from_data(data: Tensor | None, kind: type, requires_grad: bool) -> Tensor:
     """Return a marked leaf that shares the storage of `data`."""
     if data is None:
-        return mark(factories.empty(0), kind, requires_grad)
+        return _as_instance(mark(factories.empty(0), kind, requires_grad), kind)
     if not isinstance(data, Tensor):
         name = type(data).__name__
         raise TypeError(f"{kind.__name__} data has to be a tensor, but got {name}")
     if not data._aval.differentiable and requires_grad:
         raise RuntimeError(f"{NOT_DIFFERENTIABLE}: got {data.dtype}")
-    return mark(data.detach(), kind, requires_grad)
+    return _as_instance(mark(data.detach(), kind, requires_grad), kind)
+
+
+def _as_instance(tensor: Tensor, kind: type) -> Tensor:
+    """A new parameter or buffer as an instance of a user's subclass, which may have methods."""
+    if kind.__module__.partition(".")[0] != "jaxgrad":
+        tensor.__class__ = kind
+    return tensor
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
@@ -65,6 +73,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     # The start of `repr`, and whether a deep copy copies `.grad`.
     heading, copies_gradient = "Parameter containing:\n", False
@@ -86,6 +95,7 @@ class Buffer(Tensor, metaclass=_ParameterMeta):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     heading, copies_gradient = "", True
 

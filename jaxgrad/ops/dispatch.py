@@ -14,11 +14,11 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from ..core import bounded_cache, executor
+from ..core import bounded_cache, executor, tracebacks
 from ..core.aval import LargeInteger
 from ..core.overloads import resolve
 from ..core.primitive import ARRAY, Overloads, flatten
-from ..core.tracebacks import hide_frames
+from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
 from ..storage import inplace_check
 from ..storage.alias import watch
 from ..tape import dual, interception, sparse_tensor
@@ -26,6 +26,7 @@ from ..tape.record import apply, finish
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
+from ..tape.torch_function import stands_for_tensor
 
 # Numbers are inputs of the kernel, so that a new number compiles nothing. These few are part of the
 # kernel, since formulas and XLA have shorter forms for them.
@@ -74,12 +75,12 @@ def operator(name: str, find):
                     return finish(plan.call, args, (first._raw,), (first._tracked,))
             return general_call(args, kwargs)
         except Exception as error:
+            if tracebacks.override is None and tracebacks.meets_override(args, kwargs):
+                return general_call(args, kwargs)
             hide_frames(error)
             raise
 
-    call.__name__ = call.__qualname__ = name
-    call.operator = made
-    return call
+    return made.called_by(call, name)
 
 
 class Operator:
@@ -108,8 +109,25 @@ class Operator:
         # in doubt fixed: another overload may have an int there, such as a dim
         return frozenset(found - fixed)
 
-    def general_call(self, args, kwargs):
-        """Call with any arguments: keywords, lists, numbers, and kinds without a plan yet."""
+    def called_by(self, function: Callable, name: str) -> Callable:
+        """Name the function that users call, and return it."""
+        function.__name__ = function.__qualname__ = name
+        function.operator, self.function = self, function
+        return function
+
+    def public(self, method: str | None = None):
+        """The function that users call, or the method of `Tensor` of a name."""
+        return self.function if method is None else getattr(Tensor, method)
+
+    def general_call(self, args, kwargs, method: str | None = None):
+        """Call with any arguments: keywords, lists, numbers, and kinds without a plan yet.
+
+        method: the name of the method of `Tensor` that is called; None: it is the function.
+        """
+        if tracebacks.override is not None:
+            result = tracebacks.override(self.public(method), args, kwargs)
+            if result is not NOT_OVERRIDDEN:
+                return result
         if kwargs and kwargs.get("out") is not None:
             return self.write_into(args, kwargs)
         # not for out=: autocast leaves writes alone, as PyTorch does
@@ -122,7 +140,10 @@ class Operator:
 
     def without_plan(self, args, kwargs):
         """The operator on sparse tensors, or on JAX values alone."""
-        if any(map(_holds_sparse, (*args, *kwargs.values()))):
+        given = (*args, *kwargs.values())
+        if any(map(stands_for_tensor, given)) and tracebacks.override is None:
+            raise TypeError(f"{self.name}: an argument overrides functions")  # and is asked to
+        if any(map(_holds_sparse, given)):
             return sparse_tensor.implementation().call(self.name, args, kwargs)
         return self.overloads(*args, **kwargs)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import types
+from functools import partial
 from inspect import Parameter, Signature
 
 from ..table import REQUIRED, Argument, Formula, Rule, Schema, Type, Word
@@ -86,12 +87,18 @@ def document(function, library, name: str):
     return function
 
 
-def as_method(function):
-    """A copy of an operator with the signature of a method: `self` first, and no `out`."""
+def as_method(function, name: str):
+    """A copy of an operator with the signature of a method: `self` first, and no `out`.
+
+    name: the method's name in `Tensor`, by which a `__torch_function__` gets it.
+    """
     # a copy, since a function has one signature; it shares the closure, and so the plans
-    method = types.FunctionType(
-        function.__code__, function.__globals__, function.__name__, None, function.__closure__
+    general_call = partial(function.operator.general_call, method=name)
+    closure = tuple(
+        types.CellType(general_call) if variable == "general_call" else cell
+        for variable, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True)
     )
+    method = types.FunctionType(function.__code__, function.__globals__, name, None, closure)
     method.__dict__.update(function.__dict__)
     method.__doc__, method.__module__ = function.__doc__, function.__module__
     _, *others = function.__signature__.parameters.values()

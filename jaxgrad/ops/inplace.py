@@ -6,8 +6,8 @@ for the in-place form, `add_(Tensor(a!) self, ...)`.
 
 from __future__ import annotations
 
-from ..core import view_ops
-from ..core.tracebacks import hide_frames
+from ..core import tracebacks, view_ops
+from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
 from ..storage.alias import assign
 from ..storage.inplace_check import fits, overwrite, permit, unexpanded
 from ..tape import interception, sparse_tensor
@@ -64,12 +64,12 @@ def inplace_operator(name: str, functional: str, find):
                 return general_call(args, kwargs)
             return made.write(program, target, other, args)
         except Exception as error:
+            if tracebacks.override is None and tracebacks.meets_override(args, kwargs):
+                return general_call(args, kwargs)
             hide_frames(error)
             raise
 
-    call.__name__ = call.__qualname__ = name
-    call.operator = made
-    return call
+    return made.called_by(call, name)
 
 
 class InPlace(Operator):
@@ -93,7 +93,15 @@ class InPlace(Operator):
         assign(target, made, follow)
         return target
 
-    def general_call(self, args, kwargs):
+    def general_call(self, args, kwargs, method: str | None = None):
+        if tracebacks.override is not None:
+            result = tracebacks.override(self.public(method), args, kwargs)
+            if result is not NOT_OVERRIDDEN:
+                return result
+        return self.overwrite(args, kwargs)
+
+    def overwrite(self, args, kwargs):
+        """Write to the first argument, and return it."""
         if not args or not isinstance(args[0], Tensor):
             raise TypeError(
                 f"{self.written_as}(): argument 'self' (position 1) must be Tensor, not "
@@ -103,7 +111,7 @@ class InPlace(Operator):
         if self.written_as in FILLING and view_ops.overlaps(target._aval):
             whole = unexpanded(target)
             if whole is not None:
-                self.general_call((whole, *args[1:]), kwargs)
+                self.overwrite((whole, *args[1:]), kwargs)
                 return target
         call, leaves = self.bind(args, kwargs)
         if call is None:  # an argument is sparse

@@ -232,7 +232,7 @@ def _outside_of_grad_mode(source, results, usual):
 
 def _data(leaves):
     # of a symbolic number its array, which tells whether two views have one place
-    numbers = [leaf for leaf in leaves[1:] if type(leaf) is not Tensor]
+    numbers = [leaf for leaf in leaves[1:] if not isinstance(leaf, Tensor)]
     return [each._array if type(each) is Varying else each for each in numbers]
 
 
@@ -500,7 +500,7 @@ def cut(alias: Alias, steps: ViewStep | None) -> Tensor:
 
 
 def _unshared():
-    tensor = Tensor.__new__(Tensor)
+    tensor = object.__new__(Tensor)
     tensor._alias = Alias(Storage(None, None))
     return _references(tensor)
 

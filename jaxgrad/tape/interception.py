@@ -21,6 +21,9 @@ read = created = grad = moved = hooked = None
 # Autocast (ops/autocast.py): `arguments(operator, args, kwargs)` returns those to call it with.
 arguments = None
 
+# Modes of `__torch_function__` (tape/torch_function.py): set while one is entered.
+calls = None
+
 # Forward mode (tape/dual.py): `tangents(program, inputs)` returns the program that computes the
 # tangents too.
 tangents = None
@@ -32,8 +35,8 @@ recording = None
 # Node annotations (tape/node_annotations.py): True while new nodes note anything.
 annotations = None
 
-# whether `read` or `arguments` is in use, which the fast paths of operators do not consult; whether
-# `created` or `annotations` is
+# whether `read`, `arguments` or `calls` is in use, which the fast paths of operators do not
+# consult; whether `created` or `annotations` is
 is_general = is_noted = False
 
 _users: defaultdict[str, Counter] = defaultdict(Counter)
@@ -92,7 +95,7 @@ def _update(points):
         if point in _installed:
             functions.append(_installed[point])
         globals()[point] = _joined(functions) if functions[1:] else next(iter(functions), None)
-    is_general = read is not None or arguments is not None
+    is_general = not (read is arguments is calls is None)
     is_noted = created is not None or annotations is not None
 
 

@@ -70,6 +70,14 @@ scope = contextvars.ContextVar("jaxgrad.scope", default=None)
 # whether the numbers of tensors in the trace are held back from code that can do without them
 withholds_numbers = contextvars.ContextVar("jaxgrad.withholds_numbers", default=False)
 
+
+def open_observation():
+    """The observation of the trace that is in progress, while the traced function itself runs."""
+    current = scope.get()
+    observation = None if current is None else current.observation
+    return observation if observation is not None and observation.is_open else None
+
+
 # Autocast (ops/autocast.py): pairs of a device type and the dtype to convert to, None while it is
 # off; and the cache of parameters that were converted since it was entered.
 casting = contextvars.ContextVar("jaxgrad.casting", default=None)

@@ -50,7 +50,7 @@ class ObjectWalk:
     def contents(self, value):
         """The objects that an object holds."""
         if isinstance(value, Tensor):
-            return ()
+            return vars(value).values()
         if isinstance(value, list | tuple | set | frozenset | collections.deque):
             return value
         if isinstance(value, dict):

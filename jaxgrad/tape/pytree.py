@@ -47,6 +47,21 @@ def _unflatten(_, children):
 
 jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)
 
+# the classes of dense tensors
+_TENSORS = {Tensor}
+
+
+def register_subclass(kind: type):
+    """Make the instances of a user's subclass of `Tensor` nodes like other tensors."""
+
+    def unflatten(known, children):
+        made = _unflatten(known, children)
+        made.__class__ = kind
+        return made
+
+    jax.tree_util.register_pytree_node(kind, _flatten, unflatten)
+    _TENSORS.add(kind)
+
 
 # ---- nodes that JAX does not have, or has in another order
 
@@ -60,7 +75,9 @@ def flatten(value, is_whole=None) -> tuple[list, object]:
     is_leaf = _is_leaf if is_whole is None else lambda each: _is_leaf(each) or is_whole(each)
     leaves, structure = jax.tree.flatten(value, is_leaf=is_leaf)
     for leaf in leaves:
-        if type(leaf) is not Tensor and _is_node(leaf) and not (is_whole and is_whole(leaf)):
+        if type(leaf) in _TENSORS:
+            continue
+        if _is_node(leaf) and not (is_whole and is_whole(leaf)):
             opened = _opened(leaves, structure, is_whole)
             is_end = is_tensor if is_whole is None else lambda e: is_tensor(e) or is_whole(e)
             return jax.tree.flatten(opened, is_leaf=is_end)
@@ -102,7 +119,7 @@ _SORTED = frozenset([dict, defaultdict])
 
 def _is_leaf(value) -> bool:
     kind = type(value)
-    return kind is Tensor or (kind in _SORTED and not is_sorted(tuple(value)))
+    return kind in _TENSORS or (kind in _SORTED and not is_sorted(tuple(value)))
 
 
 # remembered, since a compiled function asks at each call
@@ -164,7 +181,7 @@ def _flatten_wrapped(wrapped):
     is_leaf = _is_leaf if is_whole is None else lambda each: _is_leaf(each) or is_whole(each)
     children = [
         each
-        if type(each) is Tensor
+        if type(each) in _TENSORS
         else _opened(*jax.tree.flatten(each, is_leaf=is_leaf), is_whole)
         for each in items.values()
     ]

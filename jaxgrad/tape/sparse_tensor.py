@@ -18,7 +18,7 @@ import jax
 
 from ..core import device as devices
 from ..core.aval import Size
-from . import interception
+from . import interception, torch_function
 from .node import AccumulateGrad
 from .tensor import Tensor, current, edge_of, held, hold, leaf_state, wrap
 
@@ -33,6 +33,8 @@ class SparseTensor(Tensor):
 
     # `_part`: the values from which a pytree put it together; `_is_grad`: whether it shows the
     # `.grad` of a sparse leaf, which holds the values alone
+    __torch_function__ = torch_function.disabled
+
     __slots__ = ("_coalesced", "_indices_held", "_is_grad", "_part", "_sizes")
 
     shape = property(lambda self: self._sizes)

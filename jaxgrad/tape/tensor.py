@@ -47,6 +47,8 @@ class Tensor:
     """
 
     __slots__ = (
+        # made when the user's code first sets an attribute of its own
+        "__dict__",
         "__weakref__",
         # its place in a storage, and its version counter (storage/alias.py)
         "_alias",

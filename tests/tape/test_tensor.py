@@ -60,11 +60,6 @@ def test_attributes_that_are_read_only(name):
         setattr(jaxgrad.ones(1), name, 1)
 
 
-def test_no_new_attributes_on_tensors():
-    with pytest.raises(AttributeError):
-        jaxgrad.ones(1).spam = 1
-
-
 # ---- requires_grad, leaves
 
 

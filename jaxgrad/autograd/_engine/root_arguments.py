@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ...core import executor
 from ...tape import sparse_tensor
 from ...tape.tensor import Tensor, current, edge_of, wrap
+from ...tape.torch_function import stands_for_tensor
 from ..graph import GradientEdge
-from .torch_function import stands_for_tensor
 
 
 def outputs_of(tensors) -> tuple:
@@ -41,11 +41,6 @@ def inputs_of(inputs, function: str):
                 f"all inputs have to be Tensors or GradientEdges, but got {_kind(tensor)}"
             )
     return names, wanted
-
-
-def is_overridden(values) -> bool:
-    """Whether the `__torch_function__` of one of the values handles the call."""
-    return any(type(value) is not Tensor and stands_for_tensor(value) for value in values)
 
 
 def _is_place(value) -> bool:

@@ -1,0 +1,133 @@
+"""Subclasses of `Tensor` that users define.
+
+jaxgrad's own tensors are of the class `Tensor`, parameters included, because operators dispatch on
+it fastest. A tensor of a user's subclass takes the general path of operators, and its class decides
+by `__torch_function__` what the results are.
+"""
+
+from __future__ import annotations
+
+from .. import ops
+from ..core.tracebacks import api_boundary
+from ..tape import pytree, torch_function
+from ..tape.sparse_tensor import is_sparse
+from ..tape.tensor import Tensor
+from .legacy_types import construct
+
+NO_DISPATCH = (
+    "{}: __torch_dispatch__ is not provided by jaxgrad, since operators are primitives of JAX. "
+    "Define __torch_function__ in its place, which sees every function that is called with such a "
+    "tensor"
+)
+
+
+class Subclassing:
+    """`frontend/methods.py` installs these methods on `Tensor`."""
+
+    def __new__(cls, *arguments, **options):
+        made = construct(cls.__name__, None, None, arguments, options)
+        return made if cls is Tensor else as_instance(made, cls)
+
+    @classmethod
+    def __init_subclass__(cls, **options):
+        object.__init_subclass__(**options)
+        if cls.__module__.partition(".")[0] == "jaxgrad":
+            return
+        pytree.register_subclass(cls)
+        if torch_function.overrides(cls):
+            torch_function.activate()
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """Call a function for arguments of this class: the result is of this class too.
+
+        A subclass overrides it to see the functions that are called with its tensors. func: the
+        function or method of `Tensor`; types: the classes among the arguments that override it;
+        args, kwargs: the arguments. NotImplemented leaves the call to the next of `types`.
+
+        >>> class Named(jaxgrad.Tensor):
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         print(func.__name__)
+        ...         return super().__torch_function__(func, types, args, kwargs)
+        >>> x = jaxgrad.ones(2).as_subclass(Named)
+        >>> type(x * 2)
+        mul
+        <class '...Named'>
+        """
+        if not all(issubclass(cls, kind) for kind in types):
+            return NotImplemented
+        kwargs = kwargs or {}
+        with torch_function.DisableTorchFunctionSubclass():
+            result = func(*args, **kwargs)
+            return _of_class(result, cls, (*args, *kwargs.values()))
+
+    @api_boundary
+    def as_subclass(self, cls: type) -> Tensor:
+        """Return an alias of the tensor as an instance of a class.
+
+        cls: `Tensor` or a subclass of it. Gradients flow through. Raises TypeError for anything
+        else.
+
+        >>> class Image(jaxgrad.Tensor):
+        ...     pass
+        >>> jaxgrad.zeros(2).as_subclass(Image) + 1
+        Image([1., 1.])
+        """
+        if not isinstance(cls, type):
+            raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+        if not issubclass(cls, Tensor):
+            raise TypeError(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+                f"possible. Make sure your class inherits from Tensor: {cls.__name__} does not."
+            )
+        made = ops.alias(self)
+        return made if cls is Tensor else as_instance(made, cls)
+
+    @staticmethod
+    def _make_subclass(cls, data: Tensor, require_grad: bool = False, **options) -> Tensor:
+        if not isinstance(data, Tensor):
+            raise TypeError(
+                f"_make_subclass(): argument 'data' (position 2) must be Tensor, not "
+                f"{type(data).__name__}"
+            )
+        with torch_function.DisableTorchFunctionSubclass():
+            return as_instance(data.detach(), cls).requires_grad_(require_grad)
+
+    @staticmethod
+    def _make_wrapper_subclass(cls, *arguments, **options):
+        raise NotImplementedError(NO_DISPATCH.format(cls.__name__))
+
+
+def as_instance(tensor: Tensor, cls: type) -> Tensor:
+    """Make a tensor without other references an instance of a user's subclass, and return it."""
+    if not issubclass(cls, Tensor):
+        raise TypeError(f"{cls.__name__} is no subclass of Tensor")
+    if getattr(cls, "__torch_dispatch__", None) not in (None, torch_function.disabled):
+        raise NotImplementedError(NO_DISPATCH.format(cls.__name__))
+    if cls.__module__.partition(".")[0] == "jaxgrad":
+        raise TypeError(
+            f"a tensor cannot become an instance of {cls.__name__}: call {cls.__name__}(tensor)"
+        )
+    try:
+        tensor.__class__ = cls
+    except TypeError:
+        raise TypeError(
+            f"{cls.__name__} defines __slots__, so no tensor can become an instance of it: keep "
+            "its state in ordinary attributes"
+        ) from None
+    return tensor
+
+
+def _of_class(result, cls, given):
+    """The result of a function with its tensors as instances of a class. given: the arguments."""
+    if type(result) is Tensor or (isinstance(result, Tensor) and not isinstance(result, cls)):
+        if is_sparse(result) or cls is Tensor:
+            return result
+        # an argument that the function returns belongs to the caller
+        is_given = any(each is result for each in given)
+        return result.as_subclass(cls) if is_given else as_instance(result, cls)
+    if isinstance(result, tuple | list):
+        parts = [_of_class(each, cls, given) for each in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result

@@ -1,0 +1,190 @@
+"""Functions that classes and modes override by `__torch_function__`, as torch.overrides.
+
+>>> from jaxgrad.overrides import TorchFunctionMode
+>>> class Counted(TorchFunctionMode):
+...     def __torch_function__(self, func, types, args=(), kwargs=None):
+...         print(func.__name__)
+...         return func(*args, **(kwargs or {}))
+>>> with Counted():
+...     _ = jaxgrad.ones(2).sum()
+ones
+sum
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections import defaultdict
+
+from .core.missing_names import missing_in
+from .tape import torch_function
+from .tape.tensor import Tensor
+from .tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+
+
+class TorchFunctionMode:
+    """A context in which `__torch_function__` of the mode gets the functions that are called.
+
+    Define `__torch_function__(self, func, types, args=(), kwargs=None)`; what it calls itself goes
+    to the modes around it. NotImplemented leaves the call to the classes of the arguments.
+
+    >>> from jaxgrad.overrides import TorchFunctionMode
+    >>> class Doubled(TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         return func(*args, **(kwargs or {})) * 2
+    >>> with Doubled():
+    ...     jaxgrad.add(jaxgrad.ones(2), 1)
+    tensor([8., 8.])
+    """
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError(f"{type(self).__name__} defines no __torch_function__")
+
+    def __enter__(self):
+        torch_function.enter_mode(self)
+        return self
+
+    def __exit__(self, *exception):
+        torch_function.exit_mode(self)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that calls every function as it is.
+
+    >>> from jaxgrad.overrides import BaseTorchFunctionMode
+    >>> with BaseTorchFunctionMode():
+    ...     jaxgrad.ones(2) + 1
+    tensor([2., 2.])
+    """
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def has_torch_function(relevant_args) -> bool:
+    """Return whether the class of one of the values overrides functions.
+
+    >>> jaxgrad.overrides.has_torch_function([jaxgrad.ones(2), 1.0])
+    False
+    """
+    return has_torch_function_variadic(*relevant_args)
+
+
+def has_torch_function_variadic(*relevant_args) -> bool:
+    """Return whether the class of one of the arguments overrides functions.
+
+    >>> jaxgrad.overrides.has_torch_function_variadic(jaxgrad.ones(2), 1.0)
+    False
+    """
+    return torch_function.is_overridden(relevant_args)
+
+
+def has_torch_function_unary(relevant_arg) -> bool:
+    """Return whether the class of a value overrides functions.
+
+    >>> jaxgrad.overrides.has_torch_function_unary(jaxgrad.ones(2))
+    False
+    """
+    return has_torch_function_variadic(relevant_arg)
+
+
+def handle_torch_function(public_api, relevant_args, *args, **kwargs):
+    """Return what the mode or the first overriding class makes of a call of a function.
+
+    public_api: the function, which `__torch_function__` gets; relevant_args: the arguments whose
+    classes may override it; args, kwargs: those of the call. Raises TypeError if all return
+    NotImplemented.
+
+    >>> class Fixed:
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         return 7
+    >>> jaxgrad.overrides.handle_torch_function(jaxgrad.add, [Fixed()], Fixed(), 1)
+    7
+    """
+    return torch_function.handle(public_api, relevant_args, args, kwargs)
+
+
+def wrap_torch_function(dispatcher):
+    """Return a decorator by which `__torch_function__` overrides a function of the user.
+
+    dispatcher: takes the arguments of the function, and returns those whose classes may override
+    it.
+
+    >>> @jaxgrad.overrides.wrap_torch_function(lambda x: (x,))
+    ... def double(x):
+    ...     return x * 2
+    >>> double(jaxgrad.ones(2))
+    tensor([2., 2.])
+    """
+
+    def decorate(function):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(call, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def is_tensor_like(inp) -> bool:
+    """Return whether a value is a tensor, or of a class that overrides functions.
+
+    >>> jaxgrad.overrides.is_tensor_like(jaxgrad.ones(2)), jaxgrad.overrides.is_tensor_like(1.0)
+    (True, False)
+    """
+    return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")
+
+
+# by PyTorch's names the modules whose functions can be overridden
+_SPACES = ("", ".nn.functional", ".linalg", ".fft", ".special")
+
+
+@functools.cache
+def get_overridable_functions() -> dict:
+    """Return the functions that `__torch_function__` overrides, by the module or class.
+
+    >>> jaxgrad.add in jaxgrad.overrides.get_overridable_functions()[jaxgrad]
+    True
+    """
+    found = defaultdict(list)
+    spaces = [importlib.import_module(f"jaxgrad{space}") for space in _SPACES]
+    for space in (*spaces, Tensor):
+        for name in dir(space):
+            member = None if name.startswith("_") else getattr(space, name)
+            if _is_overridable(member):
+                found[space].append(member)
+    return dict(found)
+
+
+def _is_overridable(member) -> bool:
+    is_function = inspect.isfunction(member)
+    return is_function and (hasattr(member, "operator") or hasattr(member, "overridable"))
+
+
+def is_tensor_method_or_property(func) -> bool:
+    """Return whether a function that `__torch_function__` got is a method of `Tensor`.
+
+    >>> jaxgrad.overrides.is_tensor_method_or_property(jaxgrad.Tensor.add)
+    True
+    """
+    return getattr(Tensor, getattr(func, "__name__", ""), None) is func
+
+
+def resolve_name(f) -> str | None:
+    """Return PyTorch's name of a function that can be overridden; None for others.
+
+    >>> jaxgrad.overrides.resolve_name(jaxgrad.Tensor.add)
+    'torch.Tensor.add'
+    """
+    is_known = _is_overridable(f) or is_tensor_method_or_property(f)
+    return torch_function.name_of(f) if is_known else None
+
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,194 @@
+"""`__torch_function__`: subclasses of `Tensor`, other classes and modes override functions.
+
+A public function of tensors leaves its call to the innermost mode, else to the first argument whose
+class has a `__torch_function__` of its own. It looks for these only once such a class or a mode
+exists (`core/tracebacks.py`), so programs without them pay one comparison a call.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable
+
+from ..core import tracebacks
+from . import interception
+from .tensor import Tensor
+
+# The modes that are entered, and whether classes override functions. Both belong to a thread or an
+# asyncio task.
+modes = contextvars.ContextVar("jaxgrad.torch_function_modes", default=())
+classes_override = contextvars.ContextVar("jaxgrad.torch_function_classes", default=True)
+
+
+def disabled(function, types, args=(), kwargs=None):
+    """The `__torch_function__` of a class that overrides nothing, such as `Parameter`."""
+    raise NotImplementedError(f"{function.__name__}: {types} override no functions")
+
+
+def overrides(kind: type) -> bool:
+    """Whether the functions of tensors leave calls with an instance of a class to it."""
+    if kind is Tensor:
+        return False
+    return getattr(kind, "__torch_function__", disabled) is not disabled
+
+
+def stands_for_tensor(value) -> bool:
+    """Whether the `__torch_function__` of a value handles calls with it."""
+    return overrides(type(value))
+
+
+def is_overridden(values) -> bool:
+    """Whether a mode, or the class of one of the values, takes over a call with them."""
+    if modes.get():
+        return True
+    return classes_override.get() and any(map(stands_for_tensor, values))
+
+
+def overriding(values) -> list:
+    """The values whose classes override functions, one of each class: from left to right, those of
+    subclasses before those of their base classes.
+    """
+    found: list = []
+    for value in values:
+        for each in value if type(value) in (list, tuple) else (value,):
+            if overrides(type(each)):
+                insert(found, each)
+    return found
+
+
+def insert(asked: list, value):
+    """Insert a value among those that are asked, unless one of its class is there."""
+    kind = type(value)
+    if kind not in map(type, asked):
+        places = [i for i, before in enumerate(asked) if issubclass(kind, type(before))]
+        asked.insert(min(places, default=len(asked)), value)
+
+
+# ---- overriding a call
+
+
+def activate():
+    """From now on the functions of tensors ask who overrides them."""
+    tracebacks.override = override
+
+
+def override(public: Callable, args, kwargs):
+    """What a mode or a class makes of a call; NOT_OVERRIDDEN where none overrides it.
+
+    public: the function that users call, which a `__torch_function__` gets.
+    """
+    found = overriding((*args, *kwargs.values())) if classes_override.get() else []
+    if found or modes.get():
+        return ask(public, found, args, kwargs)
+    return tracebacks.NOT_OVERRIDDEN
+
+
+def meets_override(args, kwargs) -> bool:
+    """Whether an argument of a call that has failed is of a class that overrides functions."""
+    if is_met := bool(overriding((*args, *kwargs.values()))):
+        activate()
+    return is_met
+
+
+tracebacks.meets_override = meets_override
+
+
+def handle(public: Callable, relevant, args, kwargs):
+    """`ask` for a function that looks for overriding arguments itself. `relevant`: those that it
+    looks at; plain tensors among them count as a class too.
+    """
+    asked: list = []
+    for value in relevant:
+        if type(value) is Tensor or stands_for_tensor(value):
+            insert(asked, value)
+    return ask(public, asked, args, kwargs)
+
+
+def ask(public: Callable, asked, args, kwargs):
+    """The first result that is not NotImplemented: of the innermost mode, then of the values.
+
+    Raises TypeError if all return NotImplemented.
+    """
+    types = tuple(map(type, asked))
+    entered = modes.get()
+    if entered:
+        token = modes.set(entered[:-1])  # what the mode itself calls goes to those around it
+        try:
+            result = entered[-1].__torch_function__(public, types, args, kwargs)
+        finally:
+            modes.reset(token)
+        if result is not NotImplemented:
+            return result
+    for value in filter(stands_for_tensor, asked):
+        result = value.__torch_function__(public, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    name = name_of(public)
+    raise TypeError(
+        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned "
+        f"NotImplemented: no implementation found for '{name}' on types that implement "
+        f"__torch_function__: {list(types)}"
+    )
+
+
+def name_of(public: Callable) -> str:
+    """PyTorch's name of a function of jaxgrad, or of a method of `Tensor`."""
+    if getattr(Tensor, public.__name__, None) is public:
+        return f"torch.Tensor.{public.__name__}"
+    module = public.__module__.removeprefix("jaxgrad.")
+    space = module if module.startswith(("autograd", "linalg")) else ""
+    if module.startswith("nn."):
+        space = "nn.functional"
+    return ".".join(filter(None, ("torch", space, public.__name__)))
+
+
+# ---- switching
+
+
+class DisableTorchFunctionSubclass:
+    """A context in which no class overrides functions; modes still do.
+
+    >>> with jaxgrad._C.DisableTorchFunctionSubclass():
+    ...     jaxgrad.ones(2) + 1
+    tensor([2., 2.])
+    """
+
+    def __enter__(self):
+        self._token = classes_override.set(False)
+
+    def __exit__(self, *exception):
+        classes_override.reset(self._token)
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A context in which neither classes nor modes override functions.
+
+    >>> with jaxgrad._C.DisableTorchFunction():
+    ...     jaxgrad.ones(2) + 1
+    tensor([2., 2.])
+    """
+
+    def __enter__(self):
+        super().__enter__()
+        self._modes_token = modes.set(())
+
+    def __exit__(self, *exception):
+        modes.reset(self._modes_token)
+        super().__exit__(*exception)
+
+
+def enter_mode(mode):
+    """Make a mode the innermost one."""
+    activate()
+    # so that operators leave their fast paths, which look at no mode
+    interception.intercept(calls=override)
+    modes.set((*modes.get(), mode))
+
+
+def exit_mode(mode):
+    """Leave the innermost mode."""
+    interception.release("calls")
+    entered = modes.get()
+    if not entered or entered[-1] is not mode:
+        raise RuntimeError(f"{type(mode).__name__}: left, but it is not the innermost mode")
+    modes.set(entered[:-1])
