@@ -40,16 +40,21 @@ class Fallback:
         """
         if getattr(error, "is_passing", False):
             return
+        self.keys.keep((key, self.training()), True)
+        self.tell(error)
+
+    def tell(self, error: Exception):
+        """Warn that the function runs uncompiled because of an error, once for each line."""
         place = place_of(error) or place_of_function(self.function)
         why = f"because it cannot be traced at {place}: {error}"
-        self.keep(key, place, f"{self.name} runs uncompiled, {why}. {RAISED}")
+        self.warn(place, f"{self.name} runs uncompiled, {why}. {RAISED}")
 
     def leave(self, key, why: str):
         """Leave the function uncompiled from the next call on, with a warning that says why."""
-        self.keep(key, why, f"{self.name} runs uncompiled from now on, because {why}")
-
-    def keep(self, key, topic: str, message: str):
         self.keys.keep((key, self.training()), True)
+        self.warn(why, f"{self.name} runs uncompiled from now on, because {why}")
+
+    def warn(self, topic: str, message: str):
         if topic not in self.told:
             self.told.add(topic)
             warnings.warn(message, stacklevel=users_stacklevel())

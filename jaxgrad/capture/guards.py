@@ -86,10 +86,12 @@ class ProgramCache:
         try:
             programs = self.programs.get(key) or self.programs.find(key) or ()
         except TypeError as error:
-            raise TypeError(
+            error = TypeError(
                 f"{self.name}: an argument is neither a tensor nor hashable: {error}. Pass its "
                 "tensors in a tuple, a list, a dict or a dataclass"
-            ) from None
+            )
+            error.is_of_key = True
+            raise error from None
         for program in programs:
             tensors = []
             for check in program.checks:

@@ -197,8 +197,12 @@ class CompiledFunction:
                 return result
             return program(leaves, tensors, inputs)
         except Exception as error:
-            hide_frames(error)
-            raise
+            if self.fallback is None or not hasattr(error, "is_of_key"):
+                hide_frames(error)
+                raise
+            self.fallback.tell(error)
+        # an argument has no key under which a program could be filed
+        return self.uncompiled(args, kwargs)
 
     def rename(self, name: str):
         """Give it a name for messages, HLO and profiles."""

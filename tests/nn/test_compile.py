@@ -104,6 +104,16 @@ def test_arguments_that_the_function_changes_are_the_callers():
     assert [each.item() for each in found] == [2, 2]
 
 
+def test_an_argument_that_cannot_be_hashed():
+    doubled = torch.compile(lambda a: torch.from_numpy(a * 2))
+    with pytest.warns(UserWarning, match="neither a tensor nor hashable") as told:
+        for number in range(3):
+            assert doubled(np.array([number])).tolist() == [2 * number]
+    assert len(told) == 1
+    with pytest.raises(TypeError, match="neither a tensor nor hashable"):
+        torch.compile(fullgraph=True)(doubled.function)(np.ones(1))
+
+
 def test_random_numbers_of_python_and_numpy_are_drawn_at_each_call():
     def dropped(x):
         return x * 2 if random.random() < 0.5 else x
