@@ -48,6 +48,9 @@ def copy(self, src, non_blocking=False):
     return jnp.broadcast_to(pointwise.to(src, _dtype(self)), self.shape)
 
 
+copy.crosses_devices = True
+
+
 def fill(self, value):
     """The shape and dtype of `self`, filled with a number or a tensor without dimensions."""
     if getattr(value, "ndim", 0):

@@ -8,7 +8,8 @@
 
 `torch` is jaxgrad, and what the body returns is compared with what tests/oracle/autograd.json says
 PyTorch returned (recorded by record_autograd.py beside it): tensors with dtype, shape and
-`requires_grad`, and lists, tuples and dicts of them; `error` and `warned` catch what is raised.
+`requires_grad`, those on the device meta with their strides in place of their values, and lists,
+tuples and dicts of them; `error` and `warned` catch what is raised.
 """
 
 import contextlib
@@ -87,11 +88,16 @@ def warned(function, *args):
 def described(value):
     """A value in the form of the JSON recording."""
     if hasattr(value, "requires_grad") and hasattr(value, "detach"):
+        is_meta = value.device.type == "meta"
         return {
             "dtype": str(value.dtype),
             "shape": list(value.shape),
             "requires_grad": value.requires_grad,
-            "values": described(value.detach().tolist()),
+            **(
+                {"strides": list(value.stride())}
+                if is_meta
+                else {"values": described(value.detach().tolist())}
+            ),
         }
     if isinstance(value, dict):
         return {str(name): described(item) for name, item in value.items()}

@@ -12,12 +12,12 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..capture import scope as tracing
 from ..core import dtypes
-from ..core.device import has
+from ..core.device import device_of_jax, has
 from ..frontend import factories
 from ..ops import autocast
 from ..optim.sgd import SGD
 from ..tape import mode
-from ..tape.tensor import Tensor, is_concrete, wrap
+from ..tape.tensor import Tensor, is_traced, wrap
 
 
 class OptimizerStage(enum.Enum):
@@ -101,9 +101,12 @@ class GradScaler:
     def _lazy_scale(self) -> Tensor:
         if self._scale is None:
             with contextlib.nullcontext() if mode.scope.get() is None else tracing.outside():
-                self._scale = factories.full((), self._init_scale, dtype=dtypes.float32)
+                place = device_of_jax()
+                self._scale = factories.full(
+                    (), self._init_scale, dtype=dtypes.float32, device=place
+                )
                 self._growth_tracker = factories.full(
-                    (), self._init_growth_tracker, dtype=dtypes.int32
+                    (), self._init_growth_tracker, dtype=dtypes.int32, device=place
                 )
         return self._scale
 
@@ -172,7 +175,7 @@ class GradScaler:
         if id(optimizer) not in self._stages:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         _, found_inf = self._stages[id(optimizer)]
-        if is_concrete(found_inf):
+        if not is_traced(found_inf):
             result = None if found_inf.item() else optimizer.step(*args, **kwargs)
         else:
             del self._stages[id(optimizer)]  # keeps no tracer if the step raises

@@ -274,7 +274,7 @@ def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):
         return [None if result is None else result._array for result in results]
 
     with jax.enable_x64(True):
-        results = jax.vmap(one)(*[batch._array for batch in batches])
+        results = executor.mapped(one, [batch._array for batch in batches])
     return [None if result is None else wrap(result) for result in results]
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from .. import autograd, ops
 from ..core import executor
+from ..core.aval import with_shape
 from ..tape.tensor import Tensor, check_no_tangent, wrap
 from . import forward_ad
 
@@ -27,12 +28,14 @@ def zeros_like(tensor: Tensor) -> Tensor:
 
 def block_of_zeros(output, tensor) -> Tensor:
     """A block of zeros."""
-    with jax.enable_x64(True):
-        return wrap(jnp.zeros((*output.shape, *tensor.shape), tensor.dtype.numpy))
+    shape = (*output.shape, *tensor.shape)
+    return wrap(executor.filled(with_shape(tensor._aval, shape), 0))
 
 
 def one_hot(like: Tensor, index: int) -> Tensor:
     """A tensor of zeros with a one at a flat index."""
+    if like.is_meta:
+        return zeros_like(like)
     with jax.enable_x64(True):
         flat = jnp.zeros(like.shape.numel(), like.dtype.numpy)
         return wrap(flat.at[index].set(1).reshape(like.shape))
@@ -45,6 +48,9 @@ def basis(tensors) -> list:
     """
     sizes = [tensor.shape.numel() for tensor in tensors]
     total = sum(sizes)
+    if any(tensor.is_meta for tensor in tensors):
+        shapes = [(total, *tensor.shape) for tensor in tensors]
+        return [zeros_like(t).expand(shape) for t, shape in zip(tensors, shapes, strict=True)]
     with jax.enable_x64(True):
         return [
             wrap(jnp.eye(total, size, -start, each.dtype.numpy).reshape(total, *each.shape))
@@ -126,11 +132,11 @@ def by_forward_mode(function, inputs) -> list:
             return [zeros_like(o)._array if t is None else _array(t) for o, t in pairs]
 
     with jax.enable_x64(True):
-        columns = jax.vmap(along, out_axes=-1)(*[each._array for each in basis(inputs)])
+        columns = executor.mapped(along, [each._array for each in basis(inputs)], out_axis=-1)
     sizes = [tensor.numel() for tensor in inputs]
     return [
         [
-            wrap(_columns(array, start, tensor))
+            wrap(array).narrow(-1, start, tensor.numel()).reshape(*array.shape[:-1], *tensor.shape)
             for start, tensor in zip(starts(sizes), inputs, strict=True)
         ]
         for array in columns
@@ -139,8 +145,3 @@ def by_forward_mode(function, inputs) -> list:
 
 def _array(tangent):
     return check_no_tangent(tangent, "jacobian(strategy='forward-mode')")._array
-
-
-def _columns(array, start, tensor):
-    columns = array[..., start : start + tensor.numel()]
-    return columns.reshape(*array.shape[:-1], *tensor.shape)

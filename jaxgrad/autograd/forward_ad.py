@@ -212,6 +212,11 @@ def _check(tensor, tangent):
             f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the "
             f"given forward gradient is of size {list(tangent.shape)}."
         )
+    if tangent.is_meta != tensor.is_meta:
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices: a "
+            f"tensor on {tensor.device} and its tangent on {tangent.device}"
+        )
     if tangent.dtype.is_complex and not tensor.dtype.is_complex:
         raise RuntimeError(
             f"a tensor of {tensor.dtype} cannot have a tangent of {tangent.dtype}, which is complex"

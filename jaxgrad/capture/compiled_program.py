@@ -17,7 +17,7 @@ from threading import get_ident
 import jax
 
 from ..core import executor
-from ..core.aval import IMMEDIATE, aval_of, tracing
+from ..core.aval import IMMEDIATE, aval_of, has_numbers, tracing
 from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.program import bare, equations_of
 from ..tape import handle_lock, pytree
@@ -384,7 +384,7 @@ class CompiledProgram:
             # JAX deletes a donated array, which then must belong to this tensor alone
             is_stored = _is_stored(tensors[number]) and number not in self.output.replaced
             if sys.getrefcount(arrays[number]) > _ALONE + is_stored:
-                arrays[number] = jax.numpy.copy(arrays[number])
+                arrays[number] = _copied(arrays[number])
         arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays
 
@@ -537,6 +537,11 @@ def _weakly(leaf):
     key = key_of(leaf)[1]
     reference = getattr(key, "reference", key)
     return reference if isinstance(reference, weakref.ref) else leaf
+
+
+def _copied(array):
+    """A copy of an array; `lower` gives some without data."""
+    return jax.numpy.copy(array) if has_numbers(array) else array
 
 
 def _is_stored(tensor) -> bool:

@@ -13,10 +13,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .. import ops
 from ..core import dtypes, executor
 from ..core.aval import types_of_trace
+from ..core.meta_array import MetaArray
 from ..core.tracebacks import api_boundary
 from ..frontend import tensor_data
 from ..tape import mode, pytree
@@ -118,7 +120,7 @@ def cond(pred, true_fn: Callable, false_fn: Callable, operands: tuple | list = (
 
 
 def _predicate(name, pred):
-    """A bool; in a trace a tensor of a bool."""
+    """A bool; in a trace, and on the device meta, a tensor of a bool."""
     if not isinstance(pred, Tensor | jax.Array):
         if not isinstance(pred, bool | int | float):
             raise RuntimeError(
@@ -131,6 +133,8 @@ def _predicate(name, pred):
             f"{name}: Expected pred to be bool or single-element tensor, but it has shape "
             f"{list(array.shape)}"
         )
+    if isinstance(array, MetaArray):
+        return pred.detach().reshape(()) != 0  # both functions are traced, for their results
     with types_of_trace():
         array = jax.lax.stop_gradient(array).reshape(()) != 0
     return wrap(array) if isinstance(array, jax.core.Tracer) else bool(array)
@@ -358,7 +362,7 @@ def fori_loop(lower, upper, body: Callable, init):
     """
     bounds = [_bound(each) for each in (lower, upper)]
     if not any(isinstance(each, Tensor) for each in bounds):
-        numbers = ops.alias(tensor_data.tensor(list(range(*bounds)), dtype=dtypes.int64))
+        numbers = ops.alias(tensor_data.from_numpy(np.arange(*bounds, dtype=np.int64)))
         return scan(lambda value, i: (body(i, value), ()), init, numbers)[0]
     first, last = (as_tensor("fori_loop", each).to(dtypes.int64).reshape(()) for each in bounds)
     found = while_loop(

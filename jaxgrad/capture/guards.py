@@ -20,6 +20,7 @@ import jax
 from ..core import dtypes
 from ..core.aval import Aval, aval_of
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, exact, total
+from ..core.device import is_meta
 from ..storage.alias import is_shared
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
@@ -116,7 +117,7 @@ class ProgramCache:
         modes = (
             mode.current_mode.get(), mode.casting.get(), dtypes.default,
             node_annotations.packing.get(), version_counter.strict.get(),
-            jax.config.jax_enable_x64, jax.config.jax_default_device,
+            jax.config.jax_enable_x64, jax.config.jax_default_device, is_meta(None),
         )  # fmt: skip
         return structure, modes, *keys
 

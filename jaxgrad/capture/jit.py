@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 import jax
 
 from ..core import executor
+from ..core.aval import has_numbers
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import handle_lock, interception, mode, pytree, torch_function
 from ..tape.tensor import Tensor, has_tangent, held
@@ -29,7 +30,7 @@ from .fallback import Fallback
 from .frozen import FrozenReads
 from .guards import ProgramCache
 from .known_numbers import ChangingNumbers
-from .scope import ReadsTangent
+from .scope import RunsUncompiled
 
 AUTO = "auto"
 
@@ -86,7 +87,8 @@ def jit(
 
     A Python int or float argument is a constant too, until a call passes another value: then it
     becomes an input, whose value cannot be inspected. If the function does inspect it, it stays a
-    constant. A call with tangents of forward mode runs uncompiled.
+    constant. A call with tangents of forward mode runs uncompiled, and so does one with tensors of
+    the device meta; `lower` takes those in the place of inputs.
 
     A verified call first runs the function uncompiled, undoes what that changed, and raises
     RuntimeError if the compiled call then does something else, by more than rounding: with results
@@ -236,15 +238,16 @@ class CompiledFunction:
             return None, None
         if self.stays_uncompiled(leaves, structure):
             return None, None
-        # after the search, so that warm calls need not look: no program serves a tracer
-        if any(map(_is_tracer, leaves)):
+        # after the search, so that warm calls need not look: no program serves a tracer, or a
+        # tensor without data
+        if not all(map(_has_numbers, leaves)):
             return None, None
         # a program cannot take tangents of forward mode
         if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
             return None, None
         try:
             return self.new_trace(leaves, structure, had_program)
-        except ReadsTangent:
+        except RunsUncompiled:
             return None, None
         except Exception as error:
             if self.fallback is None:
@@ -279,6 +282,9 @@ class CompiledFunction:
             reads.put_back()
             raise
         tensors = program.take_tensors(leaves)
+        if not all(map(_has_numbers, tensors)):
+            program.discard()
+            return None, None
         program.record_guards(tensors)
         # a program that leaves tensors behind runs this once, and freezes nothing
         if program.escaped is not None or self.may_freeze(reads, program, leaves, structure):
@@ -332,7 +338,7 @@ class CompiledFunction:
             cache.inspected.clear()
             try:
                 program = self.new_program(leaves, structure, numbers.varying)
-            except ReadsTangent:
+            except RunsUncompiled:
                 raise
             except Exception:
                 # whatever was raised: libraries refuse symbolic numbers with errors of their own
@@ -485,12 +491,8 @@ class VerifiedFunction(CompiledFunction):
         self.interval, self.calls = interval, 0
 
     def __call__(self, *args, **kwargs):
-        inside = mode.scope.get() is not None or executor.is_traced()
-        if (
-            inside
-            or self.is_inside_uncompiled()
-            or any(map(_is_tracer, pytree.flatten((args, kwargs))[0]))
-        ):
+        inside = mode.scope.get() is not None or executor.is_traced() or self.is_inside_uncompiled()
+        if inside or not all(map(_has_numbers, pytree.flatten((args, kwargs))[0])):
             return super().__call__(*args, **kwargs)
         self.calls += 1
         if (self.calls - 1) % self.interval:
@@ -508,8 +510,8 @@ def _structure_of(count: int):
     return jax.tree.structure(((0,) * count, {}))
 
 
-def _is_tracer(leaf) -> bool:
-    return isinstance(held(leaf) if isinstance(leaf, Tensor) else leaf, jax.core.Tracer)
+def _has_numbers(leaf) -> bool:
+    return has_numbers(held(leaf) if isinstance(leaf, Tensor) else leaf)
 
 
 def _sees_order(function) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from jax.extend.core import Primitive, jaxprs_in_params, set_current_trace, take_current_trace
 
 from ..core import executor
+from ..core.aval import has_numbers
 from ..core.program import equations_of
 from ..core.tracebacks import is_internal
 from .captured import Numbers
@@ -219,9 +220,12 @@ class Evaluation:
             return None
         captured = None if source is None else source.captured
         array = None if captured is None else captured.snapshot.array
-        if array is None or not (isinstance(array, jax.core.Tracer) or captured.is_outside):
-            raise Unknown("" if source is None else DEPENDS.format(source.what))
-        if not isinstance(array, jax.core.Tracer):
+        is_traced = isinstance(array, jax.core.Tracer)
+        if array is None or not (is_traced or (captured.is_outside and has_numbers(array))):
+            is_meta = array is not None and not is_traced and captured.is_outside
+            what = "a tensor on the device meta" if is_meta else getattr(source, "what", None)
+            raise Unknown("" if what is None else DEPENDS.format(what))
+        if not is_traced:
             self.require_pin(captured)
         return array
 

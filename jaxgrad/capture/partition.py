@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 from jax.interpreters import partial_eval
 
-from ..core.aval import Aval
+from ..core.aval import joint_mode
 from ..core.bounded_cache import weight_of_kernel
 from ..core.program import Program, Reverse
 from ..tape.node import FREED, ProgramNode
@@ -198,8 +198,8 @@ class CompiledCall(Program):
     """
 
     def __init__(self, compiled, inputs, roots, residuals):
-        self.mode = max([i.mode for i in inputs if isinstance(i, Aval)], default=0)
         self.compiled, self.name = compiled, compiled.name
+        self.mode = joint_mode(self.name, inputs)
         self.inputs, self.root_count = tuple(inputs), len(roots)
         self.outputs = (*roots, *residuals)
         self.differentiable_outputs = tuple(range(len(roots)))

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import dtypes
+from ..core.aval import has_numbers
 from ..frontend.generator import default_generator
 from ..storage.alias import root_of
 from ..tape import interception, mode, traced_hooks
@@ -225,6 +226,8 @@ def is_cut(tensor: Tensor) -> bool:
 
 def disturbed(array, seed: int):
     """An array whose elements differ in their last bit or two, in either direction."""
+    if not has_numbers(array):
+        return array
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], array.shape)
     with jax.enable_x64(True):
         steps = jnp.asarray(1 + signs * float(jnp.finfo(array.dtype).eps), array.dtype)

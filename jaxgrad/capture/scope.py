@@ -21,12 +21,14 @@ from jax.extend.core import set_current_trace, take_current_trace
 
 from ..core.aval import (
     IMMEDIATE,
+    META,
     traced_aval,
     tracing,
     types_of_trace,
     wide_trace,
     with_dual,
 )
+from ..core.meta_array import MetaArray
 from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
@@ -262,6 +264,8 @@ class CaptureScope:
         """A tracer for an array that each call supplies anew."""
         number = len(self.inputs)
         self.inputs.append(source)
+        if type(array) is MetaArray:
+            array = array.aval.struct
         with types_of_trace():
             aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
         # in the trace of the scope, also where the function reads the tensor inside a jax.vjp
@@ -363,7 +367,11 @@ class CaptureScope:
                 yield tensor
 
 
-class ReadsTangent(RuntimeError):
+class RunsUncompiled(RuntimeError):
+    """The function does what a program cannot do, so that its call runs uncompiled."""
+
+
+class ReadsTangent(RunsUncompiled):
     """The function uses a tangent of forward mode from outside, which a program cannot take in."""
 
 
@@ -438,7 +446,7 @@ def _read(tensor: Tensor):
         if handle_lock.is_owned_by_another():
             handle_lock.wait()
         return
-    if tensor._aval.mode != IMMEDIATE and not scope.is_inner:
+    if tensor._aval.mode not in (IMMEDIATE, META) and not scope.is_inner:
         return
     if not scope.is_created_here(tensor):
         scope.capture(tensor)

@@ -30,7 +30,7 @@ from ..tape.tensor import (
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
-from .scope import CaptureScope, ReadsTangent
+from .scope import CaptureScope, RunsUncompiled
 from .shared_memory import SharedMemory
 
 UNCHANGED = object()
@@ -51,7 +51,9 @@ class OutputTensor:
 
     def __init__(self, outputs: OutputSpec, tensor: Tensor):
         if has_tangent(tensor):
-            raise ReadsTangent(f"{outputs.scope.name} gives a tensor with a tangent")
+            raise RunsUncompiled(f"{outputs.scope.name} gives a tensor with a tangent")
+        if tensor.is_meta:
+            raise RunsUncompiled(f"{outputs.scope.name} gives a tensor on the device meta")
         self.output = outputs.add_array(held(current(tensor)))
         self.kind, self.attributes = type(tensor), {}
         self.aval, self.tracked, self.root = outside_aval(tensor), tensor._tracked, None

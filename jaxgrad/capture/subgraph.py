@@ -14,7 +14,8 @@ import jax
 import numpy as np
 
 from ..core import dtypes, executor
-from ..core.aval import IMMEDIATE, aval_of, make_aval, strong, types_of_trace
+from ..core.aval import aval_of, joint_mode, make_aval, strong, types_of_trace
+from ..core.device import device_of_jax
 from ..core.program import DerivedReverse, Program
 from ..frontend import tensor_data
 from ..tape import dual_level, mode, pytree, record
@@ -210,7 +211,7 @@ def as_tensor(name, value):
     if isinstance(value, jax.Array):
         return wrap(value)
     if isinstance(value, bool | int | float | complex):
-        return tensor_data.tensor(value)
+        return tensor_data.tensor(value, device=device_of_jax())
     raise TypeError(
         f"{name}: arguments and results are tensors, and trees of them, not {type(value).__name__}"
     )
@@ -222,7 +223,7 @@ class ControlFlow(Program):
     def __init__(self, name: str, leaves: list[Tensor], run: Callable):
         self.name, self.run = name, run
         self.inputs = tuple(aval_of(leaf._array) for leaf in leaves)
-        self.mode = max((aval.mode for aval in self.inputs), default=IMMEDIATE)
+        self.mode = joint_mode(name, self.inputs)
 
     def function(self, *arrays):
         return tuple(self.run(*arrays))

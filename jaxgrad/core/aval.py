@@ -2,7 +2,8 @@
 
 An `Aval` is interned: arrays of the same shape and dtype share one object, so that caches can use
 its identity as key. Its `mode` names the executor: `IMMEDIATE` for a concrete array, `INLINE` for a
-tracer with 64-bit types on, `INLINE32` for a tracer with them off.
+tracer with 64-bit types on, `INLINE32` for a tracer with them off, `META` for an array without
+data.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import weakref
 import jax
 
 from . import bounded_cache, dtypes
+from .meta_array import NO_DATA, MetaArray
 from .strides import contiguous
 
-IMMEDIATE, INLINE, INLINE32 = 0, 1, 2
+# a program runs in the mode of its inputs that is the last of these
+IMMEDIATE, INLINE, INLINE32, META = 0, 1, 2, 3
 
 
 class Size(tuple):
@@ -108,6 +111,33 @@ def struct_of(given):
     Any number of the kind will do: shapes and dtypes do not depend on its value.
     """
     return given.struct if isinstance(given, Aval) else given(0)
+
+
+def joint_mode(name: str, inputs, crosses_devices: bool = False) -> int:
+    """The executor of a program of these inputs: that of arrays without data if one has none.
+
+    crosses_devices: whether the others are copied to the device of the first. Raises RuntimeError
+    where an array without data meets one that has data and dimensions, NotImplementedError where
+    data is to come from an array that has none.
+    """
+    avals = [given for given in inputs if isinstance(given, Aval)]
+    modes = {given.mode for given in avals}
+    mode = max(modes, default=IMMEDIATE)
+    if mode != META or len(modes) == 1:
+        return mode
+    if crosses_devices and avals[0].mode != META:
+        raise NotImplementedError(
+            f"{NO_DATA} {name}() copies from a tensor of the device meta to {avals[0]!r}"
+        )
+    others = [given for given in avals if given.mode != META and given.shape]
+    if others and not crosses_devices:
+        raise RuntimeError(
+            f"{name}: Expected all tensors to be on the same device, but found at least two "
+            f"devices: one tensor is on meta, and {others[0]!r} is not on the expected device. "
+            'Only data without dimensions may meet meta: move this tensor there by to("meta"), or '
+            "give a module data by to_empty() or load_state_dict(assign=True)"
+        )
+    return mode
 
 
 def is_wide(given) -> bool:
@@ -201,7 +231,19 @@ def users_setting(enabled: bool):
 
 def mode_of(array) -> int:
     """The executor of this array."""
-    return mode_of_trace() if isinstance(array, jax.core.Tracer) else IMMEDIATE
+    if isinstance(array, jax.core.Tracer):
+        return mode_of_trace()
+    return META if type(array) is MetaArray else IMMEDIATE
+
+
+def meta_array(shape, dtype) -> MetaArray:
+    """An array without data. Raises RuntimeError for 2**63 bytes or more."""
+    return MetaArray(make_aval(tuple(shape), dtype, META))
+
+
+def has_numbers(array) -> bool:
+    """Whether an array has values: it is neither a tracer nor without data."""
+    return not isinstance(array, jax.core.Tracer | MetaArray)
 
 
 def traced_aval(found: Aval, array) -> Aval:
@@ -210,9 +252,11 @@ def traced_aval(found: Aval, array) -> Aval:
 
 
 def aval_of(array) -> Aval:
-    """The `Aval` of a JAX array or tracer."""
+    """The `Aval` of a JAX array or tracer, or of an array without data."""
     if isinstance(array, jax.core.Tracer):
         return make_aval(array.shape, dtypes.from_numpy(array.dtype), mode_of(array))
+    if type(array) is MetaArray:
+        return array.aval
     # keyed by what JAX's arrays have, so that a known kind takes one lookup
     key = array.shape, array.dtype
     found = _concrete.get(key)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from . import view_ops
+from .aval import joint_mode
 from .bounded_cache import bounded
 from .program import Program, Reverse, is_bare
 
@@ -65,7 +66,7 @@ class CopySlices(Program):
         numbers = [number for call in calls for number in call.inputs[1:]]
         self.overlapping = any(view_ops.overlaps(call.outputs[0]) for call in calls)
         self.inputs = (base, value, *numbers)
-        self.mode = max(base.mode, value.mode)
+        self.mode = joint_mode("copy_", (base, value))
 
     @staticmethod
     # cached with its kernel, so that a loop which writes to one place compiles once

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import copyreg
 import functools
@@ -16,8 +17,10 @@ import re
 import jax
 import numpy as np
 
-# PyTorch's device types, each with JAX's names of the platform
-PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",)}
+from .meta_array import MetaArray
+
+# PyTorch's device types, each with JAX's names of the platform; tensors on meta have no data
+PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",), "meta": ()}
 _TYPES = {platform: type for type, platforms in PLATFORMS.items() for platform in platforms}
 _TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
 
@@ -25,10 +28,10 @@ _TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
 class device:
     """The place of a tensor: a type and, optionally, which device of that type.
 
-    type: "cpu", "cuda" (any GPU) or "tpu", also with an index as in "cuda:1"; a device; or an int,
-    the index of a GPU. index: an int >= 0. Raises RuntimeError for another type, a malformed text,
-    or a negative index; TypeError for a `type` of another kind. A device that does not exist raises
-    at its first use.
+    type: "cpu", "cuda" (any GPU), "tpu", or "meta" for tensors that have a shape and no data; also
+    with an index as in "cuda:1"; a device; or an int, the index of a GPU. index: an int >= 0.
+    Raises RuntimeError for another type, a malformed text, or a negative index; TypeError for a
+    `type` of another kind. A device that does not exist raises at its first use.
 
     >>> str(jaxgrad.device("cuda", 0)), jaxgrad.device("cpu") == jaxgrad.device("cpu:0")
     ('cuda:0', False)
@@ -36,7 +39,7 @@ class device:
 
     __slots__ = ("index", "type")
 
-    # by context the blocks that are open, each with what the one around has
+    # by context the blocks that are open: the device of each, and what sets it in JAX
     _open = contextvars.ContextVar("jaxgrad.device_blocks", default=())
 
     def __init__(self, type: str | device | int, index: int | None = None):
@@ -82,13 +85,14 @@ class device:
 
     def __enter__(self):
         """Make it the device of new tensors in a block, in this thread."""
-        block = jax.default_device(jax_device(self))
+        is_meta = self.type == "meta"
+        block = contextlib.nullcontext() if is_meta else jax.default_device(jax_device(self))
         block.__enter__()
-        device._open.set((*device._open.get(), block))
+        device._open.set((*device._open.get(), (self, block)))
         return self
 
     def __exit__(self, *raised):
-        *around, block = device._open.get()
+        *around, (_, block) = device._open.get()
         device._open.set(tuple(around))
         block.__exit__(*raised)
 
@@ -122,6 +126,17 @@ def _parsed(text):
 def as_device(given: str | device | int) -> device:
     """The device that a `device` argument names."""
     return given if type(given) is device else device(given)
+
+
+_META = device("meta")
+
+
+def is_meta(given: str | device | int | None) -> bool:
+    """Whether a `device` argument of a factory names the device meta, None the default device."""
+    if given is not None:
+        return as_device(given).type == "meta"
+    blocks = device._open.get()
+    return blocks[-1][0].type == "meta" if blocks else _is_meta_default
 
 
 @functools.cache
@@ -172,16 +187,36 @@ def _name(found: jax.Device) -> device:
     return device(type) if type == "cpu" and index == 0 else device(type, index)
 
 
+# whether new tensors outside of blocks are on meta (`set_default_device`)
+_is_meta_default = False
+
+
+def set_default(wanted: device | None):
+    """Set the device of new tensors; None leaves the choice to JAX."""
+    global _is_meta_default
+    to_meta = wanted is not None and wanted.type == "meta"
+    if not to_meta:
+        jax.config.update("jax_default_device", None if wanted is None else jax_device(wanted))
+    _is_meta_default = to_meta
+
+
 def default_device() -> device:
-    """The device of new tensors without a `device` argument: JAX's default device."""
+    """The device of new tensors without a `device` argument: JAX's default device, or meta."""
+    return _META if is_meta(None) else device_of_jax()
+
+
+def device_of_jax() -> device:
+    """JAX's default device."""
     chosen = jax.config.jax_default_device
     return _name(chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0])
 
 
 def device_of(array) -> device:
-    """The device of an array. For a tracer the default device, where its program should run."""
+    """The device of an array. For a tracer JAX's default device, where its program should run."""
     if isinstance(array, jax.core.Tracer):
-        return default_device()
+        return device_of_jax()
+    if type(array) is MetaArray:
+        return _META
     if isinstance(array, np.ndarray):  # of a forked process, which cannot use JAX's devices
         return device("cpu")
     # a sharded array is on several; PyTorch's code reads one, so always the same

@@ -1,7 +1,8 @@
 """Compiles and runs programs; no other module does.
 
-There are two executors: `immediate` compiles a program into one XLA kernel, `inline` adds its
-operations to the current trace. `prepare` chooses by the program's mode and sets `program.kernel`.
+There are three executors: `immediate` compiles a program into one XLA kernel, `inline` adds its
+operations to the current trace, `abstract` gives results without data. `prepare` chooses by the
+program's mode and sets `program.kernel`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from jax.extend.core import get_opaque_trace_state
 
 from . import aval as avals
 from . import bounded_cache
-from .aval import IMMEDIATE, Aval
+from .aval import IMMEDIATE, META, Aval, meta_array
 from .linalg_error import LinAlgError
-from .program import Program, is_bare
+from .meta_array import NO_DATA, MetaArray
+from .program import Program, Reverse, is_bare
 
 
 def prepare(program: Program) -> Program:
@@ -36,6 +38,8 @@ def _kernel_of(program: Program):
     if program.compact is not program:
         # calls that differ only in the strides they show share one kernel
         return prepare(program.compact).unobserved
+    if program.mode == META:
+        return abstract(program)
     return immediate(program) if program.mode == IMMEDIATE else inline(program)
 
 
@@ -107,6 +111,27 @@ def inline(program: Program):
 
     # the code around may run with 64-bit types off; in a trace that has none they stay off
     return value if program.mode == avals.INLINE32 else with_wide_types(value)
+
+
+def abstract(program: Program):
+    """The kernel on arrays without data: nothing is compiled, and nothing computed."""
+    _refuse_gradient_of_data(program)
+    avals_of_results = [meta_array(each.shape, each.dtype).aval for each in program.outputs]
+    if program.single:
+        (aval,) = avals_of_results
+        return lambda *arrays: MetaArray(aval)
+    return lambda *arrays: tuple([MetaArray(aval) for aval in avals_of_results])
+
+
+def _refuse_gradient_of_data(program):
+    """Raise NotImplementedError for the gradient of a tensor that has data: it has none."""
+    for i in program.wanted if isinstance(program, Reverse) else ():
+        given = program.program.inputs[i]
+        if isinstance(given, Aval) and given.mode != META:
+            raise NotImplementedError(
+                f"{NO_DATA} {program.name} computes the gradient of a tensor {given} that has data "
+                "from tensors of the device meta, which have none: move all of them to one device"
+            )
 
 
 _wide_types = jax.enable_x64  # in a forked process it raises
@@ -234,6 +259,24 @@ def run(name: str, function, *args, inputs=None):
     return observed(NamedKernel(name, inputs), function)(*args)
 
 
+def mapped(function, arrays, out_axis: int = 0):
+    """The arrays that a function of single examples gives for batches of them, as `jax.vmap` does.
+
+    out_axis: the place of the batch among the dimensions of the results.
+    """
+    if not any(type(array) is MetaArray for array in arrays):
+        return jax.vmap(function, out_axes=out_axis)(*arrays)
+    one = [meta_array(array.shape[1:], array.aval.dtype) for array in arrays]
+    size = arrays[0].shape[0]
+
+    def batch(result):
+        place = out_axis % (result.ndim + 1)
+        shape = (*result.shape[:place], size, *result.shape[place:])
+        return meta_array(shape, result.aval.dtype)
+
+    return jax.tree.map(batch, function(*one))
+
+
 @bounded_cache.bounded()
 def _adder(aval: Aval) -> NamedKernel:
     # a function of its own, since JAX keeps the kernels of one function for all shapes together
@@ -242,6 +285,8 @@ def _adder(aval: Aval) -> NamedKernel:
 
 def add(first, second, aval: Aval):
     """The sum of two arrays of this abstract value."""
+    if aval.mode == META:
+        return meta_array(aval.shape, aval.dtype)
     if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
         with avals.types_of_trace():
             return first + second
@@ -258,6 +303,8 @@ def filled(aval: Aval, value):
     """A new array filled with one value. Never a shared array, since users may donate it."""
     if aval.mode == IMMEDIATE:
         return _filler(aval, value).kernel()
+    if aval.mode == META:
+        return meta_array(aval.shape, aval.dtype)
     with avals.types_of_trace():
         return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
 

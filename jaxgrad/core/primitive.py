@@ -93,6 +93,8 @@ class Primitive:
         self.precondition = getattr(compute, "precondition", None)
         self.postcondition = getattr(compute, "postcondition", None)
         self.returns_self = getattr(compute, "returns_self", False)
+        # whether it copies tensors to the device of the first
+        self.crosses_devices = getattr(compute, "crosses_devices", False)
         # the error of a derivative that is infinite or NaN because it does not exist
         self.undefined = getattr(compute, "undefined", None)
         self.tells_missing = getattr(compute, "tells_missing", False)
@@ -182,9 +184,7 @@ class Call(Program):
         self.primitive, self.structure, self.inputs = primitive, structure, inputs
         # set when the value function has run
         self.several_seen, self.self_seen, self.missing_seen = False, False, ()
-        self.mode = max(
-            (i.mode for i in inputs if isinstance(i, aval.Aval)), default=aval.IMMEDIATE
-        )
+        self.mode = aval.joint_mode(primitive.name, inputs, primitive.crosses_devices)
         self.name = camel_case(primitive.name)
         self.tangent_maps: dict[tuple, TangentMap] = {}
 

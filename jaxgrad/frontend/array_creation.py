@@ -18,7 +18,7 @@ import numpy as np
 from ..core import aval as avals
 from ..core import executor, promotion
 from ..core.bounded_cache import bounded
-from ..core.device import as_device, default_device, jax_device
+from ..core.device import as_device, device_of_jax, jax_device
 from ..core.executor import is_traced
 from ..tape.mode import is_inference_mode_enabled
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, wrap
@@ -96,12 +96,26 @@ def device_of(device) -> jax.Device | None:
 
 
 def other_device(device) -> jax.Device | None:
-    """JAX's device for a `device` argument, None for the default device.
+    """JAX's device for a `device` argument, None for its default device.
 
     An array that is committed to the default device would make `jax.jit` compile a second time.
     """
     wanted = None if device is None else as_device(device)
-    return None if wanted is None or wanted == default_device() else jax_device(wanted)
+    return None if wanted is None or wanted == device_of_jax() else jax_device(wanted)
+
+
+def beside(tensor: Tensor):
+    """The device of a constant that meets a tensor: meta where that is, else JAX's default device,
+    from which JAX moves it where it is needed.
+    """
+    return tensor.device if tensor._aval.mode == avals.META else device_of_jax()
+
+
+def along(other: Tensor, tensor: Tensor) -> Tensor:
+    """A tensor where another one is, if that is the device meta: indices, sizes of batches and
+    values that are assigned go along, as in PyTorch.
+    """
+    return other.to(tensor.device) if tensor._aval.mode == avals.META else other
 
 
 def on_device(array, device):

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from ..core import dtypes
-from ..core.aval import aval_of, with_strides
+from ..core.aval import aval_of, meta_array, with_strides
 from ..core.tracebacks import users_stacklevel
 from ..core.view_ops import plain
 from ..storage.alias import copy_place, detached
@@ -72,22 +72,27 @@ class CopyMethods:
         return _uninitialized, (type(self),), self.__getstate__()
 
     def __getstate__(self):
-        """The values, dtype and strides; as in PyTorch without history, gradient and hooks.
+        """The values, dtype and strides; as in PyTorch without history, gradient and hooks. On the
+        device meta there are no values.
 
         Raises RuntimeError under a trace.
         """
-        values, shown = np.asarray(concrete(self, "pickling")), self._aval
+        shown = self._aval
+        data = None if self.is_meta else np.asarray(concrete(self, "pickling")).tobytes()
         for hook in (self._backward_hooks or {}).values():
             if not hasattr(hook, "__torch_unserializable__"):
                 warnings.warn(UNSERIALIZED.format(hook), UserWarning, users_stacklevel())
         place = shown.dtype.name, tuple(shown.shape), shown.strides
         kind = getattr(self._leaf, "kind", None)
-        return values.tobytes(), *place, self._requires_grad, kind, vars(self)
+        return data, *place, self._requires_grad, kind, vars(self)
 
     def __setstate__(self, state):
         data, dtype, shape, strides, requires_grad, kind, attributes = state
-        values = np.frombuffer(data, getattr(dtypes, dtype).numpy).reshape(shape)
-        array = from_host(values.copy())
+        dtype = getattr(dtypes, dtype)
+        if data is None:
+            array = meta_array(shape, dtype)
+        else:
+            array = from_host(np.frombuffer(data, dtype.numpy).reshape(shape).copy())
         made = wrap(array, with_strides(aval_of(array), strides), requires_grad)
         self._leaf = self._counter = None
         restore_state(self, state_of(made))

@@ -14,19 +14,29 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes, executor, promotion, strides
-from ..core.aval import with_strides
+from ..core.aval import meta_array, with_strides
 from ..core.device import channels_last, default_device, preserve_format
 from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_sparse
 from ..tape.tensor import Tensor, has_tangent, is_concrete
-from .array_creation import build, finish
-from .factory_options import FactoryOptions, check_options, dtype_of, number_of, shape_of, size_of
+from .array_creation import beside, build, finish
+from .factory_options import (
+    FactoryOptions,
+    check_options,
+    dtype_of,
+    has_no_data,
+    number_of,
+    shape_of,
+    size_of,
+)
 
 
 def create(name, function, shape, dtype, options, *numbers) -> Tensor:
     """A tensor that `function(shape, dtype, module, *numbers)` fills."""
     check_options(name, options)
+    if has_no_data(options):
+        return from_array(name, meta_array(shape, dtype), options)
     fill = build if executor.is_forked else functools.partial(executor.run, name, build)
     array = fill(function, numbers, shape, dtype, options.get("device"))
     return from_array(name, array, options)
@@ -266,11 +276,13 @@ def _between(name, start, end, steps, options, function):
     wide = dtype if dtype.is_floating_point or dtype.is_complex else dtypes.float64
     # as numbers are: linspace takes integers for integers
     narrow = dtype if name == "linspace" else wide
+    place = beside(start if isinstance(start, Tensor) else end)
     start, end = (
-        (each if isinstance(each, Tensor) else full((), each, dtype=wide)).to(narrow).to(wide)
+        each if isinstance(each, Tensor) else full((), each, dtype=wide, device=place)
         for each in (start, end)
     )
-    counts = arange(steps, dtype=wide.to_real() if wide.is_complex else wide)
+    start, end = start.to(narrow).to(wide), end.to(narrow).to(wide)
+    counts = arange(steps, dtype=wide.to_real() if wide.is_complex else wide, device=place)
     step = (end - start) / max(steps - 1, 1)
     rising, falling = start + step * counts, end - step * (steps - 1 - counts)
     numbers = function(ops.where(counts < max(steps // 2, 1), rising, falling)).to(dtype)

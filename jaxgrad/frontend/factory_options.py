@@ -68,6 +68,12 @@ def dtype_of(options: FactoryOptions, default: dtypes.dtype) -> dtypes.dtype:
     return out.dtype
 
 
+def has_no_data(options: FactoryOptions) -> bool:
+    """Whether the new tensor is on the device meta: by the options, else `out`, else by default."""
+    requested, out = options.get("device"), options.get("out")
+    return devices.is_meta(out.device if requested is None and out is not None else requested)
+
+
 def size_of(name: str, arguments, options) -> tuple[int, ...]:
     """The shape that `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))` names; pops `size`."""
     if not arguments:

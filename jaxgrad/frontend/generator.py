@@ -14,7 +14,7 @@ from ..tape import mode
 from ..tape.mode import drawn
 from ..tape.tensor import Tensor
 from .array_creation import is_traced
-from .tensor_data import tensor
+from .tensor_data import from_numpy
 
 
 class Generator:
@@ -97,7 +97,7 @@ class Generator:
         self._refuse_traced("get_state")
         with self._lock:
             state = np.array([self._seed, self._draws], np.uint64)
-        return tensor(state.view(np.uint8))
+        return from_numpy(state.view(np.uint8))
 
     def set_state(self, new_state: Tensor) -> None:
         """Restore seed and count of draws.

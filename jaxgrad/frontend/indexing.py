@@ -19,8 +19,8 @@ from .. import ops
 from ..core import dtypes, promotion, tracebacks
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, concrete, is_concrete, wrap
-from .array_creation import from_host
+from ..tape.tensor import Tensor, concrete, current, is_traced, wrap
+from .array_creation import along, from_host
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 MASK_DTYPES = (dtypes.bool, dtypes.uint8)
@@ -182,7 +182,7 @@ class _Walk:
             self.take_mask(part, dtype)
         elif part.ndim or dtype.category != dtypes.INTEGRAL:
             self.add(part, dtype)
-        elif isinstance(part, np.ndarray) or is_concrete(part):
+        elif isinstance(part, np.ndarray) or not is_traced(current(part)):
             self.tensor = _at(self.tensor, self.dim, int(part.item()))
         else:
             # an integer that is being traced; its range cannot be checked
@@ -214,7 +214,8 @@ class _Walk:
             raise IndexError(
                 f"tensors used as indices must be long, int, byte or bool tensors, not {dtype}"
             )
-        self.indices[self.dim] = index if isinstance(index, Tensor) else wrap(from_host(index))
+        index = index if isinstance(index, Tensor) else wrap(from_host(index))
+        self.indices[self.dim] = along(index, self.tensor)
         self.dim += 1
 
 
@@ -288,6 +289,8 @@ def setitem(tensor: Tensor, index, value):
             f"can't assign a {type(value).__name__} to a torch.{tensor.dtype.scalar_type}Tensor: "
             "convert it with torch.tensor"
         )
+    if isinstance(value, Tensor):
+        value = along(value, tensor)
     if isinstance(index, Tensor) and index.dtype == dtypes.bool and _is_one(value):
         _fill_mask(tensor, index, value)
         return
@@ -317,7 +320,7 @@ def _fill_mask(tensor, mask, value):
             f"The shape of the mask {list(mask.shape)} at index 0 does not match the shape of the "
             f"indexed tensor {list(tensor.shape)} at index 0"
         )
-    mask = mask.reshape((*mask.shape, *[1] * (tensor.ndim - mask.ndim)))
+    mask = along(mask, tensor).reshape((*mask.shape, *[1] * (tensor.ndim - mask.ndim)))
     if isinstance(value, Tensor):
         value = value.reshape(()).to(tensor.dtype)
     ops.masked_fill_(tensor, mask, value)

@@ -8,12 +8,13 @@ import jax
 import numpy as np
 
 from ..core import executor
+from ..core.aval import joint_mode
 from ..core.bounded_cache import bounded
 from ..core.program import Program
 from ..tape.pytree import flatten, is_tensor, map_leaves
 from ..tape.record import apply
 from ..tape.tensor import Tensor, check_no_tangent, current, wrap
-from .tensor_data import as_tensor
+from .tensor_data import from_numpy
 
 
 def from_jax(function):
@@ -69,9 +70,8 @@ class FromJax(Program):
     def __init__(self, function, wide, structure, constants, inputs):
         self.is_wide = wide or any(aval.wide and aval.differentiable for aval in inputs)
         self.called, self.structure, self.constants = function, structure, constants
-        self.inputs, self.mode = inputs, max(aval.mode for aval in inputs)
         self.name = getattr(function, "__name__", type(function).__name__)
-        self.tree = None
+        self.inputs, self.mode, self.tree = inputs, joint_mode(self.name, inputs), None
 
     def function(self, *arrays):
         supply = iter(arrays if self.is_wide else map(_narrowed, arrays))
@@ -125,7 +125,7 @@ def _narrowed(array):
 
 def _as_tensor(value):
     if isinstance(value, np.ndarray):
-        return as_tensor(value)
+        return from_numpy(value)
     return wrap(value) if isinstance(value, jax.Array) else value
 
 

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from .. import ops
-from ..core.aval import Size
+from ..core.aval import META, Size
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete
 from . import tensor_data
@@ -101,12 +101,12 @@ class LegacyMethods:
 
     @property
     def is_meta(self) -> bool:
-        """False: every tensor has values.
+        """Whether the tensor is on the device meta: it has a shape and no data.
 
-        >>> jaxgrad.zeros(1).is_meta
-        False
+        >>> jaxgrad.zeros(1).is_meta, jaxgrad.zeros(1, device="meta").is_meta
+        (False, True)
         """
-        return False
+        return self._aval.mode == META
 
     @property
     def name(self) -> None:

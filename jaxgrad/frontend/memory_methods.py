@@ -13,7 +13,7 @@ from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
 from ..core import view_ops
 from ..core.aval import Size, strides_of
-from ..core.device import channels_last, contiguous_format, preserve_format
+from ..core.device import channels_last, contiguous_format, device_of, preserve_format
 from ..core.tracebacks import api_boundary
 from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
@@ -47,6 +47,15 @@ class UntypedStorage:
         True
         """
         return self._storage.address
+
+    @property
+    def device(self):
+        """The device of the memory.
+
+        >>> jaxgrad.zeros(4, device="meta").untyped_storage().device
+        device(type='meta')
+        """
+        return device_of(self._storage.array)
 
     def nbytes(self) -> int:
         """Return the size in bytes.
@@ -223,6 +232,26 @@ def _writes(tensor) -> int:
     return 0 if tensor._counter is None else tensor._counter.value
 
 
+def show(tensor: Tensor, source: Tensor):
+    """Make a tensor show the memory of another, wherever that is; its history stays.
+
+    Raises RuntimeError as `data=` does.
+    """
+    if tensor.requires_grad and not source._aval.differentiable:
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex "
+            f"dtype, not {source.dtype}"
+        )
+    held = dual.kept(tensor)
+    if held is not None and (tensor.shape, tensor.dtype) != (source.shape, source.dtype):
+        raise RuntimeError(
+            f"data of a tensor of {tensor._aval!r} set to {source._aval!r}: it has a tangent of "
+            "forward mode, which must fit. Set it on the primal from forward_ad.unpack_dual"
+        )
+    move(tensor, detached(source))
+    dual.restore(tensor, held)
+
+
 class MemoryMethods:
     """Methods of `Tensor` about its memory; `frontend/methods.py` installs them."""
 
@@ -316,7 +345,8 @@ class MemoryMethods:
         return UntypedStorage(_storage_of(self))
 
     def data_ptr(self) -> int:
-        """Return the address of the first element, a number that aliases compare.
+        """Return the address of the first element, a number that aliases compare. On the device
+        meta memory begins at 0.
 
         >>> x = jaxgrad.zeros(4)
         >>> x[1:].data_ptr() - x.data_ptr()
@@ -369,7 +399,8 @@ class MemoryMethods:
         """The result of `detach`; assigning a tensor makes this one show its memory.
 
         Raises TypeError for anything but a tensor, RuntimeError if the dtype cannot require grad
-        and this tensor does, or if a forward-mode tangent does not fit the new value.
+        and this tensor does, if one of both is on the device meta, or if a forward-mode tangent
+        does not fit the new value.
 
         >>> x = jaxgrad.ones(2, requires_grad=True)
         >>> x.data = jaxgrad.zeros(3)
@@ -383,25 +414,20 @@ class MemoryMethods:
         if not isinstance(source, Tensor):
             kind = type(source).__name__
             raise TypeError(f"data must be a Tensor, not {kind}: use torch.tensor to make one")
-        if self.requires_grad and not source._aval.differentiable:
+        if self.is_meta != source.is_meta:
             raise RuntimeError(
-                "data set to a tensor that requires gradients must be floating point or complex "
-                f"dtype, not {source.dtype}"
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                f"incompatible tensor type: one is on {self.device}, the other on {source.device}. "
+                "Modules move by to(), to_empty() and load_state_dict(assign=True)"
             )
-        held = dual.kept(self)
-        if held is not None and (self.shape, self.dtype) != (source.shape, source.dtype):
-            raise RuntimeError(
-                f"data of a tensor of {self._aval!r} set to {source._aval!r}: it has a tangent of "
-                "forward mode, which must fit. Set it on the primal from forward_ad.unpack_dual"
-            )
-        move(self, detached(source))
-        dual.restore(self, held)
+        show(self, source)
 
     def set_(self, source: Tensor | None = None) -> Tensor:
         """Make the tensor show the memory of another, and return it.
 
         source: a tensor; an empty one by default. Raises RuntimeError if this tensor requires grad,
-        NotImplementedError if either has a forward-mode tangent.
+        or if one of both is on the device meta; NotImplementedError if either has a forward-mode
+        tangent.
 
         >>> jaxgrad.zeros(2).set_(jaxgrad.ones(3))
         tensor([1., 1., 1.])
@@ -412,6 +438,11 @@ class MemoryMethods:
                 "been implemented yet: call copy_, which takes the tangent along"
             )
         permit("set_", self, self.requires_grad, overlapping=True)
+        if source is not None and source.is_meta != self.is_meta:
+            raise RuntimeError(
+                f'Attempted to set the storage of a tensor on device "{self.device}" to a storage '
+                f'on different device "{source.device}". The devices must match'
+            )
         move(self, detached(self.new_empty(0) if source is None else source))
         return self
 

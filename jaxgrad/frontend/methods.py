@@ -11,7 +11,7 @@ import numpy as np
 from .. import ops
 from ..autograd import forward_ad, variable
 from ..core import dtypes, promotion
-from ..core.device import default_device
+from ..core.device import device_of_jax
 from ..core.program import broadcasts
 from ..core.tracebacks import api_boundary, shows_users_frames, users_stacklevel
 from ..ops import inplace
@@ -230,7 +230,7 @@ class TensorMethods:
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
-        array = np.asarray(concrete(self, "numpy()"))
+        array = np.asarray(concrete(self, "numpy(force=True)" if force else "numpy()"))
         array.flags.writeable = False
         return array
 
@@ -409,19 +409,21 @@ class TensorMethods:
         if isinstance(array, jax.core.Tracer):
             return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
         name = self.grad_fn.name() if self.grad_fn is not None else None
+        values = array if self.is_meta else np.asarray(array)
         start, end = _around_values(self)
         *above, start = start.split("\n")
         text = printing.tensor_str(
-            np.asarray(array), self.dtype, self._requires_grad, name, _device_shown(self),
+            values, self.dtype, self._requires_grad, name, _device_shown(self),
             forward_ad.shown(self), start,
         )  # fmt: skip
         return "\n".join([*above, text + end])
 
     @api_boundary
     def __format__(self, specification):
-        if self.ndim or (not specification and isinstance(shown_array(self), jax.core.Tracer)):
-            return object.__format__(self, specification)
-        return format(self.item(), specification)  # item() raises in a trace
+        is_number = not self.ndim and not self.is_meta
+        if is_number and (specification or not isinstance(shown_array(self), jax.core.Tracer)):
+            return format(self.item(), specification)  # item() raises in a trace
+        return object.__format__(self, specification)
 
 
 def _around_values(tensor) -> tuple[str, str]:
@@ -513,7 +515,7 @@ def _dimension(dim, ndim):
 
 def _device_shown(tensor):
     place = tensor.device
-    return None if place == default_device() else str(place)
+    return None if place == device_of_jax() else str(place)
 
 
 def _checked_tensor(name, input: Tensor) -> Tensor:

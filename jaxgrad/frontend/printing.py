@@ -85,23 +85,26 @@ def tensor_str(
 ) -> str:
     """The text of a tensor.
 
-    array: its values, of numpy. device: shown unless it is None. further: more suffixes. start: the
-    text before the values.
+    array: its values, of numpy; without data, anything that has its shape. device: shown unless it
+    is None. further: more suffixes. start: the text before the values.
     """
-    shape = array.shape
+    has_data = isinstance(array, numpy.ndarray)
+    shape, shown_count = tuple(array.shape), array.size if has_data else 0
     suffixes = []
     if device is not None:
         suffixes.append(f"device='{device}'")
-    if (array.size == 0 and array.ndim != 1) or (array.size and _options.edgeitems == 0):
+    is_telling = array.ndim == 1 if shown_count == 0 else _options.edgeitems != 0
+    if not (has_data and is_telling):
         suffixes.append(f"size={shape}")
-    if dtype not in _unmarked_dtypes(array.size):
+    if dtype not in _unmarked_dtypes(shown_count):
         suffixes.append(f"dtype={dtype!r}")
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
     suffixes.extend(further)
-    return _with_suffixes(start + _body(array, dtype, len(start)), suffixes, indent=len(start))
+    values = _body(array, dtype, len(start)) if has_data else "..."
+    return _with_suffixes(start + values, suffixes, indent=len(start))
 
 
 def sparse_tensor_str(indices, values, dtype, size, requires_grad=False, grad_fn_name=None) -> str:

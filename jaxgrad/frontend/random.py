@@ -20,14 +20,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import dtypes
-from ..core.aval import check_bytes, types_of_trace
+from ..core.aval import META, check_bytes, meta_array, types_of_trace
 from ..core.executor import run
 from ..core.tracebacks import api_boundary
 from ..tape.mode import draws
 from ..tape.tensor import Tensor, wrap
 from .array_creation import compiled, from_host, is_frequent, on_device
 from .factories import from_array, like
-from .factory_options import FactoryOptions, check_options, dtype_of, shape_of, size_of
+from .factory_options import (
+    FactoryOptions,
+    check_options,
+    dtype_of,
+    has_no_data,
+    shape_of,
+    size_of,
+)
 from .generator import Generator, default_generator
 from .generator import get_rng_state as get_rng_state
 from .generator import initial_seed as initial_seed
@@ -139,6 +146,8 @@ def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor
     """Draw a tensor with the options of a factory."""
     generator = generator_of(name, options)
     check_options(name, options)
+    if has_no_data(options):
+        return from_array(name, meta_array(shape, dtype), options)
     where = generator, options.get("device")
     array = run(name, _draw, distribution, shape, dtype.numpy, *where, *numbers)
     return from_array(name, array, options)
@@ -161,9 +170,15 @@ def _rand(name, shape, options, default=None):
     return _real_or_complex(name, distributions, shape, options, default, "check_uniform_bounds")
 
 
-def new_key(generator: Generator | None, name: str) -> Tensor:
-    """The key of a new draw, for operators that draw by themselves: uint32 of shape (2,)."""
-    words = generator_of(name, {"generator": generator}).next_key()
+def new_key(generator: Generator | None, name: str, like: Tensor) -> Tensor:
+    """The key of a new draw, for operators that draw by themselves: uint32 of shape (2,).
+
+    like: a tensor that the draw is for; no draw is taken where it has no data.
+    """
+    generator = generator_of(name, {"generator": generator})
+    if like._aval.mode == META:
+        return wrap(meta_array((2,), dtypes.uint32))
+    words = generator.next_key()
     if isinstance(words, jax.core.Tracer):
         with types_of_trace():
             return wrap(_fold(words))
@@ -339,6 +354,8 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
         )
     generator = generator_of("randperm", options)
     check_options("randperm", options)
+    if has_no_data(options):
+        return from_array("randperm", meta_array((count,), dtype), options)
     # sorting by keys of 64 random bits; a pair of keys is equal with probability 2**-64
     draw = _draw, _bits, (count,), np.dtype(np.uint64), generator, None
     keys = run("randperm", *draw)

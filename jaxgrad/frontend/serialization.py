@@ -207,5 +207,6 @@ def _decode(encoded, arrays, device):
 def _decode_tensor(array, flags, device):
     if flags.get("pairs"):
         array = array.view(np.complex128)[..., 0]
-    made = tensor_data.tensor(array, requires_grad=flags.get("requires_grad", False))
-    return made if device is None else made.to(device)
+    made = tensor_data.from_numpy(array)
+    made = made if device is None else made.to(device)
+    return made.requires_grad_(flags.get("requires_grad", False))

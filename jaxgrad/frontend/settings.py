@@ -8,7 +8,7 @@ import warnings
 import jax
 
 from ..core import bounded_cache, dtypes
-from ..core.device import as_device, default_device, device, jax_device
+from ..core.device import as_device, default_device, device, set_default
 from .legacy_types import DTYPES
 
 # ---- the default device
@@ -24,7 +24,7 @@ def get_default_device() -> device:
 
 
 def set_default_device(device: str | device | int | None):
-    """Set the device of new tensors, JAX's default device; None leaves the choice to JAX.
+    """Set the device of new tensors: JAX's default device, or meta; None leaves the choice to JAX.
 
     `with jaxgrad.device("cpu"):` sets it for a block. Raises RuntimeError for a device that does
     not exist.
@@ -32,8 +32,7 @@ def set_default_device(device: str | device | int | None):
     >>> jaxgrad.set_default_device("cpu")
     >>> jaxgrad.set_default_device(None)
     """
-    found = None if device is None else jax_device(as_device(device))
-    jax.config.update("jax_default_device", found)
+    set_default(None if device is None else as_device(device))
 
 
 def set_default_tensor_type(t):

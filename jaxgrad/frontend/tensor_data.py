@@ -14,9 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import dtypes, promotion
-from ..core.aval import strong, types_of_trace
+from ..core.aval import meta_array, strong, types_of_trace
+from ..core.device import is_meta
+from ..core.meta_array import MetaArray
 from ..core.tracebacks import api_boundary, users_stacklevel
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, wrap
 from .array_creation import finish, from_host, is_traced, on_device
 
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64}
@@ -50,7 +52,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         )
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
-    return finish(_array_of(data, _as_dtype(dtype), device), requires_grad)
+    return finish(_array_of(data, _as_dtype(dtype), _place(data, device)), requires_grad)
 
 
 @api_boundary
@@ -67,7 +69,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     """
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
-    return finish(_array_of(data, _as_dtype(dtype), device))
+    return finish(_array_of(data, _as_dtype(dtype), _place(data, device)))
 
 
 @api_boundary
@@ -140,10 +142,21 @@ def _as_dtype(dtype):
     return None if dtype is None else dtypes.as_dtype(dtype)
 
 
-def _array_of(data, dtype, device) -> jax.Array:
+def _place(data, device):
+    """The `device` argument for data, where meta may be the default."""
+    is_default = device is None and not isinstance(data, Tensor)
+    return "meta" if is_default and is_meta(None) else device
+
+
+def _array_of(data, dtype, device) -> jax.Array | MetaArray:
     """The values as an array that shares no memory with `data`, unless that is immutable."""
+    if device is not None and is_meta(device):
+        data = data if isinstance(data, Tensor) else wrap(_array_of(data, dtype, None))
+        return meta_array(data.shape, data.dtype if dtype is None else dtype)
     if isinstance(data, Tensor):
         data = data._array
+    if isinstance(data, MetaArray) and device is None:
+        return meta_array(data.shape, data.aval.dtype if dtype is None else dtype)
     if isinstance(data, jax.Array):
         return on_device(_converted(data, dtype), device)
     if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):

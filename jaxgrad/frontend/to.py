@@ -10,12 +10,12 @@ import jax
 from .. import ops
 from ..core import device as devices
 from ..core import dtypes, executor
-from ..core.aval import IMMEDIATE, Aval
-from ..core.device import as_device
+from ..core.aval import IMMEDIATE, META, Aval, with_mode
+from ..core.device import as_device, is_meta
 from ..core.program import Program, Reverse
 from ..core.tracebacks import api_boundary
 from ..tape.record import apply
-from ..tape.tensor import Tensor, current
+from ..tape.tensor import Tensor, concrete, current
 from .array_creation import device_of
 from .legacy_types import TensorType, dtype_of
 
@@ -57,6 +57,21 @@ class MoveBack(Reverse):
         return MoveBack(self, mask)
 
 
+class ToMeta(Program):
+    """The tensor on the device meta that has the shape and dtype of another. It has no gradient:
+    the one that arrives has no numbers.
+    """
+
+    name = "ToCopy"
+    is_linear = True
+
+    def __init__(self, aval: Aval):
+        self.inputs, self.outputs, self.mode = (aval,), (with_mode(aval, META),), META
+
+    def function(self, array):
+        return (array,)
+
+
 def _put(device, array):
     with jax.enable_x64(True):
         return jax.device_put(array, device, may_alias=False)
@@ -65,6 +80,11 @@ def _put(device, array):
 @functools.lru_cache(maxsize=4096)
 def _move(aval, source, target):
     return Move(aval, source, target)
+
+
+@functools.lru_cache(maxsize=4096)
+def _to_meta(aval):
+    return executor.prepare(ToMeta(aval))
 
 
 @api_boundary
@@ -77,9 +97,11 @@ def to(self, *args, **kwargs) -> Tensor:
     memory_format: without effect, since XLA chooses the layout.
 
     The shape stays. Gradients flow back in the dtype and to the device of this tensor. Inside a
-    trace the device does not change, since a program runs on one device.
+    trace the device does not change, since a program runs on one device. On the device "meta" the
+    result has no data, and its gradient cannot flow back.
 
-    Raises TypeError for other forms, RuntimeError for a device that does not exist.
+    Raises TypeError for other forms, RuntimeError for a device that does not exist,
+    NotImplementedError for a tensor on "meta", which has no data to copy to another device.
 
     >>> jaxgrad.tensor([1.5, 2.5]).to(jaxgrad.int64)
     tensor([1, 2])
@@ -87,9 +109,14 @@ def to(self, *args, **kwargs) -> Tensor:
     device, dtype, copy = _target(args, kwargs)
     # read before its mode is asked: reading a tensor in a trace may capture it
     result = current(self)
+    goes_to_meta = device is not None and is_meta(device)
+    if result._aval.mode == META and device is not None and not goes_to_meta:
+        concrete(result, f"to({str(as_device(device))!r})")  # raises
+    if goes_to_meta and result._aval.mode != META:
+        result = apply(_to_meta(result._aval), [result])
     if dtype is not None and dtype is not self.dtype:
-        result = ops.to(self, dtype)
-    target = device_of(device)
+        result = ops.to(result, dtype)
+    target = None if goes_to_meta else device_of(device)
     if result._aval.mode != IMMEDIATE:
         return ops.clone(self) if copy and result is self else result
     source = next(iter(result._array.devices()))
@@ -215,7 +242,7 @@ class ConversionMethods:
         >>> jaxgrad.ones(1).cpu().get_device()
         -1
         """
-        return -1 if self.is_cpu else self.device.index
+        return self.device.index if self.is_cuda else -1
 
     @property
     def layout(self) -> devices.layout:

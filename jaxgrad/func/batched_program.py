@@ -23,6 +23,8 @@ from ..capture.side_effects import UNCHANGED, OutputSpec, TensorEffect
 from ..core import executor
 from ..core.aval import (
     INLINE32,
+    META,
+    joint_mode,
     mode_of,
     traced_aval,
     tracing,
@@ -44,6 +46,7 @@ HINTS = {
 } | dict.fromkeys(("nonzero()", "masked_select()", "indexing with a boolean mask"), _SHAPES)
 
 
+NOT_A_TENSOR = "vmap({0}, ...): `{0}` must only return Tensors, got type {1}."
 LEFT_BEHIND = "vmap: {} leaves behind a tensor of one example: return it instead"
 
 
@@ -113,10 +116,7 @@ class ExampleOutput(OutputSpec):
             own = ops.alias(value) if self.scope.is_outside(value) else value
             return "created", self.add_created(own)
         if not isinstance(value, jax.Array):
-            raise ValueError(
-                f"vmap({self.scope.name}, ...): `{self.scope.name}` must only return Tensors, got "
-                f"type {type(value)}."
-            )
+            raise ValueError(NOT_A_TENSOR.format(self.scope.name, type(value)))
         return super().result(value)
 
 
@@ -125,7 +125,7 @@ class BatchedCall(Program):
 
     def __init__(self, batched, inputs):
         self.batched, self.name, self.inputs = batched, batched.name, tuple(inputs)
-        self.mode = max([aval.mode for aval in inputs])
+        self.mode = joint_mode(self.name, inputs)
 
     def function(self, *arrays):
         run = jax.vmap(
@@ -199,6 +199,14 @@ class BatchedProgram(CompiledProgram):
                 leaf = scope.add_input(struct, ArgumentInput(position))
             given.append(leaf)
         return given
+
+    def take_captured(self, scope):
+        super().take_captured(scope)
+        if any(captured.aval.mode == META for captured in self.captured):
+            raise RuntimeError(
+                f"vmap: Expected all tensors to be on the same device, but {self.name} maps "
+                "tensors with data, and reads one on meta"
+            )
 
     def output_of(self, scope, held):
         output = super().output_of(scope, held)

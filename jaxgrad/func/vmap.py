@@ -19,7 +19,7 @@ from ..core.tracebacks import api_boundary
 from ..tape import mode
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor, current
-from .batched_program import BatchedProgram
+from .batched_program import NOT_A_TENSOR, BatchedProgram
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -60,6 +60,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
         leaves, structure = flatten((args, kwargs))
         dims = _dims(func, in_dims, args, kwargs, leaves)
         size = _size(leaves, dims)
+        if any(is_tensor(leaf) and leaf.is_meta for leaf in leaves):
+            return _move_dims(func, _without_data(func, leaves, structure, dims, size), out_dims)
         if chunk_size is None or size <= chunk_size:
             return _move_dims(func, mapped(dims)(*args, **kwargs), out_dims)
         parts = []
@@ -75,6 +77,23 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
         return _move_dims(func, jax.tree.unflatten(shape, joined), out_dims)
 
     return call
+
+
+def _without_data(func, leaves, structure, dims, size):
+    """The results for tensors on the device meta, which have no numbers: those of one example, as
+    often as there are examples.
+    """
+    one = [
+        leaf if dim is None else ops.select(leaf, dim, 0) if size else leaf.sum(dim).to(leaf.dtype)
+        for leaf, dim in zip(leaves, dims, strict=True)
+    ]
+    args, kwargs = jax.tree.unflatten(structure, one)
+    results, shape = flatten(func(*args, **kwargs))
+    for result in results:
+        if not is_tensor(result):
+            raise ValueError(NOT_A_TENSOR.format(_name(func), type(result)))
+    batches = [result.expand(size, *result.shape).contiguous() for result in results]
+    return jax.tree.unflatten(shape, batches)
 
 
 def _dims(func, in_dims, args, kwargs, leaves) -> tuple:

@@ -15,6 +15,7 @@ from .. import ops
 from ..autograd import enable_grad, grad
 from ..core import dtypes
 from ..core.tracebacks import api_boundary
+from ..frontend.array_creation import beside
 from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor, is_concrete
@@ -183,7 +184,9 @@ def ctc_loss(
     for role, given in (("log_probs", log_probs), ("targets", targets)):
         check_tensor("ctc_loss", given, f"argument {role!r}")
     (log_probs,) = widened(log_probs)
-    input_lengths, target_lengths = _lengths(input_lengths), _lengths(target_lengths)
+    input_lengths, target_lengths = (
+        _lengths(each, log_probs) for each in (input_lengths, target_lengths)
+    )
     is_batched = log_probs.ndim != 2
     losses, _ = ops._ctc_loss(
         log_probs if is_batched else log_probs.unsqueeze(1),
@@ -198,7 +201,7 @@ def ctc_loss(
     return losses.squeeze(0) if reduction == 0 and not is_batched else losses
 
 
-def _lengths(lengths):
+def _lengths(lengths, log_probs):
     """Lengths as an integer tensor, so that others need no new program."""
     if not isinstance(lengths, Tensor | list | tuple):
         raise TypeError(
@@ -206,7 +209,7 @@ def _lengths(lengths):
             f"list of ints, not {type(lengths).__name__}"
         )
     if not isinstance(lengths, Tensor):
-        return tensor(list(lengths), dtype=dtypes.int64)
+        return tensor(list(lengths), dtype=dtypes.int64, device=beside(log_probs))
     return lengths if lengths.ndim else lengths.unsqueeze(0)
 
 

@@ -446,7 +446,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         return input[:0].detach()
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
-    columns = [input[tensor_data.tensor(rows[:, n])] for n in range(r)]
+    columns = [input[rows[:, n]] for n in range(r)]
     return ops.stack(columns, 1)
 
 

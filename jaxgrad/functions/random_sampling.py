@@ -82,7 +82,7 @@ def poisson(input: Tensor, generator=None) -> Tensor:
     known = input.dtype.is_floating_point and is_concrete(input)
     if known and not bool((input >= 0).all()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return ops._poisson(input, new_key(generator, "poisson"))
+    return ops._poisson(input, new_key(generator, "poisson", input))
 
 
 @takes_out
@@ -100,7 +100,7 @@ def binomial(count: Tensor, prob: Tensor, generator=None) -> Tensor:
     """
     check_tensor("binomial", count, "argument 'count'")
     check_tensor("binomial", prob, "argument 'prob'")
-    return ops._binomial(count, prob, new_key(generator, "binomial"))
+    return ops._binomial(count, prob, new_key(generator, "binomial", count))
 
 
 @takes_out
@@ -204,7 +204,7 @@ def _standard_gamma(input: Tensor, generator=None) -> Tensor:
     dtype.
     """
     check_tensor("_standard_gamma", input)
-    return ops._gamma_sample(input, new_key(generator, "_standard_gamma"))
+    return ops._gamma_sample(input, new_key(generator, "_standard_gamma", input))
 
 
 @api_boundary
@@ -216,7 +216,7 @@ def _sample_dirichlet(input: Tensor, generator=None) -> Tensor:
     NotImplementedError for another dtype.
     """
     check_tensor("_sample_dirichlet", input)
-    return ops._dirichlet_sample(input, new_key(generator, "_sample_dirichlet"))
+    return ops._dirichlet_sample(input, new_key(generator, "_sample_dirichlet", input))
 
 
 _standard_gamma_grad, _dirichlet_grad = ops._standard_gamma_grad, ops._dirichlet_grad

@@ -9,6 +9,7 @@ import numpy as np
 from .. import ops
 from ..core.tracebacks import api_boundary
 from ..frontend import factories
+from ..frontend.array_creation import along, beside
 from ..frontend.tensor_data import from_numpy
 from ..ops.autocast import lowered
 from ..tape.mode import is_grad_enabled
@@ -150,6 +151,7 @@ def _recurrent(mode, given, hx, cx=None):
         )
     if batch_sizes is not None:
         _check_batch_sizes(batch_sizes, input, hx)
+        batch_sizes = along(batch_sizes, input)
     tensors = [each for each in (input, hx, cx, *params) if each is not None]
     # without a derivative to come nothing is kept; one that comes nevertheless computes it again
     kept = is_grad_enabled() and any(each.requires_grad for each in tensors)
@@ -362,7 +364,8 @@ def packed(input: Tensor, lengths: np.ndarray, batch_first: bool):
     if not is_concrete(batch_sizes):
         key = id(batch_sizes)
         _MADE_IN_TRACE[key] = weakref.ref(batch_sizes, lambda _: _MADE_IN_TRACE.pop(key)), sizes
-    return ops._packed_rows(input, batch_sizes, int(lengths.sum()), batch_first), batch_sizes
+    sizes = along(batch_sizes, input)
+    return ops._packed_rows(input, sizes, int(lengths.sum()), batch_first), batch_sizes
 
 
 # the values of batch sizes that were made inside a trace, where a tensor has none, by its `id`
@@ -399,7 +402,8 @@ def _pad_packed_sequence(
 
 def padded(data, batch_sizes, batch_first, padding_value, steps, batch):
     """Return `batch` packed sequences as (steps, batch, ...), and their lengths."""
-    made = ops._padded_rows(data, batch_sizes, batch, steps, padding_value, batch_first)
+    sizes = along(batch_sizes, data)
+    made = ops._padded_rows(data, sizes, batch, steps, padding_value, batch_first)
     if is_concrete(batch_sizes):
         sizes = np.asarray(batch_sizes._array)
         return made, from_numpy((sizes > np.arange(batch)[:, None]).sum(1).astype(np.int64))
@@ -431,5 +435,5 @@ def _cudnn_rnn(input, weight, weight_stride0, weight_buf, hx, cx, mode, hidden_s
     }  # fmt: skip
     is_lstm = _MODES[mode] == "LSTM"
     made = _recurrent(_MODES[mode], given, hx, cx if is_lstm else None)
-    empty = [factories.empty(0, dtype=input.dtype) for _ in range(3 if not is_lstm else 2)]
-    return (*made, *empty)
+    options = {"dtype": input.dtype, "device": beside(input)}
+    return (*made, *[factories.empty(0, **options) for _ in range(3 if not is_lstm else 2)])

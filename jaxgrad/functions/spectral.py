@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import ops
 from ..core.tracebacks import api_boundary, users_stacklevel
+from ..frontend.array_creation import beside
 from ..frontend.factories import ones
 from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
@@ -103,7 +104,8 @@ def _padded(input, count, mode):
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({count}, {count}) at dimension 2 of input {[1, *input.shape]}"
         )
-    return input.index_select(-1, tensor(np.pad(np.arange(length), count, _MODES[mode])))
+    places = np.pad(np.arange(length), count, _MODES[mode])
+    return input.index_select(-1, tensor(places, device=beside(input)))
 
 
 def _check_stft(signal, n_fft, hop_length, win_length, window, is_complex, return_complex):
@@ -141,7 +143,7 @@ def _weights(window, win_length, n_fft, like):
     if window is None and win_length == n_fft:
         return None
     if window is None:
-        window = ones(win_length, dtype=like.dtype)
+        window = ones(win_length, dtype=like.dtype, device=beside(like))
     missing = n_fft - win_length
     if not missing:
         return window
@@ -193,7 +195,8 @@ def istft(
     _check_points(points, n_fft, onesided, window, return_complex)
     spectra = (input.unsqueeze(0) if input.ndim == 2 else input).transpose(1, 2)
     weights = _weights(window, win_length, n_fft, input.real)
-    weights = ones(n_fft, dtype=input.real.dtype) if weights is None else weights
+    if weights is None:
+        weights = ones(n_fft, dtype=input.real.dtype, device=beside(input))
     frames = _frames(spectra, n_fft, normalized, onesided, return_complex) * weights
     expected = n_fft + hop_length * (frames.shape[1] - 1)
     start, end = _ends(n_fft, expected, center, length)

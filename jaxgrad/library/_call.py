@@ -16,7 +16,7 @@ import numpy as np
 from ..autograd.function import Function
 from ..autograd.grad_mode import no_grad
 from ..core.aval import INLINE, mode_of_trace, tracing
-from ..frontend.tensor_data import as_tensor
+from ..frontend.tensor_data import from_numpy
 from ..tape import handle_lock, mode
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor, is_concrete, reads_traced_value, wrap
@@ -332,8 +332,11 @@ def _batched(operator, info, in_dims, flat):
 
 def run_kernel(operator, made, bound):
     """What the kernel returns, and the new values of the arguments that it writes to."""
-    kernel = operator.kernel(tensors_in(bound))
-    is_traced = not all(map(is_concrete, tensors_in(bound)))
+    tensors = tensors_in(bound)
+    if operator._fake is not None and any(each.is_meta for each in tensors):
+        return _faked(operator, made, bound), made.written(bound)
+    kernel = operator.kernel(tensors)
+    is_traced = not all(map(is_concrete, tensors)) and not any(each.is_meta for each in tensors)
     if is_traced and kernel in _opaque:
         return _called_back(operator, kernel, made, bound)
     positional, keywords = made.split(bound)
@@ -348,6 +351,16 @@ def run_kernel(operator, made, bound):
         return _called_back(operator, kernel, made, bound, error)
     finally:
         mode.withholds_numbers.reset(withheld)
+
+
+def _faked(operator, made, bound):
+    """What the fake returns for tensors on the device meta."""
+    positional, keywords = made.split(bound)
+    before = fake_runs.set(True)
+    try:
+        return operator._fake(*positional, **keywords)
+    finally:
+        fake_runs.reset(before)
 
 
 def _called_back(operator, kernel, made, bound, cause=None):
@@ -390,7 +403,7 @@ class _Host:
         self.template = [_emptied(value) for value in bound]
 
     def __call__(self, *arrays):
-        supply = iter([as_tensor(np.asarray(array)) for array in arrays])
+        supply = iter([from_numpy(np.asarray(array)) for array in arrays])
         bound = [_filled(value, supply) for value in self.template]
         positional, keywords = self.made.split(bound)
         # the thread at the program may wait for this one, and hold the lock of handles

@@ -12,8 +12,9 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..frontend import factories
+from ..frontend.array_creation import beside
 from ..functions import embedding as bags
-from ..tape.tensor import is_concrete
+from ..tape.tensor import concrete, is_concrete
 
 
 @api_boundary
@@ -156,7 +157,7 @@ def _offsets(input, offsets):
                 f"of fixed length sequences. However, found offsets of type {type(offsets)}"
             )
         count, length = input.shape
-        return factories.arange(count, dtype=input.dtype) * length
+        return factories.arange(count, dtype=input.dtype, device=beside(input)) * length
     if input.ndim != 1:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}"
@@ -185,7 +186,7 @@ def one_hot(tensor, num_classes: int = -1):
 
 
 def _count_classes(tensor):
-    classes = numpy.asarray(tensor)
+    classes = numpy.asarray(concrete(tensor, "one_hot() without num_classes"))
     if not classes.size:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     return max(int(classes.max()), 0) + 1

@@ -1,7 +1,7 @@
 """Initialization of parameters, as torch.nn.init: each function overwrites and returns its tensor.
 
 `fan_in` is `shape[1]` and `fan_out` is `shape[0]`, each times the product of the other sizes.
-`generator`: a `jaxgrad.Generator`, the default one if None.
+`generator`: a `jaxgrad.Generator`, the default one if None. On the device meta nothing is drawn.
 """
 
 from __future__ import annotations
@@ -143,6 +143,8 @@ def eye_(tensor: Tensor) -> Tensor:
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
+    if tensor.is_meta:
+        return tensor
     return _copy_from_numpy(tensor, np.eye(*tensor.shape))
 
 
@@ -159,6 +161,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups:
         raise ValueError("dim 0 must be divisible by groups")
+    if tensor.is_meta:
+        return tensor
     each = tensor.shape[0] // groups
     numbers = np.zeros(tensor.shape)
     middle = tuple(size // 2 for size in tensor.shape[2:])
@@ -269,7 +273,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
     """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if not tensor.numel():
+    if not tensor.numel() or tensor.is_meta:
         return tensor
     rows = tensor.shape[0]
     drawn = tensor.new_empty(rows, tensor.numel() // rows).normal_(0, 1, generator=generator)
@@ -294,6 +298,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
+    if tensor.is_meta:
+        return tensor
     rows, columns = tensor.shape
     count = math.ceil(sparsity * rows)
     with no_grad():

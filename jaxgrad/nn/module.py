@@ -9,6 +9,9 @@ from ..autograd.grad_mode import no_grad
 from ..capture.torch_compile import compiler
 from ..core import dtypes
 from ..core.missing_names import missing_in
+from ..core.tracebacks import api_boundary
+from ..frontend import factories
+from ..frontend.memory_methods import show
 from ..frontend.to import _target
 from ..storage.commit import clear_gradients
 from ..tape.tensor import Tensor
@@ -159,6 +162,28 @@ class Module(ModuleCall, ModuleState):
 
         return self._apply(converted)
 
+    @api_boundary
+    def to_empty(self, *, device, recurse: bool = True) -> Module:
+        """Move all parameters and buffers to a device without their values, and return the module.
+
+        device: a device; None is the one where each of them is. recurse: also those of the
+        descendants. Parameters keep their identity, and tensors that several modules share stay
+        shared. Use it to give a module that was made on the device meta memory, before its values
+        are loaded.
+
+        >>> layer = jaxgrad.nn.Linear(2, 1, device="meta").to_empty(device="cpu")
+        >>> layer.weight.device, layer.weight.shape
+        (device(type='cpu'), torch.Size([1, 2]))
+        """
+        made: dict[int, tuple] = {}  # with each old tensor, so that none takes over its id
+
+        def emptied(tensor):
+            if id(tensor) not in made:
+                made[id(tensor)] = tensor, factories.empty_like(tensor, device=device)
+            return made[id(tensor)][1]
+
+        return self._apply(emptied, recurse)
+
     def type(self, dst_type) -> Module:
         """Convert all parameters and buffers to a dtype and return the module.
 
@@ -300,7 +325,7 @@ def _convert(parameter: Tensor, fn):
     with no_grad():
         result = fn(parameter)
         if result is not parameter:
-            parameter.data = result
+            show(parameter, result)
         gradient = parameter.grad
         if gradient is not None:
             parameter.grad = None

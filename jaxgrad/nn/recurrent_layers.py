@@ -8,6 +8,7 @@ import warnings
 
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
+from ..frontend.array_creation import along
 from ..functions import recurrent
 from ..tape.mode import casting
 from ..tape.tensor import Tensor
@@ -173,7 +174,7 @@ class RNNBase(Module):
 
     def permute_hidden(self, hx, permutation):
         """Return the states in the order of `permutation`; as they are for None."""
-        return hx if permutation is None else hx.index_select(1, permutation)
+        return hx if permutation is None else hx.index_select(1, along(permutation, hx))
 
     # ---- the call
 
@@ -342,7 +343,7 @@ class LSTM(RNNBase):
     def permute_hidden(self, hx, permutation):
         if permutation is None:
             return hx
-        return self._each(hx, lambda state: state.index_select(1, permutation))
+        return self._each(hx, lambda state: state.index_select(1, along(permutation, state)))
 
     def _packed_states(self, states):
         return tuple(states)

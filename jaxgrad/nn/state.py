@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import itertools
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..autograd.grad_mode import no_grad
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ..storage.commit import all_or_nothing
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor
@@ -24,6 +25,12 @@ KINDS = (
 )
 
 EXTRA_STATE_KEY = "_extra_state"
+
+NO_OP = (
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+    "current model, which is a no-op. assign=True makes the tensors of the state dict those of the "
+    'module; to_empty(device="cpu") before gives the module memory to copy to'
+)
 
 
 class _IncompatibleKeys(NamedTuple):
@@ -134,9 +141,10 @@ class ModuleState(Members):
     ) -> _IncompatibleKeys:
         """Copy the tensors of a state dict into the parameters and buffers of the same paths.
 
-        strict: the paths must be the same. assign: use the tensors themselves, as new parameters.
-        Returns the missing and the unexpected keys. Raises RuntimeError that lists all mismatches
-        of keys and shapes, TypeError unless `state_dict` is a mapping.
+        strict: the paths must be the same. assign: use the tensors themselves, as new parameters;
+        so a module on the device meta gets data, to which a copy is a no-op and warns. Returns the
+        missing and the unexpected keys. Raises RuntimeError that lists all mismatches of keys and
+        shapes, TypeError unless `state_dict` is a mapping.
 
         >>> layer = jaxgrad.nn.Linear(1, 1)
         >>> layer.load_state_dict({"weight": jaxgrad.ones(1, 1), "bias": jaxgrad.zeros(1)})
@@ -329,6 +337,8 @@ def _load_tensor(module, name, tensor, given, assign, key) -> str | None:
     """Load one tensor of a module; return the error message if that fails, or None."""
     if is_lazy(given):
         return None
+    if not (assign or is_lazy(tensor) or given.is_meta) and tensor.is_meta:
+        warnings.warn(NO_OP.format(key), UserWarning, stacklevel=users_stacklevel())
     try:
         with no_grad():
             if not assign:

@@ -21,8 +21,9 @@ import jax.numpy as jnp
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
 from ..core import dtypes, executor
-from ..core.aval import Aval, make_aval, with_strides
+from ..core.aval import META, joint_mode, make_aval, with_strides
 from ..core.bounded_cache import bounded
+from ..core.device import device_of_jax
 from ..core.program import Program
 from ..frontend import factories
 from ..storage import commit
@@ -52,7 +53,7 @@ class UpdateProgram(Program):
     def __init__(self, rule, count_of, fresh, inputs, counts: int):
         self.rule, self.count_of, self.fresh, self.inputs = rule, count_of, fresh, inputs
         self.name = type(rule).__name__
-        self.mode = max([i.mode for i in inputs if isinstance(i, Aval)])
+        self.mode = joint_mode(self.name, inputs)
         self.equations = 6 * len(inputs)  # of Adam; the outputs are known without a trace
         self.counts = slice(
             len(inputs) - len(rule.numbers) - counts, len(inputs) - len(rule.numbers)
@@ -360,7 +361,7 @@ class FusedStep:
         else:
             for target, result in pairs:
                 give(target, result)
-        for count, result in zip(counts, results[size:], strict=True):
+        for count, result in zip(counts, _advanced(program, counts, results[size:]), strict=True):
             self.counts[id(count)] = count, getattr(result, "_array", result)
 
     def update_sparse(self, position, group, param, grad):
@@ -386,6 +387,11 @@ def _put_back(state, before):
     for param, known in before.items():
         state[param].clear()
         state[param].update(known)
+
+
+def _advanced(program, counts, results):
+    """The step counters after a step: where parameters have no data, counters may have some."""
+    return [count + 1 for count in counts] if program.mode == META else results
 
 
 # hyperparameters that are parts of an option, with its name and their position in it
@@ -428,13 +434,19 @@ def new_counter(begin: float = 0.0) -> Tensor:
     """A tensor without dimensions, in the dtype of step counters."""
     wide = dtypes.get_default_dtype() is dtypes.float64
     with outside_of_trace():
-        return factories.full((), begin, dtype=dtypes.float64 if wide else dtypes.float32)
+        kind = dtypes.float64 if wide else dtypes.float32
+        return factories.full((), begin, dtype=kind, device=device_of_jax())
 
 
 def filled(param: Tensor, value, shape=None) -> Tensor:
     """A tensor like a parameter, of one value. shape: another shape."""
+    current = modes.scope.get()
+    captured = None if current is None else current.captured.get(id(param))
+    # a tracer stands for a tensor on meta too
+    seen = param._aval if captured is None else captured.aval
+    place = "meta" if seen.mode == META else device_of_jax()
     with outside_of_trace():
-        made = factories.full(tuple(shape or param.shape), value, dtype=param.dtype)
+        made = factories.full(tuple(shape or param.shape), value, dtype=param.dtype, device=place)
     if shape is not None:
         return made
     made._aval = with_strides(made._aval, param._aval.strides)

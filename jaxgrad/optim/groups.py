@@ -9,6 +9,7 @@ import weakref
 from ..autograd.grad_mode import no_grad
 from ..capture import scope as tracing
 from ..core import dtypes
+from ..core.device import device_of_jax
 from ..frontend import factories
 from ..tape import mode
 from ..tape.symbolic_number import Varying
@@ -224,7 +225,7 @@ class AssignedOption:
             return
         with tracing.outside():
             kind = dtypes.int64 if option.kind is int else dtypes.float64
-            self.tensor = factories.zeros((), dtype=kind)
+            self.tensor = factories.zeros((), dtype=kind, device=device_of_jax())
         with no_grad():
             self.tensor.fill_(option)
 

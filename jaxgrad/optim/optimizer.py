@@ -10,6 +10,7 @@ from collections import defaultdict
 
 from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
+from ..core.device import device_of_jax
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..frontend import tensor_data
@@ -401,7 +402,7 @@ class _StateLoader:
         if key in _SCALARS and isinstance(value, int | float):
             wide = dtypes.get_default_dtype() is dtypes.float64
             kind = dtypes.float64 if wide else dtypes.float32
-            made = tensor_data.tensor(float(value), dtype=kind)
+            made = tensor_data.tensor(float(value), dtype=kind, device=device_of_jax())
             return self.count(made) if key == "step" else made
         if isinstance(value, dict):
             return {name: self.copy(item, param, name) for name, item in value.items()}
@@ -412,9 +413,11 @@ class _StateLoader:
 
     def tensor(self, value, param, key):
         if not isinstance(value, Tensor):
-            value = tensor_data.as_tensor(value)
+            value = tensor_data.as_tensor(value, device=device_of_jax())
         if key == "step":
             return self.count(value)
+        if param is not None and param.is_meta != value.is_meta:
+            value = value.to(param.device)
         kind = None if param is None else param.dtype
         if kind is not None and (
             kind.is_floating_point or (kind.is_complex and value.is_complex())

@@ -97,6 +97,11 @@ def sparse_coo_tensor(
     if not isinstance(values, Tensor):
         data = tensor_data.tensor(values, dtype=dtype)
     data = data.to(device=data.device if device is None else device, dtype=dtype or data.dtype)
+    if data.is_meta or held.is_meta:
+        raise NotImplementedError(
+            "sparse_coo_tensor: a sparse tensor on the device meta comes in no version yet: its "
+            "indices must be known. Make it of data, or a dense one on meta"
+        )
     size = _checked(held, data, size)
     claimed = bool(is_coalesced) and (
         check_invariants

@@ -299,6 +299,10 @@ class SparseMethods:
     def to(self, *args, **kwargs):
         source = values_of(self)
         made = source.to(*args, **kwargs)
+        if made.is_meta != source.is_meta:
+            raise NotImplementedError(
+                "to(): a sparse tensor moves to the device meta in no version yet: to_dense() first"
+            )
         return self if made is source else _operators.like(self, made)
 
     @api_boundary
@@ -378,8 +382,9 @@ class SparseMethods:
 
     def __repr__(self):
         if not (is_concrete(values_of(self)) and is_concrete(self._indices_held)):
+            unknown = "<no data, on meta>" if values_of(self).is_meta else "<traced>"
             return (
-                f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype}, "
+                f"tensor({unknown}, shape={list(self.shape)}, dtype={self.dtype}, "
                 "layout=torch.sparse_coo)"
             )
         name = self.grad_fn.name() if self.grad_fn is not None else None
@@ -396,9 +401,9 @@ for _name, _dtype in methods.CONVERSIONS.items():
 KEPT = frozenset([
     "size", "dim", "ndimension", "numel", "nelement", "element_size", "itemsize",
     "is_floating_point", "is_complex", "is_signed", "is_inference", "__len__", "__rtruediv__",
-    "__rpow__", "__rmatmul__", "_version", "is_cpu", "is_cuda", "get_device", "type", "is_leaf",
-    "layout", "is_sparse", "retain_grad", "register_post_accumulate_grad_hook", "__format__",
-    "_backward_hooks", "_post_accumulate_grad_hooks", "cpu", "type_as", "name",
+    "__rpow__", "__rmatmul__", "_version", "is_cpu", "is_cuda", "is_meta", "get_device", "type",
+    "is_leaf", "layout", "is_sparse", "retain_grad", "register_post_accumulate_grad_hook",
+    "__format__", "_backward_hooks", "_post_accumulate_grad_hooks", "cpu", "type_as", "name",
 ])  # fmt: skip
 
 

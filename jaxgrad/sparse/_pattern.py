@@ -79,6 +79,8 @@ def groups(tensor: SparseTensor, dims: list[int]) -> tuple[Tensor, int]:
         return as_indices(inverse), kept.shape[1]
     if not dims or not count:
         return as_indices(np.zeros(count, np.int64)), min(count, 1)
+    if tensor._indices_held.is_meta:
+        concrete(tensor._indices_held, "the pattern of a sparse tensor")  # raises
     with jax.enable_x64(True):
         chosen = tensor._indices_held._array[jnp.asarray(dims)]
         _, inverse = jnp.unique(chosen, axis=1, return_inverse=True, size=count)

@@ -20,7 +20,7 @@ import sys
 import jax
 
 from ..core import executor, view_ops
-from ..core.aval import IMMEDIATE, traced_aval
+from ..core.aval import IMMEDIATE, META, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.program import stop_gradient
 from ..core.unrecorded import unrecorded
@@ -70,7 +70,9 @@ class Storage:
 
     @property
     def address(self) -> int:
-        """The address that `data_ptr` shows: unique to this storage."""
+        """The address that `data_ptr` shows: unique to this storage, 0 without data."""
+        if self.aval.mode == META:
+            return 0
         with handle_lock.lock:
             if self._address is None:
                 self._address = _reserve(self.aval.shape.numel() * self.aval.dtype.itemsize)

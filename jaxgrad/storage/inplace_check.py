@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from ..core import executor, promotion, view_ops
-from ..core.aval import Aval, with_shape
+from ..core.aval import META, Aval, with_shape
 from ..core.primitive import ARRAY
 from ..core.tracebacks import users_stacklevel
 from ..tape import handle_lock, interception
@@ -74,9 +74,15 @@ def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
 
 
 def check_fit(name, output: Aval, target: Tensor):
-    """Raise RuntimeError for a result of another shape, or of a dtype that does not cast to the
-    target's.
+    """Raise RuntimeError for a result of another shape, without data for a target that has some, or
+    of a dtype that does not cast to the target's.
     """
+    if (output.mode == META) != (target._aval.mode == META):
+        raise RuntimeError(
+            f"{name}: Expected all tensors to be on the same device, but its result is "
+            f"{'' if output.mode == META else 'not '}on meta, and the tensor {target._aval!r} that "
+            f"it writes to is on {target.device}"
+        )
     if output.shape != target.shape:
         raise RuntimeError(
             f"output with shape {list(target.shape)} doesn't match the broadcast shape "
@@ -91,8 +97,8 @@ def check_fit(name, output: Aval, target: Tensor):
 
 def fits(call, target: Tensor) -> bool:
     """Whether a call's result has the shape and dtype of the target."""
-    output = call.outputs[0]
-    return output.shape == target.shape and output.dtype is target.dtype
+    output, shown = call.outputs[0], target._aval
+    return (output.shape, output.dtype, output.mode) == (shown.shape, shown.dtype, shown.mode)
 
 
 def _copied(call, target, made):
@@ -220,14 +226,14 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor]):
     for output, target in zip(outputs, targets, strict=True):
         # all targets before the first is written to
         permit(name, target, False)
-        if not promotion.can_cast(output.dtype, target.dtype):
-            # for its dtype alone: out= resizes its target
-            check_fit(name, with_shape(output, target.shape), target)
+        # not for its shape: out= resizes its target
+        check_fit(name, with_shape(output, target.shape), target)
 
 
 def give(name: str, made: Tensor, target: Tensor) -> Tensor:
     """Copy the values of one tensor into another, which is resized to its shape."""
     permit(name, target, target.requires_grad)
+    check_fit(name, with_shape(made._aval, target.shape), target)
     if made.shape != target.shape:
         # PyTorch resizes an empty tensor without a warning
         if target.numel():

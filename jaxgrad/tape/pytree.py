@@ -11,6 +11,7 @@ from collections import defaultdict
 
 import jax
 
+from ..core.meta_array import MetaArray
 from .mode import is_grad_enabled
 from .tensor import Tensor, check_no_tangent, placeholder, wrap
 
@@ -42,7 +43,7 @@ def _is_looked_at(frame) -> bool:
 def _unflatten(_, children):
     (array,) = children
     # JAX unflattens with placeholders and shardings too
-    return wrap(array) if isinstance(array, jax.Array) else placeholder(array)
+    return wrap(array) if isinstance(array, jax.Array | MetaArray) else placeholder(array)
 
 
 jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)

@@ -13,8 +13,9 @@ import weakref
 import jax
 
 from ..core import dtypes
-from ..core.aval import aval_of
+from ..core.aval import META, aval_of, has_numbers
 from ..core.device import device_of
+from ..core.meta_array import NO_DATA
 from . import handle_lock, interception, mode
 from .mode import is_inference_mode_enabled
 from .node import AccumulateGrad, Node, shown
@@ -254,6 +255,12 @@ class Tensor:
                 f"size "
                 f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the "
                 f"same size"
+            )
+        if (gradient._aval.mode == META) != (self._aval.mode == META):
+            raise RuntimeError(
+                f"attempting to assign a gradient with device type '{gradient.device.type}' to a "
+                f"tensor with device type '{self.device.type}'. Please ensure that the gradient "
+                "and the tensor are on the same device"
             )
         wanted = _grad_dtype(self)
         if wanted not in (None, gradient.dtype):
@@ -505,8 +512,8 @@ def known_edge_of(tensor: Tensor):
 
 
 def is_concrete(tensor: Tensor) -> bool:
-    """Whether the tensor has values, not a tracer."""
-    return not isinstance(tensor._array, jax.core.Tracer)
+    """Whether the tensor has values: it holds no tracer, and is not on the device meta."""
+    return has_numbers(tensor._array)
 
 
 def reads_traced_value(error: Exception) -> bool:
@@ -517,6 +524,17 @@ def reads_traced_value(error: Exception) -> bool:
 NO_NUMBERS = "which is being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. "
 
 
+# PyTorch's errors for what a tensor on the device meta cannot do
+_NO_ITEM = RuntimeError, "Tensor.item() cannot be called on meta tensors."
+_ON_META = {
+    "item()": _NO_ITEM,
+    "bool()": _NO_ITEM,
+    "numpy()": (TypeError, "can't convert meta device type tensor to numpy."),
+    "__dlpack__()": (BufferError, "Cannot pack tensors on meta."),
+    "__dlpack_device__()": (ValueError, "Unknown device type meta for Dlpack."),
+}
+
+
 def shown_array(tensor: Tensor):
     """The array for a tensor that is printed: under a trace that of a constant, else the tracer."""
     array, scope = tensor._array, mode.scope.get()
@@ -525,8 +543,16 @@ def shown_array(tensor: Tensor):
 
 def concrete(tensor: Tensor, what: str):
     """The tensor's array. Raises RuntimeError under a trace, where it has no values yet, unless it
-    depends on constants and captured tensors of `jaxgrad.jit` alone.
+    depends on constants and captured tensors of `jaxgrad.jit` alone; and mostly NotImplementedError
+    on the device meta, where it never has any.
     """
+    if tensor._aval.mode == META:
+        kind, words = _ON_META.get(what, (NotImplementedError, NO_DATA))
+        raise kind(
+            f"{words} {what} needs the numbers of a tensor of shape {list(tensor.shape)} on the "
+            "device meta, which has none: make the tensor on another device, or give its module "
+            'data by to_empty(device="cpu") or load_state_dict(assign=True)'
+        )
     array, scope = tensor._array, mode.scope.get()
     if scope is not None and not mode.withholds_numbers.get():
         array = scope.numbers_of(array)

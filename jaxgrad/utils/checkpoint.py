@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import jax
 
+from ..core.aval import has_numbers
 from ..core.dtypes import dtype
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
@@ -126,8 +127,8 @@ class SavedMetadata(NamedTuple):
     @classmethod
     def of(cls, tensor: Tensor):
         array, aval = held(tensor), tensor._aval
-        traced = isinstance(array, jax.core.Tracer)
-        return cls(aval.shape, aval.dtype, None if traced else array.sharding)
+        place = array.sharding if has_numbers(array) else None
+        return cls(aval.shape, aval.dtype, place)
 
     def __repr__(self):
         place = "" if self.sharding is None else f", on {self.sharding}"

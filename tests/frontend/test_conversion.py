@@ -308,7 +308,7 @@ def test_devices_of_tensors():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (("spam",), RuntimeError, "Expected one of cpu, cuda, tpu device type at start of device"),
+        (("spam",), RuntimeError, "Expected one of cpu, cuda, tpu, meta device type at start"),
         (("cuda:x",), RuntimeError, "Invalid device string: 'cuda:x'"),
         (("cuda:-1",), RuntimeError, "Invalid device string: 'cuda:-1'"),
         (("cuda:01",), RuntimeError, "Invalid device string: 'cuda:01'"),

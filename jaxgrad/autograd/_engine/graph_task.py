@@ -16,7 +16,8 @@ from operator import attrgetter
 import jax
 
 from ...core import executor
-from ...core.aval import IMMEDIATE
+from ...core.aval import IMMEDIATE, META
+from ...core.meta_array import MetaArray
 from ...core.strides import is_dense
 from ...core.unrecorded import unrecorded
 from ...storage import commit
@@ -426,6 +427,12 @@ def _refuse_leak(leaf, gradient):
             f"the gradient of a tensor of shape {list(leaf.shape)} was traced, but the tensor was "
             "not: pass the tensor to the compiled function as an argument instead of reaching it "
             "from outside, and return its gradient"
+        )
+    if (type(array) is MetaArray) != (leaf._aval.mode == META):
+        raise RuntimeError(
+            f"the gradient of a tensor of shape {list(leaf.shape)} on {leaf.device} is on another "
+            "device, and one of both is meta: a hook or a Function returned it, or the tensor was "
+            "moved after it was used"
         )
 
 

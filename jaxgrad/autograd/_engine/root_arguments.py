@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...core import executor
+from ...core.aval import META
 from ...tape import sparse_tensor
 from ...tape.tensor import Tensor, current, edge_of, wrap
 from ...tape.torch_function import stands_for_tensor
@@ -157,6 +158,12 @@ def _batch(position, output, batch):
 def _check(position, aval, gradient):
     if not isinstance(gradient, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {_kind(gradient)}")
+    if (gradient._aval.mode == META) != (aval.mode == META):
+        place = "meta" if aval.mode == META else "a device with data"
+        raise RuntimeError(
+            f"invalid gradient at index {position} - expected device {place} but got "
+            f"{gradient.device}"
+        )
     if gradient.dtype.is_complex != aval.dtype.is_complex:
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. "

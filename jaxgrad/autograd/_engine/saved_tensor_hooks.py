@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 
+from ...core.meta_array import MetaArray
 from ...core.primitive import Call
 from ...tape import interception, node_annotations
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
@@ -196,6 +197,8 @@ class save_on_cpu(saved_tensors_hooks):
 def _to_host(tensor):
     """The tensor's array on the host, and where to move it back."""
     array = tensor._array
+    if isinstance(array, MetaArray):
+        return array, None
     if isinstance(array, jax.core.Tracer):
         return jax.device_put(array, jax.memory.Space.Host), jax.memory.Space.Device
     with jax.enable_x64(True):
@@ -205,6 +208,8 @@ def _to_host(tensor):
 
 def _from_host(packed):
     array, place = packed
+    if isinstance(array, MetaArray):
+        return wrap(array)
     with jax.enable_x64(True):
         return wrap(jax.device_put(array, place))
 

@@ -15,6 +15,7 @@ import jax
 
 from ... import ops
 from ...core import executor
+from ...core.aval import META, has_numbers
 from ...core.tracebacks import users_stacklevel
 from ...storage.alias import assign
 from ...storage.creation_meta import FUNCTION, FUNCTION_SEVERAL
@@ -189,6 +190,11 @@ class FunctionNode(Node):
             raise RuntimeError(
                 f"Function {self.name()} returned an invalid gradient at index {index} - got "
                 f"{list(shape)} but expected shape compatible with {list(wanted)}"
+            )
+        if (gradient._aval.mode == META) != (aval.mode == META):
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index {index} - its input "
+                f"and the gradient are on different devices, and the gradient on {gradient.device}"
             )
         if gradient.dtype.is_complex and not aval.dtype.is_complex:
             raise RuntimeError(
@@ -377,7 +383,7 @@ def _same(tensor, saved) -> bool:
     if not saved.derived:
         return True
     before = saved.array if saved.packed is None else saved.packed.tensor()._array
-    if isinstance(before, jax.core.Tracer) or isinstance(tensor._array, jax.core.Tracer):
+    if not (has_numbers(before) and has_numbers(tensor._array)):
         return tensor.shape == saved.aval.shape  # a trace draws no random numbers
     with jax.enable_x64(True):
         return tensor.shape == saved.aval.shape and bool(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 
 from ...core import executor
+from ...core.meta_array import MetaArray
 from ...core.program import bare
 from ...tape import dual, interception
 from ...tape.dual_level import enabled, in_order, see_below, window
@@ -127,9 +128,11 @@ def _refuse_others_than_linear(ctx, weights):
             found = gradients_of(ctx, given)
         return [gradient._array for gradient in found if gradient is not None]
 
+    zeros = [weight._array for weight in weights if weight is not None]
+    if any(isinstance(zero, MetaArray) for zero in zeros):
+        return  # on the device meta only shapes are asked for
     saved, before, cause = ctx._saved, switch(PLAIN), None
     try:
-        zeros = [weight._array for weight in weights if weight is not None]
         with jax.enable_x64(True):
             if linearity.is_linear(gradients, *zeros):
                 return

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...core.aval import has_numbers
 from ...core.program import Program, Reverse
 from ...tape.node import FREED
 from .._engine.observers import Watch
@@ -198,9 +199,11 @@ def _pass():
 
 
 def _holds(value, kind) -> bool:
-    """Whether an array, a tensor or a number contains a NaN, or an Inf; False for tracers."""
+    """Whether an array, a tensor or a number contains a NaN, or an Inf; False where there are no
+    numbers.
+    """
     array = getattr(value, "_array", value)
-    if isinstance(array, jax.core.Tracer):
+    if not has_numbers(array):
         return False
     if isinstance(array, int | float | complex):
         return bool(_NUMPY[kind](array))

@@ -7,6 +7,7 @@ import sys
 import jax
 import jax.numpy as jnp
 
+from ...core.aval import has_numbers
 from ...tape import untracked_reason
 from ...tape.node import AccumulateGrad
 from ...tape.tensor import INFERENCE_TENSOR, LeafState, Tensor, current, known_edge_of
@@ -20,7 +21,7 @@ DTYPE, CONSTANT, NOT_A_LEAF, UNUSED, UNREACHED = (
 NAN, FILLED, HOOKS = "nan", "filled", "hooks"
 
 AGAIN = "Run it again under autograd.graph.record_lines() to see the line"
-TRACING = "a trace has no numbers yet"
+TRACING = "there are no numbers yet in a trace, and none on the device meta"
 
 # why an operator turns a gradient into zeros
 WHY_ZERO = {
@@ -157,7 +158,7 @@ class _Explainer:
         """Describe `.grad`; returns whether there is one."""
         if grad is None:
             return False
-        if isinstance(grad._array, jax.core.Tracer):
+        if not has_numbers(grad._array):
             self.explanation.say(f"{self.name} has a gradient, but {TRACING}", FILLED)
             return True
         with jax.enable_x64(True):

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from ...core import executor
+from ...core.aval import has_numbers
 from ...tape.mode import switch, with_grad
 from ...tape.node import Node
 from .._engine import graph_task
@@ -68,7 +69,7 @@ def probe(roots, edge) -> Finding:
 
 
 class _Traced(Exception):
-    """The gradient is a tracer, so its numbers are unknown."""
+    """The gradient is a tracer, or on the device meta, so its numbers are unknown."""
 
 
 class _GradientWalk:
@@ -121,7 +122,7 @@ def is_alive(gradient) -> bool:
     """Whether a gradient is defined and not all zeros."""
     if gradient is None:
         return False
-    if isinstance(gradient, jax.core.Tracer):
+    if not has_numbers(gradient):
         raise _Traced
     with jax.enable_x64(True):
         return bool(jnp.any(gradient != 0))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from ...core.meta_array import MetaArray
 from ...core.primitive import Call
 from ...tape.node import FREED, AccumulateGrad, Node, ProgramNode
 from ...tape.tensor import Tensor, current, known_edge_of
@@ -97,9 +98,13 @@ class Kept(NamedTuple):
 
     @property
     def device(self) -> str | None:
-        """The device of the array, "host" for numpy; None for tracers and empty arrays."""
+        """The device of the array, "host" for numpy, "meta" for one without data; None for tracers
+        and empty arrays.
+        """
         if isinstance(self.array, jax.core.Tracer) or not self.bytes:
             return None
+        if isinstance(self.array, MetaArray):
+            return "meta"
         if not isinstance(self.array, jax.Array):
             return "host"
         return ", ".join(sorted(map(str, self.array.devices())))

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from ...autograd.grad_mode import no_grad
 from ...frontend.factories import zeros
 from ...frontend.jax_interop import from_jax
-from ...tape.tensor import Tensor, is_concrete
+from ...tape.tensor import Tensor, is_traced
 
 
 def _norm(array, p):
@@ -72,7 +72,7 @@ def get_total_norm(
 
 
 def _check_finite(total, norm_type):
-    if not is_concrete(total):
+    if is_traced(total):
         raise RuntimeError(
             "error_if_nonfinite=True reads the total norm, which has no value while it is being "
             "traced: leave it out and check the returned norm outside"

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import inspect
 
-from ...frontend.generator import default_generator
+from ...core.device import default_device
 from ..module import Module
 
 
 def skip_init(module_cls: type[Module], *args, **kwargs) -> Module:
-    """Return a module whose parameters have any values, and leave the random numbers as they were.
+    """Return a module whose parameters have any values, without drawing random numbers.
 
     module_cls: a class of modules with an argument `device`; args, kwargs: its arguments. The
-    default generator is put back after the constructor has run. Raises RuntimeError for another
-    class.
+    module is made on the device meta and then gets memory. Raises RuntimeError for another class.
 
     >>> jaxgrad.nn.utils.skip_init(jaxgrad.nn.Linear, 2, 3)
     Linear(in_features=2, out_features=3, bias=True)
@@ -22,8 +21,5 @@ def skip_init(module_cls: type[Module], *args, **kwargs) -> Module:
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    state = default_generator.get_state()
-    try:
-        return module_cls(*args, **kwargs)
-    finally:
-        default_generator.set_state(state)
+    device = kwargs.pop("device", None) or default_device()
+    return module_cls(*args, **kwargs, device="meta").to_empty(device=device)

@@ -12,6 +12,7 @@ from ...core import dtypes
 from ...core.missing_names import missing_in
 from ...core.tracebacks import api_boundary
 from ...frontend import factories
+from ...frontend.array_creation import along
 from ...frontend.tensor_data import from_numpy
 from ...functions import recurrent
 from ...tape.tensor import Tensor, concrete
@@ -161,7 +162,7 @@ def pack_padded_sequence(
     if not enforce_sorted:
         order = np.argsort(-lengths, kind="stable")
         lengths, sorted_indices = lengths[order], from_numpy(order)
-        input = ops.index_select(input, 0 if batch_first else 1, sorted_indices)
+        input = ops.index_select(input, 0 if batch_first else 1, along(sorted_indices, input))
     data, batch_sizes = recurrent.packed(input, lengths, batch_first)
     return PackedSequence(data, batch_sizes, sorted_indices)
 
@@ -195,7 +196,7 @@ def pad_packed_sequence(
     order = sequence.unsorted_indices
     if order is None:
         return padded, lengths
-    return ops.index_select(padded, 0 if batch_first else 1, order), lengths[order]
+    return ops.index_select(padded, 0 if batch_first else 1, along(order, padded)), lengths[order]
 
 
 def batch_of(sequence: PackedSequence) -> int:

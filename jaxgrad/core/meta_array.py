@@ -1,0 +1,41 @@
+"""What tensors of the device `meta` hold in place of an array: a shape and a dtype, and no data."""
+
+from __future__ import annotations
+
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+
+
+class MetaArray:
+    """An array of which only the abstract value exists.
+
+    JAX takes it where a `jax.ShapeDtypeStruct` is enough, as in `jax.eval_shape`, and refuses it
+    where it needs numbers.
+    """
+
+    __slots__ = ("__weakref__", "aval")
+
+    weak_type = False
+    shape = property(lambda self: self.aval.shape)
+    ndim = property(lambda self: len(self.aval.shape))
+    size = property(lambda self: self.aval.shape.numel())
+    dtype = property(lambda self: self.aval.dtype.numpy)
+
+    def __init__(self, aval):
+        """aval: that of the array, whose executor is that of the device `meta`; contiguous."""
+        self.aval = aval
+
+    def __repr__(self):
+        return f"<no data, since the device is meta: {self.aval}>"
+
+    def __array__(self, *_, **__):
+        raise NotImplementedError(
+            f"{NO_DATA} Numbers are needed of an array {self.aval} of the device meta, which has "
+            "none"
+        )
+
+    def __bool__(self):
+        return bool(self.__array__())
+
+    def is_deleted(self) -> bool:
+        """Whether a program has taken its memory, as for JAX's arrays: it has none."""
+        return False
