@@ -59,10 +59,9 @@ class Group(dict):
         return None  # files hold the options alone
 
     def __deepcopy__(self, memo):
-        # in a trace a plain dict, as in PyTorch: it may leave the function
-        made = memo[id(self)] = Group() if mode.scope.get() is None else {}
-        for name, value in self.copied().items():
-            dict.__setitem__(made, name, copy.deepcopy(value, memo))
+        # a plain dict, as in PyTorch: it may leave a compiled function
+        made = memo[id(self)] = {}
+        made.update({name: copy.deepcopy(each, memo) for name, each in self.copied().items()})
         return made
 
     def copied(self) -> dict:

@@ -105,13 +105,27 @@ class Optimizer:
             )
         self.defaults = defaults
         self.state = defaultdict(dict)
-        self.param_groups: list[dict] = []
+        self.param_groups = []
         self._set_up()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
+
+    @property
+    def param_groups(self) -> list[dict]:
+        """The groups of parameters, each a dict with its `"params"` and its options. Settable."""
+        try:
+            return self.__dict__["param_groups"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no param_groups yet") from None
+
+    @param_groups.setter
+    def param_groups(self, groups: list[dict]):
+        if not all(isinstance(each, Group) for each in groups):
+            groups = list(map(Group, groups))
+        self.__dict__["param_groups"] = groups
 
     def _set_up(self):
         self._changes, self._stepping = 0, False
@@ -138,7 +152,7 @@ class Optimizer:
         if "_changes" not in self.__dict__:
             self._set_up()
         self.__dict__.update(state)
-        self.param_groups = [Group(group) for group in self.param_groups]
+        self.param_groups = list(map(Group, self.param_groups))
         self.defaults.setdefault("differentiable", False)
         self._changes += 1
 

@@ -113,6 +113,29 @@ def test_a_copy_is_a_plain_dict_with_tensors_of_its_own():
     assert w.tolist() == [1, 1] and groups[0]["params"][0].requires_grad
 
 
+@pytest.mark.parametrize("make", [lambda step: step, torch.jit])
+def test_copied_groups_can_be_assigned(make):
+    w = torch.tensor([1.0], requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.5)
+    saved = copy.deepcopy(optimizer.param_groups)
+    saved[0]["params"] = [w]
+    groups = optimizer.param_groups = optimizer.param_groups
+    assert groups is optimizer.param_groups
+    optimizer.param_groups = saved
+
+    def step():
+        w.grad = torch.ones(1)
+        optimizer.step()
+
+    step = make(step)
+    for rate, expected in ((0.5, 0.5), (0.25, 0.25), (0.25, 0.0)):
+        optimizer.param_groups[0]["lr"] = rate
+        step()
+        assert w.item() == expected
+    assert getattr(step, "count", 1) == 1
+    assert not hasattr(object.__new__(optim.SGD), "param_groups")
+
+
 def test_a_rate_that_becomes_a_tensor_leads_to_a_trace():
     optimizer = optim.SGD([torch.ones(1, requires_grad=True)], lr=0.5)
     rate = torch.jit(lambda: copy.deepcopy(optimizer.param_groups)[0]["lr"] * 2)

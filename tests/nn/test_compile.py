@@ -114,6 +114,7 @@ def test_an_argument_that_cannot_be_hashed():
         torch.compile(fullgraph=True)(doubled.function)(np.ones(1))
 
 
+@pytest.mark.unverified
 def test_random_numbers_of_python_and_numpy_are_drawn_at_each_call():
     def dropped(x):
         return x * 2 if random.random() < 0.5 else x
@@ -133,6 +134,7 @@ def test_random_numbers_of_python_and_numpy_are_drawn_at_each_call():
         assert "runs uncompiled" in str(told[0].message)
 
 
+@pytest.mark.unverified
 @pytest.mark.parametrize(
     "make", [lambda: iter([1.0, 2.0, 3.0]), lambda: (n + 1.0 for n in range(3))]
 )
@@ -357,6 +359,7 @@ def test_a_compiled_module_inside_of_a_compiled_step():
     assert not net.training and step.count == 2
 
 
+@pytest.mark.unverified
 def test_lazy_modules_are_compiled_after_the_first_call():
     lazy = nn.LazyLinear(3)
     compiled, called = torch.compile(lazy), torch.compile(lambda x: other(x))
@@ -420,6 +423,7 @@ def test_wrong_arguments(arguments, error, text):
 # ---- torch.compiler
 
 
+@pytest.mark.unverified
 def test_is_compiling():
     is_compiling = torch.compiler.is_compiling
     assert not is_compiling() and torch.jit(is_compiling)() is True
@@ -456,6 +460,7 @@ def test_disabled_functions_run_at_each_call():
     assert module(torch.ones(1)).shape == (1,)
 
 
+@pytest.mark.unverified
 def test_stances():
     chosen = torch.compile(lambda x: x * (3 if torch.compiler.is_compiling() else 2))
     set_stance, x, other = torch.compiler.set_stance, torch.ones(1), torch.ones(2)
