@@ -6,16 +6,26 @@ arguments of a compiled function. It keeps them until others have been used more
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import numbers
 
+import numpy as np
+
+from .capture.known_numbers import is_in_jax, scopes_around
 from .capture.script_names import mark
-from .core import bounded_cache
+from .capture.stance import set_stance as set_stance
+from .capture.torch_compile import compiler
+from .core import bounded_cache, executor
 from .core.ignored_options import IgnoredOptions
 from .core.not_provided import names_of
 from .core.tracebacks import api_boundary
+from .frontend.tensor_data import from_numpy
 from .nn.compile import compile as compile
+from .nn.compile import disable as disable
+from .nn.script_module import ScriptModule as _ScriptModule  # noqa: F401  a name of torch.jit
 from .tape import mode
+from .tape.pytree import map_leaves
+from .tape.tensor import Tensor
 
 
 @api_boundary
@@ -70,12 +80,16 @@ def reset() -> None:
 
 
 def is_compiling() -> bool:
-    """Return whether `jaxgrad.jit` is tracing.
+    """Return whether the code is being traced, by `jaxgrad.jit` or `jax.jit`.
 
-    >>> jaxgrad.compiler.is_compiling()
-    False
+    >>> jaxgrad.compiler.is_compiling(), jaxgrad.jit(jaxgrad.compiler.is_compiling)()
+    (False, True)
     """
-    return mode.scope.get() is not None
+    scopes = list(scopes_around(mode.scope.get()))
+    if not scopes:
+        return executor.is_traced()
+    # an example of a batch is traced too, where nothing is compiled around it
+    return not all(each.is_inner for each in scopes) or is_in_jax(scopes[-1])
 
 
 is_dynamo_compiling = is_compiling
@@ -86,56 +100,94 @@ def is_exporting() -> bool:
     return False
 
 
+# the compiler of all functions, whatever `torch.compile(backend=)` is
+_BACKEND = "openxla"
+
+
 def list_backends(exclude_tags=()) -> list[str]:
     """Return the names of the compilers, which are one.
 
     >>> jaxgrad.compiler.list_backends()
     ['openxla']
     """
-    return ["openxla"]
+    return [_BACKEND]
+
+
+def get_default_backend() -> str:
+    """Return the name of the compiler, "openxla"."""
+    return _BACKEND
+
+
+def set_default_backend(backend):
+    """Do nothing for a name that `torch.compile` knows: XLA compiles. Raises as that does."""
+    compiler(backend=backend)
 
 
 def cudagraph_mark_step_begin():
     """Do nothing: a compiled step is one program."""
 
 
-def disable(fn=None, recursive: bool = True, *, reason: str | None = None):
-    """Return a function as it is: inside of a compiled function it is a part of that program."""
-    return mark(fn)
+def set_enable_guard_collectives(enabled: bool) -> bool:
+    """Do nothing, and return False: guards are compared in each process by itself."""
+    return False
 
 
-allow_in_graph = assume_constant_result = mark
+def wrap_numpy(fn):
+    """Return a function of tensors, given one of NumPy arrays. It reads their numbers, so a
+    function that calls it cannot be compiled.
+
+    >>> jaxgrad.compiler.wrap_numpy(lambda a: a + 1)(jaxgrad.ones(2))
+    tensor([2., 2.])
+    """
+
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        args, kwargs = map_leaves(_to_numpy, (args, kwargs))
+        return map_leaves(_to_tensor, fn(*args, **kwargs))
+
+    return call
 
 
-def nested_compile_region(fn=None, **options):
-    """Return a function as it is: XLA compiles its calls as a part of the program."""
-    return mark(fn)
+def _to_numpy(leaf):
+    return leaf.numpy() if isinstance(leaf, Tensor) else leaf
 
 
-def substitute_in_graph(original_fn, **options):
-    """Return a decorator that leaves a function as it is: `original_fn` runs as Python."""
+def _to_tensor(leaf):
+    return from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+
+# What these say of a function is so in any case: Python's code is traced, not parsed.
+allow_in_graph = assume_constant_result = nested_compile_region = mark
+
+
+def substitute_in_graph(
+    original_fn, *, can_constant_fold_through=False, skip_signature_check=False
+):
+    """Return a decorator that leaves a function as it is: the original one is traced."""
     return mark
 
 
-def set_stance(stance: str = "default", **options):
-    """Return a block that changes nothing, for the stance "default". Raises NotImplementedError for
-    others: `torch.compile(disable=True)` leaves a function uncompiled.
+def keep_portable_guards_unsafe(guard_entries, keep_parameters=False) -> list[bool]:
+    """Return True for each entry: jaxgrad keeps all of its guards. A choice of guards in
+    `torch.compile(options={"guard_filter_fn": ...})` has no effect.
     """
-    if stance != "default" or options.get("force_backend") is not None:
-        raise NotImplementedError(
-            f"torch.compiler.set_stance({stance!r}) is not provided by jaxgrad: torch.compile(f, "
-            "disable=True) leaves a function uncompiled"
-        )
-    return contextlib.nullcontext()
+    return [True] * len(guard_entries)
 
 
-def get_default_backend() -> str:
-    """Return the name of the compiler."""
-    return "openxla"
+keep_tensor_guards_unsafe = skip_all_guards_unsafe = keep_portable_guards_unsafe
+skip_guard_on_all_nn_modules_unsafe = skip_guard_on_globals_unsafe = keep_portable_guards_unsafe
+skip_guard_on_inbuilt_nn_modules_unsafe = keep_portable_guards_unsafe
 
 
-def set_default_backend(backend: str | None):
-    """Do nothing: XLA compiles."""
+def save_cache_artifacts() -> None:
+    """Return None: there is no cache to save. JAX's own is `jax.config.jax_compilation_cache_dir`.
+
+    >>> jaxgrad.compiler.save_cache_artifacts()
+    """
+
+
+def load_cache_artifacts(serialized_artifacts: bytes) -> None:
+    """Do nothing, and return None, as PyTorch does where it finds nothing to load."""
 
 
 # its options have no effect

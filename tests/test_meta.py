@@ -686,7 +686,7 @@ def test_meta_tensors_are_abstract_inputs_of_what_is_lowered():
     weight = 3000 * 2000 * 4
     assert 3 * weight < memory.argument_size_in_bytes < 3.1 * weight
     assert layer.weight.is_meta and layer.weight.grad is None
-    assert optimizer.state[layer.weight]["exp_avg"].is_meta
+    assert not optimizer.state
 
 
 def test_jax_sees_a_shape_and_refuses_to_compute():

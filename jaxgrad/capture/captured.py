@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import weakref
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
 from .. import ops
 from ..core.aval import make_aval, with_dual
 from ..storage.alias import snapshot
@@ -16,6 +20,7 @@ from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import Node
 from ..tape.tensor import Tensor, current, has_tangent, known_edge_of, restore_state, state_of
 from .guards import GradSource, HandleSource, TensorGuard, TensorSource
+from .holders import MOST_BYTES_COMPARED
 from .places import PlaceSource
 
 
@@ -49,6 +54,43 @@ class Snapshot:
         if hasattr(self.leaf, "grad"):
             self.leaf.grad = self.grad
         self.hooks.restore()
+
+
+class Numbers:
+    """Numbers that code looked at while it was traced; `array()` gives them."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def array(self):
+        return self._array
+
+
+class PinnedNumbers(Numbers):
+    """The numbers of a captured tensor, which a guard compares with those of each call. An array
+    that is too large to compare must be the same one.
+    """
+
+    def __init__(self, array):
+        self.reference, self.copy = weakref.ref(array), None
+        if array.nbytes <= MOST_BYTES_COMPARED and array.is_fully_addressable:
+            self.copy = np.array(array)
+
+    def array(self):
+        known = self.reference()
+        if known is not None and not known.is_deleted():
+            return known
+        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+            return jnp.asarray(self.copy)
+
+    def holds(self, array) -> bool:
+        """Whether an array of the same shape and dtype has these numbers."""
+        if self.reference() is array:
+            return True
+        if self.copy is None or self.copy.tobytes() != np.asarray(array).tobytes():
+            return False
+        self.reference = weakref.ref(array)  # the next call may find it again
+        return True
 
 
 class CapturedTensor(TensorGuard):
@@ -117,6 +159,11 @@ class CapturedTensor(TensorGuard):
             self.left = alias.storage
         self.is_moved = True
 
+    def pin(self):
+        """Require the numbers that the tensor has: the function looked at them."""
+        if self.pinned is None:
+            self.pinned = PinnedNumbers(self.snapshot.array)
+
     def require_history(self):
         """Require the node that the tensor has: a pass made constants of its saved arrays."""
         if self.kind is Node:
@@ -131,6 +178,12 @@ class CapturedTensor(TensorGuard):
     def find_at(self, place: PlaceSource):
         """Find the tensor at a place from now on, where each call may find another one."""
         self.source, self.reference = place, None
+
+    def is_found_as(self, other: CapturedTensor) -> bool:
+        """Whether calls find it where they find a captured tensor of another program."""
+        if self.is_of_place and other.is_of_place:
+            return self.source.is_same(other.source)
+        return self.reference is not None and self.reference is other.reference
 
     @property
     def is_exchanged(self) -> bool:

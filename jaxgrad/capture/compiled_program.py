@@ -82,13 +82,13 @@ class CompiledProgram:
         self.call_program, self.reached_arguments, self.guards = None, {}, []
         self.observation, self.changed_numbers = None, set()
         scope = self.scope()
-        scope.inspected = jitted.cache.inspected
+        scope.belong_to(jitted)
         with self.wide():
             # without arguments: each input is found while tracing, as an equation of `input_p`
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
         self.equations = sum(1 for _ in equations_of(closed))
         self.constants, self.objects = closed.consts, scope.objects
-        self.derived = scope.derived
+        self.derived, self.answers = scope.derived, scope.answers
         self.discard = None if self.is_inner else scope.take_back
         self.take_captured(scope)
         self.escaped = self.describe_escaped(scope)
@@ -231,6 +231,8 @@ class CompiledProgram:
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
             result = [one_shot.refuse_result(self.name, self.jitted.function(*args, **kwargs))]
+            if not self.is_inner:
+                scope.raise_refused()
             self.refuse_new_arguments(given, args, kwargs)
             # or what the function put into lists among its arguments would count as escaped
             del given, args, kwargs
@@ -305,7 +307,7 @@ class CompiledProgram:
             elif isinstance(leaf, jax.Array):
                 leaf = scope.add_input(leaf, ArgumentInput(position))
             elif position in self.varying:
-                source = ArgumentInput(position)
+                source = ArgumentInput(position, is_number=True)
                 leaf = Varying.of_input(scope.add_input(leaf, source), source, leaf)
             given.append(leaf)
         return given

@@ -2,45 +2,83 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
+import types
 import warnings
 
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock
 from ..core.tracebacks import is_internal, users_stacklevel
+from .reachable import python_function
 
 
 class Fallback:
-    """For which arguments a compiled function runs uncompiled: by the key of their kind."""
+    """For which arguments a compiled function runs uncompiled: by the key of their kind, and the
+    training modes of the module that it belongs to.
+    """
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, function):
+        self.name, self.function = name, function
         self.keys = BoundedCache(Clock("programs"), lambda _: ENTRY)
         self.told: set[str] = set()
 
     def holds(self, key) -> bool:
         """Whether the function could not be traced with arguments of this kind."""
+        key = key, self.training()
         return bool(self.keys.get(key) or self.keys.find(key))
+
+    def training(self) -> tuple:
+        """The training modes of the module that the function is, or whose method it is."""
+        function = inspect.unwrap(self.function)
+        owner = getattr(function, "__self__", function)
+        is_module = isinstance(getattr(type(owner), "named_modules", None), types.FunctionType)
+        return tuple([each.training for each in owner.modules()]) if is_module else ()
 
     def note(self, key, error: Exception):
         """Note that a trace raised an error, and the function did not when it ran uncompiled. Warn
-        once for each line.
+        once for each line. One with `is_passing` stands in the way of this call alone.
         """
-        self.keys.keep(key, True)
-        place = place_of(error)
-        if place not in self.told:
-            self.told.add(place)
-            warnings.warn(
-                f"{self.name} runs uncompiled, because it cannot be traced at {place}: {error}. "
-                "torch.compile(fullgraph=True) and jit(fallback=False) raise this",
-                stacklevel=users_stacklevel(),
-            )
+        if getattr(error, "is_passing", False):
+            return
+        self.keys.keep((key, self.training()), True)
+        self.tell(error)
+
+    def tell(self, error: Exception):
+        """Warn that the function runs uncompiled because of an error, once for each line."""
+        place = place_of(error) or place_of_function(self.function)
+        why = f"because it cannot be traced at {place}: {error}"
+        self.warn(place, f"{self.name} runs uncompiled, {why}. {RAISED}")
+
+    def leave(self, key, why: str):
+        """Leave the function uncompiled from the next call on, with a warning that says why."""
+        self.keys.keep((key, self.training()), True)
+        self.warn(why, f"{self.name} runs uncompiled from now on, because {why}")
+
+    def warn(self, topic: str, message: str):
+        if topic not in self.told:
+            self.told.add(topic)
+            warnings.warn(message, stacklevel=users_stacklevel())
 
 
-def place_of(error: Exception) -> str:
-    """The file and line of the user's code that raised an error."""
+RAISED = "torch.compile(fullgraph=True) and jit(fallback=False) raise this"
+
+
+def place_of(error: Exception) -> str | None:
+    """The file and line of the user's code that raised an error; None where it was jaxgrad's."""
+    if hasattr(error, "place"):
+        return error.place
     places = [
         f"{frame.f_code.co_filename}:{line}"
         for frame, line in traceback.walk_tb(error.__traceback__)
         if not is_internal(frame)
     ]
-    return places[-1] if places else "an unknown line"
+    return places[-1] if places else None
+
+
+def place_of_function(function) -> str:
+    """The file and line where a function is defined."""
+    function = inspect.unwrap(function)
+    found = python_function(getattr(function, "forward", function))
+    if found is None:
+        return "an unknown line"
+    return f"{found.__code__.co_filename}:{found.__code__.co_firstlineno}"

@@ -51,9 +51,12 @@ READ = (
     "jaxgrad.tracing.number"
 )
 DRAWN = (
-    "{name}, compiled by jaxgrad.jit, draws random numbers from {read}{place}: those of the trace "
+    "{name}, compiled by jaxgrad.jit, draws random numbers from {read}: those of the trace "
     "are constants of the program. Draw with jaxgrad's functions, pass them as arguments, or read "
     "one by jaxgrad.tracing.number"
+)
+USED_UP = (
+    "{name} takes elements from {read}, which can be read only once, and a trace would use them up"
 )
 
 
@@ -69,37 +72,75 @@ class FrozenReads:
         self.before = self.states()
 
     def states(self) -> dict:
-        return {key: _state(each) for key, each in self.generators.items()}
+        return {key: _StateOf(each) for key, each in self.generators.items()}
 
     def told(self, program):
         """Yield a message for each read, and for each generator that the trace drew from."""
-        readers = [each.read for each in program.other_inputs if isinstance(each, NumberInput)]
-        # each call runs these
-        unseen = {*map(id, readers), *[id(getattr(each, "__code__", None)) for each in readers]}
-        named = [each for each in self.named if not unseen & {id(each.code), id(each.function)}]
-        for each in named:
+        for each in self.readers_of(program)[1]:
             if each.generator is None:
                 yield READ.format(name=program.name, read=each.text, place=each.place)
-        after = self.states()
+        for read in self.drawn(program):
+            yield DRAWN.format(name=program.name, read=read)
+
+    def drawn(self, program) -> list[str]:
+        """The generators that the trace drew from, each with the line."""
+        readers, named = self.readers_of(program)
+        found, after = [], self.states()
         for key, generator in self.generators.items():
             lines = [each for each in named if each.generator is generator]
-            if after[key] == self.before[key] or (readers and not lines):
+            is_same = after[key].shown == self.before[key].shown
+            if is_same or (readers and not lines):
                 continue
-            read, place = _kind(generator), f" at {lines[0].place}" if lines else ""
-            yield DRAWN.format(name=program.name, read=read, place=place)
+            place = f" at {lines[0].place}" if lines else ""
+            found.append(f"{_kind(generator)}{place}")
+        return found
+
+    def readers_of(self, program) -> tuple[list, list[Named]]:
+        """The functions that each call runs for a number, and the reads that are not theirs."""
+        readers = [each.read for each in program.other_inputs if isinstance(each, NumberInput)]
+        unseen = {*map(id, readers), *[id(getattr(each, "__code__", None)) for each in readers]}
+        return readers, [e for e in self.named if not unseen & {id(e.code), id(e.function)}]
+
+    def refuse_iterators(self, name: str):
+        """Raise RuntimeError for an iterator or a queue, of which a trace takes elements that the
+        function then lacks when it runs uncompiled.
+        """
+        for each in self.named:
+            if each.is_used_up:
+                error = RuntimeError(USED_UP.format(name=name, read=each.text))
+                error.place = each.place
+                raise error
+
+    def put_back(self):
+        """Give the generators the states of before the trace."""
+        for key, generator in self.generators.items():
+            self.before[key].restore(generator)
 
 
 def _kind(generator) -> str:
     return getattr(generator, "__name__", f"a {type(generator).__name__}")
 
 
-def _state(generator):
-    if isinstance(generator, np.random.Generator):
-        return repr(generator.bit_generator.state)
-    if isinstance(generator, random.Random) or generator is random:
-        return generator.getstate()
-    name, words, *rest = generator.get_state()
-    return name, words.tobytes(), *rest
+class _StateOf:
+    """The state of a generator. `shown`: its numbers, for a comparison."""
+
+    def __init__(self, generator):
+        if isinstance(generator, np.random.Generator):
+            self.state = generator.bit_generator.state
+            self.shown = repr(self.state)
+            return
+        is_pythons = isinstance(generator, random.Random) or generator is random
+        self.state = generator.getstate() if is_pythons else generator.get_state()
+        arrays = [each.tobytes() if isinstance(each, np.ndarray) else each for each in self.state]
+        self.shown = tuple(arrays)
+
+    def restore(self, generator):
+        if isinstance(generator, np.random.Generator):
+            generator.bit_generator.state = self.state
+        elif isinstance(generator, random.Random) or generator is random:
+            generator.setstate(self.state)
+        else:
+            generator.set_state(self.state)
 
 
 # ---- names in the code
@@ -107,7 +148,7 @@ def _state(generator):
 
 class Named(NamedTuple):
     """A read that code names: its words, the generator that it draws from, the value that it ends
-    in, the code object, and the line.
+    in, the code object, the line, and whether a trace uses up what is read.
     """
 
     text: str
@@ -115,6 +156,7 @@ class Named(NamedTuple):
     function: object
     code: types.CodeType
     place: str
+    is_used_up: bool = False
 
 
 def _named(function):
@@ -210,9 +252,9 @@ def _reads(names, values, code, line):
         values = (*values, last.__self__)  # of `from random import random`
     has_no_state = any(isinstance(each, random.SystemRandom) for each in values)
     is_queue = names[-1][:3] == "get" and any(isinstance(each, _QUEUES) for each in values)
-    is_read = has_no_state or is_moment or is_queue or _is_iterator(last)
-    if is_read or _READS & set(map(id, values)):
-        yield Named(text, None, last, code, place)
+    is_used_up = is_queue or _is_iterator(last)
+    if has_no_state or is_moment or is_used_up or _READS & set(map(id, values)):
+        yield Named(text, None, last, code, place, is_used_up)
         return
     for value in values:
         if value is random or value is np.random or isinstance(value, _GENERATORS):
@@ -220,8 +262,11 @@ def _reads(names, values, code, line):
 
 
 def _is_iterator(value) -> bool:
-    """Whether a value is an iterator whose state Python hides: a generator, `iter([])`, `zip()`."""
-    return isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools")
+    """Whether a value is an iterator whose state is hidden: a generator, `iter([])`, `zip()`, that
+    of a DataLoader.
+    """
+    root = type(value).__module__.partition(".")[0]
+    return isinstance(value, Iterator) and root in ("builtins", "itertools", "jaxgrad")
 
 
 # the instances whose methods are the functions of these modules

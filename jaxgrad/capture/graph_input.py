@@ -19,14 +19,19 @@ class GraphInput:
     """An input of a traced program.
 
     `key`: identifies it when the function is replayed; `captured`: the captured tensor that it is,
-    None for other inputs; `is_read`: whether each call gets it from `array`.
+    None for other inputs; `is_read`: whether each call gets it from `array`; `is_number`: whether
+    it is a Python number; `what`: what it is, for messages.
     """
 
-    captured, is_read = None, False
+    captured, is_read, is_number, what = None, False, False, "an argument"
 
     def array(self, leaves):
         """The array of a call, given its arguments."""
         raise NotImplementedError(f"{type(self).__name__}.array")
+
+    def example(self, leaves):
+        """An array or number like that of a call, which changes no state."""
+        return self.array(leaves)
 
 
 class TensorInput(GraphInput):
@@ -34,6 +39,7 @@ class TensorInput(GraphInput):
 
     def __init__(self, captured: CapturedTensor):
         self.captured, self.key = captured, ("tensor", captured.number)
+        self.what = self.what if captured.grad_owner is None else "a .grad"
 
 
 class ArgumentInput(GraphInput):
@@ -41,8 +47,9 @@ class ArgumentInput(GraphInput):
 
     is_read = True
 
-    def __init__(self, position: int):
+    def __init__(self, position: int, is_number=False):
         self.position, self.key = position, ("argument", position)
+        self.is_number = is_number
 
     def array(self, leaves):
         return leaves[self.position]
@@ -51,7 +58,7 @@ class ArgumentInput(GraphInput):
 class GeneratorInput(GraphInput):
     """The state of a generator. Each call takes `count` draws, and so advances the generator."""
 
-    is_read = True
+    is_read, what = True, "random numbers"
 
     def __init__(self, generator):
         self.generator, self.count, self.key = generator, 0, ("generator", id(generator))
@@ -59,13 +66,16 @@ class GeneratorInput(GraphInput):
     def array(self, leaves):
         return self.generator.take(self.count)
 
+    def example(self, leaves):
+        return np.zeros(2, np.uint64)
+
 
 class NumberInput(GraphInput):
     """A Python number that `read()` gives at each call. `turn`: how often this reader was asked in
     the trace before.
     """
 
-    is_read = True
+    is_read = is_number = True
 
     def __init__(self, read, number, turn: int):
         self.read, self.turn, self.key = read, turn, ("number", number)

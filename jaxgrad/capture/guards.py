@@ -87,10 +87,12 @@ class ProgramCache:
         try:
             programs = self.programs.get(key) or self.programs.find(key) or ()
         except TypeError as error:
-            raise TypeError(
+            error = TypeError(
                 f"{self.name}: an argument is neither a tensor nor hashable: {error}. Pass its "
                 "tensors in a tuple, a list, a dict or a dataclass"
-            ) from None
+            )
+            error.is_of_key = True
+            raise error from None
         for program in programs:
             tensors = []
             for check in program.checks:
@@ -362,8 +364,8 @@ class TensorGuard(Guard):
     """What a captured tensor must be; `check` finds it and appends it to `tensors`.
 
     `source`: where it is found; `aval`, `tracked`, `kind`, `hooks`: its abstract value, its
-    requires_grad, whether it is a leaf, and the ids of its hooks; `pinned`: its array, where
-    tracing read the values; `history`: its node, where a pass inside ran through it; `has_grad`:
+    requires_grad, whether it is a leaf, and the ids of its hooks; `pinned`: its numbers, where
+    tracing looked at them; `history`: its node, where a pass inside ran through it; `has_grad`:
     whether `.grad` was set, which counts where the function `reads_grad`; `line`: the source line
     that read it first.
     """
@@ -425,7 +427,7 @@ class TensorGuard(Guard):
             mark(tensor)
         if tensor._aval is not self.aval:
             return f"it was {self.aval}, and is {tensor._aval}"
-        if self.pinned is not None and self.pinned() is not held(tensor):
+        if self.pinned is not None and not self.pinned.holds(held(tensor)):
             return "its numbers were looked at, and have changed"
         if tensor._tracked is not self.tracked:
             return f"requires_grad was {self.tracked}, and is {tensor._tracked}"

@@ -8,8 +8,11 @@ the function is traced again is decided in capture/guards.py.
 
 from __future__ import annotations
 
+import copy
+import copyreg
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -20,12 +23,13 @@ from ..core.aval import has_numbers
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import handle_lock, interception, mode, pytree, torch_function
 from ..tape.tensor import Tensor, has_tangent, held
-from . import one_shot, script_names
+from . import one_shot, script_names, stages, stance
 from . import verify as verification
 from .compiled_program import CompiledProgram
 from .fallback import Fallback
 from .frozen import FrozenReads
 from .guards import ProgramCache
+from .known_numbers import ChangingNumbers
 from .scope import RunsUncompiled
 
 AUTO = "auto"
@@ -35,6 +39,11 @@ ONLY_TENSORS = frozenset([Tensor])
 # How many traces in a row trigger a warning: of programs that leave tensors behind and so serve
 # only once, and of others for arguments of one kind.
 MOST_ESCAPING_IN_A_ROW, MOST_IN_A_ROW = 3, 8
+
+TRACED_AGAIN = (
+    "{name}, compiled by jaxgrad.jit, is traced at every call, this time because {why}. A number "
+    "that changes is best an argument, or read by jaxgrad.tracing.number"
+)
 
 
 def jit(
@@ -69,12 +78,12 @@ def jit(
     There is one program for each kind of arguments and captured tensors (shape, dtype,
     requires_grad, whether a `.grad` that is read is set, hooks), for each grad mode, and for the
     values of all other arguments. Other Python values that the function reads are constants of the
-    program: variables, attributes, elements of containers. A change of what it read causes a new
-    trace, and so does a hook that is added or removed. A number that the function itself changes at
-    each call becomes an input. `explain()` tells why it was traced. A warning tells of
-    random numbers of Python and NumPy, of the time, files, the environment, iterators and queues: a
-    program repeats what they gave. Dicts keep the order of their keys, so there is a program for
-    each order.
+    program: variables, attributes, elements of containers; so are numbers of captured tensors that
+    it looks at, as in an `if`. A change of what it read causes a new trace, and so does a hook that
+    is added or removed. A number that the function itself changes at each call becomes an input.
+    `explain()` tells why it was traced. A warning tells of random numbers of Python and NumPy, of
+    the time, files, the environment, iterators and queues: a program repeats what they gave. Dicts
+    keep the order of their keys, so there is a program for each order.
 
     A Python int or float argument is a constant too, until a call passes another value: then it
     becomes an input, whose value cannot be inspected. If the function does inspect it, it stays a
@@ -92,8 +101,9 @@ def jit(
     Raises TypeError for an argument that cannot be hashed, and for generators, coroutines and other
     iterators as arguments or results; ValueError for a name in `donate` or `static_argnames` that
     is no argument, and for a `verify` that is no number of calls; RuntimeError where the function
-    reads values of tensors (`item()`, an `if` on a tensor), and where a verified call differs.
-    After an error every tensor is what it was before the call.
+    looks at numbers of tensors (`item()`, an `if` on a tensor) that depend on arguments or on what
+    it changes at each call, and where a verified call differs. After an error every tensor is what
+    it was before the call.
 
     >>> weight = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> @jaxgrad.jit
@@ -118,7 +128,9 @@ def jit(
         made = VerifiedFunction(function, donate, static_argnames, interval)
     else:
         made = CompiledFunction(function, donate, static_argnames)
-    made.fallback = Fallback(made.__name__) if fallback else None
+    made.fallback = Fallback(made.__name__, function) if fallback else None
+    made.given |= {"donate": donate, "static_argnames": static_argnames}
+    made.given |= {"verify": interval, "fallback": fallback}
     return made
 
 
@@ -130,10 +142,13 @@ class CompiledFunction:
 
     `function`: the function itself; `count`: how often it was traced; `traces_in_a_row`: how many
     of the last calls were traced although there was a program for their kind of arguments;
-    `fallback`: for which arguments it runs uncompiled, None where it raises.
+    `fallback`: for which arguments it runs uncompiled, None where it raises; `changing`: the
+    tensors whose numbers it looks at and changes; `given`: the arguments of `jit`; `most_in_a_row`:
+    after so many traces in a row it runs uncompiled, or warns.
     """
 
     fallback: Fallback | None = None
+    most_in_a_row = MOST_IN_A_ROW
 
     def __init__(self, function, donate, static_argnames):
         self.__name__ = type(function).__name__  # for a function without a name, such as a partial
@@ -148,6 +163,7 @@ class CompiledFunction:
         self.cache, self.sees_order = ProgramCache(self.__name__, static), _sees_order(function)
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
         self.told: set[str] = set()
+        self.changing, self.given = ChangingNumbers(), {}
 
     @property
     def traces(self) -> list[CompiledProgram]:
@@ -176,14 +192,25 @@ class CompiledFunction:
                     return program.change(leaves, tensors)
                 inputs = program and program.inputs_of(leaves, tensors)
             if program is None:
-                result = self.uncompiled(leaves, structure)
+                # the arguments themselves, which it may change
+                result = self.uncompiled(args, kwargs)
                 if tensors is not None:
                     self.fallback.note(self.cache.key(leaves, structure), tensors)
                 return result
             return program(leaves, tensors, inputs)
         except Exception as error:
-            hide_frames(error)
-            raise
+            if self.fallback is None or not hasattr(error, "is_of_key"):
+                hide_frames(error)
+                raise
+            self.fallback.tell(error)
+        # an argument has no key under which a program could be filed
+        return self.uncompiled(args, kwargs)
+
+    def rename(self, name: str):
+        """Give it a name for messages, HLO and profiles."""
+        self.__name__ = self.cache.name = name
+        if self.fallback is not None:
+            self.fallback.name = name
 
     def flatten(self, args, kwargs):
         if not kwargs and ONLY_TENSORS.issuperset(map(type, args)):
@@ -209,6 +236,8 @@ class CompiledFunction:
         """
         if self.fallback is not None and self.fallback.holds(self.cache.key(leaves, structure)):
             return None, None
+        if self.stays_uncompiled(leaves, structure):
+            return None, None
         # after the search, so that warm calls need not look: no program serves a tracer, or a
         # tensor without data
         if not all(map(_has_numbers, leaves)):
@@ -217,7 +246,7 @@ class CompiledFunction:
         if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
             return None, None
         try:
-            return self.trace(leaves, structure, had_program)
+            return self.new_trace(leaves, structure, had_program)
         except RunsUncompiled:
             return None, None
         except Exception as error:
@@ -225,7 +254,17 @@ class CompiledFunction:
                 raise
             return None, error  # what is wrong uncompiled too is raised there
 
-    def trace(self, leaves, structure, had_program: bool):
+    def stays_uncompiled(self, leaves, structure) -> bool:
+        """Whether the stance is not to trace. Raises RuntimeError where it is to fail instead."""
+        if stance.current == "fail_on_recompile":
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile': "
+                f"{self.__name__} has no program for this call, because "
+                f"{self.cache.reason(leaves, structure)}"
+            )
+        return stance.current == "eager_on_recompile"
+
+    def new_trace(self, leaves, structure, had_program: bool):
         """Trace the function; gives the program and its captured tensors."""
         one_shot.refuse_arguments(self.function, leaves, structure)
         # before the trace, which changes variables and attributes that guards compare
@@ -234,37 +273,60 @@ class CompiledFunction:
         # here, where time is lost anyway: it looks at all programs
         self.cache.drop_expired()
         reads = FrozenReads(self.function)
-        program = self.traced_program(leaves, structure)
+        if self.fallback is not None:
+            reads.refuse_iterators(self.__name__)
+        try:
+            program = self.traced_program(leaves, structure)
+            self.refuse_changing(program)
+        except BaseException:
+            reads.put_back()
+            raise
         tensors = program.take_tensors(leaves)
         if not all(map(_has_numbers, tensors)):
             program.discard()
             return None, None
         program.record_guards(tensors)
         # a program that leaves tensors behind runs this once, and freezes nothing
-        if program.escaped is not None or self.may_freeze(list(reads.told(program))):
+        if program.escaped is not None or self.may_freeze(reads, program, leaves, structure):
             self.cache.add(program, leaves, structure)
-        self.warn_of_traces(program, had_program)
+        self.count_traces(program, had_program, leaves, structure)
         return program, tensors
 
-    def may_freeze(self, reads: list[str]) -> bool:
+    def refuse_changing(self, program):
+        """Raise RuntimeError where the function looks at numbers that it changes at each call."""
+        try:
+            self.changing.note(program)
+        except RuntimeError:
+            program.discard()
+            raise
+
+    def may_freeze(self, reads: FrozenReads, program, leaves, structure) -> bool:
         """Whether a program is kept that repeats what the function read, after a warning of it."""
-        for message in reads:
+        if self.fallback is not None and reads.drawn(program):
+            why = f"it draws random numbers from {reads.drawn(program)[0]}"
+            self.fallback.leave(self.cache.key(leaves, structure), why)
+            return False
+        for message in reads.told(program):
             if message not in self.told:
                 self.told.add(message)
                 warnings.warn(message, stacklevel=users_stacklevel())
         return True
 
-    def warn_of_traces(self, program, had_program):
-        """Count the traces in a row, and warn once there are many."""
+    def count_traces(self, program, had_program, leaves, structure):
+        """Count the traces in a row. Once there are many, leave the function uncompiled for such
+        arguments, or warn.
+        """
         is_once = program.escaped is not None
         self.traces_in_a_row = self.traces_in_a_row + 1 if had_program or is_once else 0
-        if self.traces_in_a_row == (MOST_ESCAPING_IN_A_ROW if is_once else MOST_IN_A_ROW):
-            warnings.warn(
-                f"{self.__name__}, compiled by jaxgrad.jit, is traced at every call, this time "
-                f"because {self.why}. A number that changes is best an argument, or read by "
-                "jaxgrad.tracing.number",
-                stacklevel=users_stacklevel(),
-            )
+        most = MOST_ESCAPING_IN_A_ROW if is_once else self.most_in_a_row
+        if self.traces_in_a_row != most:
+            return
+        if self.fallback is not None:
+            why = f"it was traced at every call, this time because {self.why}"
+            self.fallback.leave(self.cache.key(leaves, structure), why)
+            return
+        message = TRACED_AGAIN.format(name=self.__name__, why=self.why)
+        warnings.warn(message, stacklevel=users_stacklevel())
 
     def traced_program(self, leaves, structure) -> CompiledProgram:
         """The program of a call. Where the function looks at a number that varies, it is traced
@@ -292,23 +354,32 @@ class CompiledFunction:
     def new_program(self, leaves, structure, varying) -> CompiledProgram:
         return CompiledProgram(self, leaves, structure, varying)
 
-    def uncompiled(self, leaves, structure):
+    def uncompiled(self, args, kwargs):
         """Call the function uncompiled."""
-        args, kwargs = jax.tree.unflatten(structure, leaves)
         return self.function(*args, **kwargs)
 
     def is_inside_uncompiled(self) -> bool:
-        """Whether it is called by a function that runs uncompiled for a comparison."""
-        return verification.within.get()
+        """Whether it is called by a function that runs uncompiled for a comparison, or all are to
+        run uncompiled.
+        """
+        return verification.within.get() or stance.current == "force_eager"
 
     def __getattr__(self, name):
         if name == "function":
             raise AttributeError(name)  # of a copy under construction
         return getattr(self.function, name)
 
+    def __deepcopy__(self, memo):
+        function = copy.deepcopy(self.function, memo)  # another one if it is a method or a module
+        return self if function is self.function else _remade(function, *self.settings())
+
+    def settings(self) -> tuple:
+        """What a copy is to have: its name, its limit of traces, and the arguments of `jit`."""
+        return self.__name__, self.most_in_a_row, self.given
+
     def __get__(self, instance, owner=None):
         # the instance becomes the first argument, so each has programs of its own
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else BoundFunction(self, instance)
 
     @api_boundary
     def lower(self, *args, **kwargs):
@@ -317,21 +388,70 @@ class CompiledFunction:
 
         Its inputs have the names by which the function reaches them, as `model.0.weight`; its
         operations are in a scope of the operator's name, those of a gradient in one of the node's.
+        A `jax.ShapeDtypeStruct` among the arguments stands for a tensor.
 
         >>> double = jaxgrad.jit(lambda x: x * 2)
         >>> "multiply" in double.lower(jaxgrad.ones(2)).as_text()
         True
         """
-        leaves, structure = self.flatten(args, kwargs)
-        one_shot.refuse_arguments(self.function, leaves, structure)
-        # not filed: it has no guards, and its side effects are not applied
-        program = CompiledProgram(self, leaves, structure)
-        with jax.enable_x64(True):
-            inputs = program.inputs_of(leaves, program.take_tensors(leaves))
-            return program.program.lower(*inputs)
+        return stages.lower(self, args, kwargs)
+
+    @api_boundary
+    def trace(self, *args, **kwargs):
+        """The program for these arguments: a `jax.stages.Traced`, with `.jaxpr` and `.lower()`;
+        arguments as for `lower`.
+
+        >>> len(jaxgrad.jit(lambda x: x * 2).trace(jaxgrad.ones(2)).jaxpr.eqns)
+        1
+        """
+        return stages.trace(self, args, kwargs)
+
+    @api_boundary
+    def eval_shape(self, *args, **kwargs):
+        """The result for these arguments, with a `jax.ShapeDtypeStruct` for each tensor; arguments
+        as for `lower`. Nothing is computed.
+
+        >>> jaxgrad.jit(lambda x: x @ x).eval_shape(jaxgrad.ones(2, 2))
+        ShapeDtypeStruct(shape=(2, 2), dtype=float32)
+        """
+        return stages.eval_shape(self, args, kwargs)
+
+    def clear_cache(self):
+        """Forget all programs of the function, and for which arguments it runs uncompiled.
+
+        >>> double = jaxgrad.jit(lambda x: x * 2)
+        >>> _ = double(jaxgrad.ones(2))
+        >>> double.clear_cache()
+        >>> double.traces
+        []
+        """
+        with handle_lock.lock:
+            self.cache = ProgramCache(self.__name__, self.cache.static)
+            self.traces_in_a_row, self.changing = 0, ChangingNumbers()
+            if self.fallback is not None:
+                self.fallback = Fallback(self.__name__, self.function)
 
     def __repr__(self):
         return f"<jitted {self.__name__}>"
+
+
+class BoundFunction(functools.partial):
+    """A compiled method of an instance, with the attributes of the compiled function."""
+
+    def lower(self, *args, **kwargs):
+        """See `CompiledFunction.lower`."""
+        return self.func.lower(*self.args, *args, **kwargs)
+
+    def trace(self, *args, **kwargs):
+        """See `CompiledFunction.trace`."""
+        return self.func.trace(*self.args, *args, **kwargs)
+
+    def eval_shape(self, *args, **kwargs):
+        """See `CompiledFunction.eval_shape`."""
+        return self.func.eval_shape(*self.args, *args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self.func, name)
 
 
 class UncompiledFunction(CompiledFunction):
@@ -358,6 +478,8 @@ class UncompiledFunction(CompiledFunction):
         """Raises TypeError: there is no program."""
         raise TypeError(f"{self.__name__} has no program, because {self.why}")
 
+    trace = eval_shape = lower
+
 
 class VerifiedFunction(CompiledFunction):
     """A compiled function that is compared with the uncompiled one (capture/verify.py): at its
@@ -369,7 +491,7 @@ class VerifiedFunction(CompiledFunction):
         self.interval, self.calls = interval, 0
 
     def __call__(self, *args, **kwargs):
-        inside = mode.scope.get() is not None or executor.is_traced() or verification.within.get()
+        inside = mode.scope.get() is not None or executor.is_traced() or self.is_inside_uncompiled()
         if inside or not all(map(_has_numbers, pytree.flatten((args, kwargs))[0])):
             return super().__call__(*args, **kwargs)
         self.calls += 1
@@ -399,6 +521,30 @@ def _sees_order(function) -> bool:
     except (TypeError, ValueError):  # a builtin
         return True
     return any(each.kind is each.VAR_KEYWORD for each in given)
+
+
+def _remade(function, name: str, most_in_a_row: int, given: dict):
+    """A compiled function like another one, of another function."""
+    made = jit(function, **given)
+    made.rename(name)
+    made.most_in_a_row = most_in_a_row
+    return made
+
+
+def _pickled(function: CompiledFunction):
+    """How a compiled function is pickled: by name where it stands under its name, as decorated
+    functions do, else as its function.
+    """
+    found = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is function:
+        return function.__qualname__
+    return _remade, (function.function, *function.settings())
+
+
+for _kind in (CompiledFunction, UncompiledFunction, VerifiedFunction):
+    copyreg.dispatch_table[_kind] = _pickled
 
 
 def _positions(function, wanted, what) -> tuple[int | str, ...]:

@@ -30,6 +30,7 @@ from .holders import (
     StateGuard,
     TensorHolder,
     own_dict,
+    reference_to,
 )
 from .places import (
     NumberGuard,
@@ -262,6 +263,17 @@ class Observation:
         for holder in self.holders:
             holder.restore(reported_when_set(type(holder.reference())))
 
+    def forget_created(self):
+        """Let go of objects that the function has created and nothing else holds any more: the
+        tensors in them do not outlive it.
+        """
+        late = [each for each in self.holders if id(each) not in self.existing]
+        alone = late
+        while alone:  # what one of them held may be alone afterwards
+            alone = list(filter(_is_alone, late))
+            for each in alone:
+                each.reference, each.before = _gone, {}
+
     def guards(self, unseen, captured, numbers) -> list[Guard]:
         """Guards on what was read. unseen: code objects whose reads do not count; captured: the
         captured tensors; numbers: of those that may be others at each call, by id.
@@ -325,6 +337,21 @@ class Change(NamedTuple):
             and type(value) in (int, float, Varying)
             and value is not before[name]
         }
+
+
+def _is_alone(holder) -> bool:
+    """Whether nothing but a holder and its contents of before refers to the object."""
+    if isinstance(holder.reference, weakref.ref):
+        return holder.reference() is None and bool(holder.before)
+    return sys.getrefcount(holder.reference()) == _ALONE
+
+
+def _gone():
+    """In place of a reference to an object that is gone."""
+
+
+# how many references to an object are counted that only a strong one of a holder keeps
+_ALONE = sys.getrefcount(reference_to([])())
 
 
 def warn_of_skipped(skipped: dict):

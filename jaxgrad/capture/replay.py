@@ -38,11 +38,13 @@ class Replay(CaptureScope):
         super().__init__(program.name)
         self.is_differentiated = True
         self.is_inner, self.casting = program.is_inner, program.casting
-        self.grad_mode = program.grad_mode
+        self.grad_mode, self.given_answers = program.grad_mode, program.answers
         self.enable_x64 = program.enable_x64
         keys = [("tensor", captured.number) for captured in program.captured]
         keys += [source.key for source in program.other_inputs]
         self.given = dict(zip(keys, inputs, strict=True))
+        pairs = zip(program.captured, inputs, strict=False)  # whose arrays are the first inputs
+        self.given_numbers = {id(a): c.pinned for c, a in pairs if c.pinned is not None}
         self.known: dict[int, int] = {}
         self.tensors: list[Tensor] = []
         self.edges: list = []
@@ -172,7 +174,7 @@ def replay(program, inputs, passes=()):
         if not passes:
             return tuple([array for _, _, array in roots])
         # grad mode is off in the last pass, which JAX may differentiate
-        scope.is_differentiated = False
+        scope.is_differentiated, scope.is_in_passes = False, True
         return run_passes(scope, [edge for edge, _, _ in roots], inputs, passes)
 
 

@@ -12,11 +12,12 @@ import contextlib
 import gc
 import itertools
 import weakref
+from types import MappingProxyType
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive, set_current_trace, take_current_trace
+from jax.extend.core import set_current_trace, take_current_trace
 
 from ..core.aval import (
     IMMEDIATE,
@@ -45,28 +46,32 @@ from .graph_input import (
     reader_of,
 )
 from .guards import GradSource, HandleSource, TensorSource
+from .known_numbers import answer, input_p, scopes_around
 from .object_state import ObjectState
-
-# An input found while tracing: an equation without operands, which becomes a parameter of the
-# program afterwards. `number`: its position among the inputs.
-input_p = Primitive("graph_input")
-input_p.def_abstract_eval(lambda *, number, aval: aval)
 
 
 class CaptureScope:
     """What a function reads and creates while it is traced.
 
-    `captured`: the captured tensors, by id; `inputs`: the inputs of the trace; `created`: weak
-    references to the tensors created inside, by id; `objects`: what modules and optimizers report;
-    `observation`: what it reads and changes of other Python objects; `inspected`: the inputs whose
-    numbers it looked at; `outer`: nodes from outside that its passes reach; `undo`: functions that
-    take back state created inside, called if tracing fails; `lines`: with `records_lines`, the
-    source lines that created tensors, by id.
+    `captured`: the captured tensors, by id; `inputs`: the inputs of the trace; `tracers`: theirs;
+    `created`: weak references to the tensors created inside, by id; `objects`: what modules and
+    optimizers report; `observation`: what it reads and changes of other Python objects;
+    `inspected`: the inputs whose numbers it looked at; `rebound`, `looked_at`: the numbers that are
+    inputs as long as it does not look at them, and those that it looks at; `can_fall_back`: whether
+    the function runs uncompiled where it cannot be traced; `outer`: nodes from
+    outside that its passes reach; `undo`: functions that take back state created inside, called if
+    tracing fails; `lines`: with `records_lines`, the source lines that created tensors, by id;
+    `answers`: the numbers that code has looked at, by the lines that asked; `evaluated`: by the id
+    of an equation it and its results, where code has looked at numbers that need it; `refused`: the
+    error where code looked at numbers that are not known, and `why_refused`.
     """
 
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
     # Tensors of the trace around it are from outside too.
     is_inner = False
+    # of a replay: the answers that it repeats, whether it has come to the passes, which may ask for
+    # more, and by the id of what it is given for a captured tensor the numbers looked at
+    given_answers, is_in_passes, given_numbers = None, False, MappingProxyType({})
 
     def __init__(self, name: str, records_lines: bool = False):
         self.name, self.trace = name, None
@@ -81,6 +86,10 @@ class CaptureScope:
         self.is_around_wide = wide_trace.get()
         self.captured: dict[int, CapturedTensor] = {}
         self.inputs: list[GraphInput] = []
+        self.tracers: list = []
+        self.answers: dict[tuple, list] = {}
+        self.evaluated: dict[int, tuple] = {}
+        self.refused, self.why_refused = None, ""
         self.number_keys = itertools.count()
         self.created: dict[int, weakref.ref] = {}
         self.versions: dict[int, tuple] = {}
@@ -89,8 +98,15 @@ class CaptureScope:
         self.objects = ObjectState(self.parent and self.parent.objects)
         self.observation = self.parent and self.parent.observation
         self.inspected: set[GraphInput] = set()
+        self.rebound, self.looked_at, self.can_fall_back = None, frozenset(), False
         self.derived: list[Varying] = []
         self.outer = traced_hooks.OuterNodes()
+
+    def belong_to(self, function):
+        """Belong to the trace of a compiled function, in whose cache looks at numbers are noted."""
+        cache = function.cache
+        self.inspected, self.rebound = cache.inspected, cache.rebound
+        self.looked_at, self.can_fall_back = cache.looked_at, function.fallback is not None
 
     # ---- opening
 
@@ -118,7 +134,7 @@ class CaptureScope:
 
     def take_back(self):
         """Undo what modules, optimizers and passes have set: nothing comes of this trace."""
-        for undo in self.undo:
+        for undo in reversed(self.undo):
             undo()
         self.outer.put_back()
         if self.parent is None:
@@ -142,7 +158,7 @@ class CaptureScope:
 
     def forget_tracers(self):
         # the program keeps the captured tensors, and one tracer would keep the whole trace
-        self.trace = None
+        self.trace, self.tracers, self.evaluated = None, [], {}
         for captured in self.captured.values():
             captured.tracer = None
         for source in self.generators.values():
@@ -213,18 +229,23 @@ class CaptureScope:
         else:
             tensor._leaf.tangents = OuterTangents(self.name, tensor)
 
-    def pin_values(self, tensor):
-        """The array of a tensor that the function reaches by itself and has not written to, and a
-        guard on that array; None for other tensors.
+    def numbers_of(self, array, may_pin=True):
+        """See `known_numbers.answer`."""
+        return answer(self, array, may_pin)
+
+    def record_refused(self, error: RuntimeError):
+        """Record that code looked at numbers that are not known."""
+        for scope in scopes_around(self):
+            scope.refused = scope.refused or (str(error), error.place)
+
+    def raise_refused(self):
+        """Raise the error for numbers that were not known, where the function has caught it: with
+        the numbers it would have gone another way.
         """
-        captured = self.captured.get(id(tensor))
-        if captured is None or not captured.is_outside or held(tensor) is not captured.tracer:
-            return None
-        array = captured.snapshot.array
-        if isinstance(array, jax.core.Tracer):
-            return None
-        captured.pinned = weakref.ref(array)
-        return array
+        if self.refused is not None:
+            error = RuntimeError(self.refused[0])
+            error.place = self.refused[1]
+            raise error
 
     def record_version(self, tensor):
         counter = tensor._counter
@@ -249,7 +270,8 @@ class CaptureScope:
             aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
         # in the trace of the scope, also where the function reads the tensor inside a jax.vjp
         with set_current_trace(self.trace):
-            return input_p.bind(number=number, aval=aval)
+            self.tracers.append(input_p.bind(number=number, aval=aval))
+        return self.tracers[-1]
 
     def draw(self, generator):
         """The random words of a generator's next draw."""
@@ -327,10 +349,16 @@ class CaptureScope:
 
     def escaped_tensors(self) -> list[Tensor]:
         """The tensors created while tracing that are still referenced."""
+        self.forget_created()
         # a collection is slow, so only where a tensor seems to escape: a cycle alone may keep it
         if any(map(is_traced, self._alive())):
             gc.collect()
+            self.forget_created()
         return [tensor for tensor in self._alive() if is_traced(tensor)]
+
+    def forget_created(self):
+        if self.observation is not None:
+            self.observation.forget_created()
 
     def _alive(self):
         for reference in self.created.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import types
 import typing
 
@@ -40,70 +41,127 @@ def annotate(the_type, the_value):
 
 
 def is_instance(obj, target_type) -> bool:
-    """Return whether an object is an instance of a class, or of one in a tuple."""
-    return builtins.isinstance(obj, target_type)
+    """Return whether an object is of a class, or of a type of typing such as `List[int]`, by its
+    elements; of a tuple of these, whether it is of one of them.
+
+    >>> from typing import Dict, List
+    >>> jaxgrad.jit.isinstance([1, 2], List[int]), jaxgrad.jit.isinstance({"a": 1}, Dict[str, str])
+    (True, False)
+    """
+    if builtins.isinstance(target_type, tuple):
+        return any(is_instance(obj, each) for each in target_type)
+    origin, inner = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin in (typing.Union, types.UnionType):
+        return is_instance(obj, inner)
+    if origin is None or not inner:
+        return builtins.isinstance(obj, origin or target_type)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if origin is tuple:
+        return len(obj) == len(inner) and all(map(is_instance, obj, inner))
+    parts = zip((obj, obj.values()) if origin is dict else (obj,), inner, strict=False)
+    return all(is_instance(each, kind) for part, kind in parts for each in part)
 
 
-class Error(RuntimeError):
-    """An error of PyTorch's interpreter of scripts, which is never raised."""
+class Attribute(typing.NamedTuple):
+    """A value with the type that PyTorch's scripts give it."""
 
-
-class TracerWarning(Warning):
-    """A warning of PyTorch's tracer, which is never given."""
-
-
-class strict_fusion:
-    """A block that changes nothing: XLA fuses operators."""
-
-    def __init__(self, *args):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *raised):
-        pass
-
-
-def set_fusion_strategy(strategy):
-    """Do nothing: XLA fuses operators."""
-
-
-def enable_onednn_fusion(enabled: bool):
-    """Do nothing: XLA fuses operators."""
+    value: typing.Any
+    type: typing.Any
 
 
 class Future:
-    """A result that is there: `fork` computes it at once."""
+    """The result of `fork`, which has it at once."""
 
-    def __init__(self, value):
-        self._value = value
+    def __init__(self, *, devices=None):
+        self._value, self._is_done, self._callbacks = None, False, []
+
+    def done(self) -> bool:
+        """Return whether the result is there."""
+        return self._is_done
+
+    def set_result(self, result):
+        """Set the result. Raises RuntimeError if it is there already."""
+        if self._is_done:
+            raise RuntimeError("Attempting to mark a completed Future as complete again")
+        self._value, self._is_done = result, True
+        for callback in self._callbacks:
+            callback(self)
 
     def wait(self):
-        """Return the result."""
+        """Return the result. Raises RuntimeError where nothing has set it."""
+        if not self._is_done:
+            raise RuntimeError("Future.wait(): nothing has set the result, and no thread will")
         return self._value
 
     value = wait
 
-    def done(self) -> bool:
-        """Return True."""
-        return True
+    def add_done_callback(self, callback):
+        """Call `callback(future)` once the result is there."""
+        if self._is_done:
+            callback(self)
+        else:
+            self._callbacks.append(callback)
+
+    def then(self, callback) -> Future:
+        """Return the future of `callback(future)`."""
+        made = Future()
+        self.add_done_callback(lambda future: made.set_result(callback(future)))
+        return made
 
 
 def fork(func, *args, **kwargs) -> Future:
-    """Call a function, at once, and return its result as a future."""
-    return Future(func(*args, **kwargs))
+    """Return a `Future` with the result of a call, which is made here and now.
+
+    >>> jaxgrad.jit.wait(jaxgrad.jit.fork(lambda x: x * 2, jaxgrad.ones(1)))
+    tensor([2.])
+    """
+    made = Future()
+    made.set_result(func(*args, **kwargs))
+    return made
 
 
 def wait(future: Future):
-    """Return the result of a future."""
+    """Return the result of a `Future`."""
     return future.wait()
+
+
+class Error(RuntimeError):
+    """The class of errors in PyTorch's scripts, which nothing raises here."""
+
+
+class ScriptWarning(Warning):
+    """The class of warnings about PyTorch's scripts, which nothing gives here."""
+
+
+class TracerWarning(Warning):
+    """The class of warnings about PyTorch's tracer, which nothing gives here."""
+
+    @staticmethod
+    def ignore_lib_warnings():
+        """Do nothing."""
+
+
+def _nothing(*args, **kwargs):
+    """Do nothing: XLA fuses operators."""
+
+
+def onednn_fusion_enabled() -> bool:
+    """Return False: XLA fuses operators."""
+    return False
+
+
+def export_opnames(m) -> list[str]:
+    """Return an empty list: a function that is not scripted has no list of operators."""
+    return []
 
 
 INSTEAD = "jaxgrad.jit(function) compiles it, jax.export saves programs"
 _NOT_PROVIDED = (
-    *("ScriptModule", "ScriptFunction", "RecursiveScriptModule", "CompilationUnit", "Attribute"),
-    *("save", "load", "export_opnames", "jit_module_from_flatbuffer"),
+    *("CompilationUnit", "ScriptFunction", "RecursiveScriptModule", "RecursiveScriptClass"),
+    *("TracedModule", "TopLevelTracedModule", "ONNXTracedModule", "save", "load"),
+    *("save_jit_module_to_flatbuffer", "jit_module_from_flatbuffer"),
+    "last_executed_optimized_graph",
 )
 
 NAMES = {
@@ -112,20 +170,21 @@ NAMES = {
         ["script_method", "_overload", "_overload_method", "_script_if_tracing"], script
     ),
     **dict.fromkeys(["trace", "trace_module", "freeze", "optimize_for_inference"], trace),
-    **dict.fromkeys(["strict_fusion", "optimized_execution", "fuser"], strict_fusion),
+    "run_frozen_optimizations": _nothing,
     "ignore": mark,
     "is_scripting": is_scripting,
     "is_tracing": is_tracing,
     "annotate": annotate,
     "isinstance": is_instance,
     "Final": typing.Final,
-    "Error": Error,
-    "TracerWarning": TracerWarning,
-    "Future": Future,
-    "fork": fork,
-    "wait": wait,
-    "set_fusion_strategy": set_fusion_strategy,
-    "enable_onednn_fusion": enable_onednn_fusion,
+    "Attribute": Attribute,
+    **{"Future": Future, "fork": fork, "wait": wait},
+    **{"Error": Error, "ScriptWarning": ScriptWarning, "TracerWarning": TracerWarning},
+    "TracingCheckError": Error,
+    **{"enable_onednn_fusion": _nothing, "onednn_fusion_enabled": onednn_fusion_enabled},
+    "set_fusion_strategy": _nothing,
+    **{"strict_fusion": contextlib.nullcontext, "optimized_execution": contextlib.nullcontext},
+    "export_opnames": export_opnames,
     **{name: not_provided(f"torch.jit.{name}", INSTEAD) for name in _NOT_PROVIDED},
     "annotations": types.SimpleNamespace(
         **{name: getattr(typing, name) for name in ("Any", "Dict", "List", "Optional", "Tuple")},

@@ -31,7 +31,8 @@ from .input_names import leaf_names
 from .pullback import TracedPass
 from .saved_state import SavedState, is_closed
 
-# whether an uncompiled run is going on anywhere; and in this context
+# how many reasons there are for functions to run uncompiled: comparisons that are going on, and the
+# stance "force_eager"; and whether one is going on in this context
 running, within = 0, contextvars.ContextVar("jaxgrad.within_uncompiled", default=False)
 
 VARIABLE = "JAXGRAD_JIT_VERIFY"

@@ -19,15 +19,7 @@ from ..ops import inplace
 from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import (
-    Tensor,
-    check_no_tangent,
-    concrete,
-    current,
-    is_concrete,
-    is_traced,
-    wrap,
-)
+from ..tape.tensor import Tensor, check_no_tangent, concrete, shown_array, wrap
 from . import (
     copying,
     factories,
@@ -430,10 +422,11 @@ class TensorMethods:
 
     @api_boundary
     def __repr__(self):
-        if is_traced(current(self)):
+        array = shown_array(self)
+        if isinstance(array, jax.core.Tracer):
             return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
         name = self.grad_fn.name() if self.grad_fn is not None else None
-        values = np.asarray(self._array) if is_concrete(self) else self._array
+        values = array if self.is_meta else np.asarray(array)
         start, end = _around_values(self)
         *above, start = start.split("\n")
         text = printing.tensor_str(
@@ -444,7 +437,8 @@ class TensorMethods:
 
     @api_boundary
     def __format__(self, specification):
-        if not self.ndim and (is_concrete(self) or (specification and not self.is_meta)):
+        is_number = not self.ndim and not self.is_meta
+        if is_number and (specification or not isinstance(shown_array(self), jax.core.Tracer)):
             return format(self.item(), specification)  # item() raises in a trace
         return object.__format__(self, specification)
 

@@ -227,19 +227,25 @@ class BatchedFunction(CompiledFunction):
         arrays = [getattr(leaf, "_raw", leaf) for leaf in leaves]
         traced = any(isinstance(array, jax.core.Tracer) for array in arrays)
         if traced or mode.scope.get() is not None or executor.is_traced():
-            return self.uncompiled(leaves, structure)
+            return self.run_inline(leaves, structure)
         return super().__call__(*args, **kwargs)
 
     def is_inside_uncompiled(self):
         return False  # its programs are no user's
 
-    def uncompiled(self, leaves, structure):
+    def stays_uncompiled(self, leaves, structure):
+        return False
+
+    def uncompiled(self, args, kwargs):
+        return self.run_inline(*flatten((args, kwargs)))
+
+    def run_inline(self, leaves, structure):
         return BatchedProgram(self, leaves, structure, is_inline=True).run_inline(leaves)
 
     def new_program(self, leaves, structure, varying):
         return BatchedProgram(self, leaves, structure)
 
-    def may_freeze(self, reads):
+    def may_freeze(self, reads, program, leaves, structure):
         # the user did not ask to compile, so a function that reads the time or draws random numbers
         # runs at each call
-        return not reads
+        return not any(reads.told(program))

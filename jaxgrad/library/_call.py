@@ -17,7 +17,7 @@ from ..autograd.function import Function
 from ..autograd.grad_mode import no_grad
 from ..core.aval import INLINE, mode_of_trace, tracing
 from ..frontend.tensor_data import from_numpy
-from ..tape import handle_lock
+from ..tape import handle_lock, mode
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor, is_concrete, reads_traced_value, wrap
 
@@ -340,6 +340,8 @@ def run_kernel(operator, made, bound):
     if is_traced and kernel in _opaque:
         return _called_back(operator, kernel, made, bound)
     positional, keywords = made.split(bound)
+    # a callback reads the numbers of each call; a trace would read those of this one alone
+    withheld = mode.withholds_numbers.set(is_traced and operator._fake is not None)
     try:
         return kernel.function(*positional, **keywords), made.written(bound)
     except RuntimeError as error:
@@ -347,6 +349,8 @@ def run_kernel(operator, made, bound):
             raise
         _opaque.add(kernel)
         return _called_back(operator, kernel, made, bound, error)
+    finally:
+        mode.withholds_numbers.reset(withheld)
 
 
 def _faked(operator, made, bound):

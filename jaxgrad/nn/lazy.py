@@ -46,10 +46,12 @@ class LazyModuleMixin:
 
     def _infer_parameters(self, module, args, kwargs=None):
         if mode.scope.get() is not None and self.has_uninitialized_params():
-            raise RuntimeError(
+            error = RuntimeError(
                 f"{type(self).__name__}: call the module once before it is called in a function "
                 "that is being compiled or transformed; its first call makes its parameters"
             )
+            error.is_passing = True
+            raise error
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")

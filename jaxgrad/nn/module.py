@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 
 from ..autograd.grad_mode import no_grad
+from ..capture.torch_compile import compiler
 from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
@@ -14,7 +15,7 @@ from ..frontend.memory_methods import show
 from ..frontend.to import _target
 from ..storage.commit import clear_gradients
 from ..tape.tensor import Tensor
-from .module_call import ModuleCall
+from .module_call import ModuleCall, UncompiledCall
 from .module_members import Members
 from .parameter import is_lazy
 from .state import ModuleState
@@ -117,6 +118,20 @@ class Module(ModuleCall, ModuleState):
             module.apply(fn)
         fn(self)
         return self
+
+    def compile(self, **arguments) -> None:
+        """Compile the calls of this module, which stays the module that it is.
+
+        arguments: those of `jaxgrad.compile`. A copy of the module is not compiled.
+
+        >>> layer = jaxgrad.nn.Linear(2, 1)
+        >>> layer.compile()
+        >>> type(layer).__name__, layer(jaxgrad.ones(3, 2)).shape
+        ('Linear', torch.Size([3, 1]))
+        """
+        arguments.setdefault("name", type(self).__name__)
+        self.__dict__["_compiled_call_impl"] = compiler(**arguments)(UncompiledCall(self))
+        self._changes.count()
 
     # ---- dtypes and devices
 
@@ -295,10 +310,13 @@ class Module(ModuleCall, ModuleState):
             return f"{self._get_name()}({extra})"
         return _block(self._get_name(), lines + below)
 
+    def __getstate__(self):
+        return {n: value for n, value in self.__dict__.items() if n != "_compiled_call_impl"}
+
     def __deepcopy__(self, memo):
         result = memo[id(self)] = object.__new__(type(self))
-        copied = {name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()}
-        result.__dict__.update(copied)
+        state = self.__getstate__()
+        result.__dict__.update({name: copy.deepcopy(value, memo) for name, value in state.items()})
         return result
 
 

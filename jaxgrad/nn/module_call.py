@@ -46,6 +46,16 @@ class ForwardHook(NamedTuple):
         return self.function(*arguments)
 
 
+class UncompiledCall:
+    """The call of a module, as it is where the module is not compiled in place."""
+
+    def __init__(self, module):
+        self.__wrapped__ = module
+
+    def __call__(self, *args, **kwargs):
+        return self.__wrapped__._call_impl(*args, **kwargs)
+
+
 KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
 
@@ -57,11 +67,15 @@ class ModuleCall(Members):
         for kind in KINDS:
             self.__dict__[kind] = ModuleHooks(self._changes)
 
+    _compiled_call_impl = None  # set by `compile`
+
     def __call__(self, *args, **kwargs):
         try:
+            own = self.__dict__
+            if "_compiled_call_impl" in own:
+                return own["_compiled_call_impl"](*args, **kwargs)
             if interception.read is not None:
                 note(self)
-            own = self.__dict__
             if (
                 own["_forward_pre_hooks"]
                 or own["_forward_hooks"]
@@ -73,6 +87,12 @@ class ModuleCall(Members):
         except Exception as error:
             hide_frames(error)
             raise
+
+    def _call_impl(self, *args, **kwargs):
+        """Call the module as it is where it is not compiled in place."""
+        if interception.read is not None:
+            note(self)
+        return _call(self, args, kwargs)
 
     def forward(self, *args, **kwargs):
         """Compute the output; a subclass defines it."""
@@ -156,7 +176,7 @@ def _register(hooks: Hooks, hook, prepend: bool) -> RemovableHandle:
 
 
 def _call(module: ModuleCall, args, kwargs):
-    """Call a module that has hooks."""
+    """Call a module, with its hooks."""
     done = set()
     try:
         return _with_hooks(module, args, kwargs, done)

@@ -35,7 +35,7 @@ def note(module):
     trace, and `training` is what it is now.
     """
     scope = mode.scope.get()
-    if scope is not None:
+    if scope is not None and "_changes" in module.__dict__:  # else it is being made, as by `copy`
         scope.objects.guard(module, VALUE)
         scope.objects.guard_attribute(module, "training")
 

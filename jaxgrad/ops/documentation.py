@@ -98,9 +98,7 @@ def as_method(function, name: str):
         types.CellType(general_call) if variable == "general_call" else cell
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True)
     )
-    method = types.FunctionType(
-        function.__code__, function.__globals__, name, None, closure
-    )
+    method = types.FunctionType(function.__code__, function.__globals__, name, None, closure)
     method.__dict__.update(function.__dict__)
     method.__doc__, method.__module__ = function.__doc__, function.__module__
     _, *others = function.__signature__.parameters.values()

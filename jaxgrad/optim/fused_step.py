@@ -231,6 +231,7 @@ class FusedStep:
                 work += [(number, group, *part) for part in parts]
         if self.scope is not None:
             self.guard_state(idle)
+            self.undo_if_abandoned()
         dense = [param for *_, params, _ in work for param in params]
         # each of them counts its steps by itself
         apart = [param for _, _, param, _ in sparse]
@@ -271,6 +272,12 @@ class FusedStep:
                 frozenset(i for i, param in enumerate(params) if id(param) not in idle)
             )
         self.scope.objects.guard(self.optimizer, read)
+
+    def undo_if_abandoned(self):
+        """Put the state back as it is now, if nothing comes of the trace."""
+        state = self.optimizer.state
+        before = {param: dict(each) for param, each in state.items()}
+        self.scope.undo.append(functools.partial(_put_back, state, before))
 
     # ---- state
 
@@ -347,8 +354,6 @@ class FusedStep:
             if state[name] is None:
                 made = result if isinstance(result, Tensor) else wrap(result)
                 self.created.append(functools.partial(state.__setitem__, name, made))
-                if self.scope is not None:
-                    self.scope.undo.append(functools.partial(state.__setitem__, name, None))
             else:
                 pairs.append((state[name], result))
         if give is None:
@@ -373,6 +378,15 @@ class FusedStep:
         finally:
             current_mode.set(before)
         return (made,) if program.single else made
+
+
+def _put_back(state, before):
+    """Give the state of an optimizer the entries of before."""
+    for param in [each for each in state if each not in before]:
+        del state[param]
+    for param, known in before.items():
+        state[param].clear()
+        state[param].update(known)
 
 
 def _advanced(program, counts, results):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import weakref
 
 from ..autograd.grad_mode import no_grad
@@ -54,7 +56,30 @@ class Group(dict):
         return made
 
     def __getstate__(self):
-        return None  # copies and files hold the options alone
+        return None  # files hold the options alone
+
+    def __deepcopy__(self, memo):
+        # a plain dict, as in PyTorch: it may leave a compiled function
+        made = memo[id(self)] = {}
+        made.update({name: copy.deepcopy(each, memo) for name, each in self.copied().items()})
+        return made
+
+    def copied(self) -> dict:
+        """The options for a copy. In a trace a float among them is a symbolic number, which each
+        call reads anew, unless the function looks at it.
+        """
+        scope = mode.scope.get()
+        return options_of(self) if scope is None else {n: self._copied(scope, n) for n in self}
+
+    def _copied(self, scope, name):
+        value, around, place = raw(self, name), outermost(scope), (id(self), name)
+        is_constant = around.rebound is None or place in around.looked_at
+        if type(value) is not float or is_constant or place in settings(scope):
+            return self[name]
+        self._refuse_unknown(scope, name)
+        scope.objects.guard(self, _kinds)
+        around.rebound.add(place)
+        return scope.number(functools.partial(_option, weakref.ref(self), name, value), place)
 
     def __getitem__(self, name):
         scope = mode.scope.get()
@@ -171,6 +196,16 @@ def _names(group) -> list:
 
 def _params(group) -> list:
     return [*map(id, raw(group, "params"))]
+
+
+def _kinds(group) -> list:
+    return [*map(type, dict.values(group))]
+
+
+def _option(reference, name, found):
+    """An option of a group; `found` if the group, created in the trace, is gone."""
+    group = reference()
+    return found if group is None else raw(group, name)
 
 
 class AssignedOption:

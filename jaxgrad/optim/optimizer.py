@@ -17,7 +17,8 @@ from ..frontend import tensor_data
 from ..storage.commit import clear_gradients
 from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register
-from ..tape.tensor import Tensor, wrap
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import Tensor, is_concrete, wrap
 from .groups import Group, named
 
 # The default of an option that each group must set.
@@ -104,13 +105,27 @@ class Optimizer:
             )
         self.defaults = defaults
         self.state = defaultdict(dict)
-        self.param_groups: list[dict] = []
+        self.param_groups = []
         self._set_up()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
+
+    @property
+    def param_groups(self) -> list[dict]:
+        """The groups of parameters, each a dict with its `"params"` and its options. Settable."""
+        try:
+            return self.__dict__["param_groups"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no param_groups yet") from None
+
+    @param_groups.setter
+    def param_groups(self, groups: list[dict]):
+        if not all(isinstance(each, Group) for each in groups):
+            groups = list(map(Group, groups))
+        self.__dict__["param_groups"] = groups
 
     def _set_up(self):
         self._changes, self._stepping = 0, False
@@ -127,14 +142,17 @@ class Optimizer:
             cls.step = _with_hooks(cls.__dict__["step"])
 
     def __getstate__(self):
-        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+        groups = self.param_groups
+        if mode.scope.get() is not None:
+            groups = [dict(group.items()) for group in groups]  # a copy's options are constants
+        return {"defaults": self.defaults, "state": self.state, "param_groups": groups}
 
     def __setstate__(self, state):
         """Restore what `__getstate__` or `load_state_dict` provides."""
         if "_changes" not in self.__dict__:
             self._set_up()
         self.__dict__.update(state)
-        self.param_groups = [Group(group) for group in self.param_groups]
+        self.param_groups = list(map(Group, self.param_groups))
         self.defaults.setdefault("differentiable", False)
         self._changes += 1
 
@@ -327,7 +345,7 @@ class Optimizer:
             for number, param in enumerate(group["params"], begin):
                 numbers.setdefault(id(param), number)
             begin += len(group["params"])
-            packed = {key: value for key, value in group.items() if key != "params"}
+            packed = {key: value for key, value in group.copied().items() if key != "params"}
             groups.append(packed | {"params": [numbers[id(param)] for param in group["params"]]})
         state = {
             numbers[id(key)] if isinstance(key, Tensor) else key: value
@@ -404,7 +422,8 @@ class _StateLoader:
             return {name: self.copy(item, param, name) for name, item in value.items()}
         if isinstance(value, list | tuple):
             return type(value)([self.copy(item, param) for item in value])
-        return copy.deepcopy(value)
+        # a symbolic number becomes a constant, as which the function is traced again
+        return value.kind(value) if type(value) is Varying else copy.deepcopy(value)
 
     def tensor(self, value, param, key):
         if not isinstance(value, Tensor):
@@ -421,7 +440,7 @@ class _StateLoader:
         return wrap(value._array)
 
     def count(self, value):
-        key = value.dtype, value.item()
+        key = value.dtype, value.item() if is_concrete(value) else id(value)
         return self.counts.setdefault(key, wrap(value._array))
 
 

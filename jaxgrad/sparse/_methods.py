@@ -24,7 +24,7 @@ from ..tape.sparse_tensor import (
     values_for,
     values_of,
 )
-from ..tape.tensor import Tensor, concrete, current, has_tangent, held
+from ..tape.tensor import Tensor, concrete, current, has_tangent, held, is_concrete
 from . import _operators, _pattern
 
 
@@ -381,7 +381,7 @@ class SparseMethods:
         return _operators.like(self, values_of(self))
 
     def __repr__(self):
-        if not (methods.is_concrete(values_of(self)) and methods.is_concrete(self._indices_held)):
+        if not (is_concrete(values_of(self)) and is_concrete(self._indices_held)):
             unknown = "<no data, on meta>" if values_of(self).is_meta else "<traced>"
             return (
                 f"tensor({unknown}, shape={list(self.shape)}, dtype={self.dtype}, "

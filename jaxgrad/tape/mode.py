@@ -67,6 +67,9 @@ def switch(wanted: int) -> int:
 # the scope of the innermost function that is being captured (capture/scope.py)
 scope = contextvars.ContextVar("jaxgrad.scope", default=None)
 
+# whether the numbers of tensors in the trace are held back from code that can do without them
+withholds_numbers = contextvars.ContextVar("jaxgrad.withholds_numbers", default=False)
+
 
 def open_observation():
     """The observation of the trace that is in progress, while the traced function itself runs."""

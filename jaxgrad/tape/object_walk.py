@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import types
 import weakref
+from pathlib import Path
 from typing import NamedTuple
 
 from .tensor import Tensor
@@ -247,4 +248,10 @@ def is_of_library(module: str | None) -> bool:
     if root in CLOSED or root in sys.stdlib_module_names:
         return True
     path = getattr(sys.modules.get(module), "__file__", None) or ""
-    return path.startswith(tuple(sysconfig.get_paths()[name] for name in ("purelib", "platlib")))
+    # those of other environments are in the path too, as with --system-site-packages
+    is_installed = not _INSTALLED.isdisjoint(Path(path).parts)
+    paths = sysconfig.get_paths()
+    return is_installed or path.startswith((paths["purelib"], paths["platlib"]))
+
+
+_INSTALLED = frozenset(["site-packages", "dist-packages"])

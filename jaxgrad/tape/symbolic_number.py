@@ -57,6 +57,11 @@ class Varying(numbers.Number):
     def __jax_array__(self):
         return self._array
 
+    def __copy__(self, memo=None):
+        return self  # as a number
+
+    __deepcopy__ = __copy__
+
 
 def fits(value, kind) -> bool:
     """Whether a program computes this value as Python does: it is of the kind of the one that was

@@ -535,9 +535,16 @@ _ON_META = {
 }
 
 
+def shown_array(tensor: Tensor):
+    """The array for a tensor that is printed: under a trace that of a constant, else the tracer."""
+    array, scope = tensor._array, mode.scope.get()
+    return array if scope is None else scope.numbers_of(array, may_pin=False)
+
+
 def concrete(tensor: Tensor, what: str):
-    """The tensor's array. Raises RuntimeError under a trace, where it has no values yet, and mostly
-    NotImplementedError on the device meta, where it never has any.
+    """The tensor's array. Raises RuntimeError under a trace, where it has no values yet, unless it
+    depends on constants and captured tensors of `jaxgrad.jit` alone; and mostly NotImplementedError
+    on the device meta, where it never has any.
     """
     if tensor._aval.mode == META:
         kind, words = _ON_META.get(what, (NotImplementedError, NO_DATA))
@@ -546,16 +553,20 @@ def concrete(tensor: Tensor, what: str):
             "device meta, which has none: make the tensor on another device, or give its module "
             'data by to_empty(device="cpu") or load_state_dict(assign=True)'
         )
-    if not is_concrete(tensor):
-        scope = mode.scope.get()
-        # a tensor that jaxgrad.jit captured has values; a guard compares the array at each call
-        known = None if scope is None else scope.pin_values(tensor)
-        if known is not None:
-            return known
-        hint = getattr(scope, "hints", {}).get(what, "")
-        raise RuntimeError(
-            f"{hint}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, "
-            f"{NO_NUMBERS}Return the tensor and read it outside, or use jaxgrad.where in place of "
-            f"an if. At {place_of_caller()}"
-        )
-    return tensor._array
+    array, scope = tensor._array, mode.scope.get()
+    if scope is not None and not mode.withholds_numbers.get():
+        array = scope.numbers_of(array)
+    if not isinstance(array, jax.core.Tracer):
+        return array
+    hint = getattr(scope, "hints", {}).get(what, "")
+    why = "" if scope is None else scope.why_refused
+    place = place_of_caller()
+    error = RuntimeError(
+        f"{hint}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, "
+        f"{NO_NUMBERS}{why}Return the tensor and read it outside, or use jaxgrad.where in place of "
+        f"an if. At {place}"
+    )
+    error.place = place
+    if scope is not None and not mode.withholds_numbers.get():
+        scope.record_refused(error)
+    raise error

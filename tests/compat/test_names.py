@@ -19,8 +19,54 @@ def test_names_of_torch_jit_leave_functions_as_they_are():
         assert mark(double) is double
     assert jit.ignore(drop=True)(double) is double and jit.trace(double, (1,)) is double
     assert not jit.is_scripting() and not jit.is_tracing() and jit.Final is typing.Final
-    assert jit.annotate(int, 3) == 3 and jit.isinstance(3, (int, str))
+    assert jit.annotate(int, 3) == 3 and jit.script_method(double) is double
     assert jit(double)(torch.ones(2)).tolist() == [2, 2]  # it is the compiler itself
+    traced = jit.trace(torch.nn.Linear(2, 1), torch.ones(1, 2))
+    assert list(traced.state_dict()) == ["weight", "bias"] and traced(torch.ones(1, 2)).shape == (
+        1,
+        1,
+    )
+    assert jit.freeze(traced.eval()) is jit.trace_module(traced, {"forward": 1}) is traced
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"),
+    [
+        ([1, 2], typing.List[int], True),  # noqa: UP006
+        ([1, "a"], list[int], False),
+        ({"a": [1]}, dict[str, list[int]], True),
+        ((1, "a"), tuple[int, str], True),
+        ((1,), tuple[int, str], False),
+        (None, typing.Optional[int], True),  # noqa: UP045
+        ("a", typing.Union[int, float], False),  # noqa: UP007
+        ([], list[int], True),
+        (3, (int, str), True),
+    ],
+)
+def test_types_of_torch_jit(value, kind, expected):
+    assert torch.jit.isinstance(value, kind) is expected
+
+
+def test_other_names_of_torch_jit():
+    jit = torch.jit
+
+    class Net(jit.ScriptModule):
+        @jit.script_method
+        def forward(self, x):
+            return x * 2
+
+    assert isinstance(Net(), torch.nn.Module) and Net()(torch.ones(1)).item() == 2
+    assert not isinstance(torch.nn.Linear(1, 1), jit.ScriptModule)
+    future = jit.fork(lambda x: x + 1, 2)
+    assert jit.wait(future) == 3 and future.then(lambda each: each.wait() * 2).value() == 6
+    with pytest.raises(RuntimeError, match="nothing has set the result"):
+        jit.Future().wait()
+    with jit.optimized_execution(False), jit.strict_fusion():
+        assert jit.Attribute(1, int).value == 1 and issubclass(jit.Error, RuntimeError)
+    assert not jit.onednn_fusion_enabled() and jit.export_opnames(Net()) == []
+    for name in ("save", "load", "CompilationUnit", "last_executed_optimized_graph"):
+        with pytest.raises(NotImplementedError, match=f"torch.jit.{name} is not provided"):
+            getattr(jit, name)()
 
 
 def test_modules_that_are_not_provided_say_so_when_called():

@@ -196,6 +196,7 @@ def test_a_class_that_jaxgrad_cannot_make():
         jaxgrad.ones(2).as_subclass(Wrapped)
     with pytest.raises(NotImplementedError, match="Define __torch_function__"):
         jaxgrad.Tensor._make_wrapper_subclass(Image, (2,))
+
     class Slotted(jaxgrad.Tensor):
         __slots__ = ("note",)
 

@@ -1,0 +1,287 @@
+"""The numbers of tensors that depend on no argument and no changing state: `bool(mask.any())` of a
+constant, `x[mask]` with a mask from outside.
+
+A tracer of JAX's has the equation that computes it, and so leads back to constants and inputs. If
+these inputs are captured tensors alone, the equations are evaluated while the function is traced,
+and a guard compares the numbers of those tensors at each call. Nothing is noted before code asks.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive, jaxprs_in_params, set_current_trace, take_current_trace
+
+from ..core import executor
+from ..core.aval import has_numbers
+from ..core.program import equations_of
+from ..core.tracebacks import is_internal
+from .captured import Numbers
+from .holders import MOST_BYTES_COMPARED
+
+# An input found while tracing: an equation without operands, which becomes a parameter of the
+# program afterwards. `number`: its position among the inputs.
+input_p = Primitive("graph_input")
+input_p.def_abstract_eval(lambda *, number, aval: aval)
+
+
+# ---- what code asks for, and what a replay repeats
+
+
+def answer(scope, array, may_pin=True):
+    """The numbers of an array, for code inside of a scope that looks at them: of a tracer those
+    that it stands for, or the tracer itself where they are not known.
+
+    may_pin: whether they may be those of captured tensors, which a guard compares from then on.
+    """
+    scopes = list(scopes_around(scope))
+    replay = next((each for each in scopes if each.given_answers is not None), None)
+    lines, found = _lines(), None
+    if replay is not None and not replay.is_in_passes:
+        turn = len(replay.answers.get(lines, ()))
+        known = replay.given_answers.get(lines, ())
+        found = known[turn] if turn < len(known) else None
+    elif isinstance(array, jax.core.Tracer):
+        found = Evaluation(scopes, may_pin).numbers(array)
+    for each in scopes:
+        each.answers.setdefault(lines, []).append(found)
+    return found.array() if isinstance(array, jax.core.Tracer) and found is not None else array
+
+
+def is_in_jax(scope) -> bool:
+    """Whether JAX traces around a scope."""
+    with set_current_trace(scope.around):
+        return executor.is_traced()
+
+
+def scopes_around(scope):
+    """Yield a scope and those around it."""
+    while scope is not None:
+        yield scope
+        scope = scope.parent
+
+
+def _lines() -> tuple:
+    """The lines that ask, from jaxgrad's to the user's. A replay asks in the same ones."""
+    frame, found = sys._getframe(2), []
+    while frame is not None:
+        found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back if is_internal(frame) else None
+    return tuple(found)
+
+
+DEPENDS = "It depends on {}. "
+WRITTEN = "a tensor of shape {} that the function writes to, so that it changes at each call"
+
+CHANGING = (
+    "{name}, compiled by jaxgrad.jit, looks at the numbers of a tensor of shape {shape} (read at "
+    "{line}) and changes them, so it would have to be traced at every call: keep them in a Python "
+    "number, or use jaxgrad.where in place of an if"
+)
+# how often numbers that a function looks at and changes may have changed from trace to trace, as
+# those of a flag that is set once
+MOST_CHANGES = 1
+
+
+class ChangingNumbers:
+    """The captured tensors whose numbers a function looks at and changes, each with the number of
+    times that the numbers have changed from one trace to the next.
+    """
+
+    def __init__(self):
+        self.known: list[tuple] = []
+
+    def note(self, program):
+        """Note those of a program. Raises RuntimeError where they change with every trace."""
+        written, found = program.output.written, []
+        for captured in program.captured:
+            is_changed = captured.number in written or captured.is_of_place
+            if captured.pinned is not None and is_changed:
+                found.append((captured, self.changes(captured)))
+        self.known = found
+        for captured, changes in found:
+            if changes > MOST_CHANGES:
+                error = RuntimeError(
+                    CHANGING.format(
+                        name=program.name, shape=list(captured.aval.shape), line=captured.line
+                    )
+                )
+                error.place = captured.line
+                raise error
+
+    def changes(self, captured) -> int:
+        for known, count in self.known:
+            if captured.is_found_as(known):
+                return count + (not known.pinned.holds(captured.pinned.array()))
+        return 0
+
+
+# ---- evaluation
+
+
+class Unknown(Exception):
+    """A tracer depends on more than constants and captured tensors; the text says on what."""
+
+
+class Evaluation:
+    """The evaluation of a tracer, for code inside of `scopes`, the innermost first.
+
+    `pinned`: the captured tensors that it reads; `varying`: the inputs that it reads which are
+    Python numbers, constants of the program if that traced again.
+    """
+
+    def __init__(self, scopes, may_pin: bool):
+        self.scopes, self.root, self.may_pin = scopes, scopes[-1], may_pin
+        self.pinned, self.varying = [], set()
+
+    def numbers(self, tracer) -> Numbers | None:
+        """The numbers of a tracer; None where they are not known."""
+        with take_current_trace() as current:
+            pass
+        if current is not self.scopes[0].trace:
+            return None  # JAX may keep the trace inside, for later calls that no guard sees
+        try:
+            equations = self.equations_behind(tracer)
+        except Unknown as unknown:
+            self.scopes[0].why_refused = str(unknown)
+            return None
+        if self.varying:
+            self.scopes[0].record_inspected(self.varying)
+            return None
+        for captured in self.pinned:
+            captured.pin()
+        source = self.input_behind(tracer)
+        if source is not None and source.captured in self.pinned:
+            return source.captured.pinned
+        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+            for equation in equations:
+                self.evaluate(equation)
+            found = Numbers(jnp.asarray(self.value(tracer)))
+        self.forget_large(equations)
+        return found
+
+    def equations_behind(self, tracer) -> list:
+        """The equations that compute a tracer and are not evaluated yet, in their order."""
+        found, seen, waiting = {}, set(), [(tracer, False)]
+        while waiting:
+            each, is_ready = waiting.pop()
+            if is_ready:
+                found[id(each)] = each
+                continue
+            source = self.source_of(each)
+            if isinstance(source, jax.core.Tracer):
+                waiting.append((source, False))
+            elif self.is_wanted(source) and id(source) not in seen:
+                seen.add(id(source))
+                waiting += [(source, True), *[(other, False) for other in source.in_tracers]]
+        return list(found.values())
+
+    def is_wanted(self, source) -> bool:
+        """Whether what a tracer stands for is an equation that must be evaluated."""
+        is_equation = hasattr(source, "in_tracers") and id(source) not in self.root.evaluated
+        if is_equation and not is_pure(source):
+            raise Unknown(DEPENDS.format(f"what runs at each call ({source.primitive})"))
+        return is_equation
+
+    def source_of(self, tracer):
+        """What a tracer stands for: an array, another tracer, or the equation that computes it."""
+        if not isinstance(tracer, jax.core.Tracer):
+            return tracer
+        given = [each.given_numbers.get(id(tracer)) for each in self.scopes]
+        if any(given):
+            return next(each for each in given if each is not None).array()
+        constant = tracer.full_lower()
+        if constant is not tracer:
+            return constant
+        equation = getattr(tracer, "parent", None)
+        if equation is None:
+            raise Unknown  # an argument of a loop's body, or a tracer of another kind
+        return self.input_value(tracer) if equation.primitive is input_p else equation
+
+    def input_behind(self, tracer):
+        """The input that a tracer is; None where it is none."""
+        equation = getattr(tracer, "parent", None)
+        if equation is None or equation.primitive is not input_p:
+            return None
+        number = equation.params["number"]
+        for scope in self.scopes:
+            if number < len(scope.tracers) and scope.tracers[number] is tracer:
+                return scope.inputs[number]
+        return None
+
+    def input_value(self, tracer):
+        """The array of an input that is a captured tensor."""
+        source = self.input_behind(tracer)
+        if source is not None and source.is_number:
+            self.varying.add(source)
+            return None
+        captured = None if source is None else source.captured
+        array = None if captured is None else captured.snapshot.array
+        is_traced = isinstance(array, jax.core.Tracer)
+        if array is None or not (is_traced or (captured.is_outside and has_numbers(array))):
+            is_meta = array is not None and not is_traced and captured.is_outside
+            what = "a tensor on the device meta" if is_meta else getattr(source, "what", None)
+            raise Unknown("" if what is None else DEPENDS.format(what))
+        if not is_traced:
+            self.require_pin(captured)
+        return array
+
+    def require_pin(self, captured):
+        """Note that the numbers of a captured tensor are read. Raises Unknown where no guard may
+        compare them, and where the function has written to it, so that they change at each call.
+        """
+        is_known = captured.pinned is not None
+        if not is_known and (not self.may_pin or is_in_jax(self.root)):
+            raise Unknown  # where JAX traces, a program has no guards
+        for scope in self.scopes:
+            if scope.captured.get(id(captured.tensor)) is captured and scope.write_count(captured):
+                raise Unknown(DEPENDS.format(WRITTEN.format(list(captured.aval.shape))))
+        self.pinned.append(captured)
+
+    def value(self, tracer):
+        """The array that a tracer stands for, whose equations are evaluated."""
+        source = self.source_of(tracer)
+        if isinstance(source, jax.core.Tracer):
+            return self.value(source)
+        if not hasattr(source, "in_tracers"):
+            return source
+        equation, results = self.root.evaluated[id(source)]
+        return next(r for v, r in zip(equation.outvars, results, strict=True) if v is tracer.val)
+
+    def evaluate(self, equation):
+        """Evaluate an equation, and keep the results while the function is traced."""
+        operands, primitive = [*map(self.value, equation.in_tracers)], equation.primitive
+        if primitive is jax.lax.slice_p and isinstance(operands[0].dtype, np.dtype):
+            # a loop over elements would compile a kernel for each of them
+            results = [np.asarray(operands[0])[bounds_of(equation)]]
+        else:
+            with equation.ctx.manager:
+                results = primitive.bind(*operands, **primitive.get_bind_params(equation.params))
+            results = results if primitive.multiple_results else [results]
+        self.root.evaluated[id(equation)] = equation, results
+
+    def forget_large(self, equations):
+        """Free results of equations that need much memory; they are computed again if needed."""
+        for equation in equations:
+            results = self.root.evaluated[id(equation)][1]
+            if sum(each.nbytes for each in results) > MOST_BYTES_COMPARED:
+                del self.root.evaluated[id(equation)]
+
+
+def bounds_of(equation) -> tuple[slice, ...]:
+    """The bounds of a `lax.slice`."""
+    starts, limits = equation.params["start_indices"], equation.params["limit_indices"]
+    strides = equation.params["strides"] or (None,) * len(starts)
+    return tuple(map(slice, starts, limits, strides))
+
+
+def is_pure(equation) -> bool:
+    """Whether an equation may be evaluated once more: it has no effects, calls no Python code, and
+    takes no memory.
+    """
+    inner = [each for jaxpr in jaxprs_in_params(equation.params) for each in equations_of(jaxpr)]
+    calls_back = any("callback" in each.primitive.name for each in [equation, *inner])
+    return not (equation.effects or calls_back or any(equation.params.get("donated_invars", ())))
