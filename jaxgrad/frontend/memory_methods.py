@@ -14,6 +14,7 @@ from ..core import strides as layouts
 from ..core import view_ops
 from ..core.aval import Size, strides_of
 from ..core.device import channels_last, contiguous_format, preserve_format
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
@@ -349,7 +350,7 @@ class MemoryMethods:
     @data.setter
     def data(self, source: Tensor):
         if not isinstance(source, Tensor):
-            kind = type(source).__name__
+            kind = type_name(source)
             raise TypeError(f"data must be a Tensor, not {kind}: use torch.tensor to make one")
         if self.requires_grad and not source._aval.differentiable:
             raise RuntimeError(

@@ -13,6 +13,7 @@ from ..autograd import forward_ad, variable
 from ..core import dtypes, promotion
 from ..core.device import default_device
 from ..core.program import broadcasts
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..ops import inplace
 from ..ops.documentation import as_method
@@ -479,7 +480,7 @@ def _device_shown(tensor):
 def _checked_tensor(name, input: Tensor) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}"
         )
     return input
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
 from ..core.missing_names import missing_in
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..frontend import tensor_data
 from ..storage.commit import clear_gradients
@@ -190,7 +191,7 @@ class Optimizer:
         if not isinstance(param, Tensor):
             raise TypeError(
                 "optimizer can only optimize Tensors, but one of the params is "
-                f"{type(param).__name__}"
+                f"{type_name(param)}"
             )
         if self.defaults.get("differentiable") or param.is_leaf or param.retains_grad:
             return

@@ -153,7 +153,7 @@ def _unknown(source, begin) -> RefusedFile:
         )
     return source.refuse(
         "it is no file of torch.save and no safetensors file: it begins with "
-        f"{shown(repr(begin[:16]))}"
+        f"{shown(begin[:16])}"
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtypes
 from ..core.aval import Size
+from ..core.pytorch_tensors import type_name
 from ..frontend.storages import TYPES
 from ..nn.parameter import Parameter, is_lazy
 from ..tape.sparse_tensor import SparseTensor, values_of
@@ -54,7 +55,7 @@ def refusal(value, path) -> TypeError:
     where = "".join(f"[{key!r}]" for key in path)
     advice = ": save its state_dict()" if hasattr(value, "state_dict") else ""
     return TypeError(
-        f"save(): obj{where} is of type {type(value).__name__}, and a file holds tensors, numbers, "
+        f"save(): obj{where} is of type {type_name(value)}, and a file holds tensors, numbers, "
         f"strings, None, dicts, lists and tuples{advice}"
     )
 

@@ -91,12 +91,12 @@ class Machine:
 
     def run(self):
         """Run to the end of the instructions, and return what they make."""
-        if self._byte() != 0x80:
+        if self.byte() != 0x80:
             raise self.refuse("it does not begin with the number of a protocol")
         self.position = 0
         while True:
             self.at = self.position
-            number = self._byte()
+            number = self.byte()
             if number == STOP:
                 return self.result()
             instruction = INSTRUCTIONS[number]
@@ -134,7 +134,7 @@ class Machine:
 
     # ---- the bytes
 
-    def _byte(self) -> int:
+    def byte(self) -> int:
         if self.position == len(self.code):
             self._extend(1)
         self.position += 1
@@ -161,7 +161,7 @@ class Machine:
 
     def line(self) -> str:
         for length in range(LONGEST_NAME):
-            if self._byte() == 0x0A:
+            if self.byte() == 0x0A:
                 self.position -= length + 1
                 text = self.take(length)
                 self.position += 1
@@ -172,7 +172,7 @@ class Machine:
         try:
             return data.decode(encoding, "surrogatepass" if encoding == "utf-8" else "strict")
         except UnicodeDecodeError:
-            raise self.refuse(f"a string is not {encoding}: {shown(repr(data))}") from None
+            raise self.refuse(f"a string is not {encoding}: {shown(data)}") from None
 
     # ---- the stack
 
@@ -339,7 +339,7 @@ def _does(code: bytes, function):
 
 @instruction(b"\x80")
 def _protocol(machine):
-    version = machine.number(1)
+    version = machine.byte()
     if not 2 <= version <= NEWEST_PROTOCOL:
         raise machine.refuse(f"jaxgrad reads the protocols 2 to {NEWEST_PROTOCOL}, not {version}")
 
@@ -353,20 +353,20 @@ _does(b"1", Machine.to_mark)
 _pushes(b"N", lambda m: None)
 _pushes(b"\x88", lambda m: True)
 _pushes(b"\x89", lambda m: False)
-_pushes(b"K", lambda m: m.number(1))
+_pushes(b"K", Machine.byte)
 _pushes(b"M", lambda m: m.number(2))
 _pushes(b"J", lambda m: int.from_bytes(m.take(4), "little", signed=True))
-_pushes(b"\x8a", lambda m: int.from_bytes(m.take(m.number(1)), "little", signed=True))
+_pushes(b"\x8a", lambda m: int.from_bytes(m.take(m.byte()), "little", signed=True))
 _pushes(b"\x8b", lambda m: int.from_bytes(m.take(m.number(4)), "little", signed=True))
 _pushes(b"G", lambda m: struct.unpack(">d", m.take(8))[0])
-_pushes(b"\x8c", lambda m: m.text(m.take(m.number(1)), "utf-8"))
+_pushes(b"\x8c", lambda m: m.text(m.take(m.byte()), "utf-8"))
 _pushes(b"X", lambda m: m.text(m.take(m.number(4)), "utf-8"))
 _pushes(b"\x8d", lambda m: m.text(m.take(m.number(8)), "utf-8"))
-_pushes(b"C", lambda m: m.take(m.number(1)))
+_pushes(b"C", lambda m: m.take(m.byte()))
 _pushes(b"B", lambda m: m.take(m.number(4)))
 _pushes(b"\x8e", lambda m: m.take(m.number(8)))
 _pushes(b"\x96", lambda m: bytearray(m.take(m.number(8))))
-_pushes(b"U", lambda m: m.text(m.take(m.number(1)), m.encoding))  # strings of Python 2
+_pushes(b"U", lambda m: m.text(m.take(m.byte()), m.encoding))  # strings of Python 2
 _pushes(b"T", lambda m: m.text(m.take(m.number(4)), m.encoding))
 
 # containers
@@ -395,10 +395,10 @@ def _add_items(machine):
 
 
 # the memo
-_does(b"q", lambda m: m.keep(m.number(1)))
+_does(b"q", lambda m: m.keep(m.byte()))
 _does(b"r", lambda m: m.keep(m.number(4)))
 _does(b"\x94", lambda m: m.keep(len(m.memo)))
-_does(b"h", lambda m: m.recall(m.number(1)))
+_does(b"h", lambda m: m.recall(m.byte()))
 _does(b"j", lambda m: m.recall(m.number(4)))
 
 # names

@@ -51,9 +51,9 @@ class Place(NamedTuple):
 def count_of(machine, size, itemsize: int) -> int:
     """The number of elements of a shape. Raises RefusedFile for one that cannot be."""
     if len(size) > MOST_DIMENSIONS or min(size, default=0) < 0:
-        raise machine.refuse(f"there is a tensor of size {shown(repr(size))}")
+        raise machine.refuse(f"there is a tensor of size {shown(size)}")
     if math.prod(max(extent, 1) for extent in size) * itemsize >= 2**63:
-        raise machine.refuse(f"a tensor of size {shown(repr(size))} has 2**63 bytes or more")
+        raise machine.refuse(f"a tensor of size {shown(size)} has 2**63 bytes or more")
     return math.prod(size)
 
 
@@ -155,22 +155,18 @@ class FileStorage(TypedStorage):
         # how often the file names it, and how often it is the storage of a tensor
         self.named = self.used = 0
 
-    @functools.cached_property
-    def _storage(self):
-        return begin(self._owner()).storage
-
     def place(self, machine, dtype, offset, size, stride, conj=False, neg=False) -> Place:
         """What a tensor shows. Raises RefusedFile where it would reach beyond the storage."""
         count_of(machine, size, dtype.itemsize)
         available = self.count * self.dtype.itemsize // dtype.itemsize
         if len(size) != len(stride) or min(stride, default=0) < 0:
             raise machine.refuse(
-                f"a tensor of size {shown(repr(size))} has the strides {shown(repr(stride))}"
+                f"a tensor of size {shown(size)} has the strides {shown(stride)}"
             )
         needed = offset + layouts.reach(size, stride)
         if offset < 0 or needed > available:
             raise machine.refuse(
-                f"a tensor of size {shown(repr(size))} with strides {shown(repr(stride))} and "
+                f"a tensor of size {shown(size)} with strides {shown(stride)} and "
                 f"offset {offset} is out of bounds for a storage of {available} elements"
             )
         if (conj and not dtype.is_complex) or (neg and not dtype.is_signed):
@@ -236,17 +232,18 @@ class FileStorage(TypedStorage):
         return finish(from_host(self.flat, self.where))
 
     def finish(self):
-        """Let the tensors that exist share memory, and forget the bytes."""
+        """Let the tensors that exist share memory, and forget the bytes. A storage that the file
+        holds by itself becomes an ordinary one.
+        """
         users = [(ref(), place) for ref, place in self.users if ref() is not None]
-        if len(users) > 1 or self.named > self.used:
+        is_held = self.named > self.used
+        if len(users) > 1 or is_held:
             owner = self._owner()
             for tensor, place in users:
                 if tensor is not owner and not place.is_neg:
                     place_detached(tensor, owner, steps_to(place, owner))
-            self._storage = begin(owner).storage
-        self.arrays.clear()
-        self.users.clear()
-        self.__dict__.pop("flat", None)
+        self.__dict__ = {"_storage": begin(owner).storage, "dtype": self.dtype} if is_held else {}
+        self.__class__ = TypedStorage
 
 
 def steps_to(place: Place, owner: Tensor) -> list:

@@ -97,7 +97,9 @@ def _refusal(module, name):
             "installed, save module.state_dict()"
         )
     if module.partition(".")[0] == "torch":
-        return text + "jaxgrad has no such object"
+        return text + "jaxgrad has no such dtype, class or function"
+    if module in ("builtins", "__builtin__"):
+        return text + "jaxgrad reads tensors, numbers, text and containers of these"
     return text + (
         "jaxgrad reads tensors, numbers, text and containers of these. If it is a class whose "
         f"instances hold such data alone, torch.serialization.add_safe_globals([{shown(name)}]) "
@@ -106,10 +108,15 @@ def _refusal(module, name):
 
 
 def _need(machine, value, kind, what):
-    """Raise RefusedFile for a value of another type. bool is no int here."""
+    """The value. Raises RefusedFile for one of another type, and for an int of more than 64 bits.
+
+    A bool is no int here.
+    """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if type(value) not in kinds:
         raise machine.refuse(f"{what} should be a {kinds[0].__name__}, not a {named(value)}")
+    if type(value) is int and value.bit_length() > 64:
+        raise machine.refuse(f"{what} has more than 64 bits")
     return value
 
 
@@ -183,7 +190,7 @@ def _encode(machine, text, encoding):
     """`codecs.encode` as it writes bytes: by the code points."""
     machine.spend(len(_need(machine, text, str, "text for bytes")))
     if encoding not in ("latin1", "latin-1"):
-        raise machine.refuse(f"bytes are written by the code {shown(repr(encoding))}")
+        raise machine.refuse(f"bytes are written by the code {shown(encoding)}")
     try:
         return text.encode("latin1")
     except UnicodeEncodeError:
@@ -203,7 +210,7 @@ def _device(machine, kind, index=None):
     try:
         return devices.device(kind, index)
     except RuntimeError:
-        raise machine.refuse(f"jaxgrad has no device {shown(repr(kind))}") from None
+        raise machine.refuse(f"jaxgrad has no device {shown(kind)}") from None
 
 
 LAYOUTS = {str(each): each for each in (devices.strided, devices.sparse_coo)}
@@ -241,7 +248,7 @@ def _tensor_3(
     if metadata is not None:
         flags |= _need(machine, metadata, dict, "the metadata of a tensor")
     if len(flags) != 2 or not {type(flag) for flag in flags.values()} <= {bool}:
-        raise machine.refuse(f"a tensor has unknown metadata: {shown(repr(metadata))}")
+        raise machine.refuse("a tensor has metadata that are not those of PyTorch")
     place = storage.place(
         machine, dtype, offset, _ints(machine, size, "a size"), _ints(machine, stride, "strides"),
         **flags,
@@ -312,7 +319,7 @@ def _of_type(machine, function, kind, arguments, state):
 
 def _numpy_dtype(machine, code, align=False, copy=True):
     if NUMPY_TYPE.fullmatch(_need(machine, code, str, "a type of NumPy")) is None:
-        raise machine.refuse(f"a type of NumPy is {shown(repr(code))}, which is no number")
+        raise machine.refuse(f"a type of NumPy is {shown(code)}, which is no number")
     return np.dtype(code)
 
 

@@ -12,8 +12,19 @@ class RefusedFile(UnpicklingError, RuntimeError):
     """
 
 
-def shown(text, most: int = 60) -> str:
-    """Text out of a file for a message: short, and without control characters."""
-    text = text if isinstance(text, str) else repr(text)
-    cut = text if len(text) <= most else f"{text[:most]}..."
-    return "".join(each if each.isprintable() else "?" for each in cut)
+def printable(text: str) -> str:
+    """Text with a question mark in place of each control character."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+def shown(value, most: int = 60) -> str:
+    """What a file holds, for a message: short, and without control characters."""
+    text = value if isinstance(value, str) else _repr(value)
+    return printable(text if len(text) <= most else f"{text[:most]}...")
+
+
+def _repr(value) -> str:
+    try:
+        return repr(value)
+    except (RecursionError, ValueError):  # deep containers, long numbers
+        return f"a {type(value).__name__}"

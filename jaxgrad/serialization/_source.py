@@ -14,10 +14,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ._refused import RefusedFile, shown
+from ._refused import RefusedFile, printable, shown
 
 # JAX on CPUs goes on with memory at such an address, and copies any other
 ALIGNMENT = 64
+
+# NumPy asks for huge pages from here on, and their first use takes five times as long as reading
+# a file into them, at least in virtual machines
+LARGE = 1 << 22
 
 
 class Source:
@@ -33,7 +37,7 @@ class Source:
 
     def refuse(self, why: str) -> RefusedFile:
         """The error that says why the file is not read."""
-        return RefusedFile(f"{self.name}: {why}")
+        return RefusedFile(f"{self.name}: {printable(why)}")
 
     def check(self, offset: int, count: int, what: str):
         """Raise RefusedFile if the file ends before these bytes."""
@@ -89,6 +93,8 @@ class Source:
 
 def aligned(count: int) -> np.ndarray:
     """New bytes at an address that suits JAX."""
+    if count >= LARGE:
+        return np.frombuffer(mmap.mmap(-1, count), np.uint8)
     memory = np.empty(count + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + count]

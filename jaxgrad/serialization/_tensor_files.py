@@ -318,7 +318,7 @@ def _without_duplicates(pairs):
 def _entry(source, name, dtype, shape, data_offsets):
     kind = getattr(dtypes, CODES.get(dtype, ""), None)
     if kind is None:
-        raise source.refuse(f"jaxgrad has no dtype {shown(repr(dtype))}, which {shown(name)} has")
+        raise source.refuse(f"jaxgrad has no dtype {shown(dtype)}, which {shown(name)} has")
     start, end = data_offsets
     if not {*map(type, (*shape, start, end))} <= {int}:
         raise source.refuse(f"the shape or the place of {shown(name)} is no list of integers")

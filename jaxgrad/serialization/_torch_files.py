@@ -27,13 +27,14 @@ STORAGE_TYPES |= dict.fromkeys((id(UntypedStorage), id(TypedStorage)), dtypes.ui
 
 def _description(machine, identity, length: int):
     """Type, key, location and size of the storage that a persistent id describes."""
-    if type(identity) is not tuple or len(identity) != length or identity[0] != "storage":
+    is_right = type(identity) is tuple and len(identity) == length
+    if not is_right or type(identity[0]) is not str or identity[0] != "storage":
         raise machine.refuse("a persistent id describes no storage")
     _, kind, key, location, count, *rest = identity
     dtype = STORAGE_TYPES.get(id(kind))
     if dtype is None or type(key) is not str or type(location) is not str:
         raise machine.refuse("a persistent id describes no storage")
-    if type(count) is not int or count < 0 or rest not in ([], [None]):
+    if type(count) is not int or not 0 <= count < 2**63 or any(part is not None for part in rest):
         raise machine.refuse("a persistent id describes a storage as PyTorch of today does not")
     return dtype, key, location, count
 
@@ -57,7 +58,7 @@ class _Files:
                 f"the storage {shown(key)} should have {count} elements of {dtype}, and has "
                 f"{record.size} bytes"
             )
-        read = functools.partial(self.source.array, *record, f"the storage {shown(key)}")
+        read = functools.partial(self.source.array, *record, f"the storage {key}")
         found = self.loading.storage(key, dtype, count, location, read)
         if found.dtype is not dtype:
             raise machine.refuse(f"the storage {shown(key)} has two dtypes")
@@ -104,7 +105,7 @@ class Archive(_Files):
             return b"little"
         order = self.source.read(record.offset, min(record.size, 16), "the byte order")
         if order not in (b"little", b"big"):
-            raise self.source.refuse(f"the byte order is {shown(repr(order))}")
+            raise self.source.refuse(f"the byte order is {shown(order)}")
         return order
 
     def record(self, machine, key):
@@ -130,12 +131,12 @@ class Stream(_Files):
         number, place = self.part(0, "the magic number")
         if number != MAGIC:
             raise source.refuse(
-                f"Invalid magic number; corrupt file? It begins with {shown(repr(number))}, and "
+                f"Invalid magic number; corrupt file? It begins with {shown(number)}, and "
                 "not as torch.save does"
             )
         version, place = self.part(place, "the version")
         if version != VERSION:
-            raise source.refuse(f"Invalid protocol version: {shown(repr(version))}")
+            raise source.refuse(f"Invalid protocol version: {shown(version)}")
         _, self.begin = self.part(place, "the facts about the machine")
         self.places: dict[str, Record] = {}
 

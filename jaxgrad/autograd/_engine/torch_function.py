@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from ...core.pytorch_tensors import is_of_pytorch
 from ...tape.tensor import Tensor
 
 
 def stands_for_tensor(value) -> bool:
     """Whether the `__torch_function__` of a value handles calls with it."""
-    return type(value) is not Tensor and hasattr(value, "__torch_function__")
+    if type(value) is Tensor or is_of_pytorch(value):
+        return False
+    return hasattr(value, "__torch_function__")
 
 
 def handle(function, relevant, args, kwargs):
