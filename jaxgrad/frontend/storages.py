@@ -48,6 +48,7 @@ class ReadOnlyStorage:
     """The memory that tensors share, as elements of `dtype`."""
 
     dtype: dtypes.dtype
+    kind: str
 
     def __init__(self, storage: Storage):
         if not isinstance(storage, Storage):
@@ -124,8 +125,7 @@ class ReadOnlyStorage:
         return id(self._storage)
 
     def __repr__(self):
-        kind = f"torch.storage.{type(self).__name__}"
-        return f"{self.tolist()}\n[{kind}(device={self.device}) of size {self.size()}]"
+        return f"{self.tolist()}\n[{self.kind}(device={self.device}) of size {self.size()}]"
 
 
 class UntypedStorage(ReadOnlyStorage):
@@ -136,7 +136,7 @@ class UntypedStorage(ReadOnlyStorage):
     True
     """
 
-    dtype = dtypes.uint8
+    dtype, kind = dtypes.uint8, "torch.storage.UntypedStorage"
 
 
 class TypedStorage(ReadOnlyStorage):
@@ -146,6 +146,8 @@ class TypedStorage(ReadOnlyStorage):
     >>> x.storage().dtype, isinstance(x.storage(), jaxgrad.LongStorage)
     (torch.int64, True)
     """
+
+    kind = "torch.storage.TypedStorage"
 
     def __init__(self, storage: Storage, dtype: dtypes.dtype | None = None):
         super().__init__(storage)

@@ -6,6 +6,7 @@ entry so that its bytes begin at a multiple of 64.
 
 from __future__ import annotations
 
+import itertools
 import struct
 import zlib
 from collections.abc import Callable
@@ -51,7 +52,7 @@ def records(source: Source) -> dict[str, Record]:
         found[name] = _located(source, name, start, length)
         spans.append((start, found[name].offset + length, name))
     spans.sort()
-    for (_, end, name), (start, _, _) in zip(spans, [*spans[1:], (offset, 0, "")], strict=True):
+    for (_, end, name), (start, _, _) in itertools.pairwise([*spans, (offset, offset, "")]):
         if end > start:
             raise _damaged(source, f"the bytes of {shown(name)!r} overlap with those after them")
     return found

@@ -23,7 +23,7 @@ CHUNK = 1 << 18
 
 # What the objects of a file may take: this, and so many bytes for each byte of instructions. The
 # costs are estimates of CPython's sizes.
-ALLOWANCE, FOR_EACH_BYTE = 64 << 20, 32
+ALLOWANCE, FOR_EACH_BYTE = 16 << 20, 32
 CONTAINER, ITEM = 232, 100
 
 LONGEST_NAME = 200
@@ -262,6 +262,7 @@ class Machine:
             elif type(value) not in KEYS:
                 raise self.refuse(f"a key of a dict holds a {named(value)}")
             has_text = has_text or type(value) in (str, bytes)
+        self.spend(ITEM * seen)
         if has_text:
             return  # whose hash depends on the process
         equal = self.hashes.setdefault(hash(key), [])

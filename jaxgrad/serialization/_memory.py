@@ -92,11 +92,31 @@ class Loading:
         given = self.map_location
         if callable(given):
             chosen = given(Candidate("cpu", size), location)
-            return _restored(location) if chosen is None else as_device(chosen.device)
+            return self._restored(location) if chosen is None else as_device(chosen.device)
         if isinstance(given, dict):
             given = given.get(location, location)
-            return _restored(given) if isinstance(given, str) else as_device(given)
-        return _restored(location) if given is None else as_device(given)
+            return self._restored(given) if isinstance(given, str) else as_device(given)
+        return self._restored(location) if given is None else as_device(given)
+
+    def _restored(self, location: str) -> device | None:
+        """The device that a file names. A file made on a CPU loads on the default device."""
+        if location == "cpu":
+            return None
+        try:
+            found = as_device(location)
+        except RuntimeError:
+            raise self.source.refuse(
+                "don't know how to restore data location of torch.storage.UntypedStorage (tagged "
+                f"with {shown(location)}): give map_location, as in torch.load(f, "
+                "map_location='cpu')"
+            ) from None
+        if not has(found.type):
+            raise self.source.refuse(
+                f"Attempting to deserialize object on the device {found}, and JAX has found none. "
+                "If you are running on a CPU-only machine, please use torch.load with "
+                "map_location=torch.device('cpu') to map your storages to the CPU"
+            )
+        return found
 
     def finish(self):
         """Let tensors of one storage share its memory."""
@@ -118,26 +138,6 @@ class Candidate:
 
     def cuda(self, device=None) -> Candidate:
         return Candidate("cuda" if device is None else as_device(device), self.size)
-
-
-def _restored(location: str) -> device | None:
-    """The device that a file names. A file made on a CPU loads on the default device."""
-    if location == "cpu":
-        return None
-    try:
-        found = as_device(location)
-    except RuntimeError:
-        raise RuntimeError(
-            "don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
-            f"{shown(location)}): give map_location, as in torch.load(f, map_location='cpu')"
-        ) from None
-    if not has(found.type):
-        raise RuntimeError(
-            f"Attempting to deserialize object on the device {found}, and JAX has found none. If "
-            "you are running on a CPU-only machine, please use torch.load with "
-            "map_location=torch.device('cpu') to map your storages to the CPU"
-        )
-    return found
 
 
 class FileStorage(TypedStorage):
@@ -236,14 +236,15 @@ class FileStorage(TypedStorage):
         holds by itself becomes an ordinary one.
         """
         users = [(ref(), place) for ref, place in self.users if ref() is not None]
-        is_held = self.named > self.used
-        if len(users) > 1 or is_held:
+        if len(users) > 1 or self.named > self.used:
             owner = self._owner()
             for tensor, place in users:
                 if tensor is not owner and not place.is_neg:
                     place_detached(tensor, owner, steps_to(place, owner))
-        self.__dict__ = {"_storage": begin(owner).storage, "dtype": self.dtype} if is_held else {}
-        self.__class__ = TypedStorage
+            self._storage = begin(owner).storage
+        self.arrays.clear()
+        self.users.clear()
+        self.__dict__.pop("flat", None)
 
 
 def steps_to(place: Place, owner: Tensor) -> list:

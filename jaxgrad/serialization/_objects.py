@@ -121,7 +121,8 @@ def _need(machine, value, kind, what):
 
 
 def _ints(machine, values, what):
-    for value in _need(machine, values, (tuple, Size), what):
+    machine.spend(ITEM * len(_need(machine, values, (tuple, Size), what)))
+    for value in values:
         _need(machine, value, int, f"a number of {what}")
     return tuple(values)
 
@@ -204,7 +205,8 @@ def _size(machine, extents=()):
     return Size(_ints(machine, extents, "a torch.Size"))
 
 
-def _device(machine, kind, index=None):
+def device(machine, kind, index=None):
+    """A device by its type and index. Raises RefusedFile for one that jaxgrad does not know."""
     _need(machine, kind, str, "the type of a device")
     _need(machine, index, (int, type(None)), "the index of a device")
     try:
@@ -269,7 +271,7 @@ def _requiring(machine, made, requires_grad, hooks):
 
 def _meta_tensor(machine, dtype, size, stride, requires_grad):
     _need(machine, dtype, dtypes.dtype, "a dtype")
-    place = _device(machine, "meta")
+    place = device(machine, "meta")
     size = _ints(machine, size, "a size")
     _ints(machine, stride, "strides")
     made = factories.empty(size, dtype=dtype, device=place)
@@ -282,15 +284,22 @@ def _sparse_tensor(machine, layout, data):
     if len(_need(machine, data, tuple, "the parts of a sparse tensor")) not in (3, 4):
         raise machine.refuse("a sparse tensor has indices, values, a size and maybe a flag")
     indices, values, size, is_coalesced = (*data, False)[:4]
+    return sparse(
+        machine, machine.objects.loading, indices, values, _ints(machine, size, "a size"),
+        is_coalesced,
+    )  # fmt: skip
+
+
+def sparse(machine, loading: Loading, indices, values, size, is_coalesced) -> Tensor:
+    """A sparse tensor of its parts. Raises RefusedFile if they do not fit together."""
     _need(machine, indices, Tensor, "the indices of a sparse tensor")
     _need(machine, values, Tensor, "the values of a sparse tensor")
     _need(machine, is_coalesced, (bool, type(None)), "is_coalesced")
-    machine.objects.loading.spend(machine, values.numel() * values.dtype.itemsize)
+    loading.spend(machine, values.numel() * values.dtype.itemsize)
     try:
         return sparse_coo_tensor(
-            indices, values, _ints(machine, size, "a size"), is_coalesced=bool(is_coalesced),
-            check_invariants=True,
-        )  # fmt: skip
+            indices, values, size, is_coalesced=bool(is_coalesced), check_invariants=True
+        )
     except (RuntimeError, ValueError) as error:
         raise machine.refuse(f"a sparse tensor does not fit together: {error}") from None
 
@@ -391,7 +400,7 @@ CLASSES = {
     "builtins.bytes": (bytes, _bytes),
     "builtins.bytearray": (bytearray, _bytearray),
     "torch.Size": (Size, _size),
-    "torch.device": (devices.device, _device),
+    "torch.device": (devices.device, device),
     "numpy.dtype": (np.dtype, _numpy_dtype),
 }
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 
 import numpy as np
 
@@ -22,11 +22,11 @@ from ..core import strides as layouts
 from ..core.aval import Size, with_strides
 from ..frontend import tensor_data
 from ..nn.parameter import Parameter, is_lazy, mark
-from ..sparse._construction import sparse_coo_tensor
 from ..tape.sparse_tensor import SparseTensor, values_of
 from ..tape.tensor import Tensor, concrete, held, hold
 from ._encoder import refusal
 from ._memory import FileStorage, Loading, Place, count_of
+from ._objects import device, sparse
 from ._refused import RefusedFile, shown
 from ._saved_memory import DIFFERENT_DTYPES, memory_of
 from ._source import ALIGNMENT, Source
@@ -118,7 +118,7 @@ class Encoder:
             value, path, value.items(), lambda key, item: [self.key(key), item]
         )  # fmt: skip
         if not isinstance(value, OrderedDict):
-            return {"dict": items}
+            return {"counter" if isinstance(value, Counter) else "dict": items}
         encoded = {"ordered": items}
         if hasattr(value, "_metadata"):
             encoded["metadata"] = self.value(value._metadata, (*path, "_metadata"))
@@ -272,7 +272,7 @@ def load_tensors(source: Source, map_location):
     except RefusedFile:
         raise
     except _WRONG as error:
-        raise source.refuse(f"the structure of its tensors is damaged: {error!r}") from None
+        raise source.refuse(f"the structure of its tensors is damaged ({error})") from None
     loading.finish()
     source.end_at(source.size)
     return made
@@ -355,9 +355,6 @@ class Decoder:
             made._metadata = self.value(metadata)
         return made
 
-    def make_dtype(self, value):
-        return dtypes.as_dtype(getattr(dtypes, value))  # which refuses what is no dtype
-
     def make_layout(self, value):
         return {each.name: each for each in (devices.strided, devices.sparse_coo)}[value]
 
@@ -397,12 +394,8 @@ class Decoder:
         return made.requires_grad_(bool(requires_grad))
 
     def make_sparse(self, value, requires_grad=False):
-        values = self.value(value["values"])
-        self.loading.spend(self.source, values.numel() * values.dtype.itemsize)
-        made = sparse_coo_tensor(
-            self.value(value["indices"]), values, value["size"],
-            is_coalesced=bool(value["is_coalesced"]), check_invariants=True,
-        )  # fmt: skip
+        parts = [self.value(value[part]) for part in ("indices", "values", "size", "is_coalesced")]
+        made = sparse(self.source, self.loading, *parts)
         return made.requires_grad_(bool(requires_grad))
 
     def make_array(self, value):
@@ -422,6 +415,7 @@ def _agree(first: FileStorage, place: Place, second: FileStorage, other: Place) 
 
 DECODERS = {
     "dict": Decoder.make_dict,
+    "counter": lambda self, value: Counter(self.make_dict(value)),
     "ordered": Decoder.make_ordered,
     "list": Decoder.values,
     "tuple": lambda self, value: tuple(self.values(value)),
@@ -430,8 +424,8 @@ DECODERS = {
     "complex": lambda self, value: complex(*value),
     "bytes": lambda self, value: value.encode("latin1"),
     "bytearray": lambda self, value: bytearray(value.encode("latin1")),
-    "dtype": Decoder.make_dtype,
-    "device": lambda self, value: devices.device(value),
+    "dtype": lambda self, value: {each.name: each for each in dtypes.ALL}[value],
+    "device": lambda self, value: device(self.source, value),
     "layout": Decoder.make_layout,
     "tensor": Decoder.make_tensor,
     "sparse": Decoder.make_sparse,
