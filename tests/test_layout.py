@@ -39,7 +39,8 @@ MOST_LINES_OF_A_FUNCTION = 40
 DEEPEST_NESTING = 3
 
 UNWELCOME = re.compile(
-    r"jax\._src|\b_?c?[pP]ickle(?:tools)?\.\w|\bmarshal\b|\bshelve\b|(?<!def )\beval\((?!\))|\bexec\("
+    r"jax\._src|\b_?c?[pP]ickle(?:tools)?\.\w|\bmarshal\b|\bshelve\b"
+    r"|(?<!def )\beval\((?!\))|\bexec\("
     r"|^\s*(?:import|from)\b.*\b(?:_?pickle|pickletools|dill|cloudpickle|joblib)\b"
     r"|\byaml\.load\(|__reduce|\bnp\.load\(|\ballow_pickle\b"
 )

@@ -270,9 +270,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     tensor(-0.9900)
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(
-            f"unpack_dual(): argument 'dual' must be Tensor, not {type_name(tensor)}"
-        )
+        raise TypeError(f"unpack_dual(): argument 'dual' must be Tensor, not {type_name(tensor)}")
     here = entered.get()
     number = len(here) - 1 if level is None else level
     if number >= max(len(here), 1):

@@ -117,7 +117,5 @@ def number_of(name: str, argument: str, given) -> numbers.Number:
     if isinstance(given, np.generic):
         return given.item()
     if not isinstance(given, numbers.Number):
-        raise TypeError(
-            f"{name}(): argument '{argument}' must be Number, not {type_name(given)}"
-        )
+        raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(given)}")
     return given

@@ -91,9 +91,7 @@ def _check_step(step, dim, size):
     if _is_number(step):
         return
     if not isinstance(step, Tensor):
-        raise TypeError(
-            f"gradient(): spacing must be numbers or tensors, not {type_name(step)}"
-        )
+        raise TypeError(f"gradient(): spacing must be numbers or tensors, not {type_name(step)}")
     if step.ndim != 1:
         raise RuntimeError(
             "torch.gradient expected each element of spacing to have one dimension, but got an "

@@ -211,8 +211,7 @@ def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=Non
     """
     if not isinstance(hx, list | tuple) or not all(isinstance(each, Tensor) for each in hx):
         raise TypeError(
-            "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not "
-            f"{type_name(hx)}"
+            f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type_name(hx)}"
         )
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
@@ -271,9 +270,7 @@ def _sum_of_gates(name, input, hx, w_ih, w_hh, b_ih, b_hh):
 
 def _check_state(name, hx):
     if not isinstance(hx, Tensor):
-        raise TypeError(
-            f"{name}(): argument 'hx' (position 2) must be Tensor, not {type_name(hx)}"
-        )
+        raise TypeError(f"{name}(): argument 'hx' (position 2) must be Tensor, not {type_name(hx)}")
 
 
 def _gates(name, count, input, states, w_ih, w_hh):

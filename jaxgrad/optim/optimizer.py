@@ -190,8 +190,7 @@ class Optimizer:
     def _check(self, param):
         if not isinstance(param, Tensor):
             raise TypeError(
-                "optimizer can only optimize Tensors, but one of the params is "
-                f"{type_name(param)}"
+                f"optimizer can only optimize Tensors, but one of the params is {type_name(param)}"
             )
         if self.defaults.get("differentiable") or param.is_leaf or param.retains_grad:
             return
@@ -329,8 +328,9 @@ class Optimizer:
             begin += len(group["params"])
             packed = {key: value for key, value in group.items() if key != "params"}
             groups.append(packed | {"params": [numbers[id(param)] for param in group["params"]]})
+        known: set[int] = set()
         state = {
-            numbers[id(key)] if isinstance(key, Tensor) else key: value
+            numbers[id(key)] if isinstance(key, Tensor) else key: _with_own_step(value, known)
             for key, value in self.state.items()
         }
         return _run_hooks(self._after_saving, self, {"state": state, "param_groups": groups})
@@ -421,6 +421,20 @@ class _StateLoader:
     def count(self, value):
         key = value.dtype, value.item()
         return self.counts.setdefault(key, wrap(value._array))
+
+
+def _with_own_step(state, known: set[int]):
+    """The state of a parameter, with another counter of steps in place of one that is `known`.
+
+    Parameters share it, and PyTorch, which may load the state, would count in place for each.
+    """
+    step = state.get("step") if isinstance(state, dict) else None
+    if not isinstance(step, Tensor):
+        return state
+    if id(step) in known:
+        return state | {"step": wrap(step._array)}
+    known.add(id(step))
+    return state
 
 
 def _run_hooks(hooks, optimizer, state_dict):

@@ -116,12 +116,13 @@ def load(
         raise ValueError(f"load(): encoding is one of {', '.join(ENCODINGS)}, not {encoding!r}")
     with opened(f, bool(mmap)) as source:
         begin = source.read(0, min(source.size, 512), "the file")
+        # first, since the length of a header may begin with any byte
+        if begin[8:9] == b"{":
+            return load_tensors(source, map_location)
         if begin.startswith(b"PK\3\4"):
             return Archive(source, map_location, encoding).load()
         if begin.startswith(b"\x80"):
             return Stream(source, map_location, encoding).load()
-        if begin[8:9] == b"{":
-            return load_tensors(source, map_location)
         raise _unknown(source, begin)
 
 
@@ -152,8 +153,7 @@ def _unknown(source, begin) -> RefusedFile:
             "PyTorch wrote before 0.1.10: load it and save it again with PyTorch"
         )
     return source.refuse(
-        "it is no file of torch.save and no safetensors file: it begins with "
-        f"{shown(begin[:16])}"
+        f"it is no file of torch.save and no safetensors file: it begins with {shown(begin[:16])}"
     )
 
 

@@ -40,6 +40,7 @@ REFUSED = {
 
 DICTS = (dict, OrderedDict, Counter, defaultdict)
 
+
 class Objects:
     """What the instructions for names make. This makes nothing, so numbers, text and containers of
     these are all that a file may hold.

@@ -160,9 +160,7 @@ class FileStorage(TypedStorage):
         count_of(machine, size, dtype.itemsize)
         available = self.count * self.dtype.itemsize // dtype.itemsize
         if len(size) != len(stride) or min(stride, default=0) < 0:
-            raise machine.refuse(
-                f"a tensor of size {shown(size)} has the strides {shown(stride)}"
-            )
+            raise machine.refuse(f"a tensor of size {shown(size)} has the strides {shown(stride)}")
         needed = offset + layouts.reach(size, stride)
         if offset < 0 or needed > available:
             raise machine.refuse(

@@ -114,7 +114,7 @@ def _need(machine, value, kind, what):
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if type(value) not in kinds:
-        raise machine.refuse(f"{what} should be a {kinds[0].__name__}, not a {named(value)}")
+        raise machine.refuse(f"{what} should be of type {kinds[0].__name__}, not {named(value)}")
     if type(value) is int and value.bit_length() > 64:
         raise machine.refuse(f"{what} has more than 64 bits")
     return value
@@ -438,6 +438,7 @@ class Rehearsal(TorchObjects):
         if any(function is each for each in NUMBERS):
             return _nothing
         return super().builder(function)
+
 
 STATES = {
     OrderedDict: _state_of_ordered_dict,

@@ -360,7 +360,7 @@ class Decoder:
 
     # ---- tensors
 
-    def whole(self, name: str, pairs: bool) -> tuple[FileStorage, Place]:
+    def whole(self, name: str, pairs: bool = False) -> tuple[FileStorage, Place]:
         """The numbers of a name, and the place that is all of them."""
         dtype, shape, offset = self.entries[name]
         size = count_of(self.source, shape, dtype.itemsize) * dtype.itemsize

@@ -41,7 +41,11 @@ events, is_watching = set(), False
 def watch(event, arguments):
     if not is_watching or event in USUAL - {"open"}:
         return
-    if event == "open" and str(arguments[0]).startswith(str(FOLDER)) and arguments[1] in ("r", "rb"):
+    if (
+        event == "open"
+        and str(arguments[0]).startswith(str(FOLDER))
+        and arguments[1] in ("r", "rb")
+    ):
         return
     events.add(f"{event} {arguments[:2]}"[:200])
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from saved_objects import FILES
-
 from serialization import hostile_files
 
 SECONDS, MEGABYTES = 2.0, 200

@@ -11,6 +11,7 @@ import math
 import pickle
 import struct
 import zipfile
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -21,6 +22,7 @@ from serialization import hostile_files as instructions
 
 import jaxgrad
 from jaxgrad.serialization import RefusedFile
+from jaxgrad.serialization._archive import ArchiveWriter
 
 TEXTS = json.loads((FILES / "objects.json").read_text())
 OBJECTS = "views", "lone_views", "tensors", "containers"
@@ -206,7 +208,7 @@ def test_the_arguments_of_torch_save():
 def test_tensors_that_show_one_memory_in_two_dtypes():
     z = jaxgrad.tensor([1 + 2j])
     for form in ("pt", "safetensors"):
-        with pytest.raises(RuntimeError, match="Cannot save multiple tensors .* Save a clone"):
+        with pytest.raises(RuntimeError, match=r"Cannot save multiple tensors .* Save a clone"):
             jaxgrad.save([z, z.real], io.BytesIO(), format=form)
         file = io.BytesIO()
         jaxgrad.save([z.imag], file, format=form)
@@ -245,9 +247,11 @@ def test_a_file_in_the_order_big_endian():
         ),
     )
     records = {
-        "byteorder": b"big", "data/0": np.arange(6, dtype=">f4").tobytes(),
-        "data/1": np.array([1 + 2j, 3], ">c8").tobytes(), "data/2": np.array([1, 515], ">u2").tobytes(),
-    }  # fmt: skip
+        "byteorder": b"big",
+        "data/0": np.arange(6, dtype=">f4").tobytes(),
+        "data/1": np.array([1 + 2j, 3], ">c8").tobytes(),
+        "data/2": np.array([1, 515], ">u2").tobytes(),
+    }
     first, second, third = loads(code, records)
     assert first.tolist() == [[0, 1, 2], [3, 4, 5]] and second.tolist() == [1 + 2j, 3]
     assert third.tolist() == [1, 515]
@@ -329,7 +333,7 @@ def test_map_location_gets_what_is_in_the_file():
 
 @pytest.mark.skipif(jaxgrad.cuda.device_count() > 1, reason="the device of the file exists")
 def test_devices_that_are_not_there():
-    with pytest.raises(RuntimeError, match="Attempting to deserialize object .* map_location="):
+    with pytest.raises(RuntimeError, match=r"Attempting to deserialize object .* map_location="):
         loads(ON_GPU)
     with pytest.raises(RuntimeError, match=r"tagged with mps\): give map_location"):
         loads(instructions.tensor(of=instructions.storage(where="mps")))
@@ -361,7 +365,11 @@ def test_the_error_is_what_programs_catch():
 @pytest.mark.parametrize(
     ("module", "name", "advice"),
     [
-        ("argparse", "Namespace", r"GLOBAL argparse\.Namespace .*add_safe_globals\(\[Namespace\]\)"),
+        (
+            "argparse",
+            "Namespace",
+            r"GLOBAL argparse\.Namespace .*add_safe_globals\(\[Namespace\]\)",
+        ),
         ("torch.nn.modules.linear", "Linear", r"save module\.state_dict\(\)"),
         ("torch._utils", "_rebuild_qtensor", "jaxgrad has no such dtype, class or function"),
         ("torch", "qint8", r"GLOBAL torch\.qint8"),
@@ -377,7 +385,7 @@ def test_names_that_are_refused(module, name, advice):
 
 def test_programs_of_TorchScript_and_tar_files():
     script = instructions.archive(instructions.PLAIN, {"constants.pkl": b"x"})
-    with pytest.raises(RefusedFile, match="TorchScript archives passed to ``torch.load``"):
+    with pytest.raises(RefusedFile, match=r"TorchScript archives passed to ``torch\.load``"):
         load_bytes(script)
     with pytest.raises(RefusedFile, match=r"legacy \.tar format"):
         load_bytes(bytes(257) + b"ustar" + bytes(250))
@@ -389,7 +397,7 @@ def test_programs_of_TorchScript_and_tar_files():
 class Options:
     """A class of a user, whose code must not run."""
 
-    ran = []
+    ran: ClassVar[list[str]] = []
 
     def __new__(cls, *arguments):
         cls.ran.append("new")
@@ -467,3 +475,36 @@ def test_special_numbers_are_kept_bit_by_bit():
     jaxgrad.save(jaxgrad.tensor(values), file, format="pt")
     file.seek(0)
     assert jaxgrad.load(file).numpy().tobytes() == values.tobytes()
+
+
+# ---- archives of 4 GB and more
+
+
+def test_numbers_of_64_bits():
+    code = instructions.program(b"K\x05")
+    assert load_bytes(instructions.wide(len(code), 0, code)) == 5
+
+
+@pytest.mark.slow
+def test_an_archive_of_more_than_4_GB(tmp_path):
+    """The file has a hole: its zeros take no place on the disk."""
+    path, count = tmp_path / "large.pt", 2**32 + 64
+    with open(path, "wb") as file:
+        writer = ArchiveWriter(
+            lambda data: file.seek(len(data), 1) if len(data) > 2**20 else file.write(data)
+        )
+        large = instructions.storage("ByteStorage", "0", count)
+        small = instructions.storage(key="1", count=3)
+        both = instructions.each(
+            instructions.tensor((count,), (1,), of=large),
+            instructions.tensor((3,), (1,), of=small),
+        )
+        writer.add("a/data.pkl", instructions.program(both))
+        writer.add("a/data/0", memoryview(np.zeros(count, np.uint8)))
+        writer.add("a/data/1", np.arange(3, dtype=np.float32).tobytes())
+        writer.close()
+    with zipfile.ZipFile(path) as archive:
+        assert [each.file_size for each in archive.infolist()][1:] == [count, 12]
+        assert archive.read("a/data/1") == np.arange(3, dtype=np.float32).tobytes()
+    first, second = jaxgrad.load(path, mmap=True)
+    assert first.shape == (count,) and second.tolist() == [0, 1, 2]
