@@ -41,6 +41,45 @@ REFUSED = {
 DICTS = (dict, OrderedDict, Counter, defaultdict)
 
 
+class Keys:
+    """Checks the keys of dicts and the elements of sets: a file could make hashing and comparing
+    them take any time. refuse: makes the error.
+    """
+
+    def __init__(self, refuse):
+        self.refuse = refuse
+        # tuples of numbers by their hashes
+        self.hashes: dict[int, list] = {}
+
+    def parts_of(self, key) -> int:
+        """The number of parts of a key. Raises RefusedFile for other objects than numbers, text and
+        tuples of these, and for many with one hash.
+        """
+        has_text, rest, seen = False, [(key, 0)], 0
+        while rest:
+            value, depth = rest.pop()
+            seen += 1
+            if seen > LONGEST_KEY or depth > DEEPEST_KEY:
+                raise self.refuse("a key of a dict is a tuple of too many parts")
+            if isinstance(value, tuple):
+                rest.extend((item, depth + 1) for item in value)
+            elif type(value) not in KEYS or (depth and isinstance(value, Tensor)):
+                raise self.refuse(f"a key of a dict or an element of a set is a {named(value)}")
+            elif type(value) is int and value.bit_length() > 64:
+                raise self.refuse("a key of a dict is a number of more than 64 bits")
+            has_text = has_text or type(value) in (str, bytes)
+        if seen > 1 and not has_text:  # the hash of text depends on the process
+            self._note_hash(key)
+        return seen
+
+    def _note_hash(self, key):
+        equal = self.hashes.setdefault(hash(key), [])
+        if key not in equal:
+            equal.append(key)
+        if len(equal) > MOST_EQUAL_HASHES:
+            raise self.refuse("many keys of a dict have the same hash")
+
+
 class Objects:
     """What the instructions for names make. This makes nothing, so numbers, text and containers of
     these are all that a file may hold.
@@ -87,7 +126,7 @@ class Machine:
         self.stack: list = []
         self.outer: list[list] = []
         self.memo: dict = {}
-        self.hashes: dict[int, list] = {}
+        self.keys = Keys(self.refuse)
         self.spent = 0
 
     def run(self):
@@ -237,40 +276,10 @@ class Machine:
         self.spend(ITEM * len(items))
 
     def key(self, value):
-        """A key of a dict, or an element of a set.
-
-        Raises RefusedFile for other objects than numbers, text and tuples of these, and for many
-        with one hash: a file could make hashing or comparing them take any time.
-        """
-        kind = type(value)
-        if kind is tuple or kind is Size:
-            self._check_tuple(value)
-        elif kind not in KEYS:
-            raise self.refuse(f"a key of a dict or an element of a set is a {named(value)}")
-        elif kind is int and value.bit_length() > 64:
-            raise self.refuse("a key of a dict is a number of more than 64 bits")
+        """A key of a dict, or an element of a set, after a check."""
+        if type(value) is not str:
+            self.spend(ITEM * self.keys.parts_of(value))
         return value
-
-    def _check_tuple(self, key):
-        has_text, rest, seen = False, [(key, 1)], 0
-        while rest:
-            value, depth = rest.pop()
-            seen += 1
-            if seen > LONGEST_KEY or depth > DEEPEST_KEY:
-                raise self.refuse("a key of a dict is a tuple of too many parts")
-            if isinstance(value, tuple):
-                rest.extend((item, depth + 1) for item in value)
-            elif type(value) not in KEYS:
-                raise self.refuse(f"a key of a dict holds a {named(value)}")
-            has_text = has_text or type(value) in (str, bytes)
-        self.spend(ITEM * seen)
-        if has_text:
-            return  # whose hash depends on the process
-        equal = self.hashes.setdefault(hash(key), [])
-        if key not in equal:
-            equal.append(key)
-        if len(equal) > MOST_EQUAL_HASHES:
-            raise self.refuse("many keys of a dict have the same hash")
 
     # ---- names, and what is made of them
 

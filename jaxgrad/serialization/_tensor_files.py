@@ -25,6 +25,7 @@ from ..nn.parameter import Parameter, is_lazy, mark
 from ..tape.sparse_tensor import SparseTensor, values_of
 from ..tape.tensor import Tensor, concrete, held, hold
 from ._encoder import refusal
+from ._instructions import Keys
 from ._memory import FileStorage, Loading, Place, count_of
 from ._objects import device, sparse
 from ._refused import RefusedFile, shown
@@ -336,6 +337,7 @@ class Decoder:
     def __init__(self, loading: Loading, entries: dict):
         self.loading, self.source, self.entries = loading, loading.source, entries
         self.made: dict[str, Tensor] = {}
+        self.keys = Keys(self.source.refuse)
 
     def value(self, encoded):
         if not isinstance(encoded, dict):
@@ -346,8 +348,14 @@ class Decoder:
     def values(self, value):
         return [self.value(item) for item in value]
 
+    def key(self, value):
+        """A key of a dict, or an element of a set, after a check."""
+        made = self.value(value)
+        self.keys.parts_of(made)
+        return made
+
     def make_dict(self, value):
-        return {self.value(key): self.value(item) for key, item in value}
+        return {self.key(key): self.value(item) for key, item in value}
 
     def make_ordered(self, value, metadata=None):
         made = OrderedDict(self.make_dict(value))
@@ -420,7 +428,7 @@ DECODERS = {
     "list": Decoder.values,
     "tuple": lambda self, value: tuple(self.values(value)),
     "size": lambda self, value: Size(self.values(value)),
-    "set": lambda self, value: set(self.values(value)),
+    "set": lambda self, value: set(map(self.key, value)),
     "complex": lambda self, value: complex(*value),
     "bytes": lambda self, value: value.encode("latin1"),
     "bytearray": lambda self, value: bytearray(value.encode("latin1")),

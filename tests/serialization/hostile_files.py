@@ -554,6 +554,11 @@ def tensor_files():
     yield "a gap between tensors", "refused", file(entry() | gap, bytes(10))
     yield "bytes behind the tensors", "refused", file(entry(), bytes(9))
     yield "metadata that are a list", "refused", file(entry() | {"__metadata__": []})
+    prime = 2**61 - 1
+    same = [[prime * i, None] for i in range(50_000)]
+    yield "numbers with one hash in JSON", "refused", file(structure({"dict": same}))
+    pairs = [{"tuple": pair} for pair in equal_hashes(10_000)]
+    yield "tuples with one hash in JSON", "refused", file(structure({"set": pairs}))
     yield "deep structure", "refused", file({"__metadata__": {"jaxgrad": "[" * 100_000}}, b"")
     x = {"tensor": "x"}
     for value in (

@@ -469,6 +469,12 @@ def test_storages_in_a_file():
     assert both[1].untyped() == both[0].untyped_storage()
 
 
+def test_booleans_of_other_bytes_than_0_and_1():
+    whole = instructions.storage("BoolStorage", "bytes", 4)
+    read = loads(instructions.tensor((4,), (1,), of=whole), instructions.RECORDS)
+    assert read.tolist() == [True, False, True, True] and read.int().sum().item() == 3
+
+
 def test_special_numbers_are_kept_bit_by_bit():
     values = np.array([math.nan, -0.0, math.inf, 1e-310])
     file = io.BytesIO()
