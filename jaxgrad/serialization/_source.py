@@ -19,9 +19,14 @@ from ._refused import RefusedFile, printable, shown
 # JAX on CPUs goes on with memory at such an address, and copies any other
 ALIGNMENT = 64
 
-# NumPy asks for huge pages from here on, and their first use takes five times as long as reading
-# a file into them, at least in virtual machines
+# From here on memory is mapped with all its pages at once, where the system can do so. NumPy would
+# ask for huge pages, whose first use takes several times as long in virtual machines.
 LARGE = 1 << 22
+ALL_PAGES = (
+    {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE}
+    if hasattr(mmap, "MAP_POPULATE")
+    else {}
+)
 
 
 class Source:
@@ -94,7 +99,7 @@ class Source:
 def aligned(count: int) -> np.ndarray:
     """New bytes at an address that suits JAX."""
     if count >= LARGE:
-        return np.frombuffer(mmap.mmap(-1, count), np.uint8)
+        return np.frombuffer(mmap.mmap(-1, count, **ALL_PAGES), np.uint8)
     memory = np.empty(count + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + count]

@@ -92,7 +92,8 @@ def archive(code, records=None, root="archive/", compression=zipfile.ZIP_STORED)
 
 # ---- what the instructions may not do
 
-COMMAND = text("touch /tmp/jaxgrad_was_here")
+MARK = "/tmp/jaxgrad_was_here"
+COMMAND = text(f"touch {MARK}")
 
 
 def dangerous():
