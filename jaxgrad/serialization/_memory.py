@@ -92,6 +92,11 @@ class Loading:
         given = self.map_location
         if callable(given):
             chosen = given(Candidate("cpu", size), location)
+            if chosen is not None and not hasattr(chosen, "device"):
+                raise TypeError(
+                    "load(): map_location returns the storage that it gets, its cpu() or cuda(), "
+                    f"or None, not {type(chosen).__name__}"
+                )
             return self._restored(location) if chosen is None else as_device(chosen.device)
         if isinstance(given, dict):
             given = given.get(location, location)

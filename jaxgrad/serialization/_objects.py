@@ -256,10 +256,11 @@ def _tensor_3(
         **flags,
     )  # fmt: skip
     made = storage.tensor(machine, place)
-    return _requiring(machine, made, requires_grad, backward_hooks)
+    return requiring(machine, made, requires_grad, backward_hooks)
 
 
-def _requiring(machine, made, requires_grad, hooks):
+def requiring(machine, made: Tensor, requires_grad: bool, hooks=None) -> Tensor:
+    """A tensor that requires grad if it should. Raises RefusedFile if it cannot."""
     if _need(machine, requires_grad, bool, "requires_grad"):
         if not made._aval.differentiable:
             raise machine.refuse(f"a tensor of {made.dtype} requires grad")
@@ -275,7 +276,7 @@ def _meta_tensor(machine, dtype, size, stride, requires_grad):
     size = _ints(machine, size, "a size")
     _ints(machine, stride, "strides")
     made = factories.empty(size, dtype=dtype, device=place)
-    return _requiring(machine, made, requires_grad, None)
+    return requiring(machine, made, requires_grad)
 
 
 def _sparse_tensor(machine, layout, data):
@@ -306,7 +307,7 @@ def sparse(machine, loading: Loading, indices, values, size, is_coalesced) -> Te
 
 def _parameter(machine, data, requires_grad, backward_hooks):
     _need(machine, data, Tensor, "a parameter")
-    _requiring(machine, data, requires_grad, backward_hooks)
+    requiring(machine, data, requires_grad, backward_hooks)
     return mark(data, Parameter, requires_grad)
 
 

@@ -16,6 +16,8 @@ import numpy as np
 
 from ._refused import RefusedFile, printable, shown
 
+LONGEST_MESSAGE = 600
+
 # JAX on CPUs goes on with memory at such an address, and copies any other
 ALIGNMENT = 64
 
@@ -42,7 +44,7 @@ class Source:
 
     def refuse(self, why: str) -> RefusedFile:
         """The error that says why the file is not read."""
-        return RefusedFile(f"{self.name}: {printable(why)}")
+        return RefusedFile(f"{self.name}: {printable(why[:LONGEST_MESSAGE])}")
 
     def check(self, offset: int, count: int, what: str):
         """Raise RefusedFile if the file ends before these bytes."""

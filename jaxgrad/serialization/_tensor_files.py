@@ -20,14 +20,13 @@ from ..core import device as devices
 from ..core import dtypes
 from ..core import strides as layouts
 from ..core.aval import Size, with_strides
-from ..frontend import tensor_data
 from ..nn.parameter import Parameter, is_lazy, mark
 from ..tape.sparse_tensor import SparseTensor, values_of
 from ..tape.tensor import Tensor, concrete, held, hold
 from ._encoder import refusal
 from ._instructions import Keys
 from ._memory import FileStorage, Loading, Place, count_of
-from ._objects import device, sparse
+from ._objects import device, requiring, sparse
 from ._refused import RefusedFile, shown
 from ._saved_memory import DIFFERENT_DTYPES, memory_of
 from ._source import ALIGNMENT, Source
@@ -161,7 +160,7 @@ class Encoder:
         if is_lazy(value):
             raise refusal(value, path)
         name, first = self.new_name(path), self.tensors.get(id(value))
-        encoded = self.numbers(name, value)
+        encoded = self.numbers(name, np.asarray(concrete(value, "save")))
         if first is not None:
             return encoded | {"object": first[1]}
         self.tensors[id(value)] = value, name
@@ -176,16 +175,14 @@ class Encoder:
             encoded["stride"] = place.stride
         return encoded
 
-    def numbers(self, name, value):
-        """Keep the numbers of a tensor under a name."""
-        array = np.asarray(concrete(value, "save"))
-        if value.dtype is dtypes.complex128:  # safetensors has no such dtype
+    def numbers(self, name, array: np.ndarray):
+        """Keep numbers under a name."""
+        dtype = dtypes.from_numpy(array.dtype)
+        if dtype is dtypes.complex128:  # safetensors has no such dtype
             self.arrays[name] = np.ascontiguousarray(array)[..., None].view(np.float64)
             return {"tensor": name, "pairs": True}
-        if value.dtype.name not in CODE_OF:
-            raise TypeError(
-                f'save(): safetensors has no dtype {value.dtype}: save it with format="pt"'
-            )
+        if dtype.name not in CODE_OF:
+            raise TypeError(f'save(): safetensors has no dtype {dtype}: save it with format="pt"')
         self.arrays[name] = array
         return {"tensor": name}
 
@@ -198,7 +195,7 @@ class Encoder:
     def encode_sparse(self, value, path):
         parts = {"indices": value._indices_held, "values": values_of(value).detach()}
         encoded = {
-            part: self.numbers(self.new_name((*path, part)), tensor)
+            part: self.numbers(self.new_name((*path, part)), np.asarray(concrete(tensor, "save")))
             for part, tensor in parts.items()
         }
         encoded |= {"size": list(value.shape), "is_coalesced": value._coalesced}
@@ -207,7 +204,7 @@ class Encoder:
     def encode_array(self, value, path):
         if value.dtype.kind not in "biufc" or not value.dtype.isnative:
             raise refusal(value, path)
-        return {"array": self.numbers(self.new_name(path), tensor_data.tensor(value))}
+        return {"array": self.numbers(self.new_name(path), value)}
 
     def tie(self):
         """Say of tensors that share memory which part of it each shows."""
@@ -387,24 +384,26 @@ class Decoder:
         storage, place = self.whole(name, pairs)
         if object is not None and _agree(storage, place, *self.whole(object, pairs)):
             return self.made[object]
+        stride = place.stride if stride is None else tuple(stride)
+        if not {*map(type, (offset, *stride))} <= {int}:
+            raise ValueError(f"the strides of {shown(name)} are no integers")
         if memory is not None:
             shared, _ = self.whole(memory, pairs)
             part = shared.place(
-                self.source, place.dtype, offset, place.size, tuple(stride), conj, neg
-            )  # fmt: skip
+                self.source, place.dtype, offset, place.size, stride, bool(conj), bool(neg)
+            )
             if _agree(storage, place, shared, part):
                 storage, place = shared, part
         made = self.made[name] = storage.tensor(self.source, place)
-        if stride is not None and layouts.is_dense(place.size, tuple(stride)):
-            hold(made, held(made), with_strides(made._aval, tuple(stride)))
-        if parameter:
-            return mark(made, Parameter, bool(requires_grad))
-        return made.requires_grad_(bool(requires_grad))
+        if layouts.is_dense(place.size, stride):
+            hold(made, held(made), with_strides(made._aval, stride))
+        requiring(self.source, made, bool(requires_grad))
+        return mark(made, Parameter, bool(requires_grad)) if parameter else made
 
     def make_sparse(self, value, requires_grad=False):
         parts = [self.value(value[part]) for part in ("indices", "values", "size", "is_coalesced")]
         made = sparse(self.source, self.loading, *parts)
-        return made.requires_grad_(bool(requires_grad))
+        return requiring(self.source, made, bool(requires_grad))
 
     def make_array(self, value):
         (_, name), *further = value.items()

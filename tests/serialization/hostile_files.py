@@ -562,6 +562,9 @@ def tensor_files():
     yield "tuples with one hash in JSON", "refused", file(structure({"set": pairs}))
     yield "deep structure", "refused", file({"__metadata__": {"jaxgrad": "[" * 100_000}}, b"")
     x = {"tensor": "x"}
+    trained = structure(x | {"parameter": True, "requires_grad": True})
+    trained["x"]["dtype"] = "I64"
+    yield "a parameter of integers in JSON", "refused", file(trained)
     for value in (
         *({"tensor": "y"}, {"code": "print(1)"}, {"dtype": "annotations"}, {"dict": [1]}, {}),
         *({"dict": [[{"list": []}, 1]]}, {"dict": [[1, 2, 3]]}, x | {"pairs": True}),
@@ -570,6 +573,7 @@ def tensor_files():
         *(x | {"offset": 2**62, "memory": "x", "stride": [1]}, x | {"evil": 1}, {"size": 3}),
         *({"sparse": {"values": x, "indices": x, "size": [3], "is_coalesced": True}},),
         *({"array": {"tensor": "y"}}, {"set": [{"list": []}]}, {"bytes": "€"}, {"device": "/"}),
+        *(x | {"offset": 10**400, "memory": "x", "stride": [1]}, x | {"stride": [1.0]}),
         *(x | {"requires_grad": True, "object": "y"}, {"layout": "x"}, {"complex": ["a", "b"]}),
     ):
         yield f"structure {json.dumps(value)[:60]}", "refused", file(structure(value))
