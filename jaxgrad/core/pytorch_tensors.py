@@ -26,6 +26,11 @@ def type_name(value) -> str:
     return kind
 
 
+def class_of(value) -> str:
+    """The class of a value as Python shows it, for the same purpose."""
+    return type_name(value) if is_of_pytorch(value) else str(type(value))
+
+
 def dtype_of(value) -> dtypes.dtype:
     """The dtype of a tensor of PyTorch. Raises TypeError for one that jaxgrad lacks."""
     name = str(value.dtype).removeprefix("torch.")

@@ -14,7 +14,7 @@ import jax
 from .. import autograd, ops
 from ..core import view_ops
 from ..core.missing_names import missing_in
-from ..core.pytorch_tensors import type_name
+from ..core.pytorch_tensors import class_of, type_name
 from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled, transforms
 from ..tape.pytree import flatten
@@ -107,7 +107,7 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         leaves, structure = flatten([args[i] for i in positions])
         for leaf in leaves:
             if not isinstance(leaf, Tensor | jax.Array):
-                kind = type_name(leaf)
+                kind = class_of(leaf)
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {kind}")
         recorded = is_grad_enabled()
         nested = recorded and may_be_differentiated(args)

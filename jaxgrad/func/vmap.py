@@ -15,7 +15,7 @@ import jax
 from .. import ops
 from ..capture.jit import CompiledFunction
 from ..core import executor
-from ..core.pytorch_tensors import is_of_pytorch, type_name
+from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import api_boundary
 from ..tape import mode
 from ..tape.pytree import flatten, is_tensor
@@ -122,10 +122,9 @@ def _dim(where, leaf, dim):
     if dim is None:
         return None
     if not isinstance(leaf, Tensor | jax.Array):
-        shown = type_name(leaf) if is_of_pytorch(leaf) else type(leaf)
         raise ValueError(
-            f"{where}: Got in_dim={dim} for an input but the input is of type {shown}. We cannot "
-            "vmap over non-Tensor arguments, please use None as the respective in_dim"
+            f"{where}: Got in_dim={dim} for an input but the input is of type {class_of(leaf)}. "
+            "We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
         )
     if not -leaf.ndim <= dim < leaf.ndim:
         raise ValueError(
