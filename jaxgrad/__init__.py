@@ -191,6 +191,15 @@ _LATER |= dict.fromkeys(
     ),
     "frontend.settings",
 )
+_LATER |= dict.fromkeys(
+    (
+        *("UntypedStorage", "TypedStorage", "FloatStorage", "DoubleStorage", "HalfStorage"),
+        *("BFloat16Storage", "ByteStorage", "CharStorage", "ShortStorage", "IntStorage"),
+        *("LongStorage", "BoolStorage", "ComplexFloatStorage", "ComplexDoubleStorage"),
+        "is_storage",
+    ),
+    "frontend.storages",
+)
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = (

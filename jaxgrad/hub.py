@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlparse as urlparse
 
 from .core.missing_names import MissingName
-from .frontend import serialization
+from .serialization import load as load_file
 
 DEFAULT_CACHE_DIR = "~/.cache"
 ENV_TORCH_HOME, ENV_XDG_CACHE_HOME = "TORCH_HOME", "XDG_CACHE_HOME"
@@ -161,7 +161,7 @@ it at weights/net-5c106cde.pth
     path = os.path.join(folder, file_name or os.path.basename(urlparse(url).path))
     if not os.path.exists(path):
         download_url_to_file(url, path)
-    return serialization.load(path, map_location=map_location)
+    return load_file(path, map_location=map_location)
 
 
 def download_url_to_file(

@@ -56,6 +56,7 @@ MODULES = (
     "jaxgrad.torch_version",
     "jaxgrad.version",
     "jaxgrad.random",
+    "jaxgrad.serialization",
     "jaxgrad.tracing",
     "jaxgrad.nn",
     "jaxgrad.nn.attention",

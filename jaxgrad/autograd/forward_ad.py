@@ -20,6 +20,7 @@ from typing import NamedTuple
 from .. import ops
 from ..core import executor
 from ..core.missing_names import missing_in
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..tape import dual
 from ..tape.dual_level import Level, enabled, entered
@@ -199,7 +200,7 @@ def _at_indices_of(tensor, values):
 def _check(tensor, tangent):
     for name, value in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(value, Tensor):
-            kind = type(value).__name__
+            kind = type_name(value)
             raise TypeError(f"make_dual(): argument '{name}' must be Tensor, not {kind}")
     for name, value in (("primal", tensor), ("tangent", tangent)):
         if not value._aval.differentiable:
@@ -274,9 +275,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     tensor(-0.9900)
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(
-            f"unpack_dual(): argument 'dual' must be Tensor, not {type(tensor).__name__}"
-        )
+        raise TypeError(f"unpack_dual(): argument 'dual' must be Tensor, not {type_name(tensor)}")
     here = entered.get()
     number = len(here) - 1 if level is None else level
     if number >= max(len(here), 1):

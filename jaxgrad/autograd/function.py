@@ -12,6 +12,7 @@ import warnings
 
 from .. import ops
 from ..core.missing_names import missing_in
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
@@ -40,7 +41,7 @@ class FunctionCtx:
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(
                     f"save_for_backward can only save variables, but argument {position} is of "
-                    f"type {type(tensor).__name__}: keep it as an attribute of ctx"
+                    f"type {type_name(tensor)}: keep it as an attribute of ctx"
                 )
         self.to_save = tensors
 
@@ -99,7 +100,7 @@ class FunctionCtx:
             if not isinstance(tensor, Tensor):
                 raise RuntimeError(
                     "mark_dirty can only accept variables, but argument is of type "
-                    f"{type(tensor).__name__}"
+                    f"{type_name(tensor)}"
                 )
         function_call.permit_dirty(self, args)
         self.dirty_tensors = args
@@ -128,7 +129,7 @@ class FunctionCtx:
             if not isinstance(tensor, Tensor):
                 raise RuntimeError(
                     "mark_non_differentiable only accepts variable arguments, but got "
-                    f"{type(tensor).__name__}"
+                    f"{type_name(tensor)}"
                 )
         self.non_differentiable = args
 

@@ -13,6 +13,7 @@ import inspect
 import warnings
 
 from ..core.missing_names import missing_in
+from ..core.pytorch_tensors import type_name
 from ..tape import version_counter
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch, with_grad
 from ..tape.tensor import Tensor
@@ -374,7 +375,7 @@ class _unsafe_preserve_version_counter(_Mode):
             raise AssertionError(f"Expected tensors to be a tuple or one tensor, not {kind}")
         for tensor in self.tensors:
             if not isinstance(tensor, Tensor):
-                kind = type(tensor).__name__
+                kind = type_name(tensor)
                 raise TypeError(f"preserve_version_counter takes tensors, not {kind}")
 
     def clone(self):

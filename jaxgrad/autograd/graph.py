@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..core.missing_names import MissingName
+from ..core.pytorch_tensors import type_name
 from ..tape import node_annotations, version_counter
 from ..tape.node import Node as Node
 from ..tape.node import shown
@@ -218,7 +219,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]):
     found = [tensor] if isinstance(tensor, Tensor) else list(tensor)
     for each in found:
         if not isinstance(each, Tensor):
-            raise TypeError(f"increment_version takes tensors, not {type(each).__name__}")
+            raise TypeError(f"increment_version takes tensors, not {type_name(each)}")
     for each in found:
         if not each.is_inference():
             version_counter.counter_of(each).count()

@@ -7,6 +7,7 @@ import types
 import warnings
 
 from ..core.missing_names import missing_in
+from ..core.pytorch_tensors import type_name
 from ..tape.tensor import Tensor
 from ._engine.graph_task import queue_callback
 from ._private_api import _is_checkpoint_valid
@@ -43,7 +44,7 @@ class Variable(metaclass=_Kind):
 
     def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: bool = False):
         if not isinstance(data, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+            raise TypeError(f"Variable data has to be a tensor, but got {type_name(data)}")
         if volatile:
             warnings.warn(VOLATILE, UserWarning, stacklevel=2)
         return data.detach().requires_grad_(requires_grad)

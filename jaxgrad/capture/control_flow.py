@@ -19,6 +19,7 @@ from .. import ops
 from ..core import dtypes, executor
 from ..core.aval import types_of_trace
 from ..core.meta_array import MetaArray
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..frontend import tensor_data
 from ..tape import mode, pytree
@@ -124,7 +125,7 @@ def _predicate(name, pred):
     if not isinstance(pred, Tensor | jax.Array):
         if not isinstance(pred, bool | int | float):
             raise RuntimeError(
-                f"{name}: pred is a tensor of one element or a bool, not {type(pred).__name__}"
+                f"{name}: pred is a tensor of one element or a bool, not {type_name(pred)}"
             )
         return bool(pred)
     array = pred._array if isinstance(pred, Tensor) else pred

@@ -8,6 +8,7 @@ import functools
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Iterator
 
+from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..tape import pytree
 from .input_names import argument_names, leaf_names
 
@@ -40,8 +41,14 @@ def kind_of_function(function) -> str | None:
 
 
 def refuse_arguments(function, leaves, structure):
-    """Raise TypeError for an argument that the trace would use up."""
+    """Raise TypeError for an argument that the trace would use up, and for a PyTorch tensor."""
     for position, leaf in enumerate(leaves):
+        if is_of_pytorch(leaf):
+            name = argument_names(function, structure)[position]
+            raise TypeError(
+                f"{_name(function)}, compiled by jaxgrad.jit: the argument {name} is "
+                f"a {type_name(leaf)}"
+            )
         if isinstance(leaf, ONE_SHOT):
             name = argument_names(function, structure)[position]
             raise TypeError(

@@ -192,6 +192,7 @@ def _numpy_dtype(scalar_type):
 
 def _not_a_dtype(given):
     kind = type(given).__name__
+    kind = f"PyTorch's {kind}" if type(given).__module__ == "torch" else kind
     return TypeError(
         f"argument 'dtype' must be torch.dtype, not {kind} ({given!r}): as in torch.float32"
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..table import REQUIRED, Argument, Schema
 from . import dtypes
+from .pytorch_tensors import type_name
 
 # PyTorch's functions say `input` where schemas say `self`, and accept numpy's names
 ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
@@ -170,7 +171,7 @@ class Signature:
         except Mismatch:
             raise Mismatch(
                 f"argument '{argument.name}' (position {position + 1}) must be {argument.type}, "
-                f"not {type(given[position]).__name__}"
+                f"not {type_name(given[position])}"
             ) from None
 
 
@@ -179,7 +180,7 @@ def describe(value) -> str:
     if isinstance(value, list | tuple):
         items = ", ".join([*map(describe, value[:4]), *(["..."] if len(value) > 4 else [])])
         return f"{type(value).__name__} of ({items})"
-    return type(value).__name__
+    return type_name(value)
 
 
 def resolve(

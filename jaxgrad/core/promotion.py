@@ -21,6 +21,7 @@ from jax import lax
 
 from . import dtypes
 from .dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGRAL
+from .pytorch_tensors import type_name
 
 _PYTHON_KINDS = (bool, int, float, complex)  # in the order of dtypes' categories
 _NUMBERS = (*_PYTHON_KINDS, numpy.generic)
@@ -96,7 +97,7 @@ def _rank_and_dtype(operand):
     if isinstance(operand, _NUMBERS) or getattr(operand, "weak_type", False):
         return 0, _number_dtype(operand)
     if not hasattr(operand, "dtype"):
-        kind = type(operand).__name__
+        kind = type_name(operand)
         raise TypeError(f"{operand!r} has no dtype: must be Tensor, array or Number, not {kind}")
     return (2 if operand.ndim else 1), dtypes.as_dtype(operand.dtype)
 

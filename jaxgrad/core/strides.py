@@ -68,6 +68,17 @@ def _agree(shape, strides, others):
     return all(extent == 1 or stride == other for extent, stride, other in triples)
 
 
+def reach(shape, strides):
+    """The number of elements of the storage from a tensor's first element to its last.
+
+    >>> reach((2, 3), (4, 1)), reach((5, 2), (0, 1)), reach((0, 3), (3, 1))
+    (7, 2, 0)
+    """
+    if 0 in shape:
+        return 0
+    return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+
+
 def overlaps(shape, strides):
     """Whether two indices of a tensor may share one element of the storage.
 

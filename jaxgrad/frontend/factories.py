@@ -16,6 +16,7 @@ from .. import ops
 from ..core import dtypes, executor, promotion, strides
 from ..core.aval import meta_array, with_strides
 from ..core.device import channels_last, default_device, preserve_format
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_sparse
@@ -351,7 +352,7 @@ def eye(n: int, m: int | None = None, **options: Unpack[FactoryOptions]) -> Tens
 def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
     """Complete the options of a `_like` factory by the dtype, device and strides of `input`."""
     if not isinstance(input, Tensor):
-        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type_name(input)}")
     if is_sparse(input) and options.get("layout") is None:
         implementation().refuse(name)
     if options.get("dtype") is None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import device as devices
 from ..core import dtypes
+from ..core.pytorch_tensors import type_name
 from ..tape.tensor import Tensor, has_tangent
 
 
@@ -50,7 +51,7 @@ def check_options(name: str, options: FactoryOptions):
         )
     out = options.get("out")
     if out is not None and not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if options.get("layout") not in (None, devices.strided):
         raise RuntimeError(f"{name}(): layout must be torch.strided, not {options['layout']!r}")
 
@@ -111,7 +112,7 @@ def _extent(name, extent):
 
 
 def _not_a_size(name, given):
-    return TypeError(f"{name}(): argument 'size' must be tuple of ints, not {type(given).__name__}")
+    return TypeError(f"{name}(): argument 'size' must be tuple of ints, not {type_name(given)}")
 
 
 def number_of(name: str, argument: str, given) -> numbers.Number:
@@ -122,7 +123,5 @@ def number_of(name: str, argument: str, given) -> numbers.Number:
     if isinstance(given, np.generic):
         return given.item()
     if not isinstance(given, numbers.Number):
-        raise TypeError(
-            f"{name}(): argument '{argument}' must be Number, not {type(given).__name__}"
-        )
+        raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(given)}")
     return given

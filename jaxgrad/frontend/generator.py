@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.device import as_device
+from ..core.pytorch_tensors import type_name
 from ..tape import mode
 from ..tape.mode import drawn
 from ..tape.tensor import Tensor
@@ -115,7 +116,7 @@ class Generator:
         """
         self._refuse_traced("set_state")
         if not isinstance(new_state, Tensor):
-            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+            raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
         if new_state.dtype is not dtypes.uint8:
             raise TypeError(f"RNG state must be a torch.ByteTensor, not one of {new_state.dtype}")
         if new_state.shape != (16,):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 
 from .. import ops
+from ..core.pytorch_tensors import type_name
 from ..tape.tensor import Tensor
 
 
@@ -30,7 +31,7 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
     (tensor([3., 4., 6.]),)
     """
     if not isinstance(input, Tensor):
-        kind = type(input).__name__
+        kind = type_name(input)
         raise TypeError(f"gradient(): argument 'input' (position 1) must be Tensor, not {kind}")
     if edge_order not in (1, 2):
         raise RuntimeError(
@@ -90,9 +91,7 @@ def _check_step(step, dim, size):
     if _is_number(step):
         return
     if not isinstance(step, Tensor):
-        raise TypeError(
-            f"gradient(): spacing must be numbers or tensors, not {type(step).__name__}"
-        )
+        raise TypeError(f"gradient(): spacing must be numbers or tensors, not {type_name(step)}")
     if step.ndim != 1:
         raise RuntimeError(
             "torch.gradient expected each element of spacing to have one dimension, but got an "

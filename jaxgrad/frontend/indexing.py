@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes, promotion, tracebacks
+from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, concrete, current, is_traced, wrap
@@ -227,11 +228,12 @@ def _known(part):
         return np.asarray(part)
     if isinstance(part, np.ndarray | list | tuple | range):
         return _known_list(part)
-    if isinstance(part, np.bool_) or not hasattr(part, "__index__"):
+    is_index = hasattr(part, "__index__") and not is_of_pytorch(part)
+    if isinstance(part, np.bool_) or not is_index:
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
             "valid indices "
-            f"(got {type(part).__name__})"
+            f"(got {type_name(part)})"
         )
     return operator.index(part)
 
@@ -286,7 +288,7 @@ def setitem(tensor: Tensor, index, value):
         value = value.item()
     if not isinstance(value, Tensor | numbers.Number):
         raise TypeError(
-            f"can't assign a {type(value).__name__} to a torch.{tensor.dtype.scalar_type}Tensor: "
+            f"can't assign a {type_name(value)} to a torch.{tensor.dtype.scalar_type}Tensor: "
             "convert it with torch.tensor"
         )
     if isinstance(value, Tensor):

@@ -13,65 +13,21 @@ from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
 from ..core import view_ops
 from ..core.aval import Size, strides_of
-from ..core.device import channels_last, contiguous_format, device_of, preserve_format
+from ..core.device import channels_last, contiguous_format, preserve_format
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..storage.alias import Storage, begin, cut, detached
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.tensor import Tensor, current, has_tangent
+from .storages import TypedStorage, UntypedStorage
 
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using "
     "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, "
     "gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients."
 )
-
-
-class UntypedStorage:
-    """The memory that tensors share: its size and its address.
-
-    >>> x = jaxgrad.zeros(4)
-    >>> x.untyped_storage() == x[:2].untyped_storage()
-    True
-    """
-
-    def __init__(self, storage: Storage):
-        self._storage = storage
-
-    def data_ptr(self) -> int:
-        """Return the address, a number that is unique to this storage.
-
-        >>> x = jaxgrad.zeros(4)
-        >>> x.untyped_storage().data_ptr() == x.data_ptr()
-        True
-        """
-        return self._storage.address
-
-    @property
-    def device(self):
-        """The device of the memory.
-
-        >>> jaxgrad.zeros(4, device="meta").untyped_storage().device
-        device(type='meta')
-        """
-        return device_of(self._storage.array)
-
-    def nbytes(self) -> int:
-        """Return the size in bytes.
-
-        >>> jaxgrad.zeros(4).untyped_storage().nbytes()
-        16
-        """
-        return self._storage.aval.shape.numel() * self._storage.aval.dtype.itemsize
-
-    size = __len__ = nbytes
-
-    def __eq__(self, other):
-        return isinstance(other, UntypedStorage) and self._storage is other._storage
-
-    def __hash__(self):
-        return id(self._storage)
 
 
 def _storage_of(tensor) -> Storage:
@@ -344,6 +300,14 @@ class MemoryMethods:
         """
         return UntypedStorage(_storage_of(self))
 
+    def storage(self) -> TypedStorage:
+        """Return the memory of the tensor as elements of its dtype.
+
+        >>> jaxgrad.arange(4.0)[2:].storage().tolist()
+        [0.0, 1.0, 2.0, 3.0]
+        """
+        return TypedStorage(_storage_of(self), self.dtype)
+
     def data_ptr(self) -> int:
         """Return the address of the first element, a number that aliases compare. On the device
         meta memory begins at 0.
@@ -412,7 +376,7 @@ class MemoryMethods:
     @data.setter
     def data(self, source: Tensor):
         if not isinstance(source, Tensor):
-            kind = type(source).__name__
+            kind = type_name(source)
             raise TypeError(f"data must be a Tensor, not {kind}: use torch.tensor to make one")
         if self.is_meta != source.is_meta:
             raise RuntimeError(

@@ -14,6 +14,7 @@ from ..autograd import forward_ad, variable
 from ..core import dtypes, promotion
 from ..core.device import device_of_jax
 from ..core.program import broadcasts
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, shows_users_frames, users_stacklevel
 from ..ops import inplace
 from ..ops.documentation import as_method
@@ -538,7 +539,7 @@ def _device_shown(tensor):
 def _checked_tensor(name, input: Tensor) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}"
         )
     return input
 

@@ -17,6 +17,7 @@ from ..core import dtypes, promotion
 from ..core.aval import meta_array, strong, types_of_trace
 from ..core.device import is_meta
 from ..core.meta_array import MetaArray
+from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, wrap
 from .array_creation import finish, from_host, is_traced, on_device
@@ -34,7 +35,8 @@ COPY_CONSTRUCT = (
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """Create a leaf from data.
 
-    data: a number, nested lists of numbers, a numpy array, a JAX array or a tensor; it is copied.
+    data: a number, nested lists of numbers, a numpy array, a JAX array or a tensor, also one of
+    PyTorch itself; it is copied.
     dtype: if None, bool for bools, int64 for ints, the default dtype for floats, its complex
     counterpart for complex numbers, and that of an array. device: the default one if it is None.
     requires_grad: needs a floating-point or complex dtype. pin_memory: must be False.
@@ -157,6 +159,13 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
         data = data._array
     if isinstance(data, MetaArray) and device is None:
         return meta_array(data.shape, data.aval.dtype if dtype is None else dtype)
+    if is_of_pytorch(data):
+        if is_traced():
+            raise RuntimeError(
+                "a PyTorch tensor would be a constant of the compiled function: convert it outside "
+                "by jaxgrad.as_tensor, and pass it in"
+            )
+        data = numbers_of(data)
     if isinstance(data, jax.Array):
         return on_device(_converted(data, dtype), device)
     if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
@@ -261,6 +270,8 @@ def _python_dtype(kind):
 def _leaf_dtype(leaf):
     if isinstance(leaf, Tensor):
         return leaf.dtype
+    if is_of_pytorch(leaf):
+        return dtype_of(leaf)
     if isinstance(leaf, np.generic | np.ndarray | jax.Array):
         return dtypes.from_numpy(leaf.dtype)
     if isinstance(leaf, str | bytes):
@@ -279,7 +290,7 @@ def _number(leaf):
     """An element as a Python number."""
     if not hasattr(leaf, "item"):
         return leaf
-    if isinstance(leaf, Tensor) and leaf.numel() != 1:
+    if (isinstance(leaf, Tensor) or is_of_pytorch(leaf)) and leaf.numel() != 1:
         raise ValueError(
             "only one element tensors can be converted to Python scalars: "
             "join tensors with torch.stack"

@@ -13,6 +13,7 @@ from ..core import dtypes, executor
 from ..core.aval import IMMEDIATE, META, Aval, with_mode
 from ..core.device import as_device, is_meta
 from ..core.program import Program, Reverse
+from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..core.tracebacks import api_boundary
 from ..tape.record import apply
 from ..tape.tensor import Tensor, concrete, current
@@ -128,7 +129,7 @@ def to(self, *args, **kwargs) -> Tensor:
 def _target(args, kwargs):
     """Device, dtype and copy of a call of `to`; None for an argument that is not given."""
     unknown = kwargs.keys() - {"device", "dtype", "other", "non_blocking", "copy", "memory_format"}
-    if unknown or len(args) > 4:
+    if unknown or len(args) > 4 or any(map(is_of_pytorch, args)):
         raise _invalid(args, kwargs)
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
     _check_format(kwargs.get("memory_format"), args, kwargs)
@@ -162,8 +163,8 @@ def _is_device(given) -> bool:
 
 
 def _invalid(args, kwargs):
-    got = [type(each).__name__ for each in args]
-    got += [f"{name}={type(each).__name__}" for name, each in kwargs.items()]
+    got = [type_name(each) for each in args]
+    got += [f"{name}={type_name(each)}" for name, each in kwargs.items()]
     return TypeError(
         f"to() received an invalid combination of arguments - got ({', '.join(got)}), "
         "but expected (dtype), (device), (device, dtype) or (other), "

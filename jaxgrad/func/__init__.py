@@ -14,6 +14,7 @@ import jax
 from .. import autograd, ops
 from ..core import view_ops
 from ..core.missing_names import missing_in
+from ..core.pytorch_tensors import class_of, type_name
 from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled, transforms
 from ..tape.pytree import flatten
@@ -106,7 +107,8 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         leaves, structure = flatten([args[i] for i in positions])
         for leaf in leaves:
             if not isinstance(leaf, Tensor | jax.Array):
-                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
+                kind = class_of(leaf)
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {kind}")
         recorded = is_grad_enabled()
         nested = recorded and may_be_differentiated(args)
         depth = transforms.set(transforms.get() + 1)
@@ -173,7 +175,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     tensor(2.)
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"debug_unwrap(): a Tensor is expected, not {type(tensor).__name__}")
+        raise TypeError(f"debug_unwrap(): a Tensor is expected, not {type_name(tensor)}")
     return wrap(tensor._array, view_ops.plain(tensor._aval))
 
 

@@ -14,6 +14,7 @@ import jax
 from .. import autograd, ops
 from ..autograd import _jacobian_blocks, forward_ad
 from ..core import executor
+from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import api_boundary
 from ..tape.mode import is_grad_enabled, transforms
 from ..tape.pytree import flatten, is_tensor, map_leaves, ordered_as
@@ -46,7 +47,8 @@ class LeafCall:
         self.leaves, self.inputs = flatten(given)
         for leaf in self.leaves:
             if not isinstance(leaf, Tensor | jax.Array):
-                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
+                kind = class_of(leaf)
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {kind}")
         self.arrays = are_arrays(self.leaves)
         recorded = is_grad_enabled()
         self.nested = recorded and may_be_differentiated(args)
@@ -229,7 +231,7 @@ def _tensors(name, what, given):
 
 def _tensor(value):
     if not isinstance(value, Tensor | jax.Array):
-        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {class_of(value)}")
     return value if isinstance(value, Tensor) else wrap(value)
 
 

@@ -15,6 +15,7 @@ import jax
 from .. import ops
 from ..capture.jit import CompiledFunction
 from ..core import executor
+from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import api_boundary
 from ..tape import mode
 from ..tape.pytree import flatten, is_tensor
@@ -141,8 +142,8 @@ def _dim(where, leaf, dim):
         return None
     if not isinstance(leaf, Tensor | jax.Array):
         raise ValueError(
-            f"{where}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
-            "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+            f"{where}: Got in_dim={dim} for an input but the input is of type {class_of(leaf)}. "
+            "We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
         )
     if not -leaf.ndim <= dim < leaf.ndim:
         raise ValueError(

@@ -10,6 +10,7 @@ import itertools
 import math
 
 from .. import ops
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
 
@@ -40,7 +41,7 @@ def einsum(*args) -> Tensor:
     equation, operands = _given(args)
     for position, operand in enumerate(operands):
         if not isinstance(operand, Tensor):
-            kind = type(operand).__name__
+            kind = type_name(operand)
             raise TypeError(
                 f"einsum(): expected Tensor as element {position} in argument 1, but got {kind}"
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.missing_names import MissingName
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
 
@@ -79,14 +80,14 @@ def find(name: str):
 
 def checked(name, tensors) -> list[Tensor]:
     if not isinstance(tensors, list | tuple):
-        raise TypeError(f"{name}: expected a list of tensors, but got {type(tensors).__name__}")
+        raise TypeError(f"{name}: expected a list of tensors, but got {type_name(tensors)}")
     if not tensors:
         raise RuntimeError(f"{name}: Tensor list must have at least one tensor.")
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 f"{name}: expected Tensor as element {number} in argument 0, but got "
-                f"{type(tensor).__name__}"
+                f"{type_name(tensor)}"
             )
     return list(tensors)
 

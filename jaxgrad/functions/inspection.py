@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import ops
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
 
@@ -12,7 +13,7 @@ def _check_tensors(name, **arguments):
         if not isinstance(value, Tensor):
             raise TypeError(
                 f"{name}(): argument '{argument}' (position {position}) must be Tensor, not "
-                f"{type(value).__name__}"
+                f"{type_name(value)}"
             )
 
 

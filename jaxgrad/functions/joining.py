@@ -14,6 +14,7 @@ from ..core.aval import Size
 from ..core.device import contiguous_format
 from ..core.dtypes import bool as bool_dtype
 from ..core.dtypes import int32, int64
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..frontend.tensor_data import from_numpy
 from ..rules.shape import wrap_dim
@@ -73,7 +74,7 @@ def _of_each(name, function, given):
     listed = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
     for position, each in enumerate(listed):
         if not isinstance(each, Tensor):
-            kind = type(each).__name__
+            kind = type_name(each)
             raise TypeError(f"{name}(): argument {position} must be Tensor, not {kind}")
     found = tuple(map(function, listed))
     return found[0] if is_one else found
@@ -113,7 +114,7 @@ def dstack(tensors) -> Tensor:
 
 def _list_of_tensors(name, tensors):
     if not isinstance(tensors, list | tuple):
-        kind = type(tensors).__name__
+        kind = type_name(tensors)
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not {kind}")
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
@@ -125,7 +126,7 @@ def _list_of_tensors(name, tensors):
 def check_tensor(name, given, what="argument 'input'"):
     """Raise TypeError for what is no tensor."""
     if not isinstance(given, Tensor):
-        raise TypeError(f"{name}(): {what} must be Tensor, not {type(given).__name__}")
+        raise TypeError(f"{name}(): {what} must be Tensor, not {type_name(given)}")
 
 
 @api_boundary
@@ -140,7 +141,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """
     for position, each in enumerate(tensors):
         if not isinstance(each, Tensor):
-            kind = type(each).__name__
+            kind = type_name(each)
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {kind}")
     shape = promotion.broadcast_shapes("broadcast_tensors", *(each.shape for each in tensors))
     return tuple(each if each.shape == shape else each.expand(shape) for each in tensors)
@@ -358,7 +359,7 @@ def _sections(name, given, named, *others):
     allowed = (list, tuple, Tensor) if others else (list, tuple)
     is_int = hasattr(given, "__index__") and not isinstance(given, bool | Tensor)
     if named or not (is_int or isinstance(given, allowed)):
-        kind = type(given).__name__
+        kind = type_name(given)
         raise TypeError(
             f"{name}() received an invalid combination of arguments: it takes a tensor, and an int "
             f"or a list of ints, not {kind}{' and ' if named else ''}{', '.join(named)}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes, promotion
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..frontend import factories, tensor_data
 from ..tape.tensor import Tensor, is_concrete
@@ -391,7 +392,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 def _check_tensors(tensors):
     for position, each in enumerate(tensors):
         if not isinstance(each, Tensor):
-            kind = type(each).__name__
+            kind = type_name(each)
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {kind}")
 
 

@@ -7,6 +7,7 @@ import weakref
 import numpy as np
 
 from .. import ops
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..frontend import factories
 from ..frontend.array_creation import along, beside
@@ -126,8 +127,8 @@ def _arguments(name, args, kwargs):
 
 
 def _combination(name, args, kwargs):
-    got = [type(value).__name__ for value in args]
-    got += [f"{key}={type(value).__name__}" for key, value in kwargs.items()]
+    got = [type_name(value) for value in args]
+    got += [f"{key}={type_name(value)}" for key, value in kwargs.items()]
     states = "tuple of Tensors" if name == "lstm" else "Tensor"
 
     def shown(names):
@@ -212,8 +213,7 @@ def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=Non
     """
     if not isinstance(hx, list | tuple) or not all(isinstance(each, Tensor) for each in hx):
         raise TypeError(
-            "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not "
-            f"{type(hx).__name__}"
+            f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type_name(hx)}"
         )
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
@@ -272,9 +272,7 @@ def _sum_of_gates(name, input, hx, w_ih, w_hh, b_ih, b_hh):
 
 def _check_state(name, hx):
     if not isinstance(hx, Tensor):
-        raise TypeError(
-            f"{name}(): argument 'hx' (position 2) must be Tensor, not {type(hx).__name__}"
-        )
+        raise TypeError(f"{name}(): argument 'hx' (position 2) must be Tensor, not {type_name(hx)}")
 
 
 def _gates(name, count, input, states, w_ih, w_hh):

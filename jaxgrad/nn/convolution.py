@@ -7,6 +7,7 @@ They compute the cross-correlation, as PyTorch does: the kernel is not flipped. 
 from __future__ import annotations
 
 from .. import ops
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..ops.autocast import lowered
 from .padding import pad
@@ -68,7 +69,7 @@ def _transposed(dimensions, input, weight, bias, stride, padding, output_padding
 def _batched(name, dimensions, input):
     """The input with a batch dimension."""
     if not hasattr(input, "ndim"):
-        kind = type(input).__name__
+        kind = type_name(input)
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {kind}")
     if input.ndim == dimensions + 2:
         return input

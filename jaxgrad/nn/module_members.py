@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 
+from ..core.pytorch_tensors import type_name
 from ..tape import interception, mode
 from ..tape.tensor import Tensor
 from .parameter import Buffer, Parameter, TransientBuffer, kind_of
@@ -383,4 +384,4 @@ def _is_same_word(one, other) -> bool:
 
 
 def _type_of(value) -> str:
-    return value.type() if isinstance(value, Tensor) else type(value).__name__
+    return value.type() if isinstance(value, Tensor) else type_name(value)

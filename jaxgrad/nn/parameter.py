@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..autograd.grad_mode import no_grad
 from ..core.missing_names import missing_in
+from ..core.pytorch_tensors import type_name
 from ..frontend import factories
 from ..tape.tensor import Tensor, leaf_state
 from ..tape.torch_function import disabled
@@ -43,8 +44,7 @@ def from_data(data: Tensor | None, kind: type, requires_grad: bool) -> Tensor:
     if data is None:
         return _as_instance(mark(factories.empty(0), kind, requires_grad), kind)
     if not isinstance(data, Tensor):
-        name = type(data).__name__
-        raise TypeError(f"{kind.__name__} data has to be a tensor, but got {name}")
+        raise TypeError(f"{kind.__name__} data has to be a tensor, but got {type_name(data)}")
     if not data._aval.differentiable and requires_grad:
         raise RuntimeError(f"{NOT_DIFFERENTIABLE}: got {data.dtype}")
     return _as_instance(mark(data.detach(), kind, requires_grad), kind)

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..autograd.grad_mode import no_grad
+from ..core.pytorch_tensors import is_of_pytorch
 from ..core.tracebacks import api_boundary, users_stacklevel
+from ..frontend.tensor_data import as_tensor
 from ..storage.commit import all_or_nothing
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor
@@ -141,10 +143,11 @@ class ModuleState(Members):
     ) -> _IncompatibleKeys:
         """Copy the tensors of a state dict into the parameters and buffers of the same paths.
 
-        strict: the paths must be the same. assign: use the tensors themselves, as new parameters;
-        so a module on the device meta gets data, to which a copy is a no-op and warns. Returns the
-        missing and the unexpected keys. Raises RuntimeError that lists all mismatches of keys and
-        shapes, TypeError unless `state_dict` is a mapping.
+        state_dict: tensors of jaxgrad or of PyTorch. strict: the paths must be the same. assign:
+        use the tensors themselves, as new parameters; so a module on the device meta gets data, to
+        which a copy is a no-op and warns. Returns the missing and the unexpected keys. Raises
+        RuntimeError that lists all mismatches of keys and shapes, TypeError unless `state_dict` is
+        a mapping.
 
         >>> layer = jaxgrad.nn.Linear(1, 1)
         >>> layer.load_state_dict({"weight": jaxgrad.ones(1, 1), "bias": jaxgrad.zeros(1)})
@@ -155,7 +158,7 @@ class ModuleState(Members):
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         metadata = getattr(state_dict, "_metadata", None)
-        state = OrderedDict(state_dict)
+        state = OrderedDict((key, _own(value)) for key, value in state_dict.items())
         if metadata is not None:
             state._metadata = metadata
         keys, errors = _IncompatibleKeys([], []), []
@@ -267,6 +270,11 @@ class ModuleState(Members):
         <All keys matched successfully>
         """
         return register(self._load_state_dict_post_hooks, hook)
+
+
+def _own(value):
+    """A PyTorch tensor as one of jaxgrad's; any other value unchanged."""
+    return as_tensor(value) if is_of_pytorch(value) else value
 
 
 def _in_place(hook, *arguments):

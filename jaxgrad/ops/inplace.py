@@ -7,6 +7,7 @@ for the in-place form, `add_(Tensor(a!) self, ...)`.
 from __future__ import annotations
 
 from ..core import tracebacks, view_ops
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
 from ..storage.alias import assign
 from ..storage.inplace_check import fits, overwrite, permit, unexpanded
@@ -105,7 +106,7 @@ class InPlace(Operator):
         if not args or not isinstance(args[0], Tensor):
             raise TypeError(
                 f"{self.written_as}(): argument 'self' (position 1) must be Tensor, not "
-                f"{type(args[0]).__name__ if args else 'missing'}"
+                f"{type_name(args[0]) if args else 'missing'}"
             )
         target = args[0]
         if self.written_as in FILLING and view_ops.overlaps(target._aval):

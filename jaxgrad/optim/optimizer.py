@@ -12,6 +12,7 @@ from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
 from ..core.device import device_of_jax
 from ..core.missing_names import missing_in
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..frontend import tensor_data
 from ..storage.commit import clear_gradients
@@ -208,8 +209,7 @@ class Optimizer:
     def _check(self, param):
         if not isinstance(param, Tensor):
             raise TypeError(
-                "optimizer can only optimize Tensors, but one of the params is "
-                f"{type(param).__name__}"
+                f"optimizer can only optimize Tensors, but one of the params is {type_name(param)}"
             )
         if self.defaults.get("differentiable") or param.is_leaf or param.retains_grad:
             return
@@ -347,8 +347,9 @@ class Optimizer:
             begin += len(group["params"])
             packed = {key: value for key, value in group.copied().items() if key != "params"}
             groups.append(packed | {"params": [numbers[id(param)] for param in group["params"]]})
+        known: set[int] = set()
         state = {
-            numbers[id(key)] if isinstance(key, Tensor) else key: value
+            numbers[id(key)] if isinstance(key, Tensor) else key: _with_own_step(value, known)
             for key, value in self.state.items()
         }
         return _run_hooks(self._after_saving, self, {"state": state, "param_groups": groups})
@@ -442,6 +443,20 @@ class _StateLoader:
     def count(self, value):
         key = value.dtype, value.item() if is_concrete(value) else id(value)
         return self.counts.setdefault(key, wrap(value._array))
+
+
+def _with_own_step(state, known: set[int]):
+    """The state of a parameter, with another counter of steps in place of one that is `known`.
+
+    Parameters share it, and PyTorch, which may load the state, would count in place for each.
+    """
+    step = state.get("step") if isinstance(state, dict) else None
+    if not isinstance(step, Tensor):
+        return state
+    if id(step) in known:
+        return state | {"step": wrap(step._array)}
+    known.add(id(step))
+    return state
 
 
 def _run_hooks(hooks, optimizer, state_dict):

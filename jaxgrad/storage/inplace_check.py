@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ..core import executor, promotion, view_ops
 from ..core.aval import META, Aval, with_shape
 from ..core.primitive import ARRAY
+from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import users_stacklevel
 from ..tape import handle_lock, interception
 from ..tape.mode import INFERENCE, RECORD, current_mode
@@ -213,7 +214,7 @@ def targets_of(name: str, leaves, out) -> list[Tensor]:
     targets = list(out) if isinstance(out, tuple | list) else [out]
     given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     if not all(isinstance(target, Tensor) for target in targets):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in (*given, *targets)):
         raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
     return targets

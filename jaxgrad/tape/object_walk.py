@@ -236,7 +236,7 @@ def cell_value(cell):
 
 # ---- whose code it is
 
-CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins")
+CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins", "torch")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ from ..core import dtypes
 from ..core.aval import META, aval_of, has_numbers
 from ..core.device import device_of
 from ..core.meta_array import NO_DATA
+from ..core.pytorch_tensors import type_name
 from . import handle_lock, interception, mode
 from .mode import is_inference_mode_enabled
 from .node import AccumulateGrad, Node, shown
@@ -245,7 +246,7 @@ class Tensor:
         if not isinstance(gradient, Tensor):
             raise TypeError(
                 f"assigned grad expected to be a Tensor or None but got grad of type "
-                f"{type(gradient).__name__}"
+                f"{type_name(gradient)}"
             )
         if gradient is self:
             raise RuntimeError("can't assign Variable as its own grad")

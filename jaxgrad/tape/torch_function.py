@@ -11,6 +11,7 @@ import contextvars
 from collections.abc import Callable
 
 from ..core import tracebacks
+from ..core.pytorch_tensors import is_class_of_pytorch
 from . import interception
 from .tensor import Tensor
 
@@ -29,7 +30,9 @@ def overrides(kind: type) -> bool:
     """Whether the functions of tensors leave calls with an instance of a class to it."""
     if kind is Tensor:
         return False
-    return getattr(kind, "__torch_function__", disabled) is not disabled
+    if getattr(kind, "__torch_function__", disabled) is disabled:
+        return False
+    return not is_class_of_pytorch(kind)
 
 
 def stands_for_tensor(value) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...core import executor
 from ...core.aval import META
+from ...core.pytorch_tensors import type_name
 from ...tape import sparse_tensor
 from ...tape.tensor import Tensor, current, edge_of, wrap
 from ...tape.torch_function import stands_for_tensor
@@ -20,7 +21,8 @@ def outputs_of(tensors) -> tuple:
     for output in outputs:
         if not _is_place(output):
             raise TypeError(
-                f"Expected output to be a torch.Tensor or a GradientEdge, but got {_kind(output)}"
+                "Expected output to be a torch.Tensor or a GradientEdge, but got "
+                f"{type_name(output)}"
             )
     return outputs
 
@@ -29,7 +31,7 @@ def inputs_of(inputs, function: str):
     """The keys if inputs is a dict, else None; and a tuple of the inputs."""
     if isinstance(inputs, Mapping) and type(inputs) is not dict:
         raise TypeError(
-            f"`inputs` argument to `{function}()` must be a dict, not {_kind(inputs)}. "
+            f"`inputs` argument to `{function}()` must be a dict, not {type_name(inputs)}. "
             "Other Mapping types are not supported."
         )
     names = tuple(inputs) if isinstance(inputs, dict) else None
@@ -39,7 +41,7 @@ def inputs_of(inputs, function: str):
     for tensor in wanted:
         if not _is_place(tensor):
             raise RuntimeError(
-                f"all inputs have to be Tensors or GradientEdges, but got {_kind(tensor)}"
+                f"all inputs have to be Tensors or GradientEdges, but got {type_name(tensor)}"
             )
     return names, wanted
 
@@ -52,7 +54,7 @@ def sequence(tensors) -> tuple:
     if _is_place(tensors):
         return (tensors,)
     if not hasattr(tensors, "__iter__"):
-        raise TypeError(f"expected a tensor or a sequence of tensors, but got {_kind(tensors)}")
+        raise TypeError(f"expected a tensor or a sequence of tensors, but got {type_name(tensors)}")
     return tuple(tensors)
 
 
@@ -157,7 +159,7 @@ def _batch(position, output, batch):
 
 def _check(position, aval, gradient):
     if not isinstance(gradient, Tensor):
-        raise TypeError(f"gradients can be either Tensors or None, but got {_kind(gradient)}")
+        raise TypeError(f"gradients can be either Tensors or None, but got {type_name(gradient)}")
     if (gradient._aval.mode == META) != (aval.mode == META):
         place = "meta" if aval.mode == META else "a device with data"
         raise RuntimeError(
@@ -197,7 +199,3 @@ def _aval(output):
     if isinstance(output, GradientEdge):
         return output.node.outputs()[output.output_nr]
     return output._aval
-
-
-def _kind(value) -> str:
-    return type(value).__name__

@@ -7,6 +7,7 @@ post-accumulate hooks, the post-hooks of its node.
 
 from __future__ import annotations
 
+from ...core.pytorch_tensors import type_name
 from ...tape import handle_lock
 from ...tape.hooks import name_of
 from ...tape.sparse_tensor import is_sparse
@@ -123,7 +124,7 @@ def _replaced(hook, values, found):
 def _check(hook, value, found):
     """Raise TypeError or RuntimeError if a hook's gradient cannot replace the one it got."""
     if not isinstance(found, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+        raise TypeError(f"expected Variable, but hook returned '{type_name(found)}'")
     if value is None:
         return
     if is_sparse(found) and not is_sparse(value):

@@ -16,6 +16,7 @@ import jax
 from ... import ops
 from ...core import executor
 from ...core.aval import META, has_numbers
+from ...core.pytorch_tensors import type_name
 from ...core.tracebacks import users_stacklevel
 from ...storage.alias import assign
 from ...storage.creation_meta import FUNCTION, FUNCTION_SEVERAL
@@ -172,7 +173,7 @@ class FunctionNode(Node):
     def _check_kind(self, gradient, position):
         if not isinstance(gradient, Tensor):
             raise RuntimeError(
-                f"expected Variable or None (got {type(gradient).__name__}): {self.name()} "
+                f"expected Variable or None (got {type_name(gradient)}): {self.name()} "
                 f"returned it as the gradient of argument {position}"
             )
         if not self._tensors[position]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core import executor
+from ...core.pytorch_tensors import type_name
 from ...tape.node import Extras
 from ...tape.tensor import Tensor, wrap
 from .saved_variables import SavedVariable
@@ -127,7 +128,7 @@ def _tangent(found, aval, number):
         return None
     if not isinstance(found, Tensor):
         raise RuntimeError(
-            f"expected Variable or None (got {type(found).__name__}) for grad output {number}."
+            f"expected Variable or None (got {type_name(found)}) for grad output {number}."
         )
     if found.shape != aval.shape:
         raise RuntimeError(

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ...core.aval import has_numbers
+from ...core.pytorch_tensors import type_name
 from ...tape import untracked_reason
 from ...tape.node import AccumulateGrad
 from ...tape.tensor import INFERENCE_TENSOR, LeafState, Tensor, current, known_edge_of
@@ -88,7 +89,7 @@ def explain(tensor: Tensor, loss=None) -> Explanation:
     The gradient of x is zero: it becomes zero in ReluBackward0 (it is flat at all of its inputs).
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"explain() takes a tensor, but got {type(tensor).__name__}")
+        raise TypeError(f"explain() takes a tensor, but got {type_name(tensor)}")
     names = Names(variables_of(sys._getframe(1)))
     name = names.of_tensor(tensor) or f"the tensor of shape {list(tensor.shape)}"
     return _Explainer(current(tensor), name, loss).tell()

@@ -14,6 +14,7 @@ import jax
 
 from ...core.meta_array import MetaArray
 from ...core.primitive import Call
+from ...core.pytorch_tensors import type_name
 from ...tape.node import FREED, AccumulateGrad, Node, ProgramNode
 from ...tape.tensor import Tensor, current, known_edge_of
 from ...tape.traversal import in_backward_order
@@ -39,7 +40,7 @@ def roots_of(outputs) -> list[tuple[Node, int]]:
         return [outputs[:2]]
     if isinstance(outputs, list | tuple) and outputs:
         return [edge for each in outputs for edge in roots_of(each)]
-    raise TypeError(f"a graph is that of a tensor or of several, not of {type(outputs).__name__}")
+    raise TypeError(f"a graph is that of a tensor or of several, not of {type_name(outputs)}")
 
 
 def nodes_of(roots) -> list[Node]:

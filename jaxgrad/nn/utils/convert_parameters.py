@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ... import ops
 from ...autograd.grad_mode import no_grad
+from ...core.pytorch_tensors import type_name
 from ...tape.tensor import Tensor
 
 
@@ -31,7 +32,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
             [2.]])
     """
     if not isinstance(vec, Tensor):
-        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+        raise TypeError(f"expected torch.Tensor, but got: {type_name(vec)}")
     start = 0
     for parameter in parameters:
         end = start + parameter.numel()

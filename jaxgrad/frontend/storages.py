@@ -1,0 +1,202 @@
+"""The memory that tensors share as scripts look at it: its size, its address and its elements.
+
+A storage is read-only: tensors write to it.
+"""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from ..core import dtypes
+from ..core import strides as layouts
+from ..core.aval import strides_of
+from ..core.device import device_of
+from ..core.missing_names import missing_in
+from ..storage.alias import Storage, settle
+from ..tape import handle_lock
+
+
+def elements(storage: Storage) -> np.ndarray:
+    """All elements of a memory, in PyTorch's order, as a flat array. Raises RuntimeError under a
+    trace.
+    """
+    with handle_lock.lock:
+        settle(storage)
+        array = storage.array
+    if isinstance(array, jax.core.Tracer):
+        raise RuntimeError(
+            "a storage has no numbers inside of a function that is being traced: read it outside"
+        )
+    return in_memory_order(np.asarray(array, order="C"), strides_of(storage.aval))
+
+
+def in_memory_order(values: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
+    """The elements of an array as memory holds them that has these strides; gaps are 0."""
+    if layouts.is_dense(values.shape, strides):
+        outermost_first = sorted(range(values.ndim), key=lambda dim: -strides[dim])
+        return values.transpose(outermost_first).reshape(-1)
+    memory = np.zeros(layouts.reach(values.shape, strides), values.dtype)
+    shown = np.lib.stride_tricks.as_strided(
+        memory, values.shape, [step * values.itemsize for step in strides]
+    )
+    shown[...] = values
+    return memory
+
+
+class ReadOnlyStorage:
+    """The memory that tensors share, as elements of `dtype`."""
+
+    dtype: dtypes.dtype
+    kind: str
+
+    def __init__(self, storage: Storage):
+        if not isinstance(storage, Storage):
+            raise TypeError(
+                f"{type(self).__name__}: jaxgrad makes no storage without a tensor; make the "
+                "tensor, and call its untyped_storage()"
+            )
+        self._storage = storage
+
+    @property
+    def device(self):
+        """The device of the memory.
+
+        >>> jaxgrad.zeros(1, device="cpu").untyped_storage().device
+        device(type='cpu')
+        """
+        return device_of(self._storage.array)
+
+    def data_ptr(self) -> int:
+        """Return the address, a number that is unique to this storage.
+
+        >>> x = jaxgrad.zeros(4)
+        >>> x.untyped_storage().data_ptr() == x.data_ptr()
+        True
+        """
+        return self._storage.address
+
+    def nbytes(self) -> int:
+        """Return the size in bytes.
+
+        >>> jaxgrad.zeros(4).untyped_storage().nbytes()
+        16
+        """
+        shown = self._storage.aval
+        return layouts.reach(shown.shape, strides_of(shown)) * shown.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Return the size of an element in bytes.
+
+        >>> jaxgrad.zeros(4).storage().element_size()
+        4
+        """
+        return self.dtype.itemsize
+
+    def size(self) -> int:
+        """Return the number of elements; those of an untyped storage are its bytes.
+
+        >>> jaxgrad.zeros(4).storage().size(), jaxgrad.zeros(4).untyped_storage().size()
+        (4, 16)
+        """
+        return self.nbytes() // self.element_size()
+
+    def __len__(self):
+        return self.size()
+
+    def tolist(self) -> list:
+        """Return the elements as Python numbers.
+
+        >>> jaxgrad.arange(3.0)[1:].storage().tolist()
+        [0.0, 1.0, 2.0]
+        """
+        return elements(self._storage).view(self.dtype.numpy).tolist()
+
+    def __getitem__(self, index):
+        return self.tolist()[index]
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self._storage is other._storage
+
+    def __hash__(self):
+        return id(self._storage)
+
+    def __repr__(self):
+        return f"{self.tolist()}\n[{self.kind}(device={self.device}) of size {self.size()}]"
+
+
+class UntypedStorage(ReadOnlyStorage):
+    """The memory that tensors share as bytes; `Tensor.untyped_storage` returns it.
+
+    >>> x = jaxgrad.zeros(4)
+    >>> x.untyped_storage() == x[:2].untyped_storage()
+    True
+    """
+
+    dtype, kind = dtypes.uint8, "torch.storage.UntypedStorage"
+
+
+class TypedStorage(ReadOnlyStorage):
+    """The memory that tensors share as elements of a dtype; `Tensor.storage` returns it.
+
+    >>> x = jaxgrad.arange(3)
+    >>> x.storage().dtype, isinstance(x.storage(), jaxgrad.LongStorage)
+    (torch.int64, True)
+    """
+
+    kind = "torch.storage.TypedStorage"
+
+    def __init__(self, storage: Storage, dtype: dtypes.dtype | None = None):
+        super().__init__(storage)
+        self.dtype = storage.aval.dtype if dtype is None else dtype
+
+    def untyped(self) -> UntypedStorage:
+        """Return the same memory as bytes.
+
+        >>> jaxgrad.zeros(2).storage().untyped().nbytes()
+        8
+        """
+        return UntypedStorage(self._storage)
+
+
+class StorageType(type):
+    """The class of the types of storages by dtype, which their storages are not made of: all are of
+    the class `TypedStorage`.
+    """
+
+    def __call__(cls, *arguments, **options):
+        return TypedStorage(*arguments, **options)
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+
+def _type_of(dtype) -> StorageType:
+    name = f"{dtype.scalar_type}Storage"
+    return StorageType(name, (), {"dtype": dtype, "__module__": "torch"})
+
+
+TYPES = {
+    f"{dtype.scalar_type}Storage": _type_of(dtype)
+    for dtype in (
+        *(dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.uint8),
+        *(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.bool),
+        *(dtypes.complex64, dtypes.complex128),
+    )
+}
+globals().update(TYPES)
+
+
+def is_storage(obj) -> bool:
+    """Return whether `obj` is a storage.
+
+    >>> jaxgrad.is_storage(jaxgrad.zeros(1).storage()), jaxgrad.is_storage(jaxgrad.zeros(1))
+    (True, False)
+    """
+    return isinstance(obj, ReadOnlyStorage)
+
+
+__getattr__ = missing_in(__name__)

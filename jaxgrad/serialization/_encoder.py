@@ -1,0 +1,337 @@
+"""Writes archives that `torch.load(weights_only=True)` of PyTorch 2.13 reads.
+
+The instructions are those of protocol 2 that `_instructions.py` reads.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections import Counter, OrderedDict
+
+import numpy as np
+
+from ..core import device as devices
+from ..core import dtypes
+from ..core.aval import Size
+from ..core.pytorch_tensors import type_name
+from ..frontend.storages import TYPES
+from ..nn.parameter import Parameter, is_lazy
+from ..tape.sparse_tensor import SparseTensor, values_of
+from ..tape.tensor import Tensor
+from ._archive import ArchiveWriter
+from ._objects import NUMPY_TYPE
+from ._safe_classes import get_safe_globals
+from ._saved_memory import DIFFERENT_DTYPES, SavedMemory, memory_of
+from ._source import ALIGNMENT
+
+STORAGE_NAMES = {kind.dtype: name for name, kind in TYPES.items()}
+
+
+def encode_archive(obj):
+    """A function that writes an object as an archive, by a function that takes bytes. Errors as for
+    `save`.
+    """
+    encoder = Encoder()
+    encoder.value(obj, ())
+    return functools.partial(_write, encoder)
+
+
+def _write(encoder: Encoder, write):
+    archive = ArchiveWriter(write)
+    archive.add("archive/data.pkl", bytes(encoder.code) + b".")
+    archive.add("archive/.format_version", b"1")
+    archive.add("archive/.storage_alignment", str(ALIGNMENT).encode())
+    archive.add("archive/byteorder", b"little")
+    for number, memory, dtype in encoder.storages.values():
+        elements = memory.elements(dtype).view(np.uint8)
+        archive.add(f"archive/data/{number}", memoryview(elements))
+    archive.add("archive/version", b"3\n")
+    archive.close()
+
+
+def refusal(value, path) -> TypeError:
+    """The error for an object that no file holds. path: the keys that lead to it."""
+    where = "".join(f"[{key!r}]" for key in path)
+    advice = ": save its state_dict()" if hasattr(value, "state_dict") else ""
+    return TypeError(
+        f"save(): obj{where} is of type {type_name(value)}, and a file holds tensors, numbers, "
+        f"strings, None, dicts, lists and tuples{advice}"
+    )
+
+
+class Encoder:
+    """The instructions that make an object, and the memory of its tensors.
+
+    storages: by the key of a memory its number in the file, the memory and the dtype.
+    """
+
+    def __init__(self):
+        self.code = bytearray(b"\x80\x02")
+        # by the id of an object, or by the name of a global, the number that it is kept under
+        self.memo: dict = {}
+        self.kept: list = []
+        self.storages: dict[int, tuple[int, SavedMemory, dtypes.dtype]] = {}
+
+    def value(self, value, path):
+        """Make a value. path: the keys that lead to it."""
+        if id(value) in self.memo:
+            self._recall(id(value))
+            return
+        for kinds, write in WRITERS:
+            if isinstance(value, kinds):
+                write(self, value, path)
+                return
+        if not any(type(value) is kind for kind in get_safe_globals()):
+            raise refusal(value, path)
+        self._instance(value, path)
+
+    # ---- parts
+
+    def _keep(self, value):
+        """Keep what has been made, for later uses of the same object."""
+        self.kept.append(value)  # so that no other object gets its id
+        self._put(id(value))
+
+    def _put(self, key):
+        number = self.memo[key] = len(self.memo)
+        self.code += b"q%c" % number if number < 256 else b"r" + struct.pack("<L", number)
+
+    def _recall(self, key):
+        number = self.memo[key]
+        self.code += b"h%c" % number if number < 256 else b"j" + struct.pack("<L", number)
+
+    def _global(self, name: str):
+        """Push what a name stands for: its module, a blank, and its name there."""
+        if name in self.memo:
+            self._recall(name)
+            return
+        self.code += f"c{name.replace(' ', chr(10))}\n".encode()
+        self._put(name)
+
+    def _call(self, name: str, *arguments):
+        self._global(name)
+        self._tuple(arguments, ())
+        self.code += b"R"
+
+    def _tuple(self, items, path):
+        self.code += b"(" if items else b")"
+        for number, item in enumerate(items):
+            self.value(item, (*path, number))
+        self.code += b"t" if items else b""
+
+    def _pairs(self, items, path):
+        self.code += b"("
+        for key, value in items:
+            self._key(key, path)
+            self.value(value, (*path, key))
+        self.code += b"u"
+
+    def _key(self, key, path):
+        if not isinstance(key, KEYS):
+            kind = type(key).__name__
+            raise TypeError(f"save(): a key of a dict is a number or a string, not {kind}")
+        self.value(key, path)
+
+    # ---- Python's objects
+
+    def write_none(self, value, path):
+        self.code += b"N"
+
+    def write_boolean(self, value, path):
+        self.code += b"\x88" if value else b"\x89"
+
+    def write_integer(self, value, path):
+        value = int(value)
+        if -(2**31) <= value < 2**31:
+            self.code += b"J" + struct.pack("<l", value)
+            return
+        data = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+        size = b"\x8a%c" % len(data) if len(data) < 256 else b"\x8b" + struct.pack("<l", len(data))
+        self.code += size + data
+
+    def write_number(self, value, path):
+        self.code += b"G" + struct.pack(">d", value)
+
+    def write_scalar(self, value, path):
+        self.value(value.item(), path)
+
+    def write_text(self, value, path):
+        data = str(value).encode("utf-8", "surrogatepass")
+        self.code += b"X" + struct.pack("<L", len(data)) + data
+
+    def write_data(self, value, path):
+        self._call("_codecs encode", value.decode("latin1"), "latin1")
+
+    def write_byte_array(self, value, path):
+        self._call("__builtin__ bytearray", bytes(value))
+        self._keep(value)
+
+    def write_complex(self, value, path):
+        self._call("__builtin__ complex", value.real, value.imag)
+
+    def write_set(self, value, path):
+        for each in value:
+            if not isinstance(each, KEYS):
+                raise refusal(each, (*path, "..."))
+        self._call("__builtin__ set", [*value])
+        self._keep(value)
+
+    def write_list(self, value, path):
+        self.code += b"]"
+        self._keep(value)
+        self.code += b"("
+        for number, item in enumerate(value):
+            self.value(item, (*path, number))
+        self.code += b"e"
+
+    def write_tuple(self, value, path):
+        self._tuple(value, path)
+        if value:
+            self._keep(value)
+
+    def write_dict(self, value, path):
+        self.code += b"}"
+        self._keep(value)
+        self._pairs(value.items(), path)
+
+    def write_ordered_dict(self, value, path):
+        self._call("collections OrderedDict")
+        self._keep(value)
+        self._pairs(value.items(), path)
+        if hasattr(value, "_metadata"):
+            self.value({"_metadata": value._metadata}, path)
+            self.code += b"b"
+
+    def write_counter(self, value, path):
+        self._call("collections Counter", dict(value))
+        self._keep(value)
+
+    def _instance(self, value, path):
+        """An instance of a class that the user allows, by its attributes."""
+        kind = type(value)
+        self._global(f"{kind.__module__} {kind.__qualname__}")
+        self.code += b")\x81"
+        self._keep(value)
+        self.value(vars(value), path)
+        self.code += b"b"
+
+    def write_array(self, value, path):
+        """An array of NumPy, as NumPy does: PyTorch reads it only with weights_only=False."""
+        code = value.dtype.str.lstrip("<|=")
+        if NUMPY_TYPE.fullmatch(code) is None:
+            raise refusal(value, path)
+        self._global("numpy._core.multiarray _reconstruct")
+        self.code += b"("
+        self._global("numpy ndarray")
+        self._tuple((0,), path)
+        self.value(b"b", path)
+        self.code += b"tR"
+        self._keep(value)
+        self.code += b"("
+        self.value(1, path)
+        self._tuple(value.shape, path)
+        self._call("numpy dtype", code, False, True)
+        self._tuple((3, "<" if value.itemsize > 1 else "|", None, None, None, -1, -1, 0), path)
+        self.code += b"b\x89"
+        self.value(value.tobytes(), path)
+        self.code += b"tb"
+
+    # ---- PyTorch's objects
+
+    def write_size(self, value, path):
+        self._call("torch Size", tuple(value))
+
+    def write_device(self, value, path):
+        index = () if value.index is None else (value.index,)
+        self._call("torch device", value.type, *index)
+
+    def write_dtype(self, value, path):
+        self._global(f"torch {value.name}")
+
+    def write_layout(self, value, path):
+        self._call("torch.serialization _get_layout", str(value))
+
+    def write_tensor(self, value, path):
+        if is_lazy(value):
+            raise refusal(value, path)
+        if isinstance(value, Parameter):
+            self._global("torch._utils _rebuild_parameter")
+            self.code += b"("
+            self._dense(value)
+            self.value(value.requires_grad, path)
+            self._call("collections OrderedDict")
+            self.code += b"tR"
+        else:
+            self._dense(value)
+        self._keep(value)
+
+    def _dense(self, value):
+        memory, place = memory_of(value)
+        number, _, dtype = self.storages.setdefault(
+            memory.key, (len(self.storages), memory, place.dtype)
+        )
+        if dtype is not place.dtype:
+            raise RuntimeError(DIFFERENT_DTYPES.format(dtype, place.dtype))
+        self.kept.append(value)
+        name = STORAGE_NAMES.get(dtype)
+        counted = dtypes.uint8 if name is None else dtype
+        self._global(f"torch._utils _rebuild_tensor_{'v3' if name is None else 'v2'}")
+        self.code += b"(("
+        self.value("storage", ())
+        self._global("torch.storage UntypedStorage" if name is None else f"torch {name}")
+        for part in (str(number), memory.location, memory.count(counted)):
+            self.value(part, ())
+        self.code += b"tQ"
+        self.value(place.offset, ())
+        self._tuple(place.size, ())
+        self._tuple(place.stride, ())
+        self.value(value.requires_grad, ())
+        self._call("collections OrderedDict")
+        if name is None:
+            self.write_dtype(dtype, ())
+        flags = {"conj": place.is_conj, "neg": place.is_neg}
+        if any(flags.values()):
+            self.value({flag: True for flag, is_set in flags.items() if is_set}, ())
+        self.code += b"tR"
+
+    def write_sparse(self, value, path):
+        self._global("torch._utils _rebuild_sparse_tensor")
+        self.code += b"("
+        self.write_layout(devices.sparse_coo, path)
+        self.code += b"("
+        self._dense(value._indices_held)
+        self._dense(values_of(value).detach())
+        self.write_size(value.shape, path)
+        self.value(value._coalesced, path)
+        self.code += b"ttR"
+        self._keep(value)
+
+
+KEYS = (type(None), bool, int, float, str, bytes, tuple, dtypes.dtype, devices.device, np.generic)
+
+# the first that fits is taken
+WRITERS = (
+    (SparseTensor, Encoder.write_sparse),
+    (Tensor, Encoder.write_tensor),
+    (type(None), Encoder.write_none),
+    (np.generic, Encoder.write_scalar),
+    (bool, Encoder.write_boolean),
+    (int, Encoder.write_integer),
+    (float, Encoder.write_number),
+    (complex, Encoder.write_complex),
+    (str, Encoder.write_text),
+    (bytes, Encoder.write_data),
+    (bytearray, Encoder.write_byte_array),
+    (OrderedDict, Encoder.write_ordered_dict),
+    (Counter, Encoder.write_counter),
+    (dict, Encoder.write_dict),
+    (list, Encoder.write_list),
+    (Size, Encoder.write_size),
+    (tuple, Encoder.write_tuple),
+    (set, Encoder.write_set),
+    (np.ndarray, Encoder.write_array),
+    (dtypes.dtype, Encoder.write_dtype),
+    (devices.device, Encoder.write_device),
+    (devices.layout, Encoder.write_layout),
+)

@@ -1,0 +1,448 @@
+"""What names in PyTorch's files stand for, and what the instructions make of them.
+
+The names are those that `torch.load(weights_only=True)` of PyTorch 2.13 accepts where jaxgrad has
+the object, and some more that hold data alone: NumPy's arrays and numbers, `defaultdict`,
+`frozenset`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict, defaultdict
+
+import numpy as np
+
+from ..core import device as devices
+from ..core import dtypes
+from ..core.aval import Size
+from ..frontend import factories, storages
+from ..frontend.storages import TypedStorage, UntypedStorage
+from ..nn.parameter import Parameter, mark
+from ..sparse._construction import sparse_coo_tensor
+from ..tape.tensor import Tensor
+from ._instructions import DICTS, ITEM, Objects, named
+from ._memory import FileStorage, Loading, count_of
+from ._refused import shown
+from ._safe_classes import safe_classes
+
+NUMPY_TYPE = re.compile(r"[|<=]?(b1|[iu][1248]|f[248]|c(8|16))")
+
+
+class TorchObjects(Objects):
+    """The objects of a file of PyTorch.
+
+    loading: makes the tensors; find_storage: gives the bytes of a storage by its id.
+    """
+
+    def __init__(self, loading: Loading, find_storage):
+        self.loading, self.find_storage = loading, find_storage
+        self.safe = safe_classes()
+
+    def builder(self, function):
+        return BUILDERS.get(id(function))
+
+    def find(self, module: str, name: str):
+        """What a name stands for, None if it is not read."""
+        full = f"{'builtins' if module == '__builtin__' else module}.{name}"
+        found = self.safe.get(full, NAMES.get(full))
+        return _torch_dtype(name) if found is None and module == "torch" else found
+
+    def named(self, machine, module, name):
+        found = self.find(module, name)
+        if found is None:
+            raise machine.refuse(_refusal(module, name))
+        return found
+
+    def instance(self, machine, kind, arguments):
+        if not self.is_safe(kind):
+            raise machine.refuse(f"jaxgrad makes no instance of {named(kind)}")
+        if type(arguments) is not tuple or arguments:
+            raise machine.refuse(f"an instance of {named(kind)} is made with arguments")
+        try:
+            return object.__new__(kind)
+        except TypeError:
+            raise machine.refuse(f"instances of {named(kind)} hold more than attributes") from None
+
+    def set_state(self, machine, target, state):
+        kind = type(target)
+        if kind in STATES:
+            STATES[kind](machine, target, state)
+        elif self.is_safe(kind):
+            if not {*map(type, _need(machine, state, dict, "the attributes"))} <= {str}:
+                raise machine.refuse(f"an attribute of a {named(kind)} has a name that is no text")
+            machine.spend(ITEM * len(state))
+            vars(target).update(state)
+        else:
+            super().set_state(machine, target, state)
+
+    def is_safe(self, kind) -> bool:
+        """Whether the user allows instances of a class."""
+        return any(kind is safe for safe in self.safe.values())
+
+    def persistent(self, machine, identity):
+        return self.find_storage(machine, identity)
+
+
+def _torch_dtype(name):
+    found = getattr(dtypes, name, None)
+    return found if isinstance(found, dtypes.dtype) and found.name == name else None
+
+
+def _refusal(module, name):
+    full = shown(f"{module}.{name}")
+    text = f"Unsupported global: GLOBAL {full} was not an allowed global by default. "
+    if module.startswith("torch.nn"):
+        return text + (
+            "The file holds a whole module, which only its code can make: where PyTorch is "
+            "installed, save module.state_dict()"
+        )
+    if module.partition(".")[0] == "torch":
+        return text + "jaxgrad has no such dtype, class or function"
+    if module in ("builtins", "__builtin__"):
+        return text + "jaxgrad reads tensors, numbers, text and containers of these"
+    return text + (
+        "jaxgrad reads tensors, numbers, text and containers of these. If it is a class whose "
+        f"instances hold such data alone, torch.serialization.add_safe_globals([{shown(name)}]) "
+        "before the call allows it"
+    )
+
+
+def _need(machine, value, kind, what):
+    """The value. Raises RefusedFile for one of another type, and for an int of more than 64 bits.
+
+    A bool is no int here.
+    """
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if type(value) not in kinds:
+        raise machine.refuse(f"{what} should be of type {kinds[0].__name__}, not {named(value)}")
+    if type(value) is int and value.bit_length() > 64:
+        raise machine.refuse(f"{what} has more than 64 bits")
+    return value
+
+
+def _ints(machine, values, what):
+    machine.spend(ITEM * len(_need(machine, values, (tuple, Size), what)))
+    for value in values:
+        _need(machine, value, int, f"a number of {what}")
+    return tuple(values)
+
+
+# ---- Python's objects
+
+
+def _ordered_dict(machine, pairs=()):
+    made = OrderedDict()
+    machine.spend(2 * ITEM * len(_need(machine, pairs, (list, tuple), "the items")))
+    for pair in pairs:
+        if len(_need(machine, pair, (tuple, list), "an item of a dict")) != 2:
+            raise machine.refuse("an item of a dict is no pair")
+        made[machine.key(pair[0])] = pair[1]
+    return made
+
+
+def _state_of_ordered_dict(machine, target, state):
+    # the rest of the attributes could hide methods
+    if "_metadata" in _need(machine, state, dict, "the attributes"):
+        target._metadata = state["_metadata"]
+
+
+def _counter(machine, counts=None):
+    made = Counter()
+    if counts is not None:
+        machine.spend(ITEM * len(_need(machine, counts, (dict, *DICTS), "the counts")))
+        dict.update(made, counts)
+    return made
+
+
+FACTORIES = (list, dict, set, tuple, int, float, str, bool)
+
+
+def _default_dict(machine, factory=None):
+    if factory is not None and not any(factory is each for each in FACTORIES):
+        raise machine.refuse(f"a defaultdict has the factory {named(factory)}")
+    return defaultdict(factory)
+
+
+def _set(machine, items=()):
+    machine.spend(ITEM * len(_need(machine, items, (list, tuple), "the elements of a set")))
+    return set(map(machine.key, items))
+
+
+def _frozenset(machine, items=()):
+    return frozenset(_set(machine, items))
+
+
+def _complex(machine, real, imag):
+    _need(machine, real, (float, int), "a real part")
+    return complex(real, _need(machine, imag, (float, int), "an imaginary part"))
+
+
+def _bytes(machine, data=b""):
+    machine.spend(len(_need(machine, data, bytes, "bytes")))
+    return data
+
+
+def _bytearray(machine, data=b"", encoding=None):
+    data = data if encoding is None else _encode(machine, data, encoding)
+    return bytearray(_bytes(machine, data))
+
+
+def _encode(machine, text, encoding):
+    """`codecs.encode` as it writes bytes: by the code points."""
+    machine.spend(len(_need(machine, text, str, "text for bytes")))
+    if encoding not in ("latin1", "latin-1"):
+        raise machine.refuse(f"bytes are written by the code {shown(encoding)}")
+    try:
+        return text.encode("latin1")
+    except UnicodeEncodeError:
+        raise machine.refuse("text for bytes has characters beyond 255") from None
+
+
+# ---- PyTorch's objects
+
+
+def _size(machine, extents=()):
+    return Size(_ints(machine, extents, "a torch.Size"))
+
+
+def device(machine, kind, index=None):
+    """A device by its type and index. Raises RefusedFile for one that jaxgrad does not know."""
+    _need(machine, kind, str, "the type of a device")
+    _need(machine, index, (int, type(None)), "the index of a device")
+    try:
+        return devices.device(kind, index)
+    except RuntimeError:
+        raise machine.refuse(f"jaxgrad has no device {shown(kind)}") from None
+
+
+LAYOUTS = {str(each): each for each in (devices.strided, devices.sparse_coo)}
+
+
+def _layout(machine, name):
+    found = LAYOUTS.get(_need(machine, name, str, "a layout"))
+    if found is None:
+        raise machine.refuse(f"jaxgrad has no layout {shown(name)}")
+    return found
+
+
+def _tensor_1(machine, storage, offset, size, stride):
+    """The tensors of 2016."""
+    return _tensor_2(machine, storage, offset, size, stride, False, OrderedDict())
+
+
+def _tensor_2(
+    machine, storage, offset, size, stride, requires_grad, backward_hooks, metadata=None
+):  # fmt: skip
+    _need(machine, storage, FileStorage, "the storage of a tensor")
+    return _tensor_3(
+        machine, storage, offset, size, stride, requires_grad, backward_hooks, storage.dtype,
+        metadata,
+    )  # fmt: skip
+
+
+def _tensor_3(
+    machine, storage, offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None
+):  # fmt: skip
+    _need(machine, storage, FileStorage, "the storage of a tensor")
+    _need(machine, offset, int, "an offset")
+    _need(machine, dtype, dtypes.dtype, "a dtype")
+    flags = {"conj": False, "neg": False}
+    if metadata is not None:
+        flags |= _need(machine, metadata, dict, "the metadata of a tensor")
+    if len(flags) != 2 or not {type(flag) for flag in flags.values()} <= {bool}:
+        raise machine.refuse("a tensor has metadata that are not those of PyTorch")
+    place = storage.place(
+        machine, dtype, offset, _ints(machine, size, "a size"), _ints(machine, stride, "strides"),
+        **flags,
+    )  # fmt: skip
+    made = storage.tensor(machine, place)
+    return requiring(machine, made, requires_grad, backward_hooks)
+
+
+def requiring(machine, made: Tensor, requires_grad: bool, hooks=None) -> Tensor:
+    """A tensor that requires grad if it should. Raises RefusedFile if it cannot."""
+    if _need(machine, requires_grad, bool, "requires_grad"):
+        if not made._aval.differentiable:
+            raise machine.refuse(f"a tensor of {made.dtype} requires grad")
+        made.requires_grad_()
+    if len(_need(machine, hooks, (OrderedDict, type(None), dict), "hooks") or ()):
+        raise machine.refuse("a tensor has hooks, which are code")
+    return made
+
+
+def _meta_tensor(machine, dtype, size, stride, requires_grad):
+    _need(machine, dtype, dtypes.dtype, "a dtype")
+    place = device(machine, "meta")
+    size = _ints(machine, size, "a size")
+    _ints(machine, stride, "strides")
+    made = factories.empty(size, dtype=dtype, device=place)
+    return requiring(machine, made, requires_grad)
+
+
+def _sparse_tensor(machine, layout, data):
+    if layout is not devices.sparse_coo:
+        raise machine.refuse(f"jaxgrad has no sparse tensors of the layout {layout}")
+    if len(_need(machine, data, tuple, "the parts of a sparse tensor")) not in (3, 4):
+        raise machine.refuse("a sparse tensor has indices, values, a size and maybe a flag")
+    indices, values, size, is_coalesced = (*data, False)[:4]
+    return sparse(
+        machine, machine.objects.loading, indices, values, _ints(machine, size, "a size"),
+        is_coalesced,
+    )  # fmt: skip
+
+
+def sparse(machine, loading: Loading, indices, values, size, is_coalesced) -> Tensor:
+    """A sparse tensor of its parts. Raises RefusedFile if they do not fit together."""
+    _need(machine, indices, Tensor, "the indices of a sparse tensor")
+    _need(machine, values, Tensor, "the values of a sparse tensor")
+    _need(machine, is_coalesced, (bool, type(None)), "is_coalesced")
+    loading.spend(machine, values.numel() * values.dtype.itemsize)
+    try:
+        return sparse_coo_tensor(
+            indices, values, size, is_coalesced=bool(is_coalesced), check_invariants=True
+        )
+    except (RuntimeError, ValueError) as error:
+        raise machine.refuse(f"a sparse tensor does not fit together: {error}") from None
+
+
+def _parameter(machine, data, requires_grad, backward_hooks):
+    _need(machine, data, Tensor, "a parameter")
+    requiring(machine, data, requires_grad, backward_hooks)
+    return mark(data, Parameter, requires_grad)
+
+
+def _parameter_with_state(machine, data, requires_grad, backward_hooks, state):
+    return _parameter(machine, data, requires_grad, backward_hooks)
+
+
+def _of_type(machine, function, kind, arguments, state):
+    """A tensor that has attributes in Python, which are not kept."""
+    if kind is not Tensor and kind is not Parameter:
+        raise machine.refuse(f"a tensor is of the class {named(kind)}")
+    if not any(function is each for each in TENSORS):
+        raise machine.refuse(f"a tensor is made by {named(function)}")
+    return machine.called(function, arguments)
+
+
+# ---- NumPy's objects
+
+
+def _numpy_dtype(machine, code, align=False, copy=True):
+    if NUMPY_TYPE.fullmatch(_need(machine, code, str, "a type of NumPy")) is None:
+        raise machine.refuse(f"a type of NumPy is {shown(code)}, which is no number")
+    return np.dtype(code)
+
+
+def _state_of_numpy_dtype(machine, target, state):
+    _need(machine, state, tuple, "the state of a type of NumPy")
+    order = state[1] if len(state) > 1 else None
+    if type(order) is not str or order not in "<|=":
+        raise machine.refuse("a type of NumPy is not that of numbers in the order little-endian")
+
+
+def _numpy_number(machine, dtype, data):
+    if not isinstance(dtype, np.dtype) or len(_need(machine, data, bytes, "a number")) != (
+        dtype.itemsize
+    ):
+        raise machine.refuse("a number of NumPy has another size than its type")
+    return np.frombuffer(data, dtype)[0]
+
+
+def _empty_array(machine, kind, shape, code):
+    if kind is not np.ndarray:
+        raise machine.refuse(f"an array of NumPy is of the class {named(kind)}")
+    return np.empty(0)
+
+
+def _state_of_array(machine, target, state):
+    if len(_need(machine, state, tuple, "an array of NumPy")) != 5:
+        raise machine.refuse("an array of NumPy has 5 parts")
+    _, shape, dtype, is_fortran, data = state
+    shape = _ints(machine, shape, "the shape of an array")
+    if not isinstance(dtype, np.dtype):
+        raise machine.refuse("the type of an array of NumPy is missing")
+    count = count_of(machine, shape, dtype.itemsize)
+    if len(_need(machine, data, bytes, "the elements of an array")) != count * dtype.itemsize:
+        raise machine.refuse("the shape of an array of NumPy does not fit its bytes")
+    machine.spend(len(data))
+    is_fortran = bool(_need(machine, is_fortran, (bool, int), "the order of an array"))
+    target.__setstate__((1, shape, dtype, is_fortran, data))
+
+
+# ---- the tables
+
+# by the name in a file, without the module builtins' name of Python 2
+FUNCTIONS = {
+    "_codecs.encode": _encode,
+    "torch._utils._rebuild_tensor": _tensor_1,
+    "torch._utils._rebuild_tensor_v2": _tensor_2,
+    "torch._utils._rebuild_tensor_v3": _tensor_3,
+    "torch._utils._rebuild_meta_tensor_no_storage": _meta_tensor,
+    "torch._utils._rebuild_sparse_tensor": _sparse_tensor,
+    "torch._utils._rebuild_parameter": _parameter,
+    "torch._utils._rebuild_parameter_with_state": _parameter_with_state,
+    "torch._tensor._rebuild_from_type_v2": _of_type,
+    "torch.serialization._get_layout": _layout,
+    "numpy._core.multiarray.scalar": _numpy_number,
+    "numpy.core.multiarray.scalar": _numpy_number,
+    "numpy._core.multiarray._reconstruct": _empty_array,
+    "numpy.core.multiarray._reconstruct": _empty_array,
+}
+
+TENSORS = (_tensor_1, _tensor_2, _tensor_3, _sparse_tensor, _meta_tensor)
+
+CLASSES = {
+    "collections.OrderedDict": (OrderedDict, _ordered_dict),
+    "collections.Counter": (Counter, _counter),
+    "collections.defaultdict": (defaultdict, _default_dict),
+    "builtins.set": (set, _set),
+    "builtins.frozenset": (frozenset, _frozenset),
+    "builtins.complex": (complex, _complex),
+    "builtins.bytes": (bytes, _bytes),
+    "builtins.bytearray": (bytearray, _bytearray),
+    "torch.Size": (Size, _size),
+    "torch.device": (devices.device, device),
+    "numpy.dtype": (np.dtype, _numpy_dtype),
+}
+
+NAMES = {
+    **FUNCTIONS,
+    **{name: kind for name, (kind, _) in CLASSES.items()},
+    **{f"builtins.{kind.__name__}": kind for kind in FACTORIES},
+    **{f"torch.{name}": kind for name, kind in storages.TYPES.items()},
+    **{f"torch.cuda.{name}": kind for name, kind in storages.TYPES.items()},
+    "torch.storage.UntypedStorage": UntypedStorage,
+    "torch.storage.TypedStorage": TypedStorage,
+    "torch.Tensor": Tensor,
+    "torch.nn.parameter.Parameter": Parameter,
+    "numpy.ndarray": np.ndarray,
+}
+
+BUILDERS = {id(function): function for function in FUNCTIONS.values()}
+BUILDERS |= {id(kind): builder for kind, builder in CLASSES.values()}
+
+# those that need the numbers of tensors, or what such a builder has made
+NUMBERS = (*TENSORS, _parameter, _parameter_with_state, _of_type)
+
+
+def _nothing(machine, a=None, b=None, c=None, d=None, e=None, f=None, g=None, h=None):
+    return None
+
+
+class Rehearsal(TorchObjects):
+    """The objects of a file without its tensors, for a first run that finds the storages."""
+
+    def __init__(self, find_storage):
+        super().__init__(None, find_storage)
+
+    def builder(self, function):
+        if any(function is each for each in NUMBERS):
+            return _nothing
+        return super().builder(function)
+
+
+STATES = {
+    OrderedDict: _state_of_ordered_dict,
+    np.ndarray: _state_of_array,
+    **dict.fromkeys({type(np.dtype(code)) for code in "?bhilqBHILQefdFD"}, _state_of_numpy_dtype),
+}

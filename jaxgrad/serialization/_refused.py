@@ -1,0 +1,30 @@
+"""The error of a file that is not read."""
+
+from __future__ import annotations
+
+# of that module the error alone, which programs catch: nothing here loads what it would load
+from pickle import UnpicklingError
+
+
+class RefusedFile(UnpicklingError, RuntimeError):
+    """A file is damaged, or holds something that `jaxgrad.load` does not read. Nothing of it has
+    been executed.
+    """
+
+
+def printable(text: str) -> str:
+    """Text with a question mark in place of each control character."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+def shown(value, most: int = 60) -> str:
+    """What a file holds, for a message: short, and without control characters."""
+    text = value if isinstance(value, str) else _repr(value)
+    return printable(text if len(text) <= most else f"{text[:most]}...")
+
+
+def _repr(value) -> str:
+    try:
+        return repr(value)
+    except (RecursionError, ValueError):  # deep containers, long numbers
+        return f"a {type(value).__name__}"

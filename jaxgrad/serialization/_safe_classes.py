@@ -1,0 +1,84 @@
+"""Classes whose instances files may hold, as users allow them.
+
+An instance is made without its class's code: by `object.__new__`, and its attributes are put into
+its `__dict__`. Functions are never called.
+"""
+
+from __future__ import annotations
+
+_allowed: dict[str, object] = {}
+
+
+def add_safe_globals(safe_globals: list):
+    """Let files hold instances of these classes, whose attributes are data.
+
+    safe_globals: classes, or pairs of a class and its full name in files. An instance is made
+    without calling any of its code. Functions may be in the list, but none is called. What is in a
+    list or a dict of NumPy or Python needs no permission.
+
+    >>> import argparse
+    >>> jaxgrad.serialization.add_safe_globals([argparse.Namespace])
+    >>> jaxgrad.serialization.get_safe_globals()
+    [<class 'argparse.Namespace'>]
+    >>> jaxgrad.serialization.clear_safe_globals()
+    """
+    _allowed.update(_named(safe_globals))
+
+
+def get_safe_globals() -> list:
+    """Return what `add_safe_globals` has allowed.
+
+    >>> jaxgrad.serialization.get_safe_globals()
+    []
+    """
+    return list(_allowed.values())
+
+
+def clear_safe_globals():
+    """Allow none of what `add_safe_globals` has allowed.
+
+    >>> jaxgrad.serialization.clear_safe_globals()
+    """
+    _allowed.clear()
+
+
+class safe_globals:
+    """A block in which files may hold instances of further classes.
+
+    safe_globals: as for `add_safe_globals`.
+
+    >>> import argparse, io
+    >>> file = io.BytesIO()
+    >>> with jaxgrad.serialization.safe_globals([argparse.Namespace]):
+    ...     jaxgrad.save(argparse.Namespace(epochs=3), file, format="pt")
+    ...     _ = file.seek(0)
+    ...     print(jaxgrad.load(file))
+    Namespace(epochs=3)
+    """
+
+    def __init__(self, safe_globals: list):
+        self.added, self.before = _named(safe_globals), {}
+
+    def __enter__(self):
+        self.before = dict(_allowed)
+        _allowed.update(self.added)
+
+    def __exit__(self, *exception):
+        _allowed.clear()
+        _allowed.update(self.before)
+
+
+def safe_classes() -> dict[str, object]:
+    """What users allow, by its name in files."""
+    return dict(_allowed)
+
+
+def _named(safe_globals) -> dict[str, object]:
+    if not isinstance(safe_globals, list | tuple):
+        kind = type(safe_globals).__name__
+        raise TypeError(f"safe_globals should be a list of classes, not {kind}")
+    found = {}
+    for each in safe_globals:
+        allowed, name = each if isinstance(each, tuple) else (each, None)
+        found[name or f"{allowed.__module__}.{allowed.__qualname__}"] = allowed
+    return found

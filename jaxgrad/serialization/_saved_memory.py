@@ -1,0 +1,89 @@
+"""Which memory a saved tensor shows, so that tensors that share it share it in the file."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from ..core import strides as layouts
+from ..core.aval import Aval, strides_of
+from ..core.copy_slices import in_order
+from ..core.device import device_of
+from ..frontend.memory_methods import offset_of
+from ..frontend.storages import in_memory_order
+from ..storage.alias import settle
+from ..tape import handle_lock, mode
+from ..tape.tensor import Tensor, concrete
+from ._memory import Place
+
+DIFFERENT_DTYPES = (
+    "Cannot save multiple tensors or storages that view the same data as different types: {} and "
+    "{}. Save a clone() of one of them"
+)
+
+
+class SavedMemory(NamedTuple):
+    """The memory of saved tensors. key: tensors with the same one share it."""
+
+    key: int
+    array: jax.Array
+    shown: Aval
+
+    def elements(self, dtype) -> np.ndarray:
+        """All elements, in PyTorch's order, as a flat array."""
+        values = np.asarray(self.array, order="C")
+        return in_memory_order(values, strides_of(self.shown)).view(dtype.numpy)
+
+    def count(self, dtype) -> int:
+        """The number of elements of a dtype."""
+        shown = self.shown
+        size = layouts.reach(shown.shape, strides_of(shown)) * shown.dtype.itemsize
+        return size // dtype.itemsize
+
+    @property
+    def location(self) -> str:
+        """The device, in PyTorch's words."""
+        found = device_of(self.array)
+        return str(found) if found.type == "cuda" else "cpu"
+
+
+def memory_of(tensor: Tensor) -> tuple[SavedMemory, Place]:
+    """The memory of a tensor, and what the tensor shows of it. Raises RuntimeError under a trace.
+
+    It is the tensor's own if the tensor shows it in a way that no file can express.
+    """
+    array, alias, shown = concrete(tensor, "save"), tensor._alias, tensor._aval
+    flags = None
+    # under a trace the memory may hold more than the trace has captured
+    if alias is not None and mode.scope.get() is None:
+        flags = _flags(alias.place)
+    if flags is None:
+        place = Place(shown.dtype, 0, tuple(shown.shape), strides_of(shown))
+        return SavedMemory(id(tensor), array, shown), place
+    with handle_lock.lock:
+        settle(alias.storage)
+        memory = SavedMemory(id(alias.storage), alias.storage.array, alias.storage.aval)
+    place = Place(
+        shown.dtype, offset_of(tensor), tuple(shown.shape), strides_of(shown), *flags
+    )  # fmt: skip
+    return memory, place
+
+
+def _flags(place) -> tuple[bool, bool] | None:
+    """Whether views lead to the conjugate of the memory, and whether to the negative; None if that
+    is not all.
+    """
+    is_conj = is_neg = False
+    for call, _ in in_order(place):
+        name, source, made = call.primitive.name, call.inputs[0].dtype, call.outputs[0].dtype
+        if name not in layouts.VIEWS:
+            return None
+        if name == "conj":
+            is_conj ^= source.is_complex
+        elif source is not made:
+            if (is_conj and name not in ("real", "imag")) or is_neg:
+                return None
+            is_conj, is_neg = False, is_conj and name == "imag"
+    return is_conj, is_neg

@@ -1,0 +1,179 @@
+"""Files of `torch.save`: the archive of today, and the stream of PyTorch before 1.6.
+
+An archive has the instructions in `data.pkl` and each storage in `data/KEY`. A stream has, one
+after the other: a magic number, a version, facts about the machine, the instructions for the
+object, those for the list of keys, and for each key the number of elements and the bytes of the
+storage, in the order little-endian.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from ..core import dtypes
+from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
+from ._archive import Record, records
+from ._instructions import Machine, Objects
+from ._memory import Loading
+from ._objects import Rehearsal, TorchObjects
+from ._refused import shown
+from ._source import Source
+
+MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
+
+STORAGE_TYPES = {id(kind): kind.dtype for kind in TYPES.values()}
+STORAGE_TYPES |= dict.fromkeys((id(UntypedStorage), id(TypedStorage)), dtypes.uint8)
+
+
+def _description(machine, identity, length: int):
+    """Type, key, location and size of the storage that a persistent id describes."""
+    is_right = type(identity) is tuple and len(identity) == length
+    if not is_right or type(identity[0]) is not str or identity[0] != "storage":
+        raise machine.refuse("a persistent id describes no storage")
+    _, kind, key, location, count, *rest = identity
+    dtype = STORAGE_TYPES.get(id(kind))
+    if dtype is None or type(key) is not str or type(location) is not str:
+        raise machine.refuse("a persistent id describes no storage")
+    if type(count) is not int or not 0 <= count < 2**63 or any(part is not None for part in rest):
+        raise machine.refuse("a persistent id describes a storage as PyTorch of today does not")
+    return dtype, key, location, count
+
+
+class _Files:
+    """What the two formats have in common. source: the file; map_location: as for `load`."""
+
+    def __init__(self, source: Source, map_location, encoding: str):
+        self.source, self.encoding = source, encoding
+        self.loading = Loading(source, map_location)
+        self.objects = TorchObjects(self.loading, self.find_storage)
+
+    # the number of parts of a persistent id
+    parts: int
+
+    def find_storage(self, machine, identity):
+        dtype, key, location, count = _description(machine, identity, self.parts)
+        record = self.record(machine, key)
+        if record.size != count * dtype.itemsize:
+            raise machine.refuse(
+                f"the storage {shown(key)} should have {count} elements of {dtype}, and has "
+                f"{record.size} bytes"
+            )
+        read = functools.partial(self.source.array, *record, f"the storage {key}")
+        found = self.loading.storage(key, dtype, count, location, read)
+        if found.dtype is not dtype:
+            raise machine.refuse(f"the storage {shown(key)} has two dtypes")
+        found.named += 1
+        return found
+
+    def run(self, record: Record, what: str, objects: Objects):
+        """The object that instructions make, and where they end."""
+        end = record.offset + record.size
+        machine = Machine(self.source, record.offset, end, what, objects, self.encoding)
+        return machine.run(), machine.end
+
+
+class Archive(_Files):
+    """An archive of PyTorch."""
+
+    parts = 5
+
+    def __init__(self, source: Source, map_location, encoding: str):
+        super().__init__(source, map_location, encoding)
+        self.records = records(source)
+        self.root = self._find_root()
+        for name in ("constants.pkl", "code/"):
+            if any(each.startswith(self.root + name) for each in self.records):
+                raise source.refuse(
+                    "Cannot use ``weights_only=True`` with TorchScript archives passed to "
+                    "``torch.load``: the file holds a program. Where PyTorch is installed, save "
+                    "the state_dict() of the module that torch.jit.load returns"
+                )
+        self.loading.is_swapped = self._byte_order() == b"big"
+
+    def _find_root(self) -> str:
+        """What all names begin with."""
+        found = [name for name in self.records if name.rpartition("/")[2] == "data.pkl"]
+        if len(found) != 1:
+            raise self.source.refuse(
+                f"the archive has {len(found)} entries called data.pkl, and torch.save writes one"
+            )
+        return found[0].removesuffix("data.pkl")
+
+    def _byte_order(self) -> bytes:
+        record = self.records.get(f"{self.root}byteorder")
+        if record is None:
+            return b"little"
+        order = self.source.read(record.offset, min(record.size, 16), "the byte order")
+        if order not in (b"little", b"big"):
+            raise self.source.refuse(f"the byte order is {shown(order)}")
+        return order
+
+    def record(self, machine, key):
+        found = self.records.get(f"{self.root}data/{key}")
+        if found is None:
+            raise machine.refuse(f"there is no storage {shown(key)} in the archive")
+        return found
+
+    def load(self):
+        made, _ = self.run(self.records[f"{self.root}data.pkl"], "data.pkl", self.objects)
+        self.loading.finish()
+        self.source.end_at(self.source.size)
+        return made
+
+
+class Stream(_Files):
+    """A file of PyTorch before 1.6, or of torch.save(_use_new_zipfile_serialization=False)."""
+
+    parts = 6
+
+    def __init__(self, source: Source, map_location, encoding: str):
+        super().__init__(source, map_location, encoding)
+        number, place = self.part(0, "the magic number")
+        if number != MAGIC:
+            raise source.refuse(
+                f"Invalid magic number; corrupt file? It begins with {shown(number)}, and "
+                "not as torch.save does"
+            )
+        version, place = self.part(place, "the version")
+        if version != VERSION:
+            raise source.refuse(f"Invalid protocol version: {shown(version)}")
+        _, self.begin = self.part(place, "the facts about the machine")
+        self.places: dict[str, Record] = {}
+
+    def rest(self, place: int) -> Record:
+        return Record(place, self.source.size - place)
+
+    def part(self, place: int, what: str):
+        """The data that instructions make, and where they end."""
+        return self.run(self.rest(place), what, Objects())
+
+    def load(self):
+        place = self.locate()
+        made, _ = self.run(self.rest(self.begin), "the object", self.objects)
+        self.loading.finish()
+        self.source.end_at(place)
+        return made
+
+    def locate(self) -> int:
+        """Find the storages, whose sizes and whose order are in two places. Returns their end."""
+        dtypes_of = {}
+
+        def note(machine, identity):
+            dtype, key, *_ = _description(machine, identity, self.parts)
+            dtypes_of[key] = dtype
+
+        _, place = self.run(self.rest(self.begin), "the object", Rehearsal(note))
+        keys, place = self.part(place, "the list of storages")
+        is_list = type(keys) is list and {*map(type, keys)} <= {str}
+        if not is_list or sorted(keys) != sorted(dtypes_of):
+            raise self.source.refuse("its list of storages names others than the object does")
+        for key in keys:
+            what = f"the storage {shown(key)}"
+            count = int.from_bytes(self.source.read(place, 8, what), "little")
+            self.places[key] = Record(place + 8, count * dtypes_of[key].itemsize)
+            self.source.check(*self.places[key], what)
+            place = sum(self.places[key])
+        return place
+
+    def record(self, machine, key):
+        return self.places[key]

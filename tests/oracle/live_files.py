@@ -1,0 +1,210 @@
+"""Files and tensors of PyTorch itself beside jaxgrad: what jaxgrad writes, `torch.load` reads, and
+PyTorch tensors are taken.
+
+make oracle     (SEED=17 repeats a run: a failure names its seed)
+"""
+
+import io
+import json
+import os
+import random
+import secrets
+import warnings
+
+import numpy as np
+import pytest
+import saved_objects
+import torch
+from saved_objects import FILES, described
+
+import jaxgrad
+
+SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def written(value):
+    file = io.BytesIO()
+    jaxgrad.save(value, file, format="pt")
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("name", ["views", "lone_views", "tensors", "containers"])
+def test_torch_reads_what_jaxgrad_writes(name, tmp_path):
+    value = saved_objects.everything(jaxgrad)[name]
+    file, path = written(value), tmp_path / "model.pt"
+    path.write_bytes(file.getvalue())
+    wanted = described(jaxgrad, value)
+    assert described(torch, torch.load(file, weights_only=True)) == wanted
+    assert described(torch, torch.load(path, weights_only=True, mmap=True)) == wanted
+
+
+def test_torch_sees_writes_to_tied_tensors():
+    read = torch.load(written(saved_objects.views(jaxgrad)))
+    read["whole"][1, 2] = -1
+    assert read["turned"][2, 1].item() == read["columns"][1, 1].item() == -1
+    assert read["weight"] is read["weight again"]
+
+
+def test_torch_reads_arrays_of_numpy_without_weights_only():
+    value = {"array": np.arange(6.0).reshape(2, 3).T, "numbers": np.arange(3, dtype=np.uint8)}
+    read = torch.load(written(value), weights_only=False)
+    for name, array in value.items():
+        assert read[name].dtype == array.dtype and read[name].tolist() == array.tolist()
+
+
+def test_the_recorded_files_are_as_torch_describes_them():
+    texts = json.loads((FILES / "objects.json").read_text())
+    for name in ("views", "lone_views", "tensors", "containers"):
+        found = json.loads(json.dumps(described(torch, torch.load(FILES / f"{name}.pt"))))
+        assert found == texts[name]
+    names = saved_objects.module_names(torch)
+    assert list(torch.load(FILES / "modules.pt")) == names == saved_objects.module_names(jaxgrad)
+
+
+@pytest.mark.parametrize("name", saved_objects.module_names(torch))
+def test_the_state_of_every_module(name):
+    ours = saved_objects.module(jaxgrad, name)
+    theirs = saved_objects.module(torch, name)
+    found = theirs.load_state_dict(torch.load(written(ours.state_dict())))
+    assert not found.missing_keys and not found.unexpected_keys
+    for key, tensor in theirs.state_dict().items():
+        assert tensor.tolist() == ours.state_dict()[key].tolist()
+    assert saved_objects.module(jaxgrad, name).load_state_dict(theirs.state_dict())
+
+
+@pytest.mark.parametrize("name", saved_objects.OPTIMIZERS)
+def test_training_goes_on_in_PyTorch(name):
+    ours = saved_objects.Training(jaxgrad, name).run(2)
+    state = torch.load(written(ours.state()))
+    theirs = saved_objects.Training(torch, name).load(state).run(2)
+    for found, wanted in zip(theirs.weights(), ours.run(2).weights(), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
+
+
+def random_view(draws, lib, x):
+    """A view of a matrix by one to three random steps; the same steps for both libraries."""
+    for _ in range(draws.randrange(1, 4)):
+        kind, dim = draws.randrange(6), draws.randrange(x.ndim) if x.ndim else 0
+        if kind == 0 and x.ndim > 1:
+            x = x.transpose(0, x.ndim - 1)
+        elif kind == 1 and x.ndim and x.shape[dim] > 1:
+            x = x.narrow(dim, 1, x.shape[dim] - 1)
+        elif kind == 2 and x.ndim > 1:
+            x = x.select(dim, x.shape[dim] - 1)
+        elif kind == 3 and x.ndim:
+            x = x.unsqueeze(dim).expand(*x.shape[:dim], 2, *x.shape[dim:])
+        elif kind == 4 and x.ndim and x.shape[dim] > 1:
+            x = x.unfold(dim, 2, 1)
+        elif kind == 5 and x.ndim == 2:
+            x = x.diagonal()
+    return x
+
+
+def random_objects(lib, seed):
+    draws = random.Random(seed)
+    dtype = getattr(lib, draws.choice(["float32", "int64", "complex64", "bfloat16", "uint16"]))
+    base = lib.arange(24).to(dtype).reshape(4, 6)
+    made = [base] if draws.random() < 0.5 else []
+    for _ in range(draws.randrange(1, 5)):
+        made.append(random_view(draws, lib, base))
+    return made
+
+
+@pytest.mark.parametrize("number", range(200))
+def test_random_views_in_both_directions(number):
+    seed = SEED + number
+    ours, theirs = random_objects(jaxgrad, seed), random_objects(torch, seed)
+    wanted = described(torch, theirs)
+    assert described(jaxgrad, ours) == wanted, f"SEED={SEED}"
+    assert described(torch, torch.load(written(ours))) == wanted, f"SEED={SEED}"
+    for new in (False, True):
+        file = io.BytesIO()
+        torch.save(theirs, file, _use_new_zipfile_serialization=new)
+        file.seek(0)
+        assert described(jaxgrad, jaxgrad.load(file)) == wanted, f"SEED={SEED}"
+    file = io.BytesIO()
+    jaxgrad.save(ours, file)
+    file.seek(0)
+    found = jaxgrad.load(file)
+    assert [each.tolist() for each in found] == [each.tolist() for each in theirs], f"SEED={SEED}"
+
+
+# ---- tensors of PyTorch
+
+
+@pytest.mark.parametrize("name", saved_objects.DTYPES)
+def test_tensors_are_taken(name):
+    theirs = torch.arange(6).reshape(2, 3).to(getattr(torch, name)).t()
+    for take in (jaxgrad.as_tensor, jaxgrad.tensor, jaxgrad.asarray):
+        ours = take(theirs)
+        assert str(ours.dtype) == str(theirs.dtype) and ours.tolist() == theirs.tolist()
+    assert jaxgrad.tensor(theirs[0, 0]).item() == theirs[0, 0].item()
+    assert jaxgrad.as_tensor(theirs[:0]).shape == (0, 2)
+
+
+def test_unusual_tensors_are_taken():
+    z = torch.tensor([1 + 2j, 3j])
+    taken = jaxgrad.as_tensor
+    assert taken(z.conj()).tolist() == [1 - 2j, -3j]
+    assert taken(z.conj().imag).tolist() == [-2, -3]
+    assert not taken(torch.ones(2, requires_grad=True)).requires_grad
+    assert taken(torch.nn.Parameter(torch.ones(2))).tolist() == [1, 1]
+    assert (
+        taken(torch.ones(2, dtype=torch.bfloat16), dtype=jaxgrad.float64).dtype is jaxgrad.float64
+    )
+    assert jaxgrad.tensor([torch.tensor(1.5), 2]).tolist() == [1.5, 2]
+    assert jaxgrad.zeros(1).new_tensor(z).tolist() == [1, 0]
+    x = torch.zeros(2)
+    ours = taken(x)
+    x += 1
+    assert ours.tolist() == [0, 0]  # a copy
+
+
+def test_tensors_that_have_no_numbers():
+    for theirs in (
+        torch.eye(2).to_sparse(),
+        torch.empty(2, device="meta"),
+        torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
+    ):
+        with pytest.raises(TypeError, match="PyTorch tensor"):
+            jaxgrad.as_tensor(theirs)
+
+
+def test_state_dicts_of_PyTorch_are_taken():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        theirs = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+        theirs(torch.randn(4, 2))
+        ours = jaxgrad.nn.Sequential(jaxgrad.nn.Linear(2, 3), jaxgrad.nn.BatchNorm1d(3))
+        for assign in (False, True):
+            found = ours.load_state_dict(theirs.state_dict(), assign=assign)
+            assert not found.missing_keys and not found.unexpected_keys
+    for key, tensor in theirs.state_dict().items():
+        assert ours.state_dict()[key].tolist() == tensor.tolist()
+        assert str(ours.state_dict()[key].dtype) == str(tensor.dtype)
+
+
+@pytest.mark.parametrize("name", saved_objects.OPTIMIZERS)
+def test_optimizers_of_PyTorch_go_on(name):
+    theirs = saved_objects.Training(torch, name).run(2)
+    ours = saved_objects.Training(jaxgrad, name).load(theirs.state()).run(2)
+    for found, wanted in zip(ours.weights(), theirs.run(2).weights(), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
+
+
+def test_operators_say_whose_tensor_it_is():
+    ours, theirs = jaxgrad.ones(2), torch.ones(2)
+    for call in (
+        *(lambda: ours + theirs, lambda: theirs + ours, lambda: jaxgrad.sin(theirs)),
+        *(lambda: jaxgrad.cat([ours, theirs]), lambda: jaxgrad.jit(lambda x: x)(theirs)),
+        *(
+            lambda: jaxgrad.jit(lambda: ours + theirs)(),
+            lambda: jaxgrad.autograd.grad(theirs, ours),
+        ),
+        *(lambda: ours.copy_(theirs), lambda: theirs @ ours),
+    ):
+        with pytest.raises(TypeError, match="PyTorch tensor"):
+            call()

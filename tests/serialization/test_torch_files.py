@@ -1,0 +1,515 @@
+"""Files of PyTorch: what PyTorch 2.13 wrote comes back as PyTorch describes it.
+
+tests/oracle/record_files.py wrote the files in tests/oracle/pt, and tests/oracle/live_files.py lets
+PyTorch read what jaxgrad writes.
+"""
+
+import argparse
+import io
+import json
+import math
+import pickle
+import struct
+import zipfile
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import saved_objects
+from jax.extend.backend import get_backend
+from saved_objects import FILES, described
+from serialization import hostile_files as instructions
+
+import jaxgrad
+from jaxgrad.serialization import RefusedFile
+from jaxgrad.serialization._archive import ArchiveWriter
+
+TEXTS = json.loads((FILES / "objects.json").read_text())
+OBJECTS = "views", "lone_views", "tensors", "containers"
+
+
+def as_json(value):
+    return json.loads(json.dumps(described(jaxgrad, value)))
+
+
+def load_bytes(data, **options):
+    return jaxgrad.load(io.BytesIO(data), **options)
+
+
+def loads(code, records=None, **options):
+    """The object that instructions make."""
+    return load_bytes(instructions.archive(instructions.program(code), records), **options)
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("end", ["", "_old"])
+@pytest.mark.parametrize("name", OBJECTS)
+def test_objects(name, end, mmap):
+    assert as_json(jaxgrad.load(FILES / f"{name}{end}.pt", mmap=mmap)) == TEXTS[name]
+
+
+def test_the_newest_protocol():
+    assert as_json(jaxgrad.load(FILES / "newest_protocol.pt")) == TEXTS["views"]
+
+
+def test_arrays_of_numpy():
+    assert as_json(jaxgrad.load(FILES / "arrays.pt")) == TEXTS["arrays"]
+
+
+@pytest.mark.parametrize("end", ["", "_old"])
+def test_a_write_to_a_view_is_seen_by_all(end):
+    read = jaxgrad.load(FILES / f"views{end}.pt")
+    read["whole"][1, 2] = -1
+    read["columns"][3, 0] = -2
+    with jaxgrad.no_grad():
+        read["weight"].mul_(3)
+    numbers = np.arange(24.0).reshape(4, 6)
+    numbers[1, 2], numbers[3, 1] = -1, -2
+    assert read["again"] is read["whole"] and read["whole"].tolist() == numbers.tolist()
+    assert read["turned"].tolist() == numbers.T.tolist()
+    assert read["columns"].tolist() == numbers[:, 1:3].tolist()
+    assert read["reshaped"].tolist() == numbers.reshape(2, 12).tolist()
+    windows = np.lib.stride_tricks.as_strided(numbers.reshape(-1)[5:], (3, 4), (16, 8))
+    assert read["windows"].tolist() == windows.tolist()
+    assert read["weight"] is read["weight again"]
+    assert read["values of the weight"].tolist() == [3, 6] and read["weight"].requires_grad
+    read["complex"][0, 0] = 5j
+    assert read["conjugate"][0, 0].item() == -5j and read["parts of a conjugate"][0].item() == -5j
+    first, second = read["parts alone"]
+    first[2] = 100
+    assert first.tolist() == [2, 3, 100] and second.tolist() == [100, 5, 6, 7]
+
+
+def test_loaded_tensors_are_leaves():
+    read = jaxgrad.load(FILES / "views.pt")
+    (read["weight"] * jaxgrad.tensor([2.0, 5.0])).sum().backward()
+    assert read["weight"].grad.tolist() == [2, 5]
+    assert not any(read[name]._is_view() for name in ("turned", "row", "whole"))
+
+
+def test_a_loaded_view_is_trained_compiled(tmp_path):
+    """The memory of a mapped file is read-only, and programs are given their inputs' memory."""
+    path = tmp_path / "model.pt"
+    jaxgrad.save({"w": jaxgrad.ones(64, 64)}, path)
+    w = jaxgrad.load(path, mmap=True)["w"].requires_grad_()
+    optimizer = jaxgrad.optim.SGD([w], lr=0.5)
+
+    @jaxgrad.jit
+    def step():
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()
+
+    for _ in range(3):
+        step()
+    assert w.tolist() == [[0.0] * 64] * 64 and jaxgrad.load(path)["w"].sum().item() == 64 * 64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["", "_old"])
+def test_every_module(end):
+    """The values are those of a formula, which is not jaxgrad's."""
+    states = jaxgrad.load(FILES / f"modules{end}.pt")
+    assert list(states) == saved_objects.module_names(jaxgrad)
+    for name, state in states.items():
+        module = saved_objects.module(jaxgrad, name)
+        found = module.load_state_dict(state)
+        assert not found.missing_keys and not found.unexpected_keys, name
+        for key, tensor in enumerate(module.state_dict().values()):
+            wanted = [saved_objects.number(key, i, tensor.dtype) for i in range(tensor.numel())]
+            assert tensor.reshape(-1).tolist() == wanted, name
+
+
+@pytest.mark.parametrize("name", saved_objects.OPTIMIZERS)
+def test_training_goes_on_where_PyTorch_ended(name):
+    state = jaxgrad.load(FILES / "training.pt")[name]
+    assert state["epoch"] == 3
+    resumed = saved_objects.Training(jaxgrad, name).load(state).run(2)
+    for found, wanted in zip(resumed.weights(), TEXTS["weights"][name], strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
+
+
+def test_the_state_of_a_generator_of_PyTorch_is_no_state_of_jaxgrad():
+    state = jaxgrad.load(FILES / "generator.pt")["rng"]
+    assert state.dtype is jaxgrad.uint8 and state.shape == (5056,)
+    with pytest.raises(RuntimeError, match="RNG state is wrong size"):
+        jaxgrad.set_rng_state(state)
+
+
+# ---- what jaxgrad writes
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_what_is_saved_comes_back(name):
+    value = saved_objects.everything(jaxgrad)[name]
+    file = io.BytesIO()
+    jaxgrad.save(value, file, format="pt")
+    file.seek(0)
+    assert as_json(jaxgrad.load(file)) == as_json(value)
+
+
+def test_arrays_of_numpy_come_back():
+    held = {"array": np.arange(6.0).reshape(2, 3).T, "empty": np.zeros((0, 2), np.int8)}
+    file = io.BytesIO()
+    jaxgrad.save(held, file, format="pt")
+    file.seek(0)
+    found = jaxgrad.load(file)
+    for name, array in held.items():
+        assert found[name].dtype == array.dtype and found[name].tolist() == array.tolist()
+
+
+def test_the_archive_is_as_PyTorch_lays_it_out(tmp_path):
+    path = tmp_path / "model.pt"
+    jaxgrad.save({"a": jaxgrad.arange(100.0), "b": jaxgrad.ones(3, dtype=jaxgrad.bool)}, path)
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None  # sums and sizes are right
+        names = [entry.filename for entry in archive.infolist()]
+        assert archive.read("archive/version") == b"3\n"
+        assert archive.read("archive/data/0") == np.arange(100, dtype=np.float32).tobytes()
+        for entry in archive.infolist():
+            assert entry.compress_type == zipfile.ZIP_STORED
+            start = entry.header_offset
+            header = path.read_bytes()[start : start + 30]
+            begin = start + 30 + sum(struct.unpack("<2H", header[26:]))
+            assert begin % 64 == 0 and entry.filename.startswith("archive/")
+    assert names[0] == "archive/data.pkl" and "archive/byteorder" in names
+
+
+def test_equal_objects_make_equal_files():
+    first, second = io.BytesIO(), io.BytesIO()
+    for file in (first, second):
+        jaxgrad.save(saved_objects.views(jaxgrad), file, format="pt")
+    assert first.getvalue() == second.getvalue()
+
+
+def test_names_and_arguments_choose_the_format(tmp_path):
+    for name, begin in (("a.pt", b"PK"), ("a.pth", b"PK"), ("a.safetensors", b""), ("a", b"")):
+        jaxgrad.save({}, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(begin or b"\x78\x00\x00\x00")
+    with open(tmp_path / "b.pt", "wb") as file:
+        jaxgrad.save({}, file)
+    jaxgrad.save({}, tmp_path / "c", format="pt")
+    jaxgrad.save({}, tmp_path / "d.pt", format="safetensors")
+    for name, begin in (("b.pt", b"PK"), ("c", b"PK"), ("d.pt", b"\x78")):
+        assert (tmp_path / name).read_bytes().startswith(begin)
+        assert jaxgrad.load(tmp_path / name) == {}
+
+
+def test_the_arguments_of_torch_save():
+    file = io.BytesIO()
+    jaxgrad.save(1, file, pickle, 4)
+    with pytest.raises(RuntimeError, match="leave out pickle_module="):
+        jaxgrad.save(1, file, json)
+    with pytest.raises(RuntimeError, match="leave out _use_new_zipfile_serialization=False"):
+        jaxgrad.save(1, file, _use_new_zipfile_serialization=False)
+    with pytest.raises(ValueError, match='format is "safetensors" or "pt", not \'zip\''):
+        jaxgrad.save(1, file, format="zip")
+
+
+def test_tensors_that_show_one_memory_in_two_dtypes():
+    z = jaxgrad.tensor([1 + 2j])
+    for form in ("pt", "safetensors"):
+        with pytest.raises(RuntimeError, match=r"Cannot save multiple tensors .* Save a clone"):
+            jaxgrad.save([z, z.real], io.BytesIO(), format=form)
+        file = io.BytesIO()
+        jaxgrad.save([z.imag], file, format=form)
+        file.seek(0)
+        assert jaxgrad.load(file)[0].tolist() == [2]
+
+
+def test_what_no_archive_holds():
+    lazy = jaxgrad.nn.LazyLinear(2).state_dict()
+    for value in (lambda: 1, jaxgrad.nn.Linear(1, 1), [object()], lazy, np.array([None])):
+        with pytest.raises(TypeError, match=r"save\(\): obj.* is of type"):
+            jaxgrad.save(value, io.BytesIO(), format="pt")
+
+
+def test_a_view_of_a_view_after_a_write():
+    x = jaxgrad.zeros(4, 4)
+    part = x[1:, 1:]
+    part[0].add_(1)
+    file = io.BytesIO()
+    jaxgrad.save([x, part], file, format="pt")
+    file.seek(0)
+    first, second = jaxgrad.load(file)
+    assert first.tolist() == x.tolist() and second.tolist() == part.tolist()
+
+
+# ---- the arguments of load
+
+
+def test_a_file_in_the_order_big_endian():
+    """`sys.byteorder` of this file is "big": its numbers are those of a big-endian machine."""
+    code = instructions.each(
+        instructions.tensor(),
+        instructions.tensor((2,), (1,), of=instructions.storage("ComplexFloatStorage", "1", 2)),
+        instructions.tensor_of_dtype(
+            "uint16", (2,), instructions.storage("UntypedStorage", "2", 4, module="torch.storage")
+        ),
+    )
+    records = {
+        "byteorder": b"big",
+        "data/0": np.arange(6, dtype=">f4").tobytes(),
+        "data/1": np.array([1 + 2j, 3], ">c8").tobytes(),
+        "data/2": np.array([1, 515], ">u2").tobytes(),
+    }
+    first, second, third = loads(code, records)
+    assert first.tolist() == [[0, 1, 2], [3, 4, 5]] and second.tolist() == [1 + 2j, 3]
+    assert third.tolist() == [1, 515]
+
+
+@pytest.mark.parametrize("root", ["", "archive/", "model/", "a/b/"])
+def test_the_names_of_an_archive(root):
+    data = instructions.archive(instructions.PLAIN, root=root)
+    assert load_bytes(data).shape == (2, 3)
+
+
+def test_strings_of_Python_2():
+    assert loads(b"U\x03abc") == "abc"
+    assert loads(b"U\x01\xe9", encoding="latin1") == "é"
+    with pytest.raises(RefusedFile, match="a string is not utf-8"):
+        loads(b"U\x01\xe9")
+    with pytest.raises(ValueError, match="encoding is one of"):
+        loads(b"N", encoding="rot13")
+
+
+def test_old_files_in_one_stream():
+    old = (FILES / "containers_old.pt").read_bytes()
+    file = io.BytesIO(b"header" + old + old)
+    file.seek(6)
+    assert as_json(jaxgrad.load(file)) == as_json(jaxgrad.load(file)) == TEXTS["containers"]
+    assert not file.read()
+
+
+def test_kinds_of_files(tmp_path):
+    data = (FILES / "views.pt").read_bytes()
+
+    class Pipe:
+        """What has `read` alone, as the answer to a request."""
+
+        def __init__(self):
+            self.read = io.BytesIO(data).read
+
+    assert as_json(jaxgrad.load(Pipe())) == TEXTS["views"]
+    with open(FILES / "views.pt", "rb", buffering=0) as file:
+        assert as_json(jaxgrad.load(file)) == TEXTS["views"]
+    with open(FILES / "objects.json") as file, pytest.raises(TypeError, match="text file"):
+        jaxgrad.load(file)
+    with pytest.raises(TypeError, match="f must be a path or a binary file, not int"):
+        jaxgrad.load(3)
+    with pytest.raises(ValueError, match="f must be a path to use mmap=True"):
+        jaxgrad.load(io.BytesIO(data), mmap=True)
+    with pytest.raises(RuntimeError, match="explicit picklers are provided"):
+        jaxgrad.load(io.BytesIO(data), pickle_module=pickle)
+    assert as_json(jaxgrad.load(io.BytesIO(data), weights_only=False)) == TEXTS["views"]
+
+
+ON_GPU = instructions.tensor(of=instructions.storage(where="cuda:1"))
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        *("cpu", jaxgrad.device("cpu"), {"cuda:1": "cpu"}, {"cuda:1": jaxgrad.device("cpu")}),
+        *(lambda storage, location: storage, lambda storage, location: storage.cpu()),
+    ],
+)
+def test_map_location(location):
+    read = loads(ON_GPU, map_location=location)
+    assert read.device.type == "cpu" and read.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_map_location_gets_what_is_in_the_file():
+    asked = []
+
+    def location(storage, where):
+        asked.append((storage.nbytes(), where))
+        return storage
+
+    small = instructions.storage(key="1", count=2)
+    both = instructions.each(ON_GPU, instructions.tensor((2,), (1,), of=small))
+    loads(both, {"data/1": bytes(8)}, map_location=location)
+    assert asked == [(24, "cuda:1"), (8, "cpu")]
+
+
+@pytest.mark.skipif(jaxgrad.cuda.device_count() > 1, reason="the device of the file exists")
+def test_devices_that_are_not_there():
+    with pytest.raises(RuntimeError, match=r"Attempting to deserialize object .* map_location="):
+        loads(ON_GPU)
+    with pytest.raises(RuntimeError, match=r"tagged with mps\): give map_location"):
+        loads(instructions.tensor(of=instructions.storage(where="mps")))
+
+
+def test_nothing_is_compiled(tmp_path):
+    """Of new shapes, in several layouts: JAX is only asked to put arrays on the device."""
+    made = [jaxgrad.ones(i, 3).t() for i in range(50, 60)]
+    jaxgrad.save([*made, *(each[1:] for each in made)], tmp_path / "a.pt")
+    count = len(get_backend().live_executables())
+    read = jaxgrad.load(tmp_path / "a.pt")
+    assert len(get_backend().live_executables()) == count
+    read[0][1].mul_(2).sum()
+    assert len(get_backend().live_executables()) > count
+
+
+# ---- what is refused
+
+
+def test_the_error_is_what_programs_catch():
+    data = instructions.archive(instructions.program(instructions.name("os", "system")))
+    for kind in (RuntimeError, pickle.UnpicklingError):
+        with pytest.raises(kind, match="Weights only load failed"):
+            load_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "advice"),
+    [
+        (
+            "argparse",
+            "Namespace",
+            r"GLOBAL argparse\.Namespace .*add_safe_globals\(\[Namespace\]\)",
+        ),
+        ("torch.nn.modules.linear", "Linear", r"save module\.state_dict\(\)"),
+        ("torch._utils", "_rebuild_qtensor", "jaxgrad has no such dtype, class or function"),
+        ("torch", "qint8", r"GLOBAL torch\.qint8"),
+        ("torch.nn.parameter", "UninitializedParameter", r"GLOBAL torch\.nn\.parameter"),
+        ("builtins", "eval", r"GLOBAL builtins\.eval"),
+        ("os", "system", r"at byte 2 of data\.pkl: .*Nothing of the file was executed"),
+    ],
+)
+def test_names_that_are_refused(module, name, advice):
+    with pytest.raises(RefusedFile, match=advice):
+        loads(instructions.name(module, name) + b")R")
+
+
+def test_programs_of_TorchScript_and_tar_files():
+    script = instructions.archive(instructions.PLAIN, {"constants.pkl": b"x"})
+    with pytest.raises(RefusedFile, match=r"TorchScript archives passed to ``torch\.load``"):
+        load_bytes(script)
+    with pytest.raises(RefusedFile, match=r"legacy \.tar format"):
+        load_bytes(bytes(257) + b"ustar" + bytes(250))
+
+
+# ---- classes that the user allows
+
+
+class Options:
+    """A class of a user, whose code must not run."""
+
+    ran: ClassVar[list[str]] = []
+
+    def __new__(cls, *arguments):
+        cls.ran.append("new")
+        return super().__new__(cls)
+
+    def __init__(self, *arguments):
+        self.ran.append("init")
+
+    def __setstate__(self, state):
+        self.ran.append("state")
+
+    def __setattr__(self, name, value):
+        self.ran.append("attribute")
+
+
+def test_an_instance_of_an_allowed_class():
+    stored = argparse.Namespace(epochs=3, rates=[0.1, jaxgrad.ones(1)])
+    with pytest.raises(TypeError, match="obj is of type Namespace"):
+        jaxgrad.save(stored, io.BytesIO(), format="pt")
+    with jaxgrad.serialization.safe_globals([argparse.Namespace]):
+        file = io.BytesIO()
+        jaxgrad.save(stored, file, format="pt")
+        file.seek(0)
+        found = jaxgrad.load(file)
+    assert type(found) is argparse.Namespace and found.epochs == 3
+    assert found.rates[1].tolist() == [1] and jaxgrad.serialization.get_safe_globals() == []
+
+
+def test_no_code_of_an_allowed_class_runs():
+    full = instructions.name(__name__, "Options")
+    state = b"}" + instructions.text("a") + b"K\x05sb"
+    Options.ran.clear()
+    with jaxgrad.serialization.safe_globals([(Options, f"{__name__}.Options"), print]):
+        found = loads(full + b")\x81" + state)
+        assert type(found) is Options and vars(found) == {"a": 5} and Options.ran == []
+        for code in (full + b")R", full + b"K\x01\x85\x81", full + b")\x81}K\x01Nsb"):
+            with pytest.raises(RefusedFile):
+                loads(code)
+        with pytest.raises(RefusedFile, match="jaxgrad does not call"):
+            loads(instructions.call(instructions.name("builtins", "print"), b"N"))
+    assert Options.ran == []
+
+
+def test_the_list_of_allowed_classes():
+    serialization = jaxgrad.serialization
+    serialization.add_safe_globals([Options, (argparse.Namespace, "a.B")])
+    try:
+        assert serialization.get_safe_globals() == [Options, argparse.Namespace]
+        with serialization.safe_globals([dict]):
+            assert dict in serialization.get_safe_globals()
+        assert dict not in serialization.get_safe_globals()
+        assert type(loads(instructions.name("a", "B") + b")\x81")) is argparse.Namespace
+    finally:
+        serialization.clear_safe_globals()
+    assert serialization.get_safe_globals() == []
+    with pytest.raises(TypeError, match="should be a list of classes"):
+        serialization.add_safe_globals(Options)
+
+
+# ---- storages
+
+
+def test_storages_in_a_file():
+    whole = instructions.storage()
+    assert loads(whole).tolist() == [0, 1, 2, 3, 4, 5]
+    both = loads(instructions.each(instructions.tensor(), whole))
+    both[0][0, 0] = 7
+    assert isinstance(both[1], jaxgrad.FloatStorage) and both[1][0] == 7
+    assert both[1].untyped() == both[0].untyped_storage()
+
+
+def test_booleans_of_other_bytes_than_0_and_1():
+    whole = instructions.storage("BoolStorage", "bytes", 4)
+    read = loads(instructions.tensor((4,), (1,), of=whole), instructions.RECORDS)
+    assert read.tolist() == [True, False, True, True] and read.int().sum().item() == 3
+
+
+def test_special_numbers_are_kept_bit_by_bit():
+    values = np.array([math.nan, -0.0, math.inf, 1e-310])
+    file = io.BytesIO()
+    jaxgrad.save(jaxgrad.tensor(values), file, format="pt")
+    file.seek(0)
+    assert jaxgrad.load(file).numpy().tobytes() == values.tobytes()
+
+
+# ---- archives of 4 GB and more
+
+
+def test_numbers_of_64_bits():
+    code = instructions.program(b"K\x05")
+    assert load_bytes(instructions.wide(len(code), 0, code)) == 5
+
+
+@pytest.mark.slow
+def test_an_archive_of_more_than_4_GB(tmp_path):
+    """The file has a hole: its zeros take no place on the disk."""
+    path, count = tmp_path / "large.pt", 2**32 + 64
+    with open(path, "wb") as file:
+        writer = ArchiveWriter(
+            lambda data: file.seek(len(data), 1) if len(data) > 2**20 else file.write(data)
+        )
+        large = instructions.storage("ByteStorage", "0", count)
+        small = instructions.storage(key="1", count=3)
+        both = instructions.each(
+            instructions.tensor((count,), (1,), of=large),
+            instructions.tensor((3,), (1,), of=small),
+        )
+        writer.add("a/data.pkl", instructions.program(both))
+        writer.add("a/data/0", memoryview(np.zeros(count, np.uint8)))
+        writer.add("a/data/1", np.arange(3, dtype=np.float32).tobytes())
+        writer.close()
+    with zipfile.ZipFile(path) as archive:
+        assert [each.file_size for each in archive.infolist()][1:] == [count, 12]
+        assert archive.read("a/data/1") == np.arange(3, dtype=np.float32).tobytes()
+    first, second = jaxgrad.load(path, mmap=True)
+    assert first.shape == (count,) and second.tolist() == [0, 1, 2]
