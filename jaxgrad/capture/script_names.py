@@ -183,7 +183,7 @@ NAMES = {
     "TracingCheckError": Error,
     **{"enable_onednn_fusion": _nothing, "onednn_fusion_enabled": onednn_fusion_enabled},
     "set_fusion_strategy": _nothing,
-    **{"strict_fusion": contextlib.nullcontext, "optimized_execution": contextlib.nullcontext},
+    **dict.fromkeys(["strict_fusion", "optimized_execution", "fuser"], contextlib.nullcontext),
     "export_opnames": export_opnames,
     **{name: not_provided(f"torch.jit.{name}", INSTEAD) for name in _NOT_PROVIDED},
     "annotations": types.SimpleNamespace(

@@ -208,18 +208,15 @@ def test_names_of_the_compilers_of_pytorch():
     torch._inductor.config.triton.cudagraphs = True
     assert torch._inductor.config.triton.cudagraphs and not torch.compiler.config.anything
     double = lambda x: x * 2  # noqa: E731
-    for mark in (dynamo.disable, dynamo.allow_in_graph, torch.compiler.nested_compile_region):
+    for mark in (dynamo.allow_in_graph, torch.compiler.nested_compile_region):
         assert mark(double) is double
+    assert dynamo.disable(double)(3) == 6
     assert torch.compiler.substitute_in_graph(len)(double) is double
     dynamo.mark_dynamic(torch.ones(2), 0)
     dynamo.mark_static_address(torch.ones(2))
     compiled = torch.compile(torch.nn.Identity())
     assert isinstance(compiled, dynamo.OptimizedModule) and not dynamo.is_compiling()
     assert dynamo.eval_frame.OptimizedModule is dynamo.OptimizedModule
-    with torch.compiler.set_stance("default"):
-        pass
-    with pytest.raises(NotImplementedError, match="disable=True"):
-        torch.compiler.set_stance("force_eager")
     assert (
         torch._C._get_tracing_state() is None and torch._C._jit_set_profiling_mode(False) is False
     )
