@@ -188,11 +188,11 @@ _LATER_MODULES = (
 )
 _LATER_MODULES += ("torch_version", "version")
 _LATER_MODULES += ("amp", "fft", "linalg", "masked", "optim", "serialization", "signal", "sparse")
-_LATER_MODULES += ("library", "special")
+_LATER_MODULES += ("distributions", "library", "special")
 _MODULES = ("amp", "autograd", "compiler", "func", "nn", "ops", "optim", "random")
 _MODULES += ("accelerator", "backends", "cuda", "mps", "testing", "version")
 _MODULES += ("tracing", "utils", "fft", "linalg", "masked", "signal", "sparse", "special")
-_MODULES += ("library",)
+_MODULES += ("distributions", "library")
 
 
 def __getattr__(name):

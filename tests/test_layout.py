@@ -26,7 +26,7 @@ LAYERS = (
     ("sparse",),
     ("functions",),
     ("capture",),
-    ("func", "optim", "amp", "masked", "nn", "utils"),
+    ("distributions", "func", "optim", "amp", "masked", "nn", "utils"),
     (
         *("", "accelerator", "ao", "backends", "cli", "__main__", "compat", "compiler"),
         *("coverage", "cuda", "fft", "fx", "hub", "library", "linalg", "mps", "onnx", "random"),
