@@ -1,9 +1,20 @@
 """Distributions with parameters and values, for jaxgrad and for PyTorch: what the tests in
-tests/distributions, the recording in tests/oracle/distributions.json and `make oracle` evaluate.
+tests/distributions, record_distributions.py and `make oracle` evaluate.
 """
 
+import json
+import math
 import warnings
+from pathlib import Path
 from typing import NamedTuple
+
+from as_torch import described, differences
+from checks import count
+
+import jaxgrad
+
+RECORDING = Path(__file__).parent / "oracle" / "distributions.json"
+RECORDED = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
 
 
 class Case(NamedTuple):
@@ -21,9 +32,10 @@ class Case(NamedTuple):
 PROBABILITY = [0.01, 0.3, 0.8]
 LOC_SCALE = {"loc": [0.5, -1.0, 2.0], "scale": [1.0, 0.3, 5.0]}
 REAL, POSITIVE, UNIT = [0.1, -1.5, 4.0], [0.1, 0.9, 6.0], [0.1, 0.55, 0.97]
-CONCENTRATIONS = {"concentration1": [0.5, 2.0, 30.0], "concentration0": [0.7, 1.5, 400.0]}
+CONCENTRATIONS = {"concentration1": [0.5, 2.0, 30.0], "concentration0": [0.7, 1.5, 40.0]}
 MATRIX = [[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.3], [-0.3, 0.5]]]
 FACTOR = [[[1.5, 0.0], [0.5, 0.8]], [[0.7, 0.0], [-0.3, 2.0]]]
+COLUMNS = [[[1.0], [0.5]], [[-0.4], [2.0]]]
 VECTORS = [[0.3, -0.2], [1.0, 2.0]]
 PROBS = [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]
 LOGITS = [[0.2, -1.3, 0.5], [3.0, 0.0, -2.0]]
@@ -66,19 +78,19 @@ CASES = {
     "inverse_gamma": Case(
         "InverseGamma", {"concentration": [2.1, 2.5, 30.0], "rate": [0.3, 1.0, 4.0]}, POSITIVE
     ),
-    "kumaraswamy": Case("Kumaraswamy", {"concentration1": [0.5, 2.0, 3.0], "concentration0": [0.7, 1.5, 40.0]}, UNIT),
+    "kumaraswamy": Case("Kumaraswamy", {**CONCENTRATIONS, "concentration1": [0.5, 2.0, 3.0]}, UNIT),
     "laplace": Case("Laplace", LOC_SCALE, REAL),
     "lkj": Case(
         "LKJCholesky",
         {"concentration": [0.5, 3.0]},
-        [[[1.0, 0, 0], [0.6, 0.8, 0], [0.0, 0.28, 0.96]], [[1.0, 0, 0], [0, 1.0, 0], [0.8, 0, 0.6]]],
+        [[[1, 0, 0], [0.6, 0.8, 0], [0, 0.28, 0.96]], [[1, 0, 0], [0, 1, 0], [0.8, 0, 0.6]]],
         {"dim": 3},
     ),
     "log_normal": Case("LogNormal", {"loc": [0.5, -1.0, 2.0], "scale": [1.0, 0.3, 2.0]}, POSITIVE),
     "logistic_normal": Case("LogisticNormal", {"loc": VECTORS, "scale": [0.5, 2.0]}, SIMPLEX),
     "lowrank": Case(
         "LowRankMultivariateNormal",
-        {"loc": VECTORS, "cov_factor": [[[1.0], [0.5]], [[-0.4], [2.0]]], "cov_diag": [0.5, 2.0]},
+        {"loc": VECTORS, "cov_factor": COLUMNS, "cov_diag": [0.5, 2.0]},
         [[0.0, 1.0], [-1.0, 2.0]],
     ),
     "multinomial": Case(
@@ -117,7 +129,9 @@ CASES = {
     "relaxed_bernoulli_logits": Case(
         "RelaxedBernoulli", {"temperature": 2.0, "logits": [-3.0, 0.0, 4.0]}, UNIT
     ),
-    "relaxed_one_hot": Case("RelaxedOneHotCategorical", {"temperature": 0.7, "probs": PROBS}, SIMPLEX),
+    "relaxed_one_hot": Case(
+        "RelaxedOneHotCategorical", {"temperature": 0.7, "probs": PROBS}, SIMPLEX
+    ),
     "relaxed_one_hot_logits": Case(
         "RelaxedOneHotCategorical", {"temperature": 2.0, "logits": LOGITS}, SIMPLEX
     ),
@@ -126,73 +140,183 @@ CASES = {
     "von_mises": Case(
         "VonMises", {"loc": [0.5, -1.0, 2.0], "concentration": [0.3, 2.0, 3.0]}, REAL
     ),
-    "weibull": Case("Weibull", {"scale": [0.5, 2.0, 30.0], "concentration": [1.2, 1.5, 3.0]}, POSITIVE),
+    "weibull": Case(
+        "Weibull", {"scale": [0.5, 2.0, 30.0], "concentration": [1.2, 1.5, 3.0]}, POSITIVE
+    ),
     "wishart": Case("Wishart", {"df": [2.5, 4.0], "covariance_matrix": MATRIX}, MATRICES),
     "wishart_precision": Case("Wishart", {"df": 3.0, "precision_matrix": MATRIX}, MATRICES),
     "wishart_factor": Case("Wishart", {"df": [3.0, 9.0], "scale_tril": FACTOR[0]}, MATRICES),
-    "uniform": Case("Uniform", {"low": [0.0, -1.0, 2.0], "high": [1.0, 3.0, 2.5]}, [0.1, 0.5, 2.25]),
+    "uniform": Case(
+        "Uniform", {"low": [0.0, -1.0, 2.0], "high": [1.0, 3.0, 2.5]}, [0.1, 0.5, 2.25]
+    ),
 }
 
 METHODS = ("log_prob", "cdf", "icdf", "entropy", "mean", "variance", "stddev", "mode")
+WITHOUT_GRADIENT = ("mean", "variance", "stddev", "mode")
 
 
 def leaves(lib, parameters):
-    """The parameters as tensors that require grad."""
+    """The parameters as float64 tensors that require grad."""
     return {
         name: lib.tensor(value, dtype=lib.float64, requires_grad=True)
         for name, value in parameters.items()
     }
 
 
-def made(lib, case, parameters):
+def make(lib, case, parameters):
     if "scale_tril" in parameters:  # the other triangle is not read
         parameters = parameters | {"scale_tril": parameters["scale_tril"].tril()}
     return getattr(lib.distributions, case.kind)(**case.options, **parameters)
 
 
-def result(distribution, method, value, probability):
+def value_of(lib, case, requires_grad=False):
+    if case.of_ints:
+        return lib.tensor(case.value)
+    return lib.tensor(case.value, dtype=lib.float64, requires_grad=requires_grad)
+
+
+def result(distribution, method, value=None, probability=None):
     """What a method gives, None if there is none."""
+    given = {"log_prob": (value,), "cdf": (value,), "icdf": (probability,)}.get(method, ())
     try:
-        found = getattr(distribution, method)
-        if method in ("log_prob", "cdf"):
-            return found(value)
-        return found(probability) if method == "icdf" else found() if callable(found) else found
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # `stddev` of PyTorch of some NaN
+            found = getattr(distribution, method)
+            return found(*given) if callable(found) else found
     except NotImplementedError:
         return None
 
 
+def weights_of(lib, tensor):
+    return (lib.arange(tensor.numel(), dtype=tensor.dtype) * 0.37 + 1).reshape(tensor.shape)
+
+
 def weighted(lib, tensor):
-    """A sum in which each element has another weight."""
-    weights = lib.arange(tensor.numel(), dtype=tensor.dtype) * 0.37 + 1
-    return (tensor.reshape(-1) * weights).sum()
+    """A sum in which each finite element has another weight."""
+    finite = lib.where(lib.isfinite(tensor), tensor, lib.zeros_like(tensor))
+    return (finite * weights_of(lib, tensor)).sum()
+
+
+def slopes(lib, output, inputs):
+    """The gradients of the weighted sum with respect to inputs by name, without those that are 0.
+    None where there is no gradient.
+    """
+    if not output.requires_grad:
+        return {}
+    try:
+        found = lib.autograd.grad(
+            weighted(lib, output), list(inputs.values()), retain_graph=True, allow_unused=True
+        )
+    except NotImplementedError:  # by the order of PyTorch's igamma
+        return {}
+    pairs = [pair for pair in zip(inputs, found, strict=True) if pair[1] is not None]
+    return {name: each.tolist() for name, each in pairs if bool((each != 0).any())}
 
 
 def answers(lib, case):
-    """The results of all methods of a case, and the gradients with respect to parameters, value
-    and probability, as lists.
+    """The results of all methods of a case, and their gradients with respect to parameters, value
+    and probability.
     """
     parameters = leaves(lib, case.parameters)
-    dtype = lib.int64 if case.of_ints else lib.float64
-    value = lib.tensor(case.value, dtype=dtype, requires_grad=not case.of_ints)
+    value = value_of(lib, case, requires_grad=True)
     probability = lib.tensor(PROBABILITY, dtype=lib.float64, requires_grad=True)
     inputs = {**parameters, "value": value, "probability": probability}
     inputs = {name: each for name, each in inputs.items() if each.requires_grad}
     found = {}
     for method in METHODS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            output = result(made(lib, case, parameters), method, value, probability)
-        if output is None:
-            continue
-        found[method] = output.tolist()
-        if output.requires_grad and method != "mode":
-            try:
-                slopes = lib.autograd.grad(
-                    weighted(lib, output), list(inputs.values()), allow_unused=True
-                )
-            except NotImplementedError:  # of PyTorch's igamma
-                continue
-            for name, slope in zip(inputs, slopes, strict=True):
-                if slope is not None and bool((slope != 0).any()):
-                    found[f"{method} by {name}"] = slope.tolist()
+        output = result(make(lib, case, parameters), method, value, probability)
+        if output is not None:
+            found[method] = output.tolist()
+            by = {} if method in WITHOUT_GRADIENT else slopes(lib, output, inputs)
+            found |= {f"{method} by {name}": slope for name, slope in by.items()}
     return found
+
+
+def same(theirs, ours, where, precision=1e-8):
+    """Fails where two nested lists of numbers differ by more than the precision of PyTorch's
+    `polygamma`.
+    """
+    if isinstance(theirs, list):
+        assert isinstance(ours, list) and len(theirs) == len(ours), f"{where}: {ours} for {theirs}"
+        for position, pair in enumerate(zip(theirs, ours, strict=True)):
+            same(*pair, f"{where}[{position}]", precision)
+        return
+    both_nan = theirs != theirs and ours != ours
+    close = math.isclose(theirs, ours, rel_tol=precision, abs_tol=precision / 10)
+    assert both_nan or close, f"{where}: {ours} for {theirs}"
+
+
+def as_recorded(body):
+    """`body`, called with jaxgrad, as a test against what PyTorch returned; see as_torch.py."""
+
+    def test():
+        name = body.__name__
+        differences(RECORDED["tests"][name], described(body(jaxgrad)), name, 1e-9)
+        count("distributions")
+
+    test.__name__, test.__doc__, test.recorded = body.__name__, body.__doc__, body
+    return test
+
+
+# ---- divergences: parameters of p and of q, of the classes of which PyTorch has pairs
+
+THREE = {"loc": [0.1, 1.0, 3.0], "scale": [2.0, 0.5, 1.0]}
+WEIGHTS = {"probs": [[0.6, 0.3, 0.1], [0.1, 0.1, 0.8]]}
+
+DIVERGENCES = {
+    "Bernoulli": ({"probs": [0.2, 0.5, 0.9]}, {"probs": [0.3, 0.5, 0.1]}),
+    "Beta": (
+        {"concentration1": [0.5, 2.0, 3.0], "concentration0": [0.7, 1.5, 4.0]},
+        {"concentration1": [1.5, 2.0, 0.3], "concentration0": [0.7, 2.5, 4.0]},
+    ),
+    "Binomial": (
+        {"total_count": [3.0, 4.0, 5.0], "probs": [0.2, 0.5, 0.9]},
+        {"total_count": [3.0, 2.0, 5.0], "probs": [0.3, 0.5, 0.1]},
+    ),
+    "Categorical": ({"probs": PROBS[:1]}, WEIGHTS),
+    "Cauchy": (LOC_SCALE, THREE),
+    "ContinuousBernoulli": ({"probs": [0.2, 0.55, 0.99]}, {"probs": [0.1, 0.7, 0.5]}),
+    "Dirichlet": (
+        {"concentration": [[0.5, 2.0, 3.0]]},
+        {"concentration": [[1.5, 1.0, 9.0], [1.0, 1.0, 1.0]]},
+    ),
+    "Exponential": ({"rate": [0.5, 2.0, 30.0]}, {"rate": [1.5, 2.0, 3.0]}),
+    "Gamma": (
+        {"concentration": [0.5, 2.0, 30.0], "rate": [0.3, 1.0, 4.0]},
+        {"concentration": [1.5, 2.0, 3.0], "rate": [0.3, 2.0, 1.0]},
+    ),
+    "Geometric": ({"probs": [0.2, 0.5, 0.9]}, {"probs": [0.3, 0.5, 0.1]}),
+    "Gumbel": (LOC_SCALE, THREE),
+    "HalfNormal": ({"scale": [1.0, 0.3, 5.0]}, {"scale": [2.0, 0.5, 1.0]}),
+    "Laplace": (LOC_SCALE, THREE),
+    "LowRankMultivariateNormal": (
+        {"loc": VECTORS[0], "cov_factor": COLUMNS, "cov_diag": [0.5, 2.0]},
+        {"loc": VECTORS, "cov_factor": MATRIX[0], "cov_diag": [[0.5, 1.0], [1.0, 2.0]]},
+    ),
+    "MultivariateNormal": (
+        {"loc": VECTORS[:1], "scale_tril": FACTOR},
+        {"loc": VECTORS, "scale_tril": FACTOR[1]},
+    ),
+    "Normal": (LOC_SCALE, THREE),
+    "OneHotCategorical": ({"probs": PROBS[:1]}, WEIGHTS),
+    "Pareto": (
+        {"scale": [0.5, 1.5, 2.0], "alpha": [2.5, 4.0, 3.0]},
+        {"scale": [0.3, 1.6, 1.0], "alpha": [1.5, 4.0, 3.0]},
+    ),
+    "Poisson": ({"rate": [0.5, 2.0, 30.0]}, {"rate": [1.5, 2.0, 3.0]}),
+    "Uniform": (
+        {"low": [0.2, 0.3, 0.4], "high": [0.5, 0.9, 0.7]},
+        {"low": [0.1, 0.4, -1.0], "high": [0.8, 1.0, 2.0]},
+    ),
+}
+
+
+def divergence(lib, kind_of_p, kind_of_q):
+    """The divergence of two classes, with the gradients with respect to all parameters."""
+    of_p, of_q = DIVERGENCES[kind_of_p][0], DIVERGENCES[kind_of_q][1]
+    p, q = leaves(lib, of_p), leaves(lib, of_q)
+    made = [make(lib, Case(kind_of_p, {}, []), p), make(lib, Case(kind_of_q, {}, []), q)]
+    output = lib.distributions.kl_divergence(*made)
+    inputs = {f"p.{name}": each for name, each in p.items()}
+    inputs |= {f"q.{name}": each for name, each in q.items()}
+    return {"kl": output.tolist(), **slopes(lib, output, inputs)}

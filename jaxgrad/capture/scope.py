@@ -59,7 +59,8 @@ class CaptureScope:
     `observation`: what it reads and changes of other Python objects; `inspected`: the inputs whose
     numbers it looked at; `outer`: nodes from outside that its passes reach; `undo`: functions that
     take back state created inside, called if tracing fails; `lines`: with `records_lines`, the
-    source lines that created tensors, by id.
+    source lines that created tensors, by id; `memo`: what jaxgrad's own code keeps for the trace
+    alone, which it forgets at its end.
     """
 
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
@@ -84,6 +85,7 @@ class CaptureScope:
         self.versions: dict[int, tuple] = {}
         self.generators: dict[int, GeneratorInput] = {}
         self.undo: list = []
+        self.memo: dict = {}
         self.objects = ObjectState(self.parent and self.parent.objects)
         self.observation = self.parent and self.parent.observation
         self.inspected: set[GraphInput] = set()
@@ -321,6 +323,7 @@ class CaptureScope:
 
     def escaped_tensors(self) -> list[Tensor]:
         """The tensors created while tracing that are still referenced."""
+        self.memo.clear()
         # a collection is slow, so only where a tensor seems to escape: a cycle alone may keep it
         if any(map(is_traced, self._alive())):
             gc.collect()

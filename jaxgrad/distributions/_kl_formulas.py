@@ -12,7 +12,8 @@ from .. import ops
 from ..frontend.factories import full
 from ..functions.joining import broadcast_shapes
 from ..tape.tensor import is_concrete
-from ._formulas import HALF_LOG_TAU, fused, log_beta, log_sinh_quotient, xlog1py, xlogy
+from ._formulas import HALF_LOG_TAU, fused, xlog1py, xlogy
+from ._special import log_beta, log_sinh_quotient
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from .. import ops
 from ..core.aval import Size
 from ..frontend.factories import zeros, zeros_like
+from ..tape import mode
 from ..tape.tensor import Tensor
 from . import constraints
 from .utils import options_of, sum_rightmost
+
+_NOTHING = None, None
 
 
 class Transform:
@@ -40,11 +43,11 @@ class Transform:
             raise ValueError(f"cache_size must be 0 or 1, not {cache_size}")
         self._cache_size = cache_size
         self._inv: Transform | None = None
-        self._cached_x_y: tuple[Tensor | None, Tensor | None] = (None, None)
+        self._cached_x_y: tuple[Tensor | None, Tensor | None] = _NOTHING
 
     def __getstate__(self):
         # a cycle, and tensors that a copy has no use for
-        return {**vars(self), "_inv": None, "_cached_x_y": (None, None)}
+        return {**vars(self), "_inv": None, "_cached_x_y": _NOTHING}
 
     @property
     def event_dim(self) -> int:
@@ -85,17 +88,23 @@ class Transform:
         return self is other
 
     def __call__(self, x: Tensor) -> Tensor:
-        if x is self._cached_x_y[0]:
-            return self._cached_x_y[1]
-        return self._kept(x, self._call(x))[1]
+        known = self._cached()
+        return known[1] if x is known[0] else self._kept(x, self._call(x))[1]
 
     def _inv_call(self, y: Tensor) -> Tensor:
-        if y is self._cached_x_y[1]:
-            return self._cached_x_y[0]
-        return self._kept(self._inverse(y), y)[0]
+        known = self._cached()
+        return known[0] if y is known[1] else self._kept(self._inverse(y), y)[0]
+
+    def _cached(self):
+        # a compiled function must not depend on what was computed before, nor leave tensors behind
+        scope = mode.scope.get() if self._cache_size else None
+        return self._cached_x_y if scope is None else scope.memo.get(id(self), _NOTHING)[:2]
 
     def _kept(self, *pair):
-        if self._cache_size:
+        scope = mode.scope.get() if self._cache_size else None
+        if scope is not None:
+            scope.memo[id(self)] = (*pair, self)
+        elif self._cache_size:
             self._cached_x_y = pair
         return pair
 

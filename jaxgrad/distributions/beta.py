@@ -7,7 +7,8 @@ from ..core.missing_names import missing_in
 from ..functions.random_sampling import _sample_dirichlet
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, log_beta, xlog1py, xlogy
+from ._formulas import fused, xlog1py, xlogy
+from ._special import log_beta
 from .dirichlet import dirichlet_mode
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all

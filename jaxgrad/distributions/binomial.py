@@ -11,8 +11,9 @@ from ..frontend.factories import arange
 from ..functions.random_sampling import binomial
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, log_beta, times_log
+from ._formulas import fused, times_log
 from ._probabilities import BINARY, ProbsOrLogits
+from ._special import log_beta
 from .distribution import Distribution
 from .utils import options_of
 
@@ -62,6 +63,8 @@ class Binomial(ProbsOrLogits, Distribution):
         validate_args: bool | None = None,
     ):
         (self.total_count,) = self._take(probs, logits, total_count)
+        # known under a trace too
+        self._most = total_count if isinstance(total_count, int) else None
         super().__init__(self.param_shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -89,9 +92,9 @@ class Binomial(ProbsOrLogits, Distribution):
         return binomial_log_prob(self._checked(value), self.total_count, self.logits)
 
     def _values(self):
-        """0 to the largest count. Raises RuntimeError under a trace, where it is not known."""
-        count = int(self.total_count.max().item())
-        return arange(count + 1, **options_of(self._param))
+        """0 to the largest count. Raises RuntimeError for a traced count."""
+        most = int(self.total_count.max().item()) if self._most is None else self._most
+        return arange(most + 1, **options_of(self._param))
 
     def entropy(self) -> Tensor:
         values = self._enumerated(self._values(), False)
@@ -99,7 +102,7 @@ class Binomial(ProbsOrLogits, Distribution):
 
     def enumerate_support(self, expand=True) -> Tensor:
         values = self._values()
-        if int(self.total_count.min().item()) != len(values) - 1:
+        if self._most is None and int(self.total_count.min().item()) != len(values) - 1:
             raise NotImplementedError(
                 "Inhomogeneous total count not supported by `enumerate_support`."
             )

@@ -7,15 +7,9 @@ from ..core.missing_names import missing_in
 from ..frontend.random import rand
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import (
-    expm1_quotient,
-    fused,
-    langevin,
-    langevin_slope,
-    log1p_quotient,
-    log_sinh_quotient,
-)
+from ._formulas import fused
 from ._probabilities import BINARY, ProbsOrLogits
+from ._special import expm1_quotient, langevin, langevin_slope, log1p_quotient, log_sinh_quotient
 from .exp_family import ExponentialFamily
 from .utils import clamp_probs, lazy_property, logits_to_probs, options_of
 

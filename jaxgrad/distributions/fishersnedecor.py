@@ -10,7 +10,8 @@ from ..core.missing_names import missing_in
 from ..functions.random_sampling import _standard_gamma
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, log_beta, where_defined, xlogy
+from ._formulas import fused, where_defined, xlogy
+from ._special import log_beta
 from .distribution import Distribution
 from .utils import broadcast_all
 

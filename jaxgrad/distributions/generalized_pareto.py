@@ -8,7 +8,8 @@ from .. import ops
 from ..core.missing_names import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import expm1_quotient, fused, log1p_quotient, where_defined
+from ._formulas import fused, where_defined
+from ._special import expm1_quotient, log1p_quotient
 from .distribution import Distribution
 from .exponential import standard_exponential
 from .utils import broadcast_all

@@ -9,7 +9,8 @@ from ..core.missing_names import missing_in
 from ..frontend.factories import ones_like, zeros_like
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, log_beta, xlogy
+from ._formulas import fused, xlogy
+from ._special import log_beta
 from .exponential import standard_exponential
 from .transformed_distribution import DirectDistribution
 from .transforms import AffineTransform, PowerTransform

@@ -31,9 +31,9 @@ def lkj_log_prob(value, concentration):
 
 @fused
 def _beta_parameters(concentration, n):
-    """Of the squared length of each row without its last element."""
-    before = ops.clamp(arange(n, **options_of(concentration)) - 1, 0)
-    return before + 0.5, (concentration + (n - 2) / 2).unsqueeze(-1) - before / 2
+    """Of the squared length of each row without its diagonal element; the first row has none."""
+    more = ops.clamp(arange(n, **options_of(concentration)) - 1, 0) / 2
+    return more + 0.5, (concentration + (n - 2) / 2).unsqueeze(-1) - more
 
 
 @fused

@@ -10,8 +10,9 @@ from ..core.missing_names import missing_in
 from ..functions.random_sampling import _standard_gamma, poisson
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, log_beta, times_log
+from ._formulas import fused, times_log
 from ._probabilities import ProbsOrLogits
+from ._special import log_beta
 from .distribution import Distribution
 
 

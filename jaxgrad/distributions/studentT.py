@@ -10,7 +10,8 @@ from ..frontend.random import randn
 from ..functions.random_sampling import _standard_gamma
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, half_step, half_step_slope, where_defined
+from ._formulas import fused, where_defined
+from ._special import half_step, half_step_slope
 from .distribution import Distribution
 from .utils import broadcast_all, options_of
 

@@ -15,7 +15,8 @@ from ..frontend.jax_interop import from_jax
 from ..frontend.random import new_key
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, polynomial
+from ._formulas import fused
+from ._special import polynomial
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property
 

@@ -78,19 +78,26 @@ def _bartlett(concentration, factor, key):
     return product @ product.T
 
 
+def _is_regular(matrix):
+    """Whether a factorization succeeds by more than rounding: the squares on the diagonal of the
+    factor are what each row adds to those before it.
+    """
+    rest = jnp.square(jnp.diagonal(jnp.linalg.cholesky(matrix)))
+    return jnp.all(rest > 8 * len(rest) * jnp.finfo(rest.dtype).eps * jnp.diagonal(matrix))
+
+
 def _regular(concentration, factor, key, tries):
     """A matrix that is not singular, if one of so many further tries gives it."""
     known = jax.lax.stop_gradient((concentration, factor))
 
-    def is_singular(state):
-        lower = jnp.linalg.cholesky(_bartlett(*known, state[0]))
-        return (state[1] < tries) & ~jnp.all(jnp.isfinite(lower))
+    def is_to_retry(state):
+        return (state[1] < tries) & ~_is_regular(_bartlett(*known, state[0]))
 
     def retry(state):
         return jax.random.fold_in(key, state[1]), state[1] + 1
 
     # the key is found without gradients, and the matrix made of it again
-    key, _ = jax.lax.while_loop(is_singular, retry, (key, jnp.int32(0)))
+    key, _ = jax.lax.while_loop(is_to_retry, retry, (key, jnp.int32(0)))
     return _bartlett(concentration, factor, key)
 
 

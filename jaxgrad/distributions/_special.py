@@ -1,0 +1,143 @@
+"""Functions that are precise where sums of `lgamma`, `log1p` or `expm1` cancel, and so are their
+derivatives of all orders: each element is computed by a series or by the plain expression.
+
+They are code of JAX, which is traced much faster than operators; none has a kink.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+from jax import lax
+
+from ..frontend.jax_interop import from_jax
+from ._formulas import HALF_LOG_TAU
+
+
+def polynomial(x, coefficients: Sequence[float]):
+    """The polynomial with these coefficients, of the lowest power first."""
+    result = coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        result = result * x + coefficient
+    return result
+
+
+# Stirling's series of log(gamma(x)), divided by x: Bernoulli numbers B(2n) / (2n (2n - 1))
+_STIRLING = (
+    *(1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156),
+    *(-3617 / 122400,),
+)
+_LARGE = 8.0  # from here on the series has the precision of float64
+
+
+def _stirling_rest(x):
+    """What `(x - 1/2) * log(x) - x + log(2 * pi) / 2` lacks of `lgamma(x)`."""
+    is_large = x >= _LARGE
+    large, small = jnp.where(is_large, x, _LARGE), jnp.where(is_large, 1, x)
+    series = polynomial(1 / (large * large), _STIRLING) / large
+    plain = lax.lgamma(small) - (small - 0.5) * jnp.log(small) + small - HALF_LOG_TAU
+    return jnp.where(is_large, series, plain)
+
+
+@from_jax
+def log_beta(a, b):
+    """`lgamma(a) + lgamma(b) - lgamma(a + b)` for positive numbers, precise for large ones.
+
+    Source: DiDonato and Morris, "Algorithm 708: Significant Digit Computation of the Incomplete
+    Beta Function Ratios", 1992.
+    """
+    rest = _stirling_rest(a) + _stirling_rest(b) - _stirling_rest(a + b)
+    powers = (a - 0.5) * jnp.log1p(b / a) + b * jnp.log1p(a / b)
+    return HALF_LOG_TAU - powers - jnp.log(b) / 2 + rest
+
+
+# lgamma(x + 1/2) - lgamma(x) - log(x) / 2, times x, in powers of x ** -2
+_HALF_STEP = (-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432, 691 / 180224, -5461 / 425984)
+_LARGE_STEP = 16.0
+
+
+@from_jax
+def half_step(x):
+    """`lgamma(x + 1/2) - lgamma(x)` for positive numbers, precise for large ones."""
+    large = jnp.where(x >= _LARGE_STEP, x, _LARGE_STEP)
+    series = jnp.log(large) / 2 + polynomial(1 / (large * large), _HALF_STEP) / large
+    return jnp.where(x >= _LARGE_STEP, series, lax.lgamma(x + 0.5) - lax.lgamma(x))
+
+
+@from_jax
+def half_step_slope(x):
+    """`digamma(x + 1/2) - digamma(x)`, the derivative of `half_step`."""
+    large = jnp.where(x >= _LARGE_STEP, x, _LARGE_STEP)
+    slopes = [-(2 * n + 1) * each for n, each in enumerate(_HALF_STEP)]
+    series = 1 / (2 * large) + polynomial(1 / (large * large), slopes) / (large * large)
+    return jnp.where(x >= _LARGE_STEP, series, lax.digamma(x + 0.5) - lax.digamma(x))
+
+
+# ---- quotients that are 0 / 0 at 0
+
+
+def _series_near_0(x, bound, series, closed):
+    """`series(x)` where `|x| < bound`, else `closed(x)`; each sees its own elements only."""
+    is_near = jnp.abs(x) < bound
+    near, far = jnp.where(is_near, x, 0.0), jnp.where(is_near, bound, x)
+    return jnp.where(is_near, series(near), closed(far))
+
+
+@from_jax
+def log1p_quotient(x):
+    """`log(1 + x) / x`, by the series of `atanh(x / (2 + x))` near 0."""
+
+    def series(x):
+        y = x / (2 + x)
+        return polynomial(y * y, [1 / (2 * n + 1) for n in range(7)]) * 2 / (2 + x)
+
+    return _series_near_0(x, 0.1, series, lambda x: jnp.log1p(x) / x)
+
+
+_SINH = [1 / math.factorial(2 * n + 1) for n in range(9)]
+_SINH_LESS_1 = [1 / math.factorial(2 * n + 3) for n in range(8)]
+_COSH_LESS_SINH = [2 * (n + 1) / math.factorial(2 * n + 3) for n in range(8)]
+
+
+@from_jax
+def log_sinh_quotient(x):
+    """`log(sinh(x) / x)`."""
+
+    def closed(x):
+        x = jnp.abs(x)
+        return x + jnp.log(-jnp.expm1(-2 * x)) - jnp.log(2 * x)
+
+    return _series_near_0(x, 1.0, lambda x: jnp.log(polynomial(x * x, _SINH)), closed)
+
+
+@from_jax
+def langevin(x):
+    """`1 / tanh(x) - 1 / x`, the derivative of `log_sinh_quotient`."""
+
+    def series(x):
+        return x * polynomial(x * x, _COSH_LESS_SINH) / polynomial(x * x, _SINH)
+
+    return _series_near_0(x, 1.0, series, lambda x: 1 / jnp.tanh(x) - 1 / x)
+
+
+@from_jax
+def langevin_slope(x):
+    """`1 / x ** 2 - 1 / sinh(x) ** 2`, the derivative of `langevin`."""
+
+    def series(x):
+        sinh = polynomial(x * x, _SINH)
+        return polynomial(x * x, _SINH_LESS_1) * (sinh + 1) / (sinh * sinh)
+
+    def closed(x):
+        decay = jnp.exp(-2 * jnp.abs(x))
+        return 1 / (x * x) - 4 * decay / jnp.square(1 - decay)
+
+    return _series_near_0(x, 1.0, series, closed)
+
+
+@from_jax
+def expm1_quotient(x):
+    """`(exp(x) - 1) / x`."""
+    return jnp.exp(x / 2 + log_sinh_quotient(x / 2))
