@@ -29,13 +29,13 @@ _STIRLING = (
     *(1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156),
     *(-3617 / 122400,),
 )
-_LARGE = 8.0  # from here on the series has the precision of float64
+LARGE = 8.0  # from here on the series has the precision of float64
 
 
 def _stirling_rest(x):
     """What `(x - 1/2) * log(x) - x + log(2 * pi) / 2` lacks of `lgamma(x)`."""
-    is_large = x >= _LARGE
-    large, small = jnp.where(is_large, x, _LARGE), jnp.where(is_large, 1, x)
+    is_large = x >= LARGE
+    large, small = jnp.where(is_large, x, LARGE), jnp.where(is_large, 1, x)
     series = polynomial(1 / (large * large), _STIRLING) / large
     plain = lax.lgamma(small) - (small - 0.5) * jnp.log(small) + small - HALF_LOG_TAU
     return jnp.where(is_large, series, plain)
@@ -75,6 +75,49 @@ def half_step_slope(x):
     return jnp.where(x >= _LARGE_STEP, series, lax.digamma(x + 0.5) - lax.digamma(x))
 
 
+# ---- probabilities of counts. Source: Loader, "Fast and Accurate Computation of Binomial
+# Probabilities", 2000.
+
+
+def _deviance(x, mean, log_mean):
+    """`x * log(x / mean) + mean - x`, precise for an x near the mean."""
+    v = (x - mean) / (x + mean)
+    is_near = jnp.abs(v) < 0.1
+    near = jnp.where(is_near, v, 0)
+    series = near * polynomial(near * near, [1 / (2 * n + 3) for n in range(7)])
+    return jnp.where(
+        is_near,
+        (x - mean) * near * (1 + (1 + near) * series),
+        x * (jnp.log(x) - log_mean) + mean - x,
+    )
+
+
+@from_jax
+def large_binomial(value, count, log_p, log_q):
+    """The logarithm of the probability of `value` successes and as many failures as are left, where
+    both are large; any finite number elsewhere.
+
+    log_p, log_q: the logarithms of the probabilities of a success and of a failure.
+    """
+    both = (value >= LARGE) & (count - value >= LARGE)
+    k, n = jnp.where(both, value, LARGE), jnp.where(both, count, 2 * LARGE)
+    log_p, log_q = (jnp.where(both, each, -1) for each in (log_p, log_q))
+    rest = _stirling_rest(n) - _stirling_rest(k) - _stirling_rest(n - k)
+    root = (jnp.log(n) - jnp.log(k) - jnp.log(n - k)) / 2
+    successes = _deviance(k, n * jnp.exp(log_p), jnp.log(n) + log_p)
+    failures = _deviance(n - k, n * jnp.exp(log_q), jnp.log(n) + log_q)
+    return root - HALF_LOG_TAU + rest - successes - failures
+
+
+@from_jax
+def large_poisson(value, rate):
+    """The logarithm of a Poisson probability of a large value; any finite number elsewhere."""
+    is_large = (value >= LARGE) & (rate > 0)
+    k, rate = jnp.where(is_large, value, LARGE), jnp.where(is_large, rate, 1)
+    deviance = _deviance(k, rate, jnp.log(rate))
+    return -deviance - jnp.log(k) / 2 - HALF_LOG_TAU - _stirling_rest(k)
+
+
 # ---- quotients that are 0 / 0 at 0
 
 
@@ -109,7 +152,10 @@ def log_sinh_quotient(x):
         x = jnp.abs(x)
         return x + jnp.log(-jnp.expm1(-2 * x)) - jnp.log(2 * x)
 
-    return _series_near_0(x, 1.0, lambda x: jnp.log(polynomial(x * x, _SINH)), closed)
+    def series(x):
+        return jnp.log1p(x * x * polynomial(x * x, _SINH_LESS_1))
+
+    return _series_near_0(x, 1.0, series, closed)
 
 
 @from_jax

@@ -8,7 +8,7 @@ from ..functions.random_sampling import _sample_dirichlet
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlog1py, xlogy
-from ._special import log_beta
+from ._special import LARGE, large_binomial, log_beta
 from .dirichlet import dirichlet_mode
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
@@ -16,8 +16,12 @@ from .utils import broadcast_all
 
 @fused
 def beta_log_prob(value, concentration1, concentration0):
-    powers = xlogy(concentration1 - 1, value) + xlog1py(concentration0 - 1, -value)
-    return powers - log_beta(concentration1, concentration0)
+    a, b = concentration1 - 1, concentration0 - 1
+    small = xlogy(a, value) + xlog1py(b, -value) - log_beta(concentration1, concentration0)
+    are_large = (a >= LARGE) & (b >= LARGE) & (value > 0) & (value < 1)
+    some, total = ops.where(are_large, value, 0.5), ops.where(are_large, a + b + 1, 1)
+    large = ops.log(total) + large_binomial(a, a + b, ops.log(some), ops.log1p(-some))
+    return ops.where(are_large, large, small)
 
 
 @fused

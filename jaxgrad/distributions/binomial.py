@@ -13,15 +13,17 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, times_log
 from ._probabilities import BINARY, ProbsOrLogits
-from ._special import log_beta
+from ._special import LARGE, large_binomial, log_beta
 from .distribution import Distribution
 from .utils import options_of
 
 
 def _log_prob(value, count, logits):
-    succeeded = times_log(value, ops.log_sigmoid(logits))
-    failed = times_log(count - value, ops.log_sigmoid(-logits))
-    return succeeded + failed - ops.log1p(count) - log_beta(value + 1, count - value + 1)
+    log_p, log_q = ops.log_sigmoid(logits), ops.log_sigmoid(-logits)
+    powers = times_log(value, log_p) + times_log(count - value, log_q)
+    small = powers - ops.log1p(count) - log_beta(value + 1, count - value + 1)
+    are_large = (value >= LARGE) & (count - value >= LARGE)
+    return ops.where(are_large, large_binomial(value, count, log_p, log_q), small)
 
 
 binomial_log_prob = fused(_log_prob)

@@ -10,6 +10,7 @@ from ..functions.random_sampling import _standard_gamma
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlogy
+from ._special import LARGE, large_poisson
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all, options_of
 
@@ -17,7 +18,11 @@ from .utils import broadcast_all, options_of
 @fused
 def gamma_log_prob(value, concentration, rate):
     powers = xlogy(concentration, rate) + xlogy(concentration - 1, value)
-    return powers - rate * value - ops.lgamma(concentration)
+    small = powers - rate * value - ops.lgamma(concentration)
+    are_large = (concentration >= LARGE) & (value > 0)
+    some = ops.where(are_large, value, 1)
+    large = ops.log(concentration / some) + large_poisson(concentration, rate * some)
+    return ops.where(are_large, large, small)
 
 
 @fused

@@ -12,19 +12,22 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, times_log
 from ._probabilities import ProbsOrLogits
-from ._special import log_beta
+from ._special import LARGE, large_binomial, log_beta
 from .distribution import Distribution
 
 
 @fused
 def negative_binomial_log_prob(value, count, logits):
-    succeeded = times_log(value, ops.log_sigmoid(logits))
-    failed = times_log(count, ops.log_sigmoid(-logits))
+    log_p, log_q = ops.log_sigmoid(logits), ops.log_sigmoid(-logits)
+    powers = times_log(value, log_p) + times_log(count, log_q)
     # without failures to wait for there is no success
     some = ops.where(count > 0, count, 1)
     ways = -ops.log(some + value) - log_beta(some, value + 1)
     none = ops.where(value == 0, 0 * ways, 0 * ways - math.inf)
-    return succeeded + failed + ops.where(count > 0, ways, none)
+    small = powers + ops.where(count > 0, ways, none)
+    # the last trial is a failure
+    large = ops.log(some / (some + value)) + large_binomial(value, some + value, log_p, log_q)
+    return ops.where((value >= LARGE) & (count >= LARGE), large, small)
 
 
 class NegativeBinomial(ProbsOrLogits, Distribution):

@@ -9,13 +9,15 @@ from ..functions.random_sampling import poisson
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlogy
+from ._special import LARGE, large_poisson
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
 
 
 @fused
 def poisson_log_prob(value, rate):
-    return xlogy(value, rate) - rate - ops.lgamma(value + 1)
+    small = xlogy(value, rate) - rate - ops.lgamma(value + 1)
+    return ops.where((value >= LARGE) & (rate > 0), large_poisson(value, rate), small)
 
 
 class Poisson(ExponentialFamily):
