@@ -57,7 +57,7 @@ CASES = {
     "categorical_logits": Case("Categorical", {"logits": LOGITS}, [2, 0], of_ints=True),
     "cauchy": Case("Cauchy", LOC_SCALE, REAL),
     "chi2": Case("Chi2", {"df": [0.5, 2.0, 30.0]}, POSITIVE),
-    "continuous_bernoulli": Case("ContinuousBernoulli", {"probs": [0.2, 0.6, 0.99]}, UNIT),
+    "continuous_bernoulli": Case("ContinuousBernoulli", {"probs": [0.2, 0.7, 0.99]}, UNIT),
     "continuous_bernoulli_logits": Case(
         "ContinuousBernoulli", {"logits": [-3.0, 0.2, 5.0]}, UNIT
     ),
@@ -232,6 +232,21 @@ def answers(lib, case):
     return found
 
 
+def wrong_keys(name):
+    """What PyTorch has wrong; the tests compare it with other sources."""
+    return {"mode"} if name == "kumaraswamy" else set()
+
+
+def precise_bessel(torch):
+    """The logarithm of modified Bessel functions: PyTorch's own for VonMises has 7 digits."""
+
+    def log_bessel(x, order=0):
+        scaled = torch.special.i1e(x) if order else torch.special.i0e(x)
+        return scaled.log() + x
+
+    return log_bessel
+
+
 def same(theirs, ours, where, precision=1e-8):
     """Fails where two nested lists of numbers differ by more than the precision of PyTorch's
     `polygamma`.
@@ -285,7 +300,7 @@ DIVERGENCES = {
     ),
     "Categorical": ({"probs": PROBS[:1]}, WEIGHTS),
     "Cauchy": (LOC_SCALE, THREE),
-    "ContinuousBernoulli": ({"probs": [0.2, 0.55, 0.99]}, {"probs": [0.1, 0.7, 0.5]}),
+    "ContinuousBernoulli": ({"probs": [0.2, 0.75, 0.99]}, {"probs": [0.1, 0.8, 0.4]}),
     "Dirichlet": (
         {"concentration": [[0.5, 2.0, 3.0]]},
         {"concentration": [[1.5, 1.0, 9.0], [1.0, 1.0, 1.0]]},

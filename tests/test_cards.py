@@ -11,6 +11,7 @@ COMPLETE = (
     *("torch", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special"),
     *("torch.signal.windows", "torch.random", "torch.autograd", "torch.autograd.graph"),
     *("torch.autograd.functional", "torch.autograd.forward_ad", "torch.func", "torch.amp"),
+    "torch.distributions",
 )
 
 

@@ -43,7 +43,7 @@ from .pareto import Pareto
 from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
-from .utils import euler_constant, options_of, sum_rightmost
+from .utils import _options_of, _sum_rightmost, euler_constant
 from .wishart import Wishart, mvdigamma
 
 
@@ -62,7 +62,7 @@ def _infinite(p, q):
     """p has values of a positive probability where q has no density."""
     parameter = next(vars(p)[name] for name in p.arg_constraints if name in vars(p))
     shape = broadcast_shapes(p.batch_shape, q.batch_shape)
-    return full(shape, math.inf, **options_of(parameter))
+    return full(shape, math.inf, **_options_of(parameter))
 
 
 _register((Exponential, Gamma, Gumbel, Laplace, Normal, Pareto), Beta)(_infinite)
@@ -540,7 +540,7 @@ def _(p, q):
             "No KL of Independent distributions with different reinterpreted_batch_ndims: "
             f"{count} and {q.reinterpreted_batch_ndims}"
         )
-    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), count)
+    return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), count)
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)

@@ -12,7 +12,7 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlogy
 from ._transform import PlainTransform, Transform, with_event_dim
-from .utils import broadcast_all, sum_rightmost
+from .utils import _sum_rightmost, broadcast_all
 
 
 class ExpTransform(PlainTransform):
@@ -248,7 +248,7 @@ class AffineTransform(Transform):
             found = self.scale.abs().log().expand(x.shape)
         else:
             found = full_like(x, math.log(abs(self.scale)))
-        return sum_rightmost(found, self._event_dim)
+        return _sum_rightmost(found, self._event_dim)
 
     def forward_shape(self, shape):
         return broadcast_shapes(shape, *(getattr(p, "shape", ()) for p in (self.loc, self.scale)))

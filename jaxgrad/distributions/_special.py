@@ -7,38 +7,23 @@ They are code of JAX, which is traced much faster than operators; none has a kin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import jax.numpy as jnp
-from jax import lax
 
+from .. import ops
 from ..frontend.jax_interop import from_jax
+from ..rules.gamma import polynomial, stirling_series
 from ._formulas import HALF_LOG_TAU
 
-
-def polynomial(x, coefficients: Sequence[float]):
-    """The polynomial with these coefficients, of the lowest power first."""
-    result = coefficients[-1]
-    for coefficient in reversed(coefficients[:-1]):
-        result = result * x + coefficient
-    return result
-
-
-# Stirling's series of log(gamma(x)), divided by x: Bernoulli numbers B(2n) / (2n (2n - 1))
-_STIRLING = (
-    *(1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156),
-    *(-3617 / 122400,),
-)
-LARGE = 8.0  # from here on the series has the precision of float64
+LARGE = 8  # from here on Stirling's series holds
 
 
 def _stirling_rest(x):
     """What `(x - 1/2) * log(x) - x + log(2 * pi) / 2` lacks of `lgamma(x)`."""
     is_large = x >= LARGE
     large, small = jnp.where(is_large, x, LARGE), jnp.where(is_large, 1, x)
-    series = polynomial(1 / (large * large), _STIRLING) / large
-    plain = lax.lgamma(small) - (small - 0.5) * jnp.log(small) + small - HALF_LOG_TAU
-    return jnp.where(is_large, series, plain)
+    plain = ops.lgamma(small) - (small - 0.5) * jnp.log(small) + small - HALF_LOG_TAU
+    return jnp.where(is_large, stirling_series(large), plain)
 
 
 @from_jax
@@ -62,8 +47,8 @@ _LARGE_STEP = 16.0
 def half_step(x):
     """`lgamma(x + 1/2) - lgamma(x)` for positive numbers, precise for large ones."""
     large = jnp.where(x >= _LARGE_STEP, x, _LARGE_STEP)
-    series = jnp.log(large) / 2 + polynomial(1 / (large * large), _HALF_STEP) / large
-    return jnp.where(x >= _LARGE_STEP, series, lax.lgamma(x + 0.5) - lax.lgamma(x))
+    series = jnp.log(large) / 2 + polynomial(_HALF_STEP, 1 / (large * large)) / large
+    return jnp.where(x >= _LARGE_STEP, series, ops.lgamma(x + 0.5) - ops.lgamma(x))
 
 
 @from_jax
@@ -71,8 +56,8 @@ def half_step_slope(x):
     """`digamma(x + 1/2) - digamma(x)`, the derivative of `half_step`."""
     large = jnp.where(x >= _LARGE_STEP, x, _LARGE_STEP)
     slopes = [-(2 * n + 1) * each for n, each in enumerate(_HALF_STEP)]
-    series = 1 / (2 * large) + polynomial(1 / (large * large), slopes) / (large * large)
-    return jnp.where(x >= _LARGE_STEP, series, lax.digamma(x + 0.5) - lax.digamma(x))
+    series = 1 / (2 * large) + polynomial(slopes, 1 / (large * large)) / (large * large)
+    return jnp.where(x >= _LARGE_STEP, series, ops.digamma(x + 0.5) - ops.digamma(x))
 
 
 # ---- probabilities of counts. Source: Loader, "Fast and Accurate Computation of Binomial
@@ -84,7 +69,7 @@ def _deviance(x, mean, log_mean):
     v = (x - mean) / (x + mean)
     is_near = jnp.abs(v) < 0.1
     near = jnp.where(is_near, v, 0)
-    series = near * polynomial(near * near, [1 / (2 * n + 3) for n in range(7)])
+    series = near * polynomial([1 / (2 * n + 3) for n in range(7)], near * near)
     return jnp.where(
         is_near,
         (x - mean) * near * (1 + (1 + near) * series),
@@ -134,7 +119,7 @@ def log1p_quotient(x):
 
     def series(x):
         y = x / (2 + x)
-        return polynomial(y * y, [1 / (2 * n + 1) for n in range(7)]) * 2 / (2 + x)
+        return polynomial([1 / (2 * n + 1) for n in range(7)], y * y) * 2 / (2 + x)
 
     return _series_near_0(x, 0.1, series, lambda x: jnp.log1p(x) / x)
 
@@ -153,7 +138,7 @@ def log_sinh_quotient(x):
         return x + jnp.log(-jnp.expm1(-2 * x)) - jnp.log(2 * x)
 
     def series(x):
-        return jnp.log1p(x * x * polynomial(x * x, _SINH_LESS_1))
+        return jnp.log1p(x * x * polynomial(_SINH_LESS_1, x * x))
 
     return _series_near_0(x, 1.0, series, closed)
 
@@ -163,7 +148,7 @@ def langevin(x):
     """`1 / tanh(x) - 1 / x`, the derivative of `log_sinh_quotient`."""
 
     def series(x):
-        return x * polynomial(x * x, _COSH_LESS_SINH) / polynomial(x * x, _SINH)
+        return x * polynomial(_COSH_LESS_SINH, x * x) / polynomial(_SINH, x * x)
 
     return _series_near_0(x, 1.0, series, lambda x: 1 / jnp.tanh(x) - 1 / x)
 
@@ -173,8 +158,8 @@ def langevin_slope(x):
     """`1 / x ** 2 - 1 / sinh(x) ** 2`, the derivative of `langevin`."""
 
     def series(x):
-        sinh = polynomial(x * x, _SINH)
-        return polynomial(x * x, _SINH_LESS_1) * (sinh + 1) / (sinh * sinh)
+        sinh = polynomial(_SINH, x * x)
+        return polynomial(_SINH_LESS_1, x * x) * (sinh + 1) / (sinh * sinh)
 
     def closed(x):
         decay = jnp.exp(-2 * jnp.abs(x))

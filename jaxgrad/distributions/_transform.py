@@ -13,7 +13,7 @@ from ..frontend.factories import zeros, zeros_like
 from ..tape import mode
 from ..tape.tensor import Tensor
 from . import constraints
-from .utils import options_of, sum_rightmost
+from .utils import _options_of, _sum_rightmost
 
 _NOTHING = None, None
 
@@ -282,7 +282,7 @@ class ComposeTransform(Transform):
         terms, count = [], self.domain.event_dim
         for part, *pair in zip(self.parts, values, values[1:], strict=False):
             term = part.log_abs_det_jacobian(*pair)
-            terms.append(sum_rightmost(term, count - part.domain.event_dim))
+            terms.append(_sum_rightmost(term, count - part.domain.event_dim))
             count += part.codomain.event_dim - part.domain.event_dim
         return functools.reduce(operator.add, terms)
 
@@ -361,7 +361,7 @@ class IndependentTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         found = self.base_transform.log_abs_det_jacobian(x, y)
-        return sum_rightmost(found, self.reinterpreted_batch_ndims)
+        return _sum_rightmost(found, self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape):
         return self.base_transform.forward_shape(shape)
@@ -417,7 +417,7 @@ class ReshapeTransform(Transform):
         return y.reshape(y.shape[: y.ndim - len(self.out_shape)] + self.in_shape)
 
     def log_abs_det_jacobian(self, x, y):
-        return zeros(x.shape[: x.ndim - len(self.in_shape)], **options_of(x))
+        return zeros(x.shape[: x.ndim - len(self.in_shape)], **_options_of(x))
 
     def forward_shape(self, shape):
         return _replaced(Size(shape), self.in_shape, self.out_shape)
@@ -522,7 +522,7 @@ class CatTransform(_Parts):
     def log_abs_det_jacobian(self, x, y):
         count = self.event_dim
         pairs = zip(self.transforms, self._dets(x, y), strict=True)
-        dets = [sum_rightmost(det, count - transform.event_dim) for transform, det in pairs]
+        dets = [_sum_rightmost(det, count - transform.event_dim) for transform, det in pairs]
         dim = (self.dim if self.dim < 0 else self.dim - x.ndim) + count
         return ops.cat(dets, dim) if dim < 0 else sum(dets)
 

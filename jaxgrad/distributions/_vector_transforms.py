@@ -13,7 +13,7 @@ from . import constraints
 from ._formulas import fused
 from ._number_transforms import clipped_sigmoid, softplus
 from ._transform import PlainTransform, Transform, need_dims
-from .utils import options_of, tril_matrix_to_vec, vec_to_tril_matrix
+from .utils import _options_of, tril_matrix_to_vec, vec_to_tril_matrix
 
 
 class CorrCholeskyTransform(Transform):
@@ -68,7 +68,7 @@ def _correlation_factor(x):
     eps = dtypes.finfo(x.dtype).eps
     partial = vec_to_tril_matrix(ops.clamp(ops.tanh(x), -1 + eps, 1 - eps), -1)
     rest = ops.cumprod(ops.sqrt(1 - ops.square(partial)), -1)
-    return (partial + eye(partial.shape[-1], **options_of(x))) * _shifted(rest, 1)
+    return (partial + eye(partial.shape[-1], **_options_of(x))) * _shifted(rest, 1)
 
 
 @fused
@@ -138,7 +138,7 @@ class StickBreakingTransform(PlainTransform):
 
 def _parts_left(x, count):
     """The logarithm of the number of parts after each of `count` breaks."""
-    return ops.log(arange(count, 0, -1, **options_of(x)))
+    return ops.log(arange(count, 0, -1, **_options_of(x)))
 
 
 @fused

@@ -14,7 +14,7 @@ from . import constraints
 from ._formulas import fused, times_log
 from ._probabilities import BINARY, ProbsOrLogits
 from .exp_family import ExponentialFamily
-from .utils import options_of
+from .utils import _options_of
 
 
 def _log_prob(value, logits):
@@ -84,7 +84,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return bernoulli_entropy(self.logits, self.probs)
 
     def enumerate_support(self, expand=True) -> Tensor:
-        return self._enumerated(arange(2, **options_of(self._param)), expand)
+        return self._enumerated(arange(2, **_options_of(self._param)), expand)
 
     @property
     def _natural_params(self):

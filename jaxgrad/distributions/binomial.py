@@ -15,7 +15,7 @@ from ._formulas import fused, times_log
 from ._probabilities import BINARY, ProbsOrLogits
 from ._special import LARGE, large_binomial, log_beta
 from .distribution import Distribution
-from .utils import options_of
+from .utils import _options_of
 
 
 def _log_prob(value, count, logits):
@@ -96,7 +96,7 @@ class Binomial(ProbsOrLogits, Distribution):
     def _values(self):
         """0 to the largest count. Raises RuntimeError for a traced count."""
         most = int(self.total_count.max().item()) if self._most is None else self._most
-        return arange(most + 1, **options_of(self._param))
+        return arange(most + 1, **_options_of(self._param))
 
     def entropy(self) -> Tensor:
         values = self._enumerated(self._values(), False)

@@ -17,7 +17,7 @@ from . import constraints
 from ._formulas import fused
 from ._probabilities import ProbsOrLogits, check_one
 from .distribution import Distribution
-from .utils import options_of
+from .utils import _options_of
 
 VECTOR = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
@@ -83,7 +83,7 @@ class Categorical(ProbsOrLogits, Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return full(self._batch_shape, math.nan, **options_of(self._param))
+        return full(self._batch_shape, math.nan, **_options_of(self._param))
 
     @property
     def mode(self) -> Tensor:

@@ -11,7 +11,7 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused
 from .distribution import Distribution
-from .utils import broadcast_all, options_of
+from .utils import _options_of, broadcast_all
 
 
 @fused
@@ -65,7 +65,7 @@ class Cauchy(Distribution):
         return full_like(self.loc, math.inf)
 
     def rsample(self, sample_shape=()) -> Tensor:
-        noise = empty(self._extended_shape(sample_shape), **options_of(self.loc)).cauchy_()
+        noise = empty(self._extended_shape(sample_shape), **_options_of(self.loc)).cauchy_()
         return self.loc + noise * self.scale
 
     def log_prob(self, value) -> Tensor:

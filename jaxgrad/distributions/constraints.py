@@ -120,7 +120,7 @@ class _Dependent(Constraint):
             event_dim=self._event_dim if event_dim is _UNKNOWN else event_dim,
         )
 
-    def check(self, x):
+    def check(self, value):
         raise ValueError("Cannot determine validity of dependent constraint")
 
     def __repr__(self):
@@ -339,8 +339,8 @@ class _Multinomial(_Below):
     is_discrete, event_dim = True, 1
 
     @_of_numbers
-    def check(self, x):
-        return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
+    def check(self, value):
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
 # ---- matrices

@@ -11,7 +11,7 @@ from ._formulas import fused
 from ._probabilities import BINARY, ProbsOrLogits
 from ._special import expm1_quotient, langevin, langevin_slope, log1p_quotient, log_sinh_quotient
 from .exp_family import ExponentialFamily
-from .utils import clamp_probs, lazy_property, logits_to_probs, options_of
+from .utils import _options_of, clamp_probs, lazy_property, logits_to_probs
 
 
 def log_normalizer(logits):
@@ -107,7 +107,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def rsample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return self.icdf(rand(shape, **options_of(self._param)))
+        return self.icdf(rand(shape, **_options_of(self._param)))
 
     def log_prob(self, value) -> Tensor:
         return continuous_bernoulli_log_prob(self._checked(value), self.logits)

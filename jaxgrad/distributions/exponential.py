@@ -9,12 +9,12 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all, options_of
+from .utils import _options_of, broadcast_all
 
 
 def standard_exponential(shape, like: Tensor) -> Tensor:
     """Positive numbers from the exponential distribution of rate 1, in the dtype of `like`."""
-    return empty(shape, **options_of(like)).exponential_()
+    return empty(shape, **_options_of(like)).exponential_()
 
 
 @fused

@@ -12,7 +12,7 @@ from . import constraints
 from ._formulas import fused, xlogy
 from ._special import LARGE, large_poisson
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all, options_of
+from .utils import _options_of, broadcast_all
 
 
 @fused
@@ -86,7 +86,7 @@ class Gamma(ExponentialFamily):
         return _gamma_sample(_standard_gamma(self.concentration.expand(shape)), self.rate)
 
     def log_prob(self, value) -> Tensor:
-        value = self._checked(as_tensor(value, **options_of(self.rate)))
+        value = self._checked(as_tensor(value, **_options_of(self.rate)))
         return gamma_log_prob(value, self.concentration, self.rate)
 
     def cdf(self, value) -> Tensor:

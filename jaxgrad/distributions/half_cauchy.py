@@ -14,7 +14,7 @@ from ._formulas import fused
 from .cauchy import Cauchy
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
-from .utils import options_of
+from .utils import _options_of
 
 
 @fused
@@ -70,7 +70,7 @@ class HalfCauchy(TransformedDistribution):
         return self.base_dist.variance
 
     def log_prob(self, value) -> Tensor:
-        value = self._checked(as_tensor(value, **options_of(self.scale)))
+        value = self._checked(as_tensor(value, **_options_of(self.scale)))
         return half_cauchy_log_prob(value, self.scale)
 
     def cdf(self, value) -> Tensor:

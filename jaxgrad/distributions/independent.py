@@ -6,7 +6,7 @@ from ..core.missing_names import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import sum_rightmost
+from .utils import _sum_rightmost
 
 
 class Independent(Distribution):
@@ -74,10 +74,10 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value) -> Tensor:
-        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
-        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand=True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:

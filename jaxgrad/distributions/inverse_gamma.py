@@ -13,7 +13,7 @@ from ._formulas import fused, where_defined
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
-from .utils import options_of
+from .utils import _options_of
 
 
 @fused
@@ -63,7 +63,7 @@ class InverseGamma(TransformedDistribution):
         validate_args: bool | None = None,
     ):
         base = Gamma(concentration, rate, validate_args=validate_args)
-        power = PowerTransform(full((), -1, **options_of(base.rate)))
+        power = PowerTransform(full((), -1, **_options_of(base.rate)))
         super().__init__(base, power, validate_args=validate_args)
 
     @property

@@ -12,7 +12,7 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused
 from .distribution import Distribution
-from .utils import broadcast_all, options_of
+from .utils import _options_of, broadcast_all
 
 
 @fused
@@ -73,7 +73,7 @@ class Laplace(Distribution):
         return math.sqrt(2) * self.scale
 
     def rsample(self, sample_shape=()) -> Tensor:
-        options = options_of(self.loc)
+        options = _options_of(self.loc)
         least = dtypes.finfo(self.loc.dtype).eps - 1
         u = empty(self._extended_shape(sample_shape), **options).uniform_(least, 1)
         return _laplace_sample(u, self.loc, self.scale)

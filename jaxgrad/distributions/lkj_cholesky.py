@@ -9,20 +9,19 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..frontend.factories import arange
-from ..frontend.random import randn
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused
 from .beta import Beta
 from .distribution import Distribution
-from .utils import broadcast_all, options_of
+from .utils import _options_of, _standard_normal, broadcast_all
 
 
 @fused
 def lkj_log_prob(value, concentration):
     n = value.shape[-1]
     diagonal = ops.diagonal(value, 0, -2, -1)[..., 1:]
-    powers = n - arange(2, n + 1, **options_of(value)) + 2 * (concentration.unsqueeze(-1) - 1)
+    powers = n - arange(2, n + 1, **_options_of(value)) + 2 * (concentration.unsqueeze(-1) - 1)
     alpha = concentration + (n - 1) / 2
     normalizer = ops.mvlgamma(alpha - 0.5, n - 1) - (n - 1) * ops.lgamma(alpha)
     constant = (n - 1) / 2 * math.log(math.pi)
@@ -32,7 +31,7 @@ def lkj_log_prob(value, concentration):
 @fused
 def _beta_parameters(concentration, n):
     """Of the squared length of each row without its diagonal element; the first row has none."""
-    more = ops.clamp(arange(n, **options_of(concentration)) - 1, 0) / 2
+    more = ops.clamp(arange(n, **_options_of(concentration)) - 1, 0) / 2
     return more + 0.5, (concentration + (n - 2) / 2).unsqueeze(-1) - more
 
 
@@ -80,8 +79,8 @@ class LKJCholesky(Distribution):
     def sample(self, sample_shape=()) -> Tensor:
         with no_grad():
             beta = Beta(*_beta_parameters(self.concentration, self.dim), validate_args=False)
-            shape, options = self._extended_shape(sample_shape), options_of(self.concentration)
-            return _lkj_sample(beta.sample(sample_shape), randn(shape, **options))
+            shape, options = self._extended_shape(sample_shape), _options_of(self.concentration)
+            return _lkj_sample(beta.sample(sample_shape), _standard_normal(shape, **options))
 
     def log_prob(self, value) -> Tensor:
         return lkj_log_prob(self._checked(value), self.concentration)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .. import ops
 from ..core.missing_names import missing_in
 from ..frontend.factories import eye
-from ..frontend.random import randn
 from ..functions.joining import broadcast_shapes
 from ..functions.linalg_solve import cholesky
 from ..tape.tensor import Tensor
@@ -13,13 +12,13 @@ from . import constraints
 from ._formulas import HALF_LOG_TAU, fused
 from .distribution import Distribution
 from .multivariate_normal import half_log_det, mahalanobis, solved, times
-from .utils import lazy_property, options_of
+from .utils import _options_of, _standard_normal, lazy_property
 
 
 def capacitance_tril(factor, diagonal):
     """The Cholesky factor of `I + W.mT @ inverse(D) @ W`, for the factor W and the diagonal D."""
     weighted = factor.mT / diagonal.unsqueeze(-2)
-    return cholesky(weighted @ factor + eye(factor.shape[-1], **options_of(factor)))
+    return cholesky(weighted @ factor + eye(factor.shape[-1], **_options_of(factor)))
 
 
 def lowrank_log_det(diagonal, capacitance):
@@ -49,7 +48,7 @@ def lowrank_entropy(diagonal, capacitance):
 def _scale_tril(factor, diagonal):
     root = ops.sqrt(diagonal).unsqueeze(-1)
     scaled = factor / root
-    return root * cholesky(scaled @ scaled.mT + eye(root.shape[-2], **options_of(factor)))
+    return root * cholesky(scaled @ scaled.mT + eye(root.shape[-2], **_options_of(factor)))
 
 
 @fused
@@ -131,9 +130,9 @@ class LowRankMultivariateNormal(Distribution):
         return self._over_batch(_precision_matrix(*self._unbroadcasted, self._capacitance_tril))
 
     def rsample(self, sample_shape=()) -> Tensor:
-        shape, options = self._extended_shape(sample_shape), options_of(self.loc)
-        of_factor = randn(shape[:-1] + self.cov_factor.shape[-1:], **options)
-        of_diagonal = randn(shape, **options)
+        shape, options = self._extended_shape(sample_shape), _options_of(self.loc)
+        of_factor = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **options)
+        of_diagonal = _standard_normal(shape, **options)
         factor, diagonal = self._unbroadcasted
         return self.loc + times(factor, of_factor) + diagonal.sqrt() * of_diagonal
 

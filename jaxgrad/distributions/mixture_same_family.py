@@ -88,13 +88,13 @@ class MixtureSameFamily(Distribution):
         distance = components.mean - self.mean.unsqueeze(self._component_dim)
         return self._mean_of(components.variance + distance.square())
 
-    def cdf(self, x) -> Tensor:
-        cdfs = self._component_distribution.cdf(x.unsqueeze(self._component_dim))
+    def cdf(self, value) -> Tensor:
+        cdfs = self._component_distribution.cdf(value.unsqueeze(self._component_dim))
         return (cdfs * self._mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, x) -> Tensor:
-        x = self._checked(x).unsqueeze(self._component_dim)
-        log_probs = self._component_distribution.log_prob(x)
+    def log_prob(self, value) -> Tensor:
+        value = self._checked(value).unsqueeze(self._component_dim)
+        log_probs = self._component_distribution.log_prob(value)
         return mixture_log_prob(log_probs, self._mixture_distribution.logits)
 
     def sample(self, sample_shape=()) -> Tensor:

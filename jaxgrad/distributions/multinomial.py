@@ -11,7 +11,7 @@ from . import constraints
 from ._formulas import fused, times_log
 from .binomial import Binomial
 from .one_hot_categorical import OfCategorical
-from .utils import options_of
+from .utils import _options_of
 
 
 @fused
@@ -71,17 +71,17 @@ class Multinomial(OfCategorical):
     def sample(self, sample_shape=()) -> Tensor:
         with no_grad():
             drawn = self._categorical.sample((self.total_count, *sample_shape)).movedim(0, -1)
-            counts = zeros(self._extended_shape(sample_shape), **options_of(self._param))
+            counts = zeros(self._extended_shape(sample_shape), **_options_of(self._param))
             return counts.scatter_add(-1, drawn, ones_like(drawn, dtype=counts.dtype))
 
     def log_prob(self, value) -> Tensor:
         return multinomial_log_prob(self._checked(value), self.logits)
 
     def entropy(self) -> Tensor:
-        values = arange(1, self.total_count + 1, **options_of(self._param))
+        values = arange(1, self.total_count + 1, **_options_of(self._param))
         binomial = Binomial(self.total_count, self.probs, validate_args=False)
         log_probs = binomial.log_prob(values.reshape(-1, *[1] * self.probs.ndim))
-        count = full((), self.total_count, **options_of(self._param))
+        count = full((), self.total_count, **_options_of(self._param))
         return multinomial_entropy(self._categorical.entropy(), count, log_probs, values)
 
 

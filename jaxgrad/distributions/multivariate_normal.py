@@ -6,14 +6,13 @@ from .. import ops
 from ..core.aval import Size
 from ..core.missing_names import missing_in
 from ..frontend.factories import eye
-from ..frontend.random import randn
 from ..functions.joining import broadcast_shapes
 from ..functions.linalg_solve import cholesky
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import HALF_LOG_TAU, fused
 from .distribution import Distribution
-from .utils import lazy_property, options_of
+from .utils import _options_of, _standard_normal, lazy_property
 
 MATRICES = {
     "covariance_matrix": constraints.positive_definite,
@@ -57,7 +56,7 @@ def precision_to_scale_tril(precision):
     """The Cholesky factor of the inverse of a matrix."""
     flipped = cholesky(ops.flip(precision, (-2, -1)))
     inverse = ops.flip(flipped, (-2, -1)).mT
-    return solved(inverse, eye(precision.shape[-1], **options_of(precision)))
+    return solved(inverse, eye(precision.shape[-1], **_options_of(precision)))
 
 
 @fused
@@ -180,7 +179,7 @@ class MultivariateNormal(OfMatrix):
         return squares.expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape=()) -> Tensor:
-        noise = randn(self._extended_shape(sample_shape), **options_of(self.loc))
+        noise = _standard_normal(self._extended_shape(sample_shape), **_options_of(self.loc))
         return self.loc + times(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value) -> Tensor:

@@ -6,12 +6,11 @@ import math
 
 from .. import ops
 from ..core.missing_names import missing_in
-from ..frontend.random import randn
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import HALF_LOG_TAU, fused
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all, options_of
+from .utils import _options_of, _standard_normal, broadcast_all
 
 
 @fused
@@ -70,7 +69,7 @@ class Normal(ExponentialFamily):
         return self.scale.square()
 
     def rsample(self, sample_shape=()) -> Tensor:
-        noise = randn(self._extended_shape(sample_shape), **options_of(self.loc))
+        noise = _standard_normal(self._extended_shape(sample_shape), **_options_of(self.loc))
         return self.loc + noise * self.scale
 
     def log_prob(self, value) -> Tensor:

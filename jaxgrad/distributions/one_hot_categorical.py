@@ -10,7 +10,7 @@ from ..tape.tensor import Tensor
 from . import constraints
 from .categorical import VECTOR, Categorical
 from .distribution import Distribution
-from .utils import options_of
+from .utils import _options_of
 
 
 class OfCategorical(Distribution):
@@ -93,7 +93,7 @@ class OneHotCategorical(OfCategorical):
 
     def enumerate_support(self, expand=True) -> Tensor:
         n, batch = self._event_shape[0], self._batch_shape
-        values = eye(n, **options_of(self._param)).reshape(n, *[1] * len(batch), n)
+        values = eye(n, **_options_of(self._param)).reshape(n, *[1] * len(batch), n)
         return values.expand(n, *batch, n) if expand else values
 
 

@@ -13,7 +13,7 @@ from ._probabilities import BINARY, ProbsOrLogits
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
-from .utils import clamp_probs, options_of
+from .utils import _options_of, clamp_probs
 
 
 @fused
@@ -53,11 +53,11 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         validate_args: bool | None = None,
     ):
         self._take(probs, logits)
-        self.temperature = as_tensor(temperature, **options_of(self._param))
+        self.temperature = as_tensor(temperature, **_options_of(self._param))
         super().__init__(self.param_shape, validate_args=validate_args)
 
     def rsample(self, sample_shape=()) -> Tensor:
-        uniform = rand(self._extended_shape(sample_shape), **options_of(self._param))
+        uniform = rand(self._extended_shape(sample_shape), **_options_of(self._param))
         return _logit_relaxed_sample(uniform, self.temperature, self.logits)
 
     def log_prob(self, value) -> Tensor:

@@ -15,7 +15,7 @@ from .categorical import VECTOR
 from .one_hot_categorical import OfCategorical
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
-from .utils import clamp_probs, options_of
+from .utils import _options_of, clamp_probs
 
 
 @fused
@@ -54,10 +54,10 @@ class ExpRelaxedCategorical(OfCategorical):
         validate_args: bool | None = None,
     ):
         super().__init__(probs, logits, validate_args)
-        self.temperature = as_tensor(temperature, **options_of(self._param))
+        self.temperature = as_tensor(temperature, **_options_of(self._param))
 
     def rsample(self, sample_shape=()) -> Tensor:
-        uniform = rand(self._extended_shape(sample_shape), **options_of(self._param))
+        uniform = rand(self._extended_shape(sample_shape), **_options_of(self._param))
         return _exp_relaxed_sample(uniform, self.temperature, self.logits)
 
     def log_prob(self, value) -> Tensor:

@@ -6,14 +6,13 @@ import math
 
 from .. import ops
 from ..core.missing_names import missing_in
-from ..frontend.random import randn
 from ..functions.random_sampling import _standard_gamma
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, where_defined
 from ._special import half_step, half_step_slope
 from .distribution import Distribution
-from .utils import broadcast_all, options_of
+from .utils import _options_of, _standard_normal, broadcast_all
 
 
 def _log_scale(df, scale):
@@ -90,7 +89,7 @@ class StudentT(Distribution):
 
     def rsample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        noise = randn(shape, **options_of(self.df))
+        noise = _standard_normal(shape, **_options_of(self.df))
         gamma = _standard_gamma((self.df / 2).expand(shape))
         return _student_sample(noise, gamma, self.df, self.loc, self.scale)
 

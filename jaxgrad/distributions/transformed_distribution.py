@@ -11,7 +11,7 @@ from . import constraints
 from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
-from .utils import sum_rightmost
+from .utils import _sum_rightmost
 
 
 class TransformedDistribution(Distribution):
@@ -87,10 +87,10 @@ class TransformedDistribution(Distribution):
             x = transform.inv(y)
             count += transform.domain.event_dim - transform.codomain.event_dim
             log_det = transform.log_abs_det_jacobian(x, y)
-            log_prob = log_prob - sum_rightmost(log_det, count - transform.domain.event_dim)
+            log_prob = log_prob - _sum_rightmost(log_det, count - transform.domain.event_dim)
             y = x
         base = self.base_dist.log_prob(y)
-        return log_prob + sum_rightmost(base, count - len(self.base_dist.event_shape))
+        return log_prob + _sum_rightmost(base, count - len(self.base_dist.event_shape))
 
     def cdf(self, value) -> Tensor:
         value = self._checked(value)

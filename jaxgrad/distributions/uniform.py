@@ -12,7 +12,7 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused
 from .distribution import Distribution
-from .utils import broadcast_all, options_of
+from .utils import _options_of, broadcast_all
 
 
 @fused
@@ -73,7 +73,7 @@ class Uniform(Distribution):
         return (self.high - self.low).square() / 12
 
     def rsample(self, sample_shape=()) -> Tensor:
-        unit = rand(self._extended_shape(sample_shape), **options_of(self.low))
+        unit = rand(self._extended_shape(sample_shape), **_options_of(self.low))
         return self.low + unit * (self.high - self.low)
 
     def log_prob(self, value) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..autograd.grad_mode import enable_grad
 from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..frontend.factories import full
+from ..frontend.random import randn
 from ..functions.joining import broadcast_tensors
 from ..tape.tensor import Tensor, is_concrete
 
@@ -54,12 +55,17 @@ def _tensor_of(number, like) -> Tensor:
     return full((), number, dtype=dtype, device=like.device)
 
 
-def options_of(tensor: Tensor) -> dict:
+def _options_of(tensor: Tensor) -> dict:
     """The dtype and device of a tensor, as options of a factory."""
     return {"dtype": tensor.dtype, "device": tensor.device}
 
 
-def sum_rightmost(value: Tensor, count: int) -> Tensor:
+def _standard_normal(shape: Sequence[int], dtype, device) -> Tensor:
+    """Random numbers of mean 0 and variance 1; other packages call it."""
+    return randn(shape, dtype=dtype, device=device)
+
+
+def _sum_rightmost(value: Tensor, count: int) -> Tensor:
     """The sum over the last `count` dimensions."""
     return value.sum(tuple(range(-count, 0))) if count else value
 

@@ -19,7 +19,7 @@ from . import constraints
 from ._formulas import fused
 from .exp_family import ExponentialFamily
 from .multivariate_normal import MATRICES, OfMatrix, half_log_det, solved
-from .utils import options_of
+from .utils import _options_of
 
 ALGORITHM = "threefry2x32"
 _TRIES = 10
@@ -27,7 +27,7 @@ _TRIES = 10
 
 def mvdigamma(x, n):
     """The derivative of `mvlgamma(x, n)`."""
-    return ops.sum(ops.digamma(x.unsqueeze(-1) - arange(n, **options_of(x)) / 2), -1)
+    return ops.sum(ops.digamma(x.unsqueeze(-1) - arange(n, **_options_of(x)) / 2), -1)
 
 
 @fused
@@ -113,7 +113,7 @@ def _matrices(df, factor, key, shape, tries):
     return made.reshape(*shape, n, n)
 
 
-class Wishart(OfMatrix, ExponentialFamily):
+class Wishart(ExponentialFamily, OfMatrix):
     """The Wishart distribution of positive-definite matrices, that of the sum of `outer(v, v)` for
     `df` vectors v from a normal distribution of mean 0, where df is an integer.
 
@@ -153,7 +153,7 @@ class Wishart(OfMatrix, ExponentialFamily):
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
                 "specified."
             )
-        df = df if isinstance(df, Tensor) else full((), df, **options_of(given[0]))
+        df = df if isinstance(df, Tensor) else full((), df, **_options_of(given[0]))
         batch_shape = self._take_matrix(df.shape, matrices)
         self.df = df.expand(batch_shape)
         event_shape = given[0].shape[-2:]

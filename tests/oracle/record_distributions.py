@@ -15,15 +15,15 @@ sys.path.insert(0, str(TESTS))
 
 import torch  # noqa: E402
 from as_torch import described  # noqa: E402
-from distribution_cases import CASES, DIVERGENCES, RECORDING, answers, divergence  # noqa: E402
-
-# What PyTorch has wrong, and the tests compare with other sources.
-WRONG = {"kumaraswamy": ("mode",)}
-
-
-def precise_bessel(x, order=0):
-    """The logarithm of a modified Bessel function: PyTorch's own for VonMises has 7 digits."""
-    return (torch.special.i1e(x) if order else torch.special.i0e(x)).log() + x
+from distribution_cases import (  # noqa: E402
+    CASES,
+    DIVERGENCES,
+    RECORDING,
+    answers,
+    divergence,
+    precise_bessel,
+    wrong_keys,
+)
 
 
 def bodies(path):
@@ -38,8 +38,8 @@ def all_answers():
     found = {}
     for name, case in CASES.items():
         found[name] = answers(torch, case)
-        for wrong in WRONG.get(name, ()):
-            del found[name][wrong]
+        for key in wrong_keys(name):
+            del found[name][key]
     return found
 
 
@@ -56,7 +56,7 @@ def all_divergences():
 def main():
     # some of its constants are tensors of the default dtype
     torch.set_default_dtype(torch.float64)
-    torch.distributions.von_mises._log_modified_bessel_fn = precise_bessel
+    torch.distributions.von_mises._log_modified_bessel_fn = precise_bessel(torch)
     recorded = {"answers": all_answers(), "divergences": all_divergences()}
     torch.set_default_dtype(torch.float32)
     recorded["tests"] = {}
