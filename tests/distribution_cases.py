@@ -187,6 +187,11 @@ def result(distribution, method, value=None, probability=None):
         return None
 
 
+def compiled(lib, function):
+    """The function, compiled if it is jaxgrad's."""
+    return lib.jit(function) if lib is jaxgrad else function
+
+
 def weights_of(lib, tensor):
     return (lib.arange(tensor.numel(), dtype=tensor.dtype) * 0.37 + 1).reshape(tensor.shape)
 

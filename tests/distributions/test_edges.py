@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from checks import count
-from distribution_cases import as_recorded, same
+from distribution_cases import as_recorded, compiled, same
 
 import jaxgrad
 from jaxgrad import distributions as D
@@ -29,24 +29,22 @@ def unchecked(kind, method):
 
 
 def evaluated(lib, kind, method, value, *parameters, **named):
-    """A result and its gradients with respect to value and parameters, as lists."""
+    """A result and its gradients with respect to value and parameters, 0 where there is none."""
     given = [None if value is None else value, *parameters, *named.values()]
     tensors = [
         each if each is None else lib.tensor(each, dtype=lib.float64, requires_grad=True)
         for each in given
     ]
     first, *others = tensors
-    others, keys = others[: len(parameters)], list(named)
+    others, last = others[: len(parameters)], tensors[1 + len(parameters) :]
     function = unchecked(kind, method)
-    named = dict(zip(keys, tensors[1 + len(parameters) :], strict=True))
-    result = function(lib, first, *others, **named)
+    result = function(lib, first, *others, **dict(zip(named, last, strict=True)))
     inputs = [each for each in tensors if each is not None]
-    if not result.requires_grad:
-        return result.tolist(), [[0.0] * each.numel() for each in inputs]
-    slopes = lib.autograd.grad(result.sum(), inputs, allow_unused=True)
-    zeros = [lib.zeros_like(each) for each in inputs]
-    pairs = zip(slopes, zeros, strict=True)
-    return result.tolist(), [(zero if slope is None else slope).tolist() for slope, zero in pairs]
+    slopes = [None] * len(inputs)
+    if result.requires_grad:
+        slopes = lib.autograd.grad(result.sum(), inputs, allow_unused=True)
+    pairs = zip(slopes, inputs, strict=True)
+    return result.detach(), [lib.zeros_like(x) if slope is None else slope for slope, x in pairs]
 
 
 # ---- as in PyTorch
@@ -75,7 +73,9 @@ FINITE = {
 
 @as_recorded
 def test_ends_that_pytorch_has_right(torch):
-    return {name: evaluated(torch, *given) for name, given in FINITE.items()}
+    return compiled(
+        torch, lambda: {name: evaluated(torch, *given) for name, given in FINITE.items()}
+    )()
 
 
 @as_recorded
@@ -106,7 +106,7 @@ def test_divergences_of_probability_0(torch):
 
 
 def row(*given, expected, slopes, **named):
-    return pytest.param(given, named, expected, slopes, id=" ".join(map(str, given[:2])))
+    return given, named, expected, slopes
 
 
 THREE = [1.0] * 3
@@ -198,17 +198,15 @@ RIGHT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "named", "expected", "slopes"), RIGHT)
-def test_ends_that_pytorch_has_wrong(given, named, expected, slopes):
-    kind, method, value, *parameters = given
-    result, found = evaluated(jaxgrad, kind, method, value, *parameters, **named)
-    for ours, known in zip(result, expected, strict=True):
-        assert ours == pytest.approx(known, rel=2e-9, abs=1e-13, nan_ok=True), result
-    assert not any(math.isnan(slope) for each in found for slope in each) or slopes is not None
-    for ours, known in zip(found, slopes or [], strict=False):
-        if known is not None:
-            assert ours == pytest.approx(known, rel=2e-8, abs=1e-9), found
-    count("distributions")
+def test_ends_that_pytorch_has_wrong():
+    """All in one compiled function."""
+    everything = jaxgrad.jit(lambda: [evaluated(jaxgrad, *g, **named) for g, named, _, _ in RIGHT])
+    for (given, named, expected, slopes), (result, found) in zip(RIGHT, everything(), strict=True):
+        assert result.tolist() == pytest.approx(expected, rel=2e-9, abs=1e-13, nan_ok=True), given
+        for ours, known in zip(found, slopes or [], strict=False):
+            if known is not None:
+                assert ours.tolist() == pytest.approx(known, rel=2e-8, abs=1e-9), (given, named)
+        count("distributions")
 
 
 def test_outside_of_all_components_a_mixture_has_no_gradient():

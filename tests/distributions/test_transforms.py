@@ -4,7 +4,7 @@ import copy
 
 import pytest
 from as_torch import error
-from distribution_cases import as_recorded, slopes
+from distribution_cases import as_recorded, compiled, weighted
 
 import jaxgrad
 from jaxgrad import distributions as D
@@ -55,17 +55,23 @@ def transforms(torch):
 def numbers_of(torch, transform, value):
     x = torch.tensor(value, dtype=torch.float64, requires_grad=True)
     y = transform(x)
-    found = {"y": y, "x": transform.inv(y)}
-    found |= {f"y by {name}": by for name, by in slopes(torch, y, {"x": x}).items()}
+    outputs = [y]
     if transform.bijective:
-        det = found["det"] = transform.log_abs_det_jacobian(x, y)
-        found |= {f"det by {name}": by for name, by in slopes(torch, det, {"x": x}).items()}
-    return found
+        outputs.append(transform.log_abs_det_jacobian(x, y))
+    found = [transform.inv(y), *outputs]
+    for output in outputs:
+        if output.requires_grad:
+            total = weighted(torch, output)
+            found += torch.autograd.grad(total, x, retain_graph=True, allow_unused=True)
+    return [each.detach() for each in found if each is not None]
 
 
 @as_recorded
 def test_numbers_of_transforms(torch):
-    return {name: numbers_of(torch, *pair) for name, pair in transforms(torch).items()}
+    """With gradients, all in one compiled function."""
+    return compiled(
+        torch, lambda: {name: numbers_of(torch, *each) for name, each in transforms(torch).items()}
+    )()
 
 
 def traits(transform, value):
