@@ -203,13 +203,15 @@ _LATER |= dict.fromkeys(
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = (
-    *("accelerator", "amp", "backends", "compat", "cpu", "cuda", "distributed", "fft"),
-    *("functional", "fx", "hub", "library", "linalg", "masked", "mps", "mtia", "multiprocessing"),
+    *("accelerator", "amp", "backends", "compat", "cpu", "cuda", "distributed", "distributions"),
+    *("fft", "functional", "fx", "hub", "library", "linalg", "masked", "mps", "mtia"),
+    *("multiprocessing",),
     *("onnx", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization"),
     *("signal", "sparse", "special", "testing", "torch_version", "types", "version", "xpu"),
     *("__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
+_MODULES += ("distributions",)
 _MODULES += ("fft", "func", "hub", "library", "linalg", "masked", "mps", "multiprocessing", "nn")
 _MODULES += ("ops", "optim", "overrides", "profiler", "quasirandom", "random", "signal", "sparse")
 _MODULES += ("special", "testing", "tracing", "utils", "version")

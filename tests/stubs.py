@@ -86,6 +86,13 @@ MODULES = (
     "jaxgrad.autograd.profiler_util",
     "jaxgrad.autograd.variable",
     "jaxgrad.func",
+    "jaxgrad.distributions",
+    "jaxgrad.distributions.constraint_registry",
+    "jaxgrad.distributions.constraints",
+    "jaxgrad.distributions.distribution",
+    "jaxgrad.distributions.kl",
+    "jaxgrad.distributions.transforms",
+    "jaxgrad.distributions.utils",
     "jaxgrad.masked",
     "jaxgrad.fft",
     "jaxgrad.linalg",
@@ -677,11 +684,36 @@ class Class:
         same = [parameter.name for parameter in base] == [p.name for p in own[: len(base)]]
         return not same or asked != [p.name for p in base if p.default is p.empty]
 
+    def is_attribute(self, kind, name) -> bool:
+        """Whether a member of a public class is an attribute that can be set, at least in one of
+        the public classes that are derived from it.
+        """
+        public = [each for each in self.types.homes.classes if issubclass(each, kind)]
+        members = [vars(each)[name] for each in public if name in vars(each)]
+        return not all(isinstance(member, property) for member in members)
+
+    def is_attribute_of_base(self, name) -> bool:
+        """Whether it is one in a public base, which says of what type."""
+        for base in self.kind.__mro__[1:]:
+            if base not in self.types.homes.classes:
+                continue
+            getter = getattr(vars(base).get(name), "fget", None)
+            is_typed = getter is None or "return" in getter.__annotations__
+            if name in vars(base) and is_typed and self.is_attribute(base, name):
+                return True
+            if name in vars(base).get("__annotations__", {}):
+                return True
+        return False
+
     def property(self, name, value) -> list[str]:
         hint = signature_of(value.fget).return_annotation
         kind = "Any" if hint is inspect.Signature.empty else self.types.text(hint)
         kind = self.known.get(name, kind)
+        if self.is_attribute(self.kind, name):
+            return [f"{name}: {kind}"]
         lines = ["@property", f"def {name}(self) -> {kind}: ..."]
+        if value.fset is None and self.is_attribute_of_base(name):
+            lines[-1] += "  # type: ignore[override]"
         if value.fset is not None:
             lines += [f"@{name}.setter", f"def {name}(self, value: {kind}) -> None: ..."]
         if value.fdel is not None:

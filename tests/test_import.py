@@ -19,6 +19,8 @@ import jaxgrad
 after = {name: jax.config.values[name] for name in before}
 changed = sorted(name for name in before if before[name] != after[name])
 assert not changed, changed
+import sys
+assert "jaxgrad.distributions" not in sys.modules  # imported at its first use
 """
 
 

@@ -27,8 +27,8 @@ LAYERS = (
     ("functions",),
     ("capture",),
     (
-        *("amp", "func", "hub", "masked", "nn", "optim", "serialization", "torch_version"),
-        *("utils", "version"),
+        *("amp", "distributions", "func", "hub", "masked", "nn", "optim", "serialization"),
+        *("torch_version", "utils", "version"),
     ),
     (
         *("", "__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),

@@ -63,7 +63,8 @@ class CaptureScope:
     tracing fails; `lines`: with `records_lines`, the source lines that created tensors, by id;
     `answers`: the numbers that code has looked at, by the lines that asked; `evaluated`: by the id
     of an equation it and its results, where code has looked at numbers that need it; `refused`: the
-    error where code looked at numbers that are not known, and `why_refused`.
+    error where code looked at numbers that are not known, and `why_refused`; `memo`: what
+    jaxgrad's own code keeps for the trace alone, which it forgets at its end.
     """
 
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
@@ -95,6 +96,7 @@ class CaptureScope:
         self.versions: dict[int, tuple] = {}
         self.generators: dict[int, GeneratorInput] = {}
         self.undo: list = []
+        self.memo: dict = {}
         self.objects = ObjectState(self.parent and self.parent.objects)
         self.observation = self.parent and self.parent.observation
         self.inspected: set[GraphInput] = set()
@@ -349,6 +351,7 @@ class CaptureScope:
 
     def escaped_tensors(self) -> list[Tensor]:
         """The tensors created while tracing that are still referenced."""
+        self.memo.clear()
         self.forget_created()
         # a collection is slow, so only where a tensor seems to escape: a cycle alone may keep it
         if any(map(is_traced, self._alive())):

@@ -1,0 +1,92 @@
+"""The exponential distribution."""
+
+from __future__ import annotations
+
+from .. import ops
+from ..core.missing_names import missing_in
+from ..frontend.factories import empty, zeros_like
+from ..tape.tensor import Tensor
+from . import constraints
+from ._formulas import fused
+from .exp_family import ExponentialFamily
+from .utils import _options_of, broadcast_all
+
+
+def standard_exponential(shape, like: Tensor) -> Tensor:
+    """Positive numbers from the exponential distribution of rate 1, in the dtype of `like`."""
+    return empty(shape, **_options_of(like)).exponential_()
+
+
+@fused
+def exponential_log_prob(value, rate):
+    return ops.log(rate) - rate * value
+
+
+@fused
+def exponential_cdf(value, rate):
+    return -ops.expm1(-rate * value)
+
+
+@fused
+def exponential_icdf(value, rate):
+    return -ops.log1p(-value) / rate
+
+
+class Exponential(ExponentialFamily):
+    """The exponential distribution, with the density `rate * exp(-rate * x)` for x >= 0.
+
+    rate: positive, a tensor of shape batch_shape or a number.
+
+    >>> jaxgrad.distributions.Exponential(2.0).log_prob(jaxgrad.tensor([0.0, 1.0]))
+    tensor([ 0.6931, -1.3069])
+    """
+
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None):
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self) -> Tensor:
+        return zeros_like(self.rate)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate.pow(-2)
+
+    def rsample(self, sample_shape=()) -> Tensor:
+        return standard_exponential(self._extended_shape(sample_shape), self.rate) / self.rate
+
+    def log_prob(self, value) -> Tensor:
+        return exponential_log_prob(self._checked(value), self.rate)
+
+    def cdf(self, value) -> Tensor:
+        return exponential_cdf(self._checked(value), self.rate)
+
+    def icdf(self, value) -> Tensor:
+        return exponential_icdf(value, self.rate)
+
+    def entropy(self) -> Tensor:
+        return 1 - self.rate.log()
+
+    @property
+    def _natural_params(self):
+        return (-self.rate,)
+
+    def _log_normalizer(self, x):
+        return -ops.log(-x)
+
+
+__getattr__ = missing_in(__name__)
