@@ -233,12 +233,12 @@ class CompiledFunction:
         tensors = program.take_tensors(leaves)
         program.record_guards(tensors)
         # a program that leaves tensors behind runs this once, and freezes nothing
-        if program.escaped is not None or self.may_freeze(list(reads.told(program))):
+        if program.escaped is not None or self.may_freeze(list(reads.told(program)), program):
             self.cache.add(program, leaves, structure)
         self.warn_of_traces(program, had_program)
         return program, tensors
 
-    def may_freeze(self, reads: list[str]) -> bool:
+    def may_freeze(self, reads: list[str], program: CompiledProgram) -> bool:
         """Whether a program is kept that repeats what the function read, after a warning of it."""
         for message in reads:
             if message not in self.told:

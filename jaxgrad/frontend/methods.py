@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
 import warnings
 
@@ -15,8 +16,9 @@ from ..core.device import default_device
 from ..core.program import broadcasts
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..ops import inplace
+from ..ops.dispatch import OPERANDS
 from ..ops.documentation import as_method
-from ..tape.mode import is_grad_enabled
+from ..tape.mode import is_grad_enabled, transform_levels
 from ..tape.pytree import LOST
 from ..tape.tensor import Tensor, check_no_tangent, concrete, is_concrete, wrap
 from . import (
@@ -30,6 +32,7 @@ from . import (
     tensor_data,
     to,
 )
+from .wrapped_tensors import Batch, wrapped_text
 
 CONVERTING = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
@@ -73,12 +76,24 @@ def install():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
     for symbol, operator in PROTOCOL.items():
-        setattr(Tensor, f"__{symbol}__", operator_method(f"__{symbol}__", operator))
+        setattr(Tensor, f"__{symbol}__", operator_method(f"__{symbol}__", operator, True))
 
 
-def operator_method(name: str, operator: str) -> LazyMethod:
-    """An operator of the table as a method."""
-    return LazyMethod(name, lambda: as_method(getattr(ops, operator)))
+def operator_method(name: str, operator: str, is_protocol: bool = False) -> LazyMethod:
+    """An operator of the table as a method; is_protocol: as a special method."""
+    return LazyMethod(name, lambda: as_method(getattr(ops, operator), is_protocol))
+
+
+def reflected(function):
+    """A special method that gets its left operand: objects that operators do not know get
+    NotImplemented, from which Python makes a TypeError.
+    """
+
+    @functools.wraps(function)
+    def method(self, other):
+        return function(self, other) if isinstance(other, OPERANDS) else NotImplemented
+
+    return method
 
 
 # the operators of the table behind Python's special methods
@@ -276,21 +291,35 @@ class TensorMethods:
 
     @property
     def real(self):
-        """The real parts of a complex tensor, a view; a real tensor itself.
+        """The real parts of a complex tensor, a view; a real tensor itself. Assigning a tensor or a
+        number writes to it.
 
-        >>> jaxgrad.tensor([1 + 2j]).real
-        tensor([1.])
+        >>> z = jaxgrad.tensor([1 + 2j])
+        >>> z.real = 5
+        >>> z, z.real
+        (tensor([5.+2.j]), tensor([5.]))
         """
         return ops.real(self)
 
+    @real.setter
+    @api_boundary
+    def real(self, value: Tensor | float):
+        _write(ops.real(self), value)
+
     @property
     def imag(self) -> Tensor:
-        """The imaginary parts of a complex tensor, a view. Raises RuntimeError for a real tensor.
+        """The imaginary parts of a complex tensor, a view, to which an assignment writes. Raises
+        RuntimeError for a real tensor.
 
         >>> jaxgrad.tensor([1 + 2j]).imag
         tensor([2.])
         """
         return ops.imag(self)
+
+    @imag.setter
+    @api_boundary
+    def imag(self, value: Tensor | float):
+        _write(ops.imag(self), value)
 
     @api_boundary
     def sum_to_size(self, *size) -> Tensor:
@@ -359,41 +388,67 @@ class TensorMethods:
             )
         return bool((self == element).any())
 
+    @reflected
     def __rtruediv__(self, other):
         return self.reciprocal() * other
 
+    @reflected
     def __rpow__(self, other):
         return ops.pow(other, self)
 
+    @reflected
     def __rlshift__(self, other):
         return ops.bitwise_left_shift(other, self)
 
+    @reflected
     def __rrshift__(self, other):
         return ops.bitwise_right_shift(other, self)
 
+    @reflected
     def __rmatmul__(self, other):
         return ops.matmul(other, self)
 
+    @reflected
     def __rfloordiv__(self, other):
         return ops.floor_divide(wrap_number(other, self), self)
 
+    @reflected
     def __rmod__(self, other):
         return ops.remainder(wrap_number(other, self), self)
 
     def __repr__(self):
-        if not is_concrete(self):
-            return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
-        name = self.grad_fn.name() if self.grad_fn is not None else None
-        kind = getattr(self._leaf, "kind", None)
-        return ("" if kind is None else kind.heading) + printing.tensor_str(
-            np.asarray(self._array), self.dtype, self._requires_grad, name, _device_shown(self),
-            forward_ad.shown(self),
-        )  # fmt: skip
+        return wrapped_text(self, _text) if transform_levels.get() else _text(self)
 
     def __format__(self, specification):
         if not self.ndim and (specification or is_concrete(self)):
             return format(self.item(), specification)  # item() raises in a trace
         return object.__format__(self, specification)
+
+
+def _write(view: Tensor, value: Tensor | float):
+    view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)
+
+
+def _text(tensor: Tensor | Batch, is_wrapped: bool = False) -> str:
+    """The printed form of a tensor; is_wrapped: without its history."""
+    if isinstance(tensor, Batch) or not is_concrete(tensor):
+        dtype = tensor.example.dtype if isinstance(tensor, Batch) else tensor.dtype
+        return f"tensor(<traced>, shape={list(tensor.shape)}, dtype={dtype})"
+    kind = getattr(tensor._leaf, "kind", None)
+    history = () if is_wrapped else (tensor._requires_grad, name_of_node(tensor))
+    return ("" if kind is None else kind.heading) + printing.tensor_str(
+        np.asarray(tensor._array), tensor.dtype, *(history or (False, None)),
+        _device_shown(tensor), forward_ad.shown(tensor),
+    )  # fmt: skip
+
+
+def name_of_node(tensor: Tensor) -> str | None:
+    """The name of a tensor's `grad_fn` as it is printed."""
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:
+        return "Invalid"  # its history is not known
+    return None if node is None else node.name()
 
 
 def _conversion(name, dtype):

@@ -15,10 +15,11 @@ from .. import autograd, ops
 from ..core import view_ops
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
-from ..tape.mode import is_grad_enabled, transforms
+from ..tape.mode import is_grad_enabled, recording, transform, transforms
 from ..tape.pytree import flatten
 from ..tape.tensor import Tensor, wrap
 from .arguments import (
+    LeavesLevel,
     are_arrays,
     array_of,
     aux_of,
@@ -111,14 +112,15 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         nested = recorded and may_be_differentiated(args)
         depth = transforms.set(transforms.get() + 1)
         try:
-            with autograd.enable_grad():
+            with recording():
                 inner = [leaf_of(leaf) for leaf in leaves]
                 given = list(args)
                 for position, argument in zip(
                     positions, jax.tree.unflatten(structure, inner), strict=True
                 ):
                     given[position] = argument
-                value, aux = _value(func(*given, **kwargs), has_aux)
+                with transform(LeavesLevel(inner)):
+                    value, aux = _value(func(*given, **kwargs), has_aux)
                 check_leaves(inner)
                 nested |= recorded and reaches_others([value], inner)
                 found = _gradients(value, inner, nested)

@@ -7,6 +7,8 @@ and the gradient of a shared tensor is summed over them.
 from __future__ import annotations
 
 import itertools
+import weakref
+from contextlib import contextmanager
 
 import jax
 import jax.numpy as jnp
@@ -31,9 +33,10 @@ from ..core.aval import (
     with_shape,
 )
 from ..core.program import Program, bare, is_bare
-from ..tape import pytree
+from ..frontend.wrapped_tensors import Batch, Wrapper
+from ..tape import mode, pytree
 from ..tape.record import apply
-from ..tape.tensor import Tensor, current, has_tangent, held, hold, wrap
+from ..tape.tensor import Tensor, current, has_tangent, held, hold, is_traced, wrap
 
 # PyTorch's messages for operations that need the values of an example
 _SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
@@ -44,6 +47,9 @@ HINTS = {
 } | dict.fromkeys(("nonzero()", "masked_select()", "indexing with a boolean mask"), _SHAPES)
 
 
+# the kinds of results that the program computes
+ARRAYS = ("created", "array")
+
 LEFT_BEHIND = "vmap: {} leaves behind a tensor of one example: return it instead"
 
 
@@ -51,14 +57,36 @@ class ExampleScope(CaptureScope):
     """The capture scope of one example.
 
     randomness: that of `vmap`. example: the number of the example, if randomness is "different".
+    size: the number of examples. printed: gets an element for each tensor that is printed.
     """
 
     is_inner = True
     hints = HINTS
+    level = None  # of forward mode
 
-    def __init__(self, name, randomness):
+    def __init__(self, name, randomness, size, printed):
         super().__init__(name)
-        self.randomness, self.example = randomness, None
+        self.randomness, self.example, self.size, self.printed = randomness, None, size, printed
+        self.batches = {}  # by the tracer of one example: the argument and its mapped dimension
+
+    @contextmanager
+    def open(self):
+        with super().open(), mode.transform(self):
+            yield
+
+    def wrapper(self, value):
+        """How a tensor prints inside of the `vmap`; None for one that holds no tracer."""
+        self.printed.append(True)
+        if isinstance(value, Batch):
+            return Wrapper("BatchedTensor", Batch((self.size, *value.shape), value.example), 0)
+        reference, dim = self.batches.get(id(held(value)), (None, 0))
+        if reference is not None and reference() is not None:
+            return Wrapper("BatchedTensor", reference(), dim)
+        if id(value) in self.captured:
+            return Wrapper(None, self.captured[id(value)].snapshot.copy())
+        if not is_traced(value) or self.is_outside(value):
+            return None
+        return Wrapper("BatchedTensor", Batch((self.size, *value.shape), value), 0)
 
     def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
         """Capture one example of an argument, with a guard on the whole batched argument."""
@@ -71,6 +99,7 @@ class ExampleScope(CaptureScope):
         struct = jax.ShapeDtypeStruct(tuple(shape), tensor.dtype.numpy)
         captured.tracer = self.add_input(struct, TensorInput(captured))
         hold(made, captured.tracer, traced_aval(made._aval, captured.tracer))
+        self.batches[id(captured.tracer)] = weakref.ref(tensor), dim
         return made
 
     def draw(self, generator):
@@ -112,11 +141,6 @@ class ExampleOutput(OutputSpec):
         if isinstance(value, Tensor):
             own = ops.alias(value) if self.scope.is_outside(value) else value
             return "created", self.add_created(own)
-        if not isinstance(value, jax.Array):
-            raise ValueError(
-                f"vmap({self.scope.name}, ...): `{self.scope.name}` must only return Tensors, got "
-                f"type {type(value)}."
-            )
         return super().result(value)
 
 
@@ -163,7 +187,7 @@ class BatchedProgram(CompiledProgram):
     is_inner, output_class = True, ExampleOutput
 
     def __init__(self, mapped, leaves, structure, is_inline=False):
-        self.dims, self.size = mapped.dims, size_of(leaves, mapped.dims)
+        self.dims, self.size, self.printed = mapped.dims, size_of(leaves, mapped.dims), []
         arrays = [held(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         self.is_narrow = any(
             isinstance(array, jax.Array) and mode_of(array) == INLINE32 for array in arrays
@@ -172,7 +196,7 @@ class BatchedProgram(CompiledProgram):
         super().__init__(mapped, leaves, structure)
 
     def scope(self):
-        return ExampleScope(self.name, self.jitted.randomness)
+        return ExampleScope(self.name, self.jitted.randomness, self.size, self.printed)
 
     def wide(self):
         return tracing(not self.is_narrow)
@@ -201,6 +225,7 @@ class BatchedProgram(CompiledProgram):
         return given
 
     def output_of(self, scope, held):
+        self.jitted.check_results(held[0])
         output = super().output_of(scope, held)
         captured = list(scope.captured.values())
         self.written_axes = {}
@@ -286,7 +311,7 @@ class BatchedProgram(CompiledProgram):
         numbers = jax.tree.unflatten(self.output.structure, range(len(self.output.results)))
         dims = self.jitted.out_dims_of(numbers)
         pairs = zip(self.output.results, dims, strict=True)
-        chosen = [result for result, dim in pairs if dim is None]
+        chosen = [result for result, dim in pairs if dim is None and result[0] in ARRAYS]
         created = self.output.created
         return [created[value].output if kind == "created" else value for kind, value in chosen]
 

@@ -39,8 +39,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
     `autograd.grad` or `backward`, is that of one example.
 
     Raises ValueError for dimensions that do not exist or have different sizes, for a result that is
-    not a tensor, and for an `out_dims` of None if the result depends on the example; RuntimeError
-    for random numbers under "error" and for a write to a shared tensor.
+    not a tensor unless its `out_dims` is None, and for an `out_dims` of None if the result depends
+    on the example; RuntimeError for random numbers under "error" and for a write to a shared tensor.
 
     >>> jaxgrad.func.vmap(jaxgrad.dot)(jaxgrad.ones(3, 2), jaxgrad.tensor([[1.0, 2.0]] * 3))
     tensor([3., 3., 3.])
@@ -71,10 +71,14 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
             given, named = jax.tree.unflatten(structure, part)
             results, shape = flatten(mapped(dims)(*given, **named))
             parts.append(results)
-        joined = map(ops.cat, zip(*parts, strict=True))
+        joined = map(_joined, zip(*parts, strict=True))
         return _move_dims(func, jax.tree.unflatten(shape, joined), out_dims)
 
     return call
+
+
+def _joined(parts):
+    return ops.cat(parts) if isinstance(parts[0], Tensor) else parts[0]
 
 
 def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
@@ -104,17 +108,19 @@ def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
     return tuple([_dim(where, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)])
 
 
-def _spread(dims, args) -> list:
-    """The dimension of each leaf, from a prefix tree of dimensions."""
+def _spread(dims, args, is_whole=None) -> list:
+    """The dimension of each leaf, from a prefix tree of dimensions; is_whole: as for `flatten`."""
     if dims is None or isinstance(dims, int):
-        return [dims] * len(flatten(args)[0])
+        return [dims] * len(flatten(args, is_whole)[0])
     if isinstance(dims, dict):
         if not isinstance(args, dict) or dims.keys() != args.keys():
             raise ValueError
-        return [each for key in args for each in _spread(dims[key], args[key])]
-    if not isinstance(args, tuple | list) or len(dims) != len(args):
+        pairs = [(dims[key], args[key]) for key in args]
+    elif not isinstance(args, tuple | list) or len(dims) != len(args):
         raise ValueError
-    return [each for dim, arg in zip(dims, args, strict=True) for each in _spread(dim, arg)]
+    else:
+        pairs = zip(dims, args, strict=True)
+    return [each for dim, arg in pairs for each in _spread(dim, arg, is_whole)]
 
 
 def _dim(where, leaf, dim):
@@ -158,14 +164,31 @@ def _move_dims(func, results, out_dims):
 
 
 def _move_dim(leaf, dim):
+    if not isinstance(leaf, Tensor | jax.Array):
+        return leaf  # `out_dims` is None
     if dim is None:
         return ops.select(leaf, 0, 0)
     return leaf if dim == 0 else ops.movedim(leaf, 0, dim)
 
 
-def _out_dims(func, out_dims, results) -> list[int | None]:
+def _check_results(func, out_dims, results):
+    """Raise ValueError for a result that is not a tensor, unless its `out_dims` is None."""
+    leaves = flatten(results, _is_none)[0]
+    for leaf, dim in zip(leaves, _out_dims(func, out_dims, results, _is_none), strict=True):
+        if dim is not None and not isinstance(leaf, Tensor | jax.Array):
+            raise ValueError(
+                f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type "
+                f"{type(leaf)}. Did you mean to set out_dims= to None for output?"
+            )
+
+
+def _is_none(value) -> bool:
+    return value is None
+
+
+def _out_dims(func, out_dims, results, is_whole=None) -> list[int | None]:
     """The position of the mapped dimension in each result, or None."""
-    count = len(flatten(results)[0])
+    count = len(flatten(results, is_whole)[0])
     if out_dims is None or isinstance(out_dims, int):
         return [out_dims] * count
     if not isinstance(out_dims, tuple | list | dict):
@@ -176,7 +199,7 @@ def _out_dims(func, out_dims, results) -> list[int | None]:
         )
     is_several = isinstance(results, tuple | list | dict)
     try:
-        return _spread(out_dims, results if is_several else (results,))
+        return _spread(out_dims, results if is_several else (results,), is_whole)
     except ValueError:
         given, wanted = (
             jax.tree.structure(out_dims),
@@ -200,6 +223,7 @@ class BatchedFunction(CompiledFunction):
         super().__init__(function, (), ())
         self.dims, self.randomness = dims, randomness
         self.out_dims_of = functools.partial(_out_dims, function, out_dims)
+        self.check_results = functools.partial(_check_results, function, out_dims)
 
     def __call__(self, *args, **kwargs):
         leaves, structure = flatten((args, kwargs))
@@ -220,7 +244,7 @@ class BatchedFunction(CompiledFunction):
     def new_program(self, leaves, structure, varying):
         return BatchedProgram(self, leaves, structure)
 
-    def may_freeze(self, reads):
-        # the user did not ask to compile, so a function that reads the time or draws random numbers
-        # runs at each call
-        return not reads
+    def may_freeze(self, reads, program):
+        # the user did not ask to compile, so a function that reads the time, draws random numbers
+        # or prints an example runs at each call
+        return not (reads or program.printed)

@@ -35,6 +35,17 @@ CONSTANTS = frozenset([-1, 0, 0.5, 1, 2, 3])
 PREPARING: dict[str, Callable] = {}
 
 
+# what the operators know as an operand
+OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
+
+
+def is_foreign(args) -> bool:
+    """Whether the other operand of a special method, such as `==`, is an object that operators do
+    not know: Python then asks that object, compares by identity, or raises TypeError.
+    """
+    return len(args) == 2 and not isinstance(args[1], OPERANDS)
+
+
 def operator(name: str, find):
     """An operator on tensors, or on JAX values if no argument is a tensor: a function, so that it
     binds as a method.
@@ -43,6 +54,7 @@ def operator(name: str, find):
     """
     made = Operator(name, find)
     plan_of, general_call = made.plans.get, made.general_call
+    is_protocol = False  # True in the closure of a special method, see ops/documentation.py
 
     def call(*args, **kwargs):
         try:
@@ -74,6 +86,8 @@ def operator(name: str, find):
                     return finish(plan.call, args, (first._raw,), (first._tracked,))
             return general_call(args, kwargs)
         except Exception as error:
+            if is_protocol and is_foreign(args):
+                return NotImplemented
             hide_frames(error)
             raise
 

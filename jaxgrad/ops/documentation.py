@@ -86,12 +86,17 @@ def document(function, library, name: str):
     return function
 
 
-def as_method(function):
-    """A copy of an operator with the signature of a method: `self` first, and no `out`."""
+def as_method(function, is_protocol: bool = False):
+    """A copy of an operator with the signature of a method: `self` first, and no `out`.
+
+    is_protocol: a special method, which returns NotImplemented for objects that it does not know.
+    """
     # a copy, since a function has one signature; it shares the closure, and so the plans
-    method = types.FunctionType(
-        function.__code__, function.__globals__, function.__name__, None, function.__closure__
-    )
+    code, cells = function.__code__, function.__closure__
+    if is_protocol:
+        own = {"is_protocol": types.CellType(True)}
+        cells = tuple(map(own.get, code.co_freevars, cells))
+    method = types.FunctionType(code, function.__globals__, function.__name__, None, cells)
     method.__dict__.update(function.__dict__)
     method.__doc__, method.__module__ = function.__doc__, function.__module__
     _, *others = function.__signature__.parameters.values()

@@ -14,7 +14,7 @@ from ..tape import interception, sparse_tensor
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
 from ..tape.tensor import Tensor
-from .dispatch import Operator
+from .dispatch import Operator, is_foreign
 
 # the operators with an in-place form in PyTorch
 NAMES = frozenset([
@@ -45,6 +45,7 @@ def inplace_operator(name: str, functional: str, find):
     """The in-place form of an operator; `find(functional)` returns the operator on JAX values."""
     made = InPlace(name, functional, find)
     call_of, general_call = made.fitting.get, made.general_call
+    is_protocol = False  # as in `dispatch.operator`
 
     def call(*args, **kwargs):
         try:
@@ -64,6 +65,8 @@ def inplace_operator(name: str, functional: str, find):
                 return general_call(args, kwargs)
             return made.write(program, target, other, args)
         except Exception as error:
+            if is_protocol and is_foreign(args):
+                return NotImplemented
             hide_frames(error)
             raise
 

@@ -156,6 +156,21 @@ def root_of(alias: Alias) -> Tensor:
     return tensor
 
 
+def known_offset_of(tensor: Tensor) -> int | None:
+    """The number of elements of the storage before the first element of a tensor; None where a view
+    was taken at an index that is being traced.
+    """
+    step, behind = None if tensor._alias is None else tensor._alias.place, 0
+    while step is not None:
+        if any(isinstance(number, jax.core.Tracer) for number in step.numbers):
+            return None
+        # a compiled function may have computed a number
+        _, elements = view_ops.layout(step.call, [int(number) for number in step.numbers])
+        behind += elements * step.call.outputs[0].dtype.itemsize
+        step = step.before
+    return behind // tensor.dtype.itemsize
+
+
 # creating aliases
 
 

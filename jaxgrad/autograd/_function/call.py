@@ -40,6 +40,7 @@ from ...tape.node import FREED, SECOND_TIME, Node, next_sequence_number
 from ...tape.record import refuse_inference
 from ...tape.sparse_tensor import is_sparse
 from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, held, known_edge_of, wrap
+from .._engine.saved_tensor_hooks import SavedByFunction
 from .forward_ad import move, moving
 from .saved_variables import SavedOutput, SavedVariable, refuse_attributes, sever
 from .user_rules import Rules, gradients_of, has_setup, put_aside, reserved
@@ -125,7 +126,10 @@ class FunctionNode(Node):
 
     @property
     def _raw_saved_tensors(self):
-        return () if self._saved in (FREED, CONSUMED) else self._saved
+        if self._saved is FREED:
+            raise RuntimeError(f"{SECOND_TIME} This is {self.name()}")
+        saved = () if self._saved is CONSUMED else self._saved
+        return tuple([SavedByFunction(self, position) for position in range(len(saved))])
 
     def run(self, run, gradients):
         """Run the author's `backward` for the engine."""
@@ -276,7 +280,8 @@ def begin(cls, args):
             if node_annotations.lines.get():
                 untracked_reason.note_call(ctx, args, made if isinstance(made, tuple) else (made,))
     if moved:
-        move(ctx, made if isinstance(made, tuple) else (made,), moved)
+        outputs, results = (o if isinstance(o, tuple) else (o,) for o in (output, made))
+        move(ctx, outputs, results, moved)
     ctx._args = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
     return made, ctx
 
@@ -435,7 +440,6 @@ class Outputs:
         self.dirty = {id(tensor) for tensor in ctx.dirty_tensors or ()}
         self.constant = {id(tensor) for tensor in ctx.non_differentiable or ()}
         self.count = sum(isinstance(value, Tensor) for value in values)
-        self.seen = set()
         if self.dirty:
             self.check_dirty(args)
 
@@ -477,9 +481,9 @@ class Outputs:
         constant = id(value) in self.constant or not value._aval.differentiable
         if id(value) in self.args and id(value) in self.dirty:
             return self.written(value, number, constant)
-        if id(value) in self.args or id(value) in self.seen:
+        if id(value) in self.args:
             value = self.shown_again(value, constant)
-        self.seen.add(id(value))
+        # a tensor that is returned twice is one tensor, the last of its outputs
         if self.recorded:
             self.give_history(value, number, constant)
         elif value._node is DERIVED and current_mode.get() != MARK:

@@ -240,18 +240,19 @@ class _TangentOfCall:
     def select(self, primals, outputs):
         return (*primals, *outputs)
 
-    def context(self, saved):
-        return self.call.run(saved[: self.count], self.mask, saved[self.count :])[1]
+    def run(self, saved):
+        """Run `forward` again; returns its outputs and its `ctx`."""
+        return self.call.run(saved[: self.count], self.mask, saved[self.count :])
 
     def forward(self, saved, tangents):
         if not user_rules.has_jvp(self.call.cls):
             return self.derived(saved, tangents)
-        ctx, supply = self.context(saved), iter(tangents)
+        (outputs, ctx), supply = self.run(saved), iter(tangents)
         given = [None] * len(self.call.arguments)
         for position, flag in zip(self.call.positions, self.mask, strict=True):
             given[position] = wrap(next(supply)) if flag else None
         with with_grad(), users_setting(self.call.enable_x64):
-            found = user_rules.tangents_of(ctx, given)
+            found = user_rules.tangents_of(ctx, given, outputs)
         found = [found[self.numbers[i]] for i in self.positions]
         return tuple(
             _zeros(struct.shape, struct.dtype) if tangent is None else tangent._array
@@ -291,7 +292,7 @@ class _TangentOfCall:
         return _once(self.call.cls.__name__)(tuple(saved), self.backward(still, cotangents))
 
     def backward(self, saved, cotangents):
-        ctx = self.context(saved)
+        _, ctx = self.run(saved)
         given = [None] * len(ctx._avals)
         for position, cotangent in zip(self.positions, cotangents, strict=True):
             if cotangent is not None:
