@@ -15,19 +15,20 @@ from .. import autograd, ops
 from ..core import view_ops
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
-from ..tape.mode import is_grad_enabled, recording, transform, transforms
+from ..tape.mode import is_grad_enabled, recording, transforms
 from ..tape.pytree import flatten
 from ..tape.tensor import Tensor, wrap
 from .arguments import (
-    LeavesLevel,
     are_arrays,
     array_of,
     aux_of,
     check_leaves,
+    forget_leaves,
     leaf_of,
     may_be_differentiated,
     positions_of,
     reaches_others,
+    reverse_mode,
     split_aux,
     unrecorded,
 )
@@ -119,11 +120,12 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
                     positions, jax.tree.unflatten(structure, inner), strict=True
                 ):
                     given[position] = argument
-                with transform(LeavesLevel(inner)):
+                with reverse_mode(inner) as changed:
                     value, aux = _value(func(*given, **kwargs), has_aux)
                 check_leaves(inner)
                 nested |= recorded and reaches_others([value], inner)
                 found = _gradients(value, inner, nested)
+                forget_leaves(changed, inner, [value])
         finally:
             transforms.reset(depth)
         aux = aux_of(aux, inner, recorded)

@@ -34,6 +34,7 @@ from ..core.aval import (
 )
 from ..core.program import Program, bare, is_bare
 from ..frontend.wrapped_tensors import Batch, Wrapper
+from ..storage.alias import snapshot
 from ..tape import mode, pytree
 from ..tape.record import apply
 from ..tape.tensor import Tensor, current, has_tangent, held, hold, is_traced, wrap
@@ -84,7 +85,9 @@ class ExampleScope(CaptureScope):
             return Wrapper("BatchedTensor", reference(), dim)
         if id(value) in self.captured:
             return Wrapper(None, self.captured[id(value)].snapshot.copy())
-        if not is_traced(value) or self.is_outside(value):
+        if self.is_outside(value):
+            return Wrapper(None, snapshot(value))  # to read it would capture it
+        if not is_traced(value):
             return None
         return Wrapper("BatchedTensor", Batch((self.size, *value.shape), value), 0)
 

@@ -20,16 +20,17 @@ from ..tape.mode import is_grad_enabled, recording, transform, transforms, witho
 from ..tape.pytree import flatten, is_tensor, map_leaves, ordered_as
 from ..tape.tensor import Tensor, wrap
 from .arguments import (
-    LeavesLevel,
     TangentsLevel,
     are_arrays,
     array_of,
     aux_of,
     check_leaves,
+    forget_leaves,
     leaf_of,
     may_be_differentiated,
     positions_of,
     reaches_others,
+    reverse_mode,
     split_aux,
     unrecorded,
 )
@@ -60,9 +61,10 @@ class LeafCall:
                 replaced = list(args)
                 for position, argument in zip(positions, self.input_tree(self.inner), strict=True):
                     replaced[position] = argument
-                with transform(LeavesLevel(self.inner)):
+                with reverse_mode(self.inner) as changed:
                     self.set_outputs(func(*replaced))
                 check_leaves(self.inner)
+                forget_leaves(changed, self.inner, self.outputs)
         finally:
             transforms.reset(token)
         self.aux = aux_of(self.aux, self.inner, recorded)

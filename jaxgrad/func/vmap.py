@@ -40,7 +40,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
 
     Raises ValueError for dimensions that do not exist or have different sizes, for a result that is
     not a tensor unless its `out_dims` is None, and for an `out_dims` of None if the result depends
-    on the example; RuntimeError for random numbers under "error" and for a write to a shared tensor.
+    on the example; RuntimeError for random numbers under "error" and for a write to a shared
+    tensor.
 
     >>> jaxgrad.func.vmap(jaxgrad.dot)(jaxgrad.ones(3, 2), jaxgrad.tensor([[1.0, 2.0]] * 3))
     tensor([3., 3., 3.])

@@ -50,11 +50,11 @@ def operator(name: str, find):
     """An operator on tensors, or on JAX values if no argument is a tensor: a function, so that it
     binds as a method.
 
-    `find(name)` returns the operator on JAX values; the first call calls it.
+    `find(name)` returns the operator on JAX values; the first call calls it. In a special method
+    `is_protocol` is True (ops/documentation.py).
     """
     made = Operator(name, find)
-    plan_of, general_call = made.plans.get, made.general_call
-    is_protocol = False  # True in the closure of a special method, see ops/documentation.py
+    plan_of, general_call, is_protocol = made.plans.get, made.general_call, False
 
     def call(*args, **kwargs):
         try:
@@ -91,6 +91,11 @@ def operator(name: str, find):
             hide_frames(error)
             raise
 
+    return named(call, name, made)
+
+
+def named(call, name: str, made: Operator):
+    """An operator's function, with its name and its plans."""
     call.__name__ = call.__qualname__ = name
     call.operator = made
     return call

@@ -14,7 +14,7 @@ from ..tape import interception, sparse_tensor
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
 from ..tape.tensor import Tensor
-from .dispatch import Operator, is_foreign
+from .dispatch import Operator, is_foreign, named
 
 # the operators with an in-place form in PyTorch
 NAMES = frozenset([
@@ -44,8 +44,7 @@ FILLING = frozenset(["fill_", "zero_"])
 def inplace_operator(name: str, functional: str, find):
     """The in-place form of an operator; `find(functional)` returns the operator on JAX values."""
     made = InPlace(name, functional, find)
-    call_of, general_call = made.fitting.get, made.general_call
-    is_protocol = False  # as in `dispatch.operator`
+    call_of, general_call, is_protocol = made.fitting.get, made.general_call, False
 
     def call(*args, **kwargs):
         try:
@@ -70,9 +69,7 @@ def inplace_operator(name: str, functional: str, find):
             hide_frames(error)
             raise
 
-    call.__name__ = call.__qualname__ = name
-    call.operator = made
-    return call
+    return named(call, name, made)
 
 
 class InPlace(Operator):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import weakref
 
 import jax
 
@@ -28,6 +29,7 @@ from ..tape import (
     dual,
     handle_lock,
     interception,
+    mode,
     node_annotations,
     untracked_reason,
     version_counter,
@@ -333,6 +335,8 @@ def assign(target: Tensor, made: Tensor, follow: bool):
                 _assign_alias(target, alias, made, follow)
                 raise
     counter_of(target).count()
+    if follow and made._tracked and mode.written.get() is not None:
+        mode.written.get().extend(map(weakref.ref, (target, _root(target))))
     if interception.is_noted:
         untracked_reason.note_written(target, made)
     if made._aval.dual or target._aval.dual:
@@ -344,10 +348,14 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         made._node.written(made, target)
 
 
+def _root(target):
+    alias = target._alias
+    return target if alias is None or alias.root is None else root_of(alias)
+
+
 def _mark(target):
     """Mark a tensor and its root as dependent on a tensor that requires grad."""
-    root = target if target._alias is None or target._alias.root is None else root_of(target._alias)
-    for tensor in (target, root):
+    for tensor in (target, _root(target)):
         if tensor._node is None and not tensor._tracked:
             tensor._node = DERIVED
 
@@ -400,6 +408,11 @@ def _keeps_history(target, made, follow) -> bool:
 def snapshot(tensor: Tensor) -> Tensor:
     """A copy of the handle, which later writes do not change."""
     return wrap(tensor._raw, tensor._aval, tensor._tracked, tensor._node, tensor._nr)
+
+
+def forget(tensor: Tensor):
+    """Cut a tensor off from its history; its value stays."""
+    _follow(current(tensor), None, 0, False)
 
 
 def take(target: Tensor, made: Tensor, follow: bool):

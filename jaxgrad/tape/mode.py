@@ -30,9 +30,13 @@ saves_inference = contextvars.ContextVar("jaxgrad.saves_inference", default=Fals
 # how many transforms of `jaxgrad.func` enclose the current call
 transforms = contextvars.ContextVar("jaxgrad.transforms", default=0)
 
-# the transforms of `jaxgrad.func` around the current call, the outermost first: for forward mode its
-# level, for `vmap` the scope of one example, for reverse mode the leaves
+# the transforms of `jaxgrad.func` around the current call, the outermost first, by which tensors
+# print; each has the `level` of forward mode that it entered, or None
 transform_levels = contextvars.ContextVar("jaxgrad.transform_levels", default=())
+
+
+# inside of a transform by reverse mode: weak references to tensors that got a history by a write
+written = contextvars.ContextVar("jaxgrad.written", default=None)
 
 
 @contextmanager

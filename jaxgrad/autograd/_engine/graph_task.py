@@ -23,7 +23,7 @@ from ...storage import commit
 from ...storage.alias import assign
 from ...tape import dual, dual_level, handle_lock, interception, node_annotations, traced_hooks
 from ...tape.mode import INFERENCE, current_mode, off, with_grad
-from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node
+from ...tape.node import FREED, SECOND_TIME, AccumulateGrad
 from ...tape.record import apply, leaves_out
 from ...tape.sparse_tensor import SparseTensor
 from ...tape.tensor import OWN_DTYPE, Tensor, held, leaf_state, wrap

@@ -62,7 +62,8 @@ def _given(node, gradients) -> list[Tensor | None]:
                 f"argument {position} is not a Variable but a {type(gradient).__name__}: "
                 f"{node.name()} takes tensors or None"
             )
-        found[place] = gradient_for(position, GradientEdge(node, place), _expanded(node, place, gradient))
+        expanded = _expanded(node, place, gradient)
+        found[place] = gradient_for(position, GradientEdge(node, place), expanded)
     return found
 
 

@@ -49,7 +49,9 @@ class SavedTensor:
         if self._packed() is not None:
             raise RuntimeError(node_annotations.ONE_PAIR)
         if self._is_none():
-            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden"
+            )
         self._pack(pair)
 
     @property

@@ -126,11 +126,10 @@ def _refuse_view(ctx, value, tangent, argument):
             "forward calls, on the tangent that it gets, and not write to that"
         )
     if not _is_view_of(value, tangent):
-        what = "of the given grad input" if argument._base is None else "of the same base as"
-        what = what if argument._base is None else f"{what} the given grad input"
+        of = "of the same base as" if dual.is_cut(argument) else "of"
         raise RuntimeError(
-            f"A custom Function is returning a view but the jvp is not returning a view {what}: "
-            f"{name}"
+            f"A custom Function is returning a view but the jvp is not returning a view {of} the "
+            f"given grad input: {name}"
         )
     raise RuntimeError(
         f"The forward of {name} returns a view, and its jvp a view of another part of the tangent. "

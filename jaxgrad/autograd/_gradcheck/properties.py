@@ -83,7 +83,7 @@ def undefined_gradients(problem, settings):
         expected = [None] * len(found) if everything else problem.pull(zeros)
         for k, pair in enumerate(zip(found, expected, strict=True)):
             if not _same(*pair, settings.tolerance):
-                warnings.warn(NEW_CHECK.format(problem.name), UserWarning, users_stacklevel())
+                _warn_of_new_check(problem)
                 raise settings.error(
                     "reverse",
                     "Expected all input grads to be undefined or zero when all output grads are "
@@ -94,17 +94,23 @@ def undefined_gradients(problem, settings):
 
 
 NEW_CHECK = (
-    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, "
-    "but it may break existing callers of this function. check_undefined_grad=False disables it: "
-    "{} does not treat an undefined gradient as zeros"
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by "
+    "default, but it may break existing callers of this function. check_undefined_grad=False "
+    "disables it: {} does not treat an undefined gradient as zeros"
 )
+
+
+def _warn_of_new_check(problem):
+    # where warnings are errors, this one must not take the place of the GradcheckError
+    with contextlib.suppress(UserWarning):
+        warnings.warn(NEW_CHECK.format(problem.name), UserWarning, users_stacklevel())
 
 
 def _undefined(problem, gradients, which, settings):
     try:
         return problem.pull(gradients)
     except RuntimeError as error:
-        warnings.warn(NEW_CHECK.format(problem.name), UserWarning, users_stacklevel())
+        _warn_of_new_check(problem)
         raise settings.error(
             "reverse",
             "Expected backward function to handle undefined output grads: the backward of "
