@@ -17,7 +17,7 @@ from .. import ops
 from ..capture.captured import CapturedTensor
 from ..capture.compiled_program import CompiledProgram
 from ..capture.graph_input import ArgumentInput, GraphInput, TensorInput
-from ..capture.guards import ArgumentSource
+from ..capture.guards import ArgumentSource, SeparateMemory
 from ..capture.partition import depending
 from ..capture.replay import created_arrays, replay
 from ..capture.scope import CaptureScope
@@ -34,7 +34,7 @@ from ..core.aval import (
 )
 from ..core.program import Program, bare, is_bare
 from ..frontend.wrapped_tensors import Batch, Wrapper
-from ..storage.alias import snapshot
+from ..storage.alias import is_shared, snapshot
 from ..tape import mode, pytree
 from ..tape.record import apply
 from ..tape.tensor import Tensor, current, has_tangent, held, hold, is_traced, wrap
@@ -231,11 +231,11 @@ class BatchedProgram(CompiledProgram):
         self.jitted.check_results(held[0])
         output = super().output_of(scope, held)
         captured = list(scope.captured.values())
-        self.written_axes = {}
-        for effect in output.effects:
-            self.batch_effect(scope, captured[effect.number], effect)
         for value in output.created:
             value.aval = self.batched_aval(value.aval, 0)
+        self.written_axes = {}
+        for effect in output.effects:
+            self.batch_effect(scope, captured[effect.number], effect, output)
         output.roots = [
             (edge, self.batched_aval(aval, 0), array) for edge, aval, array in output.roots
         ]
@@ -251,7 +251,7 @@ class BatchedProgram(CompiledProgram):
         if any(isinstance(e, Tensor) and not scope.is_outside(e) for e in itertools.chain(*stored)):
             raise RuntimeError(LEFT_BEHIND.format(self.name))
 
-    def batch_effect(self, scope, captured, effect: TensorEffect):
+    def batch_effect(self, scope, captured, effect: TensorEffect, output: OutputSpec):
         """Turn a side effect on one example into one on the batched argument."""
         dim = self.dim_of(captured)
         self.refuse_shared(scope, captured, effect, dim)
@@ -260,6 +260,8 @@ class BatchedProgram(CompiledProgram):
         if effect.value is not None:
             effect.value.aval = self.batched_aval(effect.value.aval, dim)
             self.written_axes[effect.value.output] = dim
+            if captured.is_elsewhere:
+                self.move(scope, captured, effect, output)
 
     def batched_aval(self, aval, dim):
         shape = tuple(aval.shape)
@@ -275,6 +277,24 @@ class BatchedProgram(CompiledProgram):
                 f"{what} by each: return the value, use autograd.grad instead of backward(), or "
                 "map along a dimension of the tensor"
             )
+
+    def move(self, scope, captured, effect: TensorEffect, output: OutputSpec):
+        """Let the whole argument take another shape or memory in place, as each example does."""
+        reference, dim = scope.batches[id(captured.tracer)]
+        why = None
+        if is_shared(reference()):
+            why = "shares its memory with another tensor: clone() it first"
+        elif dim and effect.value.aval.shape != captured.aval.shape:
+            why = f"is mapped along dimension {dim}: map dimension 0"
+        if why is not None:
+            raise RuntimeError(
+                f"vmap: {scope.name} gives each example another shape or memory in place (t_, "
+                f"unsqueeze_, data= and the like), and the argument, of shape "
+                f"{list(reference().shape)}, {why}"
+            )
+        effect.place = len(output.created)
+        output.created.append(effect.value)
+        output.separate = SeparateMemory([], [effect.number])
 
     def dim_of(self, captured):
         """The mapped dimension of a captured tensor, None for a shared one."""

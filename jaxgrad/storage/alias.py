@@ -191,8 +191,8 @@ def _attach_one(call):
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
         how = alias.made
-        if how < NO_GRAD and current_mode.get() is not RECORD:
-            how = _outside_of_grad_mode(source, results, how)
+        if current_mode.get() is not RECORD:
+            how = _outside_of_grad_mode(source, results, how, how)
         numbers = _data(leaves) if len(leaves) > 1 else ()
         made._alias = _further(alias, call, numbers, root, base, how)
         made._counter = source._counter
@@ -213,8 +213,8 @@ def _attach_several(call):
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
         how = alias.made or ONE_OF_SEVERAL
-        if how < NO_GRAD and current_mode.get() is not RECORD:
-            how = _outside_of_grad_mode(source, results, ONE_OF_SEVERAL)
+        if current_mode.get() is not RECORD:
+            how = _outside_of_grad_mode(source, results, how, ONE_OF_SEVERAL)
         for made, (each, numbers) in zip(results, pieces, strict=True):
             made._alias = _further(alias, each, numbers, root, base, how)
             made._counter = source._counter
@@ -236,15 +236,17 @@ def _further(alias, call, numbers, root, base, how):
     return made
 
 
-def _outside_of_grad_mode(source, results, usual):
-    """The creation meta of a view that is not recorded."""
+def _outside_of_grad_mode(source, results, how, usual):
+    """The creation meta of a view that is not recorded; how: that of its source."""
     if current_mode.get() < INFERENCE:
-        return NO_GRAD if usual == USUAL else NO_GRAD_SEVERAL
-    if source._node is INFERENCE_TENSOR:
-        return usual
-    for made in results:
-        made._node = None  # a view of a normal tensor is a normal tensor
-    return INFERENCE_MODE
+        unrecorded = NO_GRAD if usual == USUAL else NO_GRAD_SEVERAL
+    elif source._node is INFERENCE_TENSOR:
+        unrecorded = usual
+    else:
+        unrecorded = INFERENCE_MODE
+        for made in results:
+            made._node = None  # a view of a normal tensor is a normal tensor
+    return unrecorded if how < NO_GRAD else how
 
 
 def _data(leaves):

@@ -164,3 +164,31 @@ def test_a_pass_in_inference_mode_leaves_an_ordinary_gradient():
         y.backward()
     (x * x).sum().backward()
     assert not x.grad.is_inference() and x.grad.tolist() == [4.0, 8.0]
+
+
+@as_torch
+def test_views_of_views_and_of_results_of_Functions_in_inference_mode(torch):
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+    x, told = vector(torch), []
+    with torch.no_grad():
+        quiet = x[:2]
+    with inside(torch):
+        first = x.view(-1, 1)
+        views = [first[:, 0], first[0].reshape(1), x.unbind()[0].reshape(1), quiet[:1], first.t()]
+        views += [Same.apply(x)[:1], Same.apply(first)[:1]]
+    told.append([view.is_inference() for view in views])
+    with torch.no_grad():
+        for view in views:
+            view.mul_(2)
+    made = torch.zeros(2)
+    with inside(torch):
+        made = torch.zeros(2)[:1]
+    return told, x, x._version, made.is_inference(), made[:1].is_inference()

@@ -142,3 +142,27 @@ def test_the_block_that_the_message_names(torch):
 
 def test_a_view_without_known_history_is_no_parameter():
     assert not isinstance(severed(jaxgrad, jaxgrad.no_grad, False), jaxgrad.nn.Parameter)
+
+
+@as_torch
+def test_a_Function_that_writes_to_a_view_of_a_leaf(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 2
+
+    told = []
+    for early in (False, True):
+        x = torch.ones(3, requires_grad=not early)
+        with torch.no_grad():
+            view = x[:2]
+        x.requires_grad_()
+        told.append(error(Double.apply, view, words="requires grad has been used in an in-place"))
+        with torch.no_grad():
+            Double.apply(view)
+    return told

@@ -172,3 +172,25 @@ def test_a_compiled_transform_that_writes_to_a_tensor_from_outside():
         assert step(vector(jaxgrad)).tolist() == [(number + 1) * v for v in (1.0, 2.0, 3.0)]
         assert total.tolist() == [number * v for v in (1.0, 2.0, 3.0)]
         assert not total.requires_grad
+
+
+def test_an_example_that_changes_its_shape_in_place():
+    base = jaxgrad.arange(6.0)
+    mapped = func.vmap(lambda a: a.mul_(2).unsqueeze_(0))
+    for _ in range(2):
+        x = base.reshape(2, 3).clone()
+        x[0]  # a view that is gone
+        assert mapped(x).shape == x.shape == (2, 1, 3)
+        assert x.tolist() == [[[0.0, 2.0, 4.0]], [[6.0, 8.0, 10.0]]]
+        with pytest.raises(RuntimeError, match="shares its memory with another tensor"):
+            mapped(base.reshape(2, 3))  # the examples of the program before shared none
+        assert base.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    square = base[:4].reshape(1, 2, 2)
+    with pytest.raises(RuntimeError, match="shares its memory with another tensor"):
+        func.vmap(lambda a: a.t_())(square)
+    assert base.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    x = base.reshape(2, 3).clone()
+    with pytest.raises(RuntimeError, match="is mapped along dimension 1"):
+        func.vmap(lambda a: a.unsqueeze_(0), in_dims=1)(x)
+    func.vmap(lambda a: a.mul_(2), in_dims=1)(x)
+    assert x.tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]

@@ -152,8 +152,8 @@ def _transposed(ctx, given) -> list:
         else None
         for aval in ctx._avals
     ]
-    before, needed = current_mode.get(), (ctx.needs_input_grad, getattr(ctx, "_inputs", None))
-    ctx.needs_input_grad = tuple(tangent is not None for tangent in given)
+    before, needed = current_mode.get(), (ctx.needs_input_grad, ctx._needs, ctx._inputs)
+    ctx.needs_input_grad = ctx._needs = tuple(tangent is not None for tangent in given)
     ctx._inputs = [tangent._aval for tangent in given if tangent is not None]
     saved = ctx._saved
     try:
@@ -171,7 +171,7 @@ def _transposed(ctx, given) -> list:
         return _products(pairs, weights, before is RECORD)
     finally:
         current_mode.set(before)
-        ctx.needs_input_grad, ctx._inputs = needed
+        ctx.needs_input_grad, ctx._needs, ctx._inputs = needed
         ctx._saved = saved  # reading it may have cleared it
 
 

@@ -139,7 +139,7 @@ class CallOnArrays:
         with self.draws.again(), users_setting(self.enable_x64):
             output = function_call.run_forward(self.cls, ctx, args, RULE, RULE)
         user_rules.put_aside(ctx)
-        ctx._tensors, ctx._args = self.tensors, args
+        ctx._tensors, ctx._args, ctx._needs = self.tensors, args, tuple(needs)
         ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
         outputs = output if isinstance(output, tuple) else (output,)
         ctx._avals = tuple(v._aval if isinstance(v, Tensor) else None for v in outputs)

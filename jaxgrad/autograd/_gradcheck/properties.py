@@ -326,7 +326,7 @@ def _noting(rule, expected, name, found):
 def _inputs_of(ctx):
     """The dtype of the gradient of each argument of a call; None for an argument without one."""
     edges, found = iter(ctx.edges), []
-    for needed in ctx.needs_input_grad:
+    for needed in ctx._needs:
         node, output_nr = next(edges) if needed else (None, 0)
         found.append(None if node is None else node.outputs()[output_nr].dtype)
     return found
