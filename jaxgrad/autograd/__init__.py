@@ -24,6 +24,7 @@ from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
 from . import variable as variable
+from ._engine import node_call as node_call
 from ._engine import tensor_hooks
 from ._engine.graph_task import Pass, PassTo
 from ._engine.root_arguments import (

@@ -79,7 +79,7 @@ def of_rows(output, inputs, rows) -> list:
     return [
         block_of_zeros(output, tensor)
         if column[0] is None
-        else stacked(column).reshape(*output.shape, *tensor.shape)
+        else stacked(column).reshape((*output.shape, *tensor.shape))
         for tensor, column in zip(inputs, columns, strict=True)
     ]
 
@@ -114,7 +114,7 @@ def _cut(batch, start, output, tensor):
     if batch is None:
         return block_of_zeros(output, tensor)
     rows = batch.narrow(0, start, output.numel())
-    return rows.reshape(*output.shape, *tensor.shape)
+    return rows.reshape((*output.shape, *tensor.shape))
 
 
 def by_forward_mode(function, inputs) -> list:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from .. import ops
 from ..core import executor
-from ..core.missing_names import missing_in
+from ..core.missing_names import MissingName
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..tape import dual
@@ -324,6 +324,10 @@ def shown(tensor: Tensor) -> list[str]:
     return [f"{names[number]}={tangent}" for number, tangent in found if tangent is not None]
 
 
+def _is_fwd_grad_enabled() -> bool:
+    return enabled.get()
+
+
 class _set_fwd_grad_enabled(_Setting):
     """Choose whether operators compute tangents, from the call on or for a `with` block."""
 
@@ -336,4 +340,7 @@ class _set_fwd_grad_enabled(_Setting):
         enabled.set(before)
 
 
-__getattr__ = missing_in(__name__)
+def __getattr__(name):
+    if name == "_current_level":  # the number of the innermost level, -1 outside of any
+        return len(entered.get()) - 1
+    raise MissingName(__name__, name)

@@ -2,9 +2,9 @@
 
 In all functions `inputs` is a tensor or a tuple of tensors of any shape, and `func` returns a
 tensor or a tuple of tensors; results are nested in the same way. Another object raises TypeError.
-`func` runs under `enable_grad` on new tensors, so no `.grad` changes. If an output does not depend
-on an input, the result is zero, or with `strict` a RuntimeError. Results are detached; with
-`create_graph` they can be differentiated, with respect to the inputs too.
+`func` runs under `enable_grad`, in inference mode too, on new tensors, so no `.grad` changes. If an
+output does not depend on an input, the result is zero, or with `strict` a RuntimeError. Results are
+detached; with `create_graph` they can be differentiated, with respect to the inputs too.
 
 For complex tensors reverse mode gives PyTorch's gradients, which for a holomorphic function are the
 conjugate of the derivative; forward mode gives the derivative.
@@ -16,12 +16,11 @@ from .. import autograd, ops
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
 from ..tape.dual import apart
-from ..tape.mode import transforms
+from ..tape.mode import recording, transforms
 from ..tape.tensor import Tensor, is_concrete
 from . import _jacobian_blocks
 from ._inspect.dependence import depends
 from ._jacobian_blocks import zeros_like
-from .grad_mode import enable_grad
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 
@@ -55,7 +54,7 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     >>> jaxgrad.autograd.functional.vjp(lambda x: x * x, x, jaxgrad.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
-    with enable_grad():
+    with recording():
         call = _Evaluation("vjp", inputs, create_graph, strict)
         call.run(func)
         vector = call.vector_for_outputs(v)
@@ -87,7 +86,7 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     >>> jaxgrad.autograd.functional.jvp(lambda x: x * x, x, jaxgrad.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
-    with enable_grad():
+    with recording():
         call = _Evaluation("jvp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
         call.run(func)
@@ -115,7 +114,7 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     >>> jaxgrad.autograd.functional.vhp(lambda x: (x**3).sum(), x, jaxgrad.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    with enable_grad():
+    with recording():
         call = _Evaluation("vhp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
         found = _gradients(call.gradient(func), call.inputs, vector, create_graph)
@@ -133,7 +132,7 @@ def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     >>> jaxgrad.autograd.functional.hvp(lambda x: (x**3).sum(), x, jaxgrad.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    with enable_grad():
+    with recording():
         call = _Evaluation("hvp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
         weights, back = call.transposed(call.gradient(func), call.inputs, JACOBIAN)
@@ -187,7 +186,7 @@ def jacobian(
             "jacobian: `strict=True` and `vectorized=True` are not supported together: a batched "
             "pass cannot tell which outputs depend on which inputs. Set `vectorize=False`."
         )
-    with enable_grad():
+    with recording():
         call = _Evaluation("jacobian", inputs, create_graph, strict)
         call.run(func)
         if vectorize:
@@ -255,7 +254,7 @@ def _forward_jacobian(func, inputs):
         several_outputs, outputs = _tuple_of(func(*duals), RESULT, "jacobian")
         return outputs
 
-    with enable_grad():
+    with recording():
         blocks = _jacobian_blocks.by_forward_mode(outputs_of, [apart(each) for each in given])
     found = [tuple(row) if several_inputs else row[0] for row in blocks]
     return tuple(found) if several_outputs else found[0]
@@ -442,7 +441,8 @@ def _own(tensor, create_graph):
     """A new tensor to call `func` with: a view if it must be differentiable, else a leaf."""
     if create_graph and tensor.requires_grad:
         return ops.alias(tensor)
-    return apart(tensor).requires_grad_()
+    leaf = apart(tensor)
+    return (leaf.clone() if leaf.is_inference() else leaf).requires_grad_()
 
 
 def _gradients(outputs, inputs, vectors, create_graph, retain_graph=None):

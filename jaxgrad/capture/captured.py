@@ -18,7 +18,7 @@ from ..storage.alias import snapshot
 from ..tape import traced_hooks
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import Node
-from ..tape.tensor import Tensor, current, has_tangent, known_edge_of, restore_state, state_of
+from ..tape.tensor import Tensor, current, has_tangent, known_edge_of, restore_state, state_of, wrap
 from .guards import GradSource, HandleSource, TensorGuard, TensorSource
 from .holders import MOST_BYTES_COMPARED
 from .places import PlaceSource
@@ -46,6 +46,11 @@ class Snapshot:
     @property
     def node(self):
         return self.state[2]
+
+    def copy(self) -> Tensor:
+        """A handle with the value and history of the tensor."""
+        array, aval, node, output_nr, tracked, _ = self.state
+        return wrap(array, aval, tracked, node, output_nr)
 
     def restore(self, tensor: Tensor):
         restore_state(tensor, self.state)

@@ -6,17 +6,14 @@ XLA lays out arrays in its own way; the numbers here are those that PyTorch woul
 
 from __future__ import annotations
 
-import jax
-
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
-from ..core import view_ops
 from ..core.aval import Size, strides_of
 from ..core.device import channels_last, contiguous_format, preserve_format
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
-from ..storage.alias import Storage, begin, cut, detached
+from ..storage.alias import Storage, begin, cut, detached, known_offset_of
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
@@ -40,19 +37,14 @@ def _base_of(tensor) -> Tensor | None:
 
 def offset_of(tensor: Tensor) -> int:
     """The number of elements of the storage before the first element of a tensor."""
-    step, behind = None if tensor._alias is None else tensor._alias.place, 0
-    while step is not None:
-        if any(isinstance(number, jax.core.Tracer) for number in step.numbers):
-            raise RuntimeError(
-                f"the offset of a view of shape {list(tensor.shape)} in its storage is not known: "
-                "it was taken at an index that is being traced. storage_offset, data_ptr and "
-                "as_strided need an int as index"
-            )
-        # a compiled function may have computed a number
-        _, elements = view_ops.layout(step.call, [int(number) for number in step.numbers])
-        behind += elements * step.call.outputs[0].dtype.itemsize
-        step = step.before
-    return behind // tensor.dtype.itemsize
+    offset = known_offset_of(tensor)
+    if offset is None:
+        raise RuntimeError(
+            f"the offset of a view of shape {list(tensor.shape)} in its storage is not known: it "
+            "was taken at an index that is being traced. storage_offset, data_ptr and as_strided "
+            "need an int as index"
+        )
+    return offset
 
 
 @api_boundary
@@ -376,8 +368,10 @@ class MemoryMethods:
     @data.setter
     def data(self, source: Tensor):
         if not isinstance(source, Tensor):
-            kind = type_name(source)
-            raise TypeError(f"data must be a Tensor, not {kind}: use torch.tensor to make one")
+            raise TypeError(
+                f"Variable data has to be a tensor, but got {type_name(source)}: use torch.tensor "
+                "to make one"
+            )
         if self.is_meta != source.is_meta:
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
@@ -385,6 +379,10 @@ class MemoryMethods:
                 "Modules move by to(), to_empty() and load_state_dict(assign=True)"
             )
         show(self, source)
+
+    @data.deleter
+    def data(self):
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def set_(self, source: Tensor | None = None) -> Tensor:
         """Make the tensor show the memory of another, and return it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
 import sys
 import warnings
@@ -17,8 +18,9 @@ from ..core.program import broadcasts
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, shows_users_frames, users_stacklevel
 from ..ops import inplace
+from ..ops.dispatch import OPERANDS
 from ..ops.documentation import as_method
-from ..tape.mode import is_grad_enabled
+from ..tape.mode import is_grad_enabled, transform_levels
 from ..tape.pytree import LOST
 from ..tape.tensor import Tensor, check_no_tangent, concrete, shown_array, wrap
 from . import (
@@ -32,6 +34,7 @@ from . import (
     tensor_data,
     to,
 )
+from .wrapped_tensors import Batch, wrapped_text
 
 # functions of JAX that refuse what has the method: the result of a function that it transforms
 _ASKING = ("typeof", "shaped_abstractify")
@@ -83,13 +86,25 @@ def install():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
     for symbol, operator in PROTOCOL.items():
-        setattr(Tensor, f"__{symbol}__", operator_method(f"__{symbol}__", operator))
+        setattr(Tensor, f"__{symbol}__", operator_method(f"__{symbol}__", operator, True))
 
 
-def operator_method(name: str, operator: str) -> LazyMethod:
-    """An operator of the table as a method."""
+def operator_method(name: str, operator: str, is_protocol: bool = False) -> LazyMethod:
+    """An operator of the table as a method; is_protocol: as a special method."""
     public = OVERRIDDEN_AS.get(name, name)
-    return LazyMethod(name, lambda: as_method(getattr(ops, operator), public))
+    return LazyMethod(name, lambda: as_method(getattr(ops, operator), public, is_protocol))
+
+
+def reflected(function):
+    """A special method that gets its left operand: objects that operators do not know get
+    NotImplemented, from which Python makes a TypeError.
+    """
+
+    @functools.wraps(function)
+    def method(self, other):
+        return function(self, other) if isinstance(other, OPERANDS) else NotImplemented
+
+    return method
 
 
 # the operators of the table behind Python's special methods
@@ -309,21 +324,35 @@ class TensorMethods:
 
     @property
     def real(self):
-        """The real parts of a complex tensor, a view; a real tensor itself.
+        """The real parts of a complex tensor, a view; a real tensor itself. Assigning a tensor or a
+        number writes to it.
 
-        >>> jaxgrad.tensor([1 + 2j]).real
-        tensor([1.])
+        >>> z = jaxgrad.tensor([1 + 2j])
+        >>> z.real = 5
+        >>> z, z.real
+        (tensor([5.+2.j]), tensor([5.]))
         """
         return ops.real(self)
 
+    @real.setter
+    @api_boundary
+    def real(self, value: Tensor | float):
+        _write(ops.real(self), value)
+
     @property
     def imag(self) -> Tensor:
-        """The imaginary parts of a complex tensor, a view. Raises RuntimeError for a real tensor.
+        """The imaginary parts of a complex tensor, a view, to which an assignment writes. Raises
+        RuntimeError for a real tensor.
 
         >>> jaxgrad.tensor([1 + 2j]).imag
         tensor([2.])
         """
         return ops.imag(self)
+
+    @imag.setter
+    @api_boundary
+    def imag(self, value: Tensor | float):
+        _write(ops.imag(self), value)
 
     @api_boundary
     def sum_to_size(self, *size) -> Tensor:
@@ -394,47 +423,43 @@ class TensorMethods:
         return bool((self == element).any())
 
     @api_boundary
+    @reflected
     def __rtruediv__(self, other):
         return self.reciprocal() * other
 
     @api_boundary
+    @reflected
     def __rpow__(self, other):
         return ops.pow(other, self)
 
     @api_boundary
+    @reflected
     def __rlshift__(self, other):
         return ops.bitwise_left_shift(other, self)
 
     @api_boundary
+    @reflected
     def __rrshift__(self, other):
         return ops.bitwise_right_shift(other, self)
 
     @api_boundary
+    @reflected
     def __rmatmul__(self, other):
         return ops.matmul(other, self)
 
     @api_boundary
+    @reflected
     def __rfloordiv__(self, other):
         return ops.floor_divide(wrap_number(other, self), self)
 
     @api_boundary
+    @reflected
     def __rmod__(self, other):
         return ops.remainder(wrap_number(other, self), self)
 
     @api_boundary
     def __repr__(self):
-        array = shown_array(self)
-        if isinstance(array, jax.core.Tracer):
-            return f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype})"
-        name = self.grad_fn.name() if self.grad_fn is not None else None
-        values = array if self.is_meta else np.asarray(array)
-        start, end = _around_values(self)
-        *above, start = start.split("\n")
-        text = printing.tensor_str(
-            values, self.dtype, self._requires_grad, name, _device_shown(self),
-            forward_ad.shown(self), start,
-        )  # fmt: skip
-        return "\n".join([*above, text + end])
+        return wrapped_text(self, _text) if transform_levels.get() else _text(self)
 
     @api_boundary
     def __format__(self, specification):
@@ -453,6 +478,35 @@ def _around_values(tensor) -> tuple[str, str]:
     if mark is None or not mark.heading:
         return f"{name}(", ""
     return f"{mark.heading if isinstance(tensor, mark) else ''}Parameter({name}(", ")"
+
+
+def _write(view: Tensor, value: Tensor | float):
+    view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)
+
+
+def _text(tensor: Tensor | Batch, is_wrapped: bool = False) -> str:
+    """The printed form of a tensor; is_wrapped: without its history."""
+    array = None if isinstance(tensor, Batch) else shown_array(tensor)
+    if array is None or isinstance(array, jax.core.Tracer):
+        dtype = tensor.example.dtype if isinstance(tensor, Batch) else tensor.dtype
+        return f"tensor(<traced>, shape={list(tensor.shape)}, dtype={dtype})"
+    values = array if tensor.is_meta else np.asarray(array)
+    start, end = _around_values(tensor)
+    *above, start = start.split("\n")
+    history = (False, None) if is_wrapped else (tensor._requires_grad, name_of_node(tensor))
+    text = printing.tensor_str(
+        values, tensor.dtype, *history, _device_shown(tensor), forward_ad.shown(tensor), start
+    )
+    return "\n".join([*above, text + end])
+
+
+def name_of_node(tensor: Tensor) -> str | None:
+    """The name of a tensor's `grad_fn` as it is printed."""
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:
+        return "Invalid"  # its history is not known
+    return None if node is None else node.name()
 
 
 def _conversion(name, dtype):

@@ -16,7 +16,7 @@ from ..core import view_ops
 from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import class_of, type_name
 from ..core.tracebacks import api_boundary
-from ..tape.mode import is_grad_enabled, transforms
+from ..tape.mode import is_grad_enabled, recording, transforms
 from ..tape.pytree import flatten
 from ..tape.tensor import Tensor, wrap
 from .arguments import (
@@ -24,10 +24,12 @@ from .arguments import (
     array_of,
     aux_of,
     check_leaves,
+    forget_leaves,
     leaf_of,
     may_be_differentiated,
     positions_of,
     reaches_others,
+    reverse_mode,
     split_aux,
     unrecorded,
 )
@@ -113,17 +115,19 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         nested = recorded and may_be_differentiated(args)
         depth = transforms.set(transforms.get() + 1)
         try:
-            with autograd.enable_grad():
+            with recording():
                 inner = [leaf_of(leaf) for leaf in leaves]
                 given = list(args)
                 for position, argument in zip(
                     positions, jax.tree.unflatten(structure, inner), strict=True
                 ):
                     given[position] = argument
-                value, aux = _value(func(*given, **kwargs), has_aux)
+                with reverse_mode(inner) as changed:
+                    value, aux = _value(func(*given, **kwargs), has_aux)
                 check_leaves(inner)
                 nested |= recorded and reaches_others([value], inner)
                 found = _gradients(value, inner, nested)
+                forget_leaves(changed, inner, [value])
         finally:
             transforms.reset(depth)
         aux = aux_of(aux, inner, recorded)

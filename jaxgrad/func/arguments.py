@@ -2,15 +2,87 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from .. import ops
 from ..autograd.functional import IN_A_TRANSFORM
 from ..core import view_ops
+from ..frontend.wrapped_tensors import Batch, Wrapper
+from ..storage.alias import forget
 from ..tape import dual
-from ..tape.mode import transforms
+from ..tape.mode import transform, transforms, written
 from ..tape.node import AccumulateGrad
 from ..tape.pytree import flatten, is_tensor, map_leaves
-from ..tape.tensor import Tensor, check_no_tangent, edge_of, wrap
+from ..tape.tensor import Tensor, check_no_tangent, edge_of, known_edge_of, wrap
 from ..tape.traversal import nodes_from
+
+
+class LeavesLevel:
+    """A transform by reverse mode, with the tensors that it differentiates with respect to."""
+
+    level = None  # of forward mode
+
+    def __init__(self, leaves):
+        self.leaves = leaves
+
+    def wrapper(self, value):
+        """How a tensor prints inside of the transform; None for one that does not depend on the
+        leaves.
+        """
+        if isinstance(value, Batch):
+            # a program of one example has leaves of its own
+            is_inside = value.example.requires_grad
+        else:
+            # not by `edge_of`: to read a tensor makes it an input of a trace around the call
+            ends = {id(known_edge_of(leaf)[0]) for leaf in self.leaves if leaf._tracked}
+            root = [known_edge_of(value)[0]] if value._tracked else []
+            is_inside = any(id(node) in ends for node in nodes_from(root))
+        return Wrapper("GradTrackingTensor", value) if is_inside else None
+
+
+@contextmanager
+def reverse_mode(leaves):
+    """Enter a transform by reverse mode; yields the list of the tensors that the function writes a
+    recorded value to, as weak references.
+    """
+    around, found = written.get(), []
+    token = written.set(found)
+    try:
+        with transform(LeavesLevel(leaves)):
+            yield found
+    finally:
+        written.reset(token)
+        if around is not None:
+            around += found
+
+
+def forget_leaves(found, leaves, results):
+    """Cut the tensors that outlive a function off from its leaves, which no pass reaches later.
+
+    found: the tensors that it wrote to. results: those whose history is needed.
+    """
+    memory = [each._alias.storage for each in results if each._alias is not None]
+    for tensor in [reference() for reference in found]:
+        if tensor is None:
+            continue
+        is_needed = any(each is tensor for each in results) or (
+            tensor._alias is not None and any(each is tensor._alias.storage for each in memory)
+        )
+        if tensor._tracked and not is_needed and not reaches_others([tensor], leaves):
+            forget(tensor)
+
+
+class TangentsLevel:
+    """A transform by forward mode, with its level."""
+
+    def __init__(self, level):
+        self.level = level
+
+    def wrapper(self, value):
+        """How a tensor prints inside of the transform; None for one without a tangent."""
+        if isinstance(value, Batch) or dual.tangent(value, self.level) is None:
+            return None
+        return Wrapper("GradTrackingTensor", value)
 
 
 def positions_of(argnums, count):

@@ -7,6 +7,8 @@ and the gradient of a shared tensor is summed over them.
 from __future__ import annotations
 
 import itertools
+import weakref
+from contextlib import contextmanager
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +17,7 @@ from .. import ops
 from ..capture.captured import CapturedTensor
 from ..capture.compiled_program import CompiledProgram
 from ..capture.graph_input import ArgumentInput, GraphInput, TensorInput
-from ..capture.guards import ArgumentSource
+from ..capture.guards import ArgumentSource, SeparateMemory
 from ..capture.partition import depending
 from ..capture.replay import created_arrays, replay
 from ..capture.scope import CaptureScope
@@ -33,9 +35,11 @@ from ..core.aval import (
     with_shape,
 )
 from ..core.program import Program, bare, is_bare
-from ..tape import pytree
+from ..frontend.wrapped_tensors import Batch, Wrapper
+from ..storage.alias import is_shared, snapshot
+from ..tape import mode, pytree
 from ..tape.record import apply
-from ..tape.tensor import Tensor, current, has_tangent, held, hold, wrap
+from ..tape.tensor import Tensor, current, has_tangent, held, hold, is_traced, wrap
 
 # PyTorch's messages for operations that need the values of an example
 _SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
@@ -46,7 +50,9 @@ HINTS = {
 } | dict.fromkeys(("nonzero()", "masked_select()", "indexing with a boolean mask"), _SHAPES)
 
 
-NOT_A_TENSOR = "vmap({0}, ...): `{0}` must only return Tensors, got type {1}."
+# the kinds of results that the program computes
+ARRAYS = ("created", "array")
+
 LEFT_BEHIND = "vmap: {} leaves behind a tensor of one example: return it instead"
 
 
@@ -54,14 +60,38 @@ class ExampleScope(CaptureScope):
     """The capture scope of one example.
 
     randomness: that of `vmap`. example: the number of the example, if randomness is "different".
+    size: the number of examples. printed: gets an element for each tensor that is printed.
     """
 
     is_inner = True
     hints = HINTS
+    level = None  # of forward mode
 
-    def __init__(self, name, randomness):
+    def __init__(self, name, randomness, size, printed):
         super().__init__(name)
-        self.randomness, self.example = randomness, None
+        self.randomness, self.example, self.size, self.printed = randomness, None, size, printed
+        self.batches = {}  # by the tracer of one example: the argument and its mapped dimension
+
+    @contextmanager
+    def open(self):
+        with super().open(), mode.transform(self):
+            yield
+
+    def wrapper(self, value):
+        """How a tensor prints inside of the `vmap`; None for one that holds no tracer."""
+        self.printed.append(True)
+        if isinstance(value, Batch):
+            return Wrapper("BatchedTensor", Batch((self.size, *value.shape), value.example), 0)
+        reference, dim = self.batches.get(id(held(value)), (None, 0))
+        if reference is not None and reference() is not None:
+            return Wrapper("BatchedTensor", reference(), dim)
+        if id(value) in self.captured:
+            return Wrapper(None, self.captured[id(value)].snapshot.copy())
+        if self.is_outside(value):
+            return Wrapper(None, snapshot(value))  # to read it would capture it
+        if not is_traced(value):
+            return None
+        return Wrapper("BatchedTensor", Batch((self.size, *value.shape), value), 0)
 
     def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
         """Capture one example of an argument, with a guard on the whole batched argument."""
@@ -74,6 +104,7 @@ class ExampleScope(CaptureScope):
         struct = jax.ShapeDtypeStruct(tuple(shape), tensor.dtype.numpy)
         captured.tracer = self.add_input(struct, TensorInput(captured))
         hold(made, captured.tracer, traced_aval(made._aval, captured.tracer))
+        self.batches[id(captured.tracer)] = weakref.ref(tensor), dim
         return made
 
     def draw(self, generator):
@@ -115,8 +146,6 @@ class ExampleOutput(OutputSpec):
         if isinstance(value, Tensor):
             own = ops.alias(value) if self.scope.is_outside(value) else value
             return "created", self.add_created(own)
-        if not isinstance(value, jax.Array):
-            raise ValueError(NOT_A_TENSOR.format(self.scope.name, type(value)))
         return super().result(value)
 
 
@@ -163,7 +192,7 @@ class BatchedProgram(CompiledProgram):
     is_inner, output_class = True, ExampleOutput
 
     def __init__(self, mapped, leaves, structure, is_inline=False):
-        self.dims, self.size = mapped.dims, size_of(leaves, mapped.dims)
+        self.dims, self.size, self.printed = mapped.dims, size_of(leaves, mapped.dims), []
         arrays = [held(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         self.is_narrow = any(
             isinstance(array, jax.Array) and mode_of(array) == INLINE32 for array in arrays
@@ -172,7 +201,7 @@ class BatchedProgram(CompiledProgram):
         super().__init__(mapped, leaves, structure)
 
     def scope(self):
-        return ExampleScope(self.name, self.jitted.randomness)
+        return ExampleScope(self.name, self.jitted.randomness, self.size, self.printed)
 
     def wide(self):
         return tracing(not self.is_narrow)
@@ -209,13 +238,14 @@ class BatchedProgram(CompiledProgram):
             )
 
     def output_of(self, scope, held):
+        self.jitted.check_results(held[0])
         output = super().output_of(scope, held)
         captured = list(scope.captured.values())
-        self.written_axes = {}
-        for effect in output.effects:
-            self.batch_effect(scope, captured[effect.number], effect)
         for value in output.created:
             value.aval = self.batched_aval(value.aval, 0)
+        self.written_axes = {}
+        for effect in output.effects:
+            self.batch_effect(scope, captured[effect.number], effect, output)
         output.roots = [
             (edge, self.batched_aval(aval, 0), array) for edge, aval, array in output.roots
         ]
@@ -231,7 +261,7 @@ class BatchedProgram(CompiledProgram):
         if any(isinstance(e, Tensor) and not scope.is_outside(e) for e in itertools.chain(*stored)):
             raise RuntimeError(LEFT_BEHIND.format(self.name))
 
-    def batch_effect(self, scope, captured, effect: TensorEffect):
+    def batch_effect(self, scope, captured, effect: TensorEffect, output: OutputSpec):
         """Turn a side effect on one example into one on the batched argument."""
         dim = self.dim_of(captured)
         self.refuse_shared(scope, captured, effect, dim)
@@ -240,6 +270,8 @@ class BatchedProgram(CompiledProgram):
         if effect.value is not None:
             effect.value.aval = self.batched_aval(effect.value.aval, dim)
             self.written_axes[effect.value.output] = dim
+            if captured.is_elsewhere:
+                self.move(scope, captured, effect, output)
 
     def batched_aval(self, aval, dim):
         shape = tuple(aval.shape)
@@ -255,6 +287,24 @@ class BatchedProgram(CompiledProgram):
                 f"{what} by each: return the value, use autograd.grad instead of backward(), or "
                 "map along a dimension of the tensor"
             )
+
+    def move(self, scope, captured, effect: TensorEffect, output: OutputSpec):
+        """Let the whole argument take another shape or memory in place, as each example does."""
+        reference, dim = scope.batches[id(captured.tracer)]
+        why = None
+        if is_shared(reference()):
+            why = "shares its memory with another tensor: clone() it first"
+        elif dim and effect.value.aval.shape != captured.aval.shape:
+            why = f"is mapped along dimension {dim}: map dimension 0"
+        if why is not None:
+            raise RuntimeError(
+                f"vmap: {scope.name} gives each example another shape or memory in place (t_, "
+                f"unsqueeze_, data= and the like), and the argument, of shape "
+                f"{list(reference().shape)}, {why}"
+            )
+        effect.place = len(output.created)
+        output.created.append(effect.value)
+        output.separate = SeparateMemory([], [effect.number])
 
     def dim_of(self, captured):
         """The mapped dimension of a captured tensor, None for a shared one."""
@@ -294,7 +344,7 @@ class BatchedProgram(CompiledProgram):
         numbers = jax.tree.unflatten(self.output.structure, range(len(self.output.results)))
         dims = self.jitted.out_dims_of(numbers)
         pairs = zip(self.output.results, dims, strict=True)
-        chosen = [result for result, dim in pairs if dim is None]
+        chosen = [result for result, dim in pairs if dim is None and result[0] in ARRAYS]
         created = self.output.created
         return [created[value].output if kind == "created" else value for kind, value in chosen]
 

@@ -16,18 +16,22 @@ from ..autograd import _jacobian_blocks, forward_ad
 from ..core import executor
 from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import api_boundary
-from ..tape.mode import is_grad_enabled, transforms
+from ..tape.dual_level import entered
+from ..tape.mode import is_grad_enabled, recording, transform, transforms, without_inference
 from ..tape.pytree import flatten, is_tensor, map_leaves, ordered_as
 from ..tape.tensor import Tensor, wrap
 from .arguments import (
+    TangentsLevel,
     are_arrays,
     array_of,
     aux_of,
     check_leaves,
+    forget_leaves,
     leaf_of,
     may_be_differentiated,
     positions_of,
     reaches_others,
+    reverse_mode,
     split_aux,
     unrecorded,
 )
@@ -54,13 +58,15 @@ class LeafCall:
         self.nested = recorded and may_be_differentiated(args)
         token = transforms.set(transforms.get() + 1)
         try:
-            with autograd.enable_grad():
+            with recording():
                 self.inner = [leaf_of(leaf) for leaf in self.leaves]
                 replaced = list(args)
                 for position, argument in zip(positions, self.input_tree(self.inner), strict=True):
                     replaced[position] = argument
-                self.set_outputs(func(*replaced))
+                with reverse_mode(self.inner) as changed:
+                    self.set_outputs(func(*replaced))
                 check_leaves(self.inner)
+                forget_leaves(changed, self.inner, self.outputs)
         finally:
             transforms.reset(token)
         self.aux = aux_of(self.aux, self.inner, recorded)
@@ -68,8 +74,13 @@ class LeafCall:
 
     def set_outputs(self, output):
         output, self.aux = split_aux(self.name, output, self.has_aux)
-        self.outputs, self.structure = flatten(output)
-        check_outputs(self.name, self.outputs)
+        self.outputs, self.structure = outputs_of(self.name, output)
+        for output in self.outputs:
+            if not output._aval.differentiable:
+                raise RuntimeError(
+                    "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
+                    f"Tensor with dtype {output.dtype}"
+                )
 
     def input_tree(self, leaves):
         return jax.tree.unflatten(self.inputs, leaves)
@@ -109,13 +120,24 @@ def zeros(like, first=()):
     return found.expand(*first, *like.shape) if first else found
 
 
-def check_outputs(name, outputs):
-    for output in outputs:
+def outputs_of(name, returned):
+    """The tensors that a function returned, and their structure.
+
+    Raises RuntimeError if there is none, and for other objects, among which None counts.
+    """
+    everything, _ = flatten(returned, lambda each: each is None)
+    if not everything or (len(everything) == 1 and everything[0] is None):
+        raise RuntimeError(
+            f"{name}: Expected f to be a function that has non-empty output (got output = "
+            f"{everything})"
+        )
+    for output in everything:
         if not isinstance(output, Tensor):
             raise RuntimeError(
                 f"{name}: expected f(*primals) to return only tensors, got unsupported type "
                 f"{type(output)}"
             )
+    return flatten(returned)
 
 
 @api_boundary
@@ -130,20 +152,14 @@ def vjp(func, *primals, has_aux: bool = False):
     The returned function takes cotangents in the structure and shapes of the outputs and returns a
     tuple with the gradient of each primal. It may be called many times.
 
-    Raises RuntimeError for outputs of other types and for cotangents that do not fit, ValueError
-    for a primal that is not a tensor.
+    Raises RuntimeError for a function without outputs, for outputs of other types and for
+    cotangents that do not fit, ValueError for a primal that is not a tensor.
 
     >>> output, pullback = jaxgrad.func.vjp(jaxgrad.sin, jaxgrad.zeros(2))
     >>> pullback(jaxgrad.tensor([1.0, 2.0]))
     (tensor([1., 2.]),)
     """
     run = LeafCall("vjp(f, *primals)", func, primals, range(len(primals)), has_aux)
-    for output in run.outputs:
-        if not output._aval.differentiable:
-            raise RuntimeError(
-                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
-                f"Tensor with dtype {output.dtype}"
-            )
 
     @api_boundary
     def pullback(cotangents, retain_graph: bool = True, create_graph: bool | None = None):
@@ -153,7 +169,7 @@ def vjp(func, *primals, has_aux: bool = False):
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
                 f"outputs to the function. cotangents: {structure}, primal output: {run.structure}"
             )
-        given = [each if isinstance(each, Tensor) else wrap(each) for each in given]
+        given = list(map(_cotangent, given))
         for number, (cotangent, output) in enumerate(zip(given, run.outputs, strict=True)):
             if cotangent.shape != output.shape:
                 raise RuntimeError(
@@ -164,6 +180,13 @@ def vjp(func, *primals, has_aux: bool = False):
         return tuple(run.input_tree([array_of(g) if run.arrays else g for g in found]))
 
     return (run.output(), pullback, run.aux) if has_aux else (run.output(), pullback)
+
+
+def _cotangent(value):
+    if not isinstance(value, Tensor | jax.Array):
+        kind = type(value).__name__
+        raise TypeError(f"gradients can be either Tensors or None, but got {kind}")
+    return value if isinstance(value, Tensor) else wrap(value)
 
 
 @api_boundary
@@ -178,8 +201,8 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
     tangent is zero.
     has_aux: return the second part of the pair as a third result.
 
-    Raises RuntimeError for primals that are not a tuple and for tangents that do not fit,
-    ValueError for a primal of another dtype.
+    Raises RuntimeError for primals that are not a tuple, for tangents that do not fit, and for a
+    function without outputs or with others than tensors; ValueError for a primal of another dtype.
 
     >>> jaxgrad.func.jvp(jaxgrad.sin, (jaxgrad.zeros(2),), (jaxgrad.tensor([1.0, 2.0]),))
     (tensor([0., 0.]), tensor([1., 2.]))
@@ -200,12 +223,12 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
         )
     arrays = are_arrays(points)
     points, directions = _tensors(name, "primals", points), _tensors(name, "tangents", directions)
-    with forward_ad.dual_level():
+    with without_inference(), forward_ad.dual_level():
         duals = [forward_ad.make_dual(*pair) for pair in zip(points, directions, strict=True)]
-        output = func(*jax.tree.unflatten(structure, duals))
+        with transform(TangentsLevel(entered.get()[-1])):
+            output = func(*jax.tree.unflatten(structure, duals))
         output, aux = split_aux(name, output, has_aux)
-        outputs, structure = flatten(output)
-        check_outputs(name, outputs)
+        outputs, structure = outputs_of(name, output)
         pairs = [forward_ad.unpack_dual(each) for each in outputs]
         aux = map_leaves(_primal, aux)
     if strict and any(pair.tangent is None for pair in pairs):
@@ -247,13 +270,19 @@ def linearize(func, *primals):
     primals: pytrees of floating-point or complex tensors of any shapes.
 
     The derivative takes tangents and returns those of the outputs. It raises RuntimeError for
-    tangents whose structure, shapes or dtypes differ from those of the primals.
+    tangents whose structure, shapes or dtypes differ from those of the primals. Raises ValueError
+    for a primal that is not such a tensor.
 
     >>> output, derivative = jaxgrad.func.linearize(jaxgrad.sin, jaxgrad.zeros(2))
     >>> derivative(jaxgrad.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
     points, structure = flatten(primals)
+    for point in map(_tensor, points):
+        if not point._aval.differentiable:
+            raise ValueError(
+                f"Expected primal to be floating point or complex, but got: {point.dtype}"
+            )
 
     @api_boundary
     def derivative(*tangents):
@@ -364,8 +393,9 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
         _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
         column = JacobianColumn(functools.partial(func, **kwargs), args, positions, has_aux)
         basis = _jacobian_blocks.basis(column.points)
-        tangents, aux = vmap(column, randomness=randomness)(*basis)
-        found = column.tree(tangents, isinstance(argnums, int))
+        with without_inference():
+            tangents, aux = vmap(column, randomness=randomness)(*basis)
+            found = column.tree(tangents, isinstance(argnums, int))
         return (found, column.aux(aux)) if has_aux else found
 
     return jacobian

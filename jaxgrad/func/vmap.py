@@ -20,7 +20,7 @@ from ..core.tracebacks import api_boundary
 from ..tape import mode
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor, current
-from .batched_program import NOT_A_TENSOR, BatchedProgram
+from .batched_program import BatchedProgram
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -40,8 +40,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
     `autograd.grad` or `backward`, is that of one example.
 
     Raises ValueError for dimensions that do not exist or have different sizes, for a result that is
-    not a tensor, and for an `out_dims` of None if the result depends on the example; RuntimeError
-    for random numbers under "error" and for a write to a shared tensor.
+    not a tensor unless its `out_dims` is None, and for an `out_dims` of None if the result depends
+    on the example; RuntimeError for random numbers under "error" and for a write to a shared
+    tensor.
 
     >>> jaxgrad.func.vmap(jaxgrad.dot)(jaxgrad.ones(3, 2), jaxgrad.tensor([[1.0, 2.0]] * 3))
     tensor([3., 3., 3.])
@@ -62,7 +63,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
         dims = _dims(func, in_dims, args, kwargs, leaves)
         size = _size(leaves, dims)
         if any(is_tensor(leaf) and leaf.is_meta for leaf in leaves):
-            return _move_dims(func, _without_data(func, leaves, structure, dims, size), out_dims)
+            results = _without_data(func, leaves, structure, dims, size, out_dims)
+            return _move_dims(func, results, out_dims)
         if chunk_size is None or size <= chunk_size:
             return _move_dims(func, mapped(dims)(*args, **kwargs), out_dims)
         parts = []
@@ -74,13 +76,13 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
             given, named = jax.tree.unflatten(structure, part)
             results, shape = flatten(mapped(dims)(*given, **named))
             parts.append(results)
-        joined = map(ops.cat, zip(*parts, strict=True))
+        joined = map(_joined, zip(*parts, strict=True))
         return _move_dims(func, jax.tree.unflatten(shape, joined), out_dims)
 
     return call
 
 
-def _without_data(func, leaves, structure, dims, size):
+def _without_data(func, leaves, structure, dims, size, out_dims):
     """The results for tensors on the device meta, which have no numbers: those of one example, as
     often as there are examples.
     """
@@ -89,12 +91,17 @@ def _without_data(func, leaves, structure, dims, size):
         for leaf, dim in zip(leaves, dims, strict=True)
     ]
     args, kwargs = jax.tree.unflatten(structure, one)
-    results, shape = flatten(func(*args, **kwargs))
-    for result in results:
-        if not is_tensor(result):
-            raise ValueError(NOT_A_TENSOR.format(_name(func), type(result)))
-    batches = [result.expand(size, *result.shape).contiguous() for result in results]
+    returned = func(*args, **kwargs)
+    _check_results(func, out_dims, returned)
+    results, shape = flatten(returned)
+    batches = [
+        each.expand(size, *each.shape).contiguous() if is_tensor(each) else each for each in results
+    ]
     return jax.tree.unflatten(shape, batches)
+
+
+def _joined(parts):
+    return ops.cat(parts) if isinstance(parts[0], Tensor) else parts[0]
 
 
 def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
@@ -124,17 +131,19 @@ def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
     return tuple([_dim(where, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)])
 
 
-def _spread(dims, args) -> list:
-    """The dimension of each leaf, from a prefix tree of dimensions."""
+def _spread(dims, args, is_whole=None) -> list:
+    """The dimension of each leaf, from a prefix tree of dimensions; is_whole: as for `flatten`."""
     if dims is None or isinstance(dims, int):
-        return [dims] * len(flatten(args)[0])
+        return [dims] * len(flatten(args, is_whole)[0])
     if isinstance(dims, dict):
         if not isinstance(args, dict) or dims.keys() != args.keys():
             raise ValueError
-        return [each for key in args for each in _spread(dims[key], args[key])]
-    if not isinstance(args, tuple | list) or len(dims) != len(args):
+        pairs = [(dims[key], args[key]) for key in args]
+    elif not isinstance(args, tuple | list) or len(dims) != len(args):
         raise ValueError
-    return [each for dim, arg in zip(dims, args, strict=True) for each in _spread(dim, arg)]
+    else:
+        pairs = zip(dims, args, strict=True)
+    return [each for dim, arg in pairs for each in _spread(dim, arg, is_whole)]
 
 
 def _dim(where, leaf, dim):
@@ -178,14 +187,31 @@ def _move_dims(func, results, out_dims):
 
 
 def _move_dim(leaf, dim):
+    if not isinstance(leaf, Tensor | jax.Array):
+        return leaf  # `out_dims` is None
     if dim is None:
         return ops.select(leaf, 0, 0)
     return leaf if dim == 0 else ops.movedim(leaf, 0, dim)
 
 
-def _out_dims(func, out_dims, results) -> list[int | None]:
+def _check_results(func, out_dims, results):
+    """Raise ValueError for a result that is not a tensor, unless its `out_dims` is None."""
+    leaves = flatten(results, _is_none)[0]
+    for leaf, dim in zip(leaves, _out_dims(func, out_dims, results, _is_none), strict=True):
+        if dim is not None and not isinstance(leaf, Tensor | jax.Array):
+            raise ValueError(
+                f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type "
+                f"{type(leaf)}. Did you mean to set out_dims= to None for output?"
+            )
+
+
+def _is_none(value) -> bool:
+    return value is None
+
+
+def _out_dims(func, out_dims, results, is_whole=None) -> list[int | None]:
     """The position of the mapped dimension in each result, or None."""
-    count = len(flatten(results)[0])
+    count = len(flatten(results, is_whole)[0])
     if out_dims is None or isinstance(out_dims, int):
         return [out_dims] * count
     if not isinstance(out_dims, tuple | list | dict):
@@ -196,7 +222,7 @@ def _out_dims(func, out_dims, results) -> list[int | None]:
         )
     is_several = isinstance(results, tuple | list | dict)
     try:
-        return _spread(out_dims, results if is_several else (results,))
+        return _spread(out_dims, results if is_several else (results,), is_whole)
     except ValueError:
         given, wanted = (
             jax.tree.structure(out_dims),
@@ -220,6 +246,7 @@ class BatchedFunction(CompiledFunction):
         super().__init__(function, (), ())
         self.dims, self.randomness = dims, randomness
         self.out_dims_of = functools.partial(_out_dims, function, out_dims)
+        self.check_results = functools.partial(_check_results, function, out_dims)
 
     def __call__(self, *args, **kwargs):
         leaves, structure = flatten((args, kwargs))
@@ -247,6 +274,6 @@ class BatchedFunction(CompiledFunction):
         return BatchedProgram(self, leaves, structure)
 
     def may_freeze(self, reads, program, leaves, structure):
-        # the user did not ask to compile, so a function that reads the time or draws random numbers
-        # runs at each call
-        return not any(reads.told(program))
+        # the user did not ask to compile, so a function that reads the time, draws random numbers
+        # or prints an example runs at each call
+        return not (any(reads.told(program)) or program.printed)

@@ -36,14 +36,28 @@ CONSTANTS = frozenset([-1, 0, 0.5, 1, 2, 3])
 PREPARING: dict[str, Callable] = {}
 
 
+# what the operators know as an operand
+OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
+
+
+def is_foreign(args) -> bool:
+    """Whether the other operand of a special method, such as `==`, is an object that operators do
+    not know: Python then asks that object, compares by identity, or raises TypeError.
+    """
+    if len(args) != 2 or isinstance(args[1], OPERANDS):
+        return False
+    return not hasattr(args[1], "__torch_function__")
+
+
 def operator(name: str, find):
     """An operator on tensors, or on JAX values if no argument is a tensor: a function, so that it
     binds as a method.
 
-    `find(name)` returns the operator on JAX values; the first call calls it.
+    `find(name)` returns the operator on JAX values; the first call calls it. In a special method
+    `is_protocol` is True (ops/documentation.py).
     """
     made = Operator(name, find)
-    plan_of, general_call = made.plans.get, made.general_call
+    plan_of, general_call, is_protocol = made.plans.get, made.general_call, False
 
     def call(*args, **kwargs):
         try:
@@ -77,6 +91,8 @@ def operator(name: str, find):
         except Exception as error:
             if tracebacks.override is None and tracebacks.meets_override(args, kwargs):
                 return general_call(args, kwargs)
+            if is_protocol and is_foreign(args):
+                return NotImplemented
             hide_frames(error)
             raise
 

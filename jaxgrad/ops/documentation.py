@@ -87,15 +87,17 @@ def document(function, library, name: str):
     return function
 
 
-def as_method(function, name: str):
+def as_method(function, name: str, is_protocol: bool = False):
     """A copy of an operator with the signature of a method: `self` first, and no `out`.
 
-    name: the method's name in `Tensor`, by which a `__torch_function__` gets it.
+    name: the method's name in `Tensor`, by which a `__torch_function__` gets it. is_protocol: a
+    special method, which returns NotImplemented for objects that it does not know.
     """
     # a copy, since a function has one signature; it shares the closure, and so the plans
-    general_call = partial(function.operator.general_call, method=name)
+    own = {"general_call": partial(function.operator.general_call, method=name)}
+    own["is_protocol"] = is_protocol
     closure = tuple(
-        types.CellType(general_call) if variable == "general_call" else cell
+        types.CellType(own[variable]) if variable in own else cell
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True)
     )
     method = types.FunctionType(function.__code__, function.__globals__, name, None, closure)

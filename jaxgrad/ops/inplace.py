@@ -15,7 +15,7 @@ from ..tape import interception, sparse_tensor
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
 from ..tape.tensor import Tensor
-from .dispatch import Operator
+from .dispatch import Operator, is_foreign
 
 # the operators with an in-place form in PyTorch
 NAMES = frozenset([
@@ -45,7 +45,7 @@ FILLING = frozenset(["fill_", "zero_"])
 def inplace_operator(name: str, functional: str, find):
     """The in-place form of an operator; `find(functional)` returns the operator on JAX values."""
     made = InPlace(name, functional, find)
-    call_of, general_call = made.fitting.get, made.general_call
+    call_of, general_call, is_protocol = made.fitting.get, made.general_call, False
 
     def call(*args, **kwargs):
         try:
@@ -67,6 +67,8 @@ def inplace_operator(name: str, functional: str, find):
         except Exception as error:
             if tracebacks.override is None and tracebacks.meets_override(args, kwargs):
                 return general_call(args, kwargs)
+            if is_protocol and is_foreign(args):
+                return NotImplemented
             hide_frames(error)
             raise
 

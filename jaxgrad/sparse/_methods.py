@@ -387,10 +387,9 @@ class SparseMethods:
                 f"tensor({unknown}, shape={list(self.shape)}, dtype={self.dtype}, "
                 "layout=torch.sparse_coo)"
             )
-        name = self.grad_fn.name() if self.grad_fn is not None else None
         return printing.sparse_tensor_str(
             np.asarray(self._indices_held._array), np.asarray(held(current(self))), self.dtype,
-            tuple(self.shape), self._requires_grad, name,
+            tuple(self.shape), self._requires_grad, methods.name_of_node(self),
         )  # fmt: skip
 
 

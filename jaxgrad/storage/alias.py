@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import weakref
 
 import jax
 
@@ -28,6 +29,7 @@ from ..tape import (
     dual,
     handle_lock,
     interception,
+    mode,
     node_annotations,
     untracked_reason,
     version_counter,
@@ -158,6 +160,21 @@ def root_of(alias: Alias) -> Tensor:
     return tensor
 
 
+def known_offset_of(tensor: Tensor) -> int | None:
+    """The number of elements of the storage before the first element of a tensor; None where a view
+    was taken at an index that is being traced.
+    """
+    step, behind = None if tensor._alias is None else tensor._alias.place, 0
+    while step is not None:
+        if any(isinstance(number, jax.core.Tracer) for number in step.numbers):
+            return None
+        # a compiled function may have computed a number
+        _, elements = view_ops.layout(step.call, [int(number) for number in step.numbers])
+        behind += elements * step.call.outputs[0].dtype.itemsize
+        step = step.before
+    return behind // tensor.dtype.itemsize
+
+
 # creating aliases
 
 
@@ -176,8 +193,8 @@ def _attach_one(call):
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
         how = alias.made
-        if how < NO_GRAD and current_mode.get() is not RECORD:
-            how = _outside_of_grad_mode(source, results, how)
+        if current_mode.get() is not RECORD:
+            how = _outside_of_grad_mode(source, results, how, how)
         numbers = _data(leaves) if len(leaves) > 1 else ()
         made._alias = _further(alias, call, numbers, root, base, how)
         made._counter = source._counter
@@ -198,8 +215,8 @@ def _attach_several(call):
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
         how = alias.made or ONE_OF_SEVERAL
-        if how < NO_GRAD and current_mode.get() is not RECORD:
-            how = _outside_of_grad_mode(source, results, ONE_OF_SEVERAL)
+        if current_mode.get() is not RECORD:
+            how = _outside_of_grad_mode(source, results, how, ONE_OF_SEVERAL)
         for made, (each, numbers) in zip(results, pieces, strict=True):
             made._alias = _further(alias, each, numbers, root, base, how)
             made._counter = source._counter
@@ -221,15 +238,17 @@ def _further(alias, call, numbers, root, base, how):
     return made
 
 
-def _outside_of_grad_mode(source, results, usual):
-    """The creation meta of a view that is not recorded."""
+def _outside_of_grad_mode(source, results, how, usual):
+    """The creation meta of a view that is not recorded; how: that of its source."""
     if current_mode.get() < INFERENCE:
-        return NO_GRAD if usual == USUAL else NO_GRAD_SEVERAL
-    if source._node is INFERENCE_TENSOR:
-        return usual
-    for made in results:
-        made._node = None  # a view of a normal tensor is a normal tensor
-    return INFERENCE_MODE
+        unrecorded = NO_GRAD if usual == USUAL else NO_GRAD_SEVERAL
+    elif source._node is INFERENCE_TENSOR:
+        unrecorded = usual
+    else:
+        unrecorded = INFERENCE_MODE
+        for made in results:
+            made._node = None  # a view of a normal tensor is a normal tensor
+    return unrecorded if how < NO_GRAD else how
 
 
 def _data(leaves):
@@ -320,6 +339,8 @@ def assign(target: Tensor, made: Tensor, follow: bool):
                 _assign_alias(target, alias, made, follow)
                 raise
     counter_of(target).count()
+    if follow and made._tracked and mode.written.get() is not None:
+        mode.written.get().extend(map(weakref.ref, (target, _root(target))))
     if interception.is_noted:
         untracked_reason.note_written(target, made)
     if made._aval.dual or target._aval.dual:
@@ -331,10 +352,14 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         made._node.written(made, target)
 
 
+def _root(target):
+    alias = target._alias
+    return target if alias is None or alias.root is None else root_of(alias)
+
+
 def _mark(target):
     """Mark a tensor and its root as dependent on a tensor that requires grad."""
-    root = target if target._alias is None or target._alias.root is None else root_of(target._alias)
-    for tensor in (target, root):
+    for tensor in (target, _root(target)):
         if tensor._node is None and not tensor._tracked:
             tensor._node = DERIVED
 
@@ -387,6 +412,11 @@ def _keeps_history(target, made, follow) -> bool:
 def snapshot(tensor: Tensor) -> Tensor:
     """A copy of the handle, which later writes do not change."""
     return wrap(tensor._raw, tensor._aval, tensor._tracked, tensor._node, tensor._nr)
+
+
+def forget(tensor: Tensor):
+    """Cut a tensor off from its history; its value stays."""
+    _follow(current(tensor), None, 0, False)
 
 
 def take(target: Tensor, made: Tensor, follow: bool):

@@ -39,33 +39,43 @@ class Severed(LeafState):
 
     def __init__(self, made: int, origin: str):
         self.made, self.origin = made, origin
-        self.grad = self.hooks = self.post_hooks = self.tangents = None
+        self.grad = self.hooks = self.post_hooks = self.tangents = self.causes = self.kind = None
         self.grad_dtype = OWN_DTYPE
 
     def __copy__(self):
         return Severed(self.made, self.origin)
 
     def node(self):
+        what = "its base or another view of its base has been modified inplace"
         if self.made >= FUNCTION:
-            raise RuntimeError(
-                f"{self.origin} is a view and its base or another view of its base has been "
-                f"modified inplace. {IN_FUNCTION}"
-            )
-        raise RuntimeError(
-            f"A view was created in {WHERE[self.made]} mode and its base or another view of its "
-            f"base has been modified inplace with grad mode enabled. {AMBIGUOUS}"
-        )
+            raise RuntimeError(f"{self.origin} is a view and {what}. {IN_FUNCTION}")
+        raise RuntimeError(unclear(self.made, what))
+
+    check_history = node
 
 
+def unclear(made: int, what: str) -> str:
+    """The error message for a view that was made where grad mode was off; what happened to it."""
+    mode, block, now = "no_grad", "no_grad", "with grad mode enabled"
+    if made == INFERENCE_MODE:
+        mode, block, now = "inference", "inference_mode", "in normal mode"
+    why = SEVERAL if made == NO_GRAD_SEVERAL else AMBIGUOUS.format(block)
+    return f"A view was created in {mode} mode and {what} {now}. {why}"
+
+
+SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not "
+    "allow the output views to be modified inplace. You should replace the inplace operation by an "
+    "out-of-place one."
+)
 IN_FUNCTION = (
     "This view was created inside a custom Function (or because an input was returned as-is) and "
     "the autograd logic to handle view+inplace would override the custom backward associated with "
     "the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
     "this by cloning the output of the custom Function."
 )
-WHERE = {NO_GRAD: "no_grad", NO_GRAD_SEVERAL: "no_grad", INFERENCE_MODE: "inference"}
 AMBIGUOUS = (
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-    "code by moving both the view and the inplace either both inside the no_grad block (if you "
-    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+    "code by moving both the view and the inplace either both inside the {} block (if you don't "
+    "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )

@@ -30,22 +30,15 @@ from .alias import (
     take,
 )
 from .creation_meta import (
-    AMBIGUOUS,
     FUNCTION,
     IN_FUNCTION,
-    INFERENCE_MODE,
     NO_GRAD,
-    NO_GRAD_SEVERAL,
     ONE_OF_SEVERAL,
-    WHERE,
+    SEVERAL,
     origin_of,
+    unclear,
 )
 
-SEVERAL = (
-    "This view is the output of a function that returns multiple views. Such functions do not "
-    "allow the output views to be modified inplace. You should replace the inplace operation by an "
-    "out-of-place one."
-)
 OVERLAPPING = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."
@@ -132,8 +125,9 @@ def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
     is_view = alias is not None and alias.base is not None
     if is_view:
         _check_steps(alias.steps)
-    untold = is_view and alias.made >= NO_GRAD
-    if current_mode.get() is RECORD and (tracked or (untold and alias.base.requires_grad)):
+        # the base may have come to require grad after the view was made
+        tracked = tracked or (target._aval.differentiable and alias.base._tracked)
+    if tracked and current_mode.get() is RECORD:
         if is_view:
             _permit_view(name, target, alias)
         if target._tracked and target._node is None:
@@ -177,18 +171,13 @@ def _permit_view(name, target, alias):
         why = IN_FUNCTION if alias.made == FUNCTION else SEVERAL
         raise RuntimeError(f"{origin_of(target)} is a view and is being modified inplace. {why}")
     if alias.made >= NO_GRAD:
-        now = "in normal mode" if alias.made == INFERENCE_MODE else "with grad mode enabled"
-        why = SEVERAL if alias.made == NO_GRAD_SEVERAL else AMBIGUOUS
-        raise RuntimeError(
-            f"A view was created in {WHERE[alias.made]} mode and is being modified inplace {now}. "
-            f"{why}"
-        )
+        raise RuntimeError(unclear(alias.made, "is being modified inplace"))
     if alias.made == ONE_OF_SEVERAL:
         raise RuntimeError(
             f"{origin_of(target)} is a view and is being modified inplace. {SEVERAL}"
         )
     # the base as of its last read: reading it now would settle the pending write
-    if alias.base._tracked and alias.base._node is None:
+    if (alias.base._tracked or target._tracked) and alias.base._node is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. "
             f"{name} on a view of a leaf of shape {list(alias.base.shape)} goes into no_grad()"

@@ -57,6 +57,12 @@ def tangent(tensor: Tensor, level: Level) -> Tensor | None:
     return _cut(tensor, held, found)
 
 
+def is_cut(tensor: Tensor) -> bool:
+    """Whether the tangents of a tensor are cut from those of the root of its views."""
+    held = tangents_of(tensor)
+    return held is not None and bool(_beyond(tensor, held))
+
+
 def _beyond(tensor, held):
     """The view calls from the holder of the tangents to a tensor, with their numbers."""
     found, step = [], None if tensor._alias is None else tensor._alias.steps

@@ -23,8 +23,31 @@ current_mode = contextvars.ContextVar("jaxgrad.mode", default=RECORD)
 # the mode that applies while grad mode is off: PLAIN, or inside a Function's forward MARK or RULE
 off = contextvars.ContextVar("jaxgrad.grad_mode_off", default=PLAIN)
 
+# whether recorded operators may save inference tensors: a derivative may be asked for in inference
+# mode, and be of a function that reads such tensors
+saves_inference = contextvars.ContextVar("jaxgrad.saves_inference", default=False)
+
 # how many transforms of `jaxgrad.func` enclose the current call
 transforms = contextvars.ContextVar("jaxgrad.transforms", default=0)
+
+# the transforms of `jaxgrad.func` around the current call, the outermost first, by which tensors
+# print; each has the `level` of forward mode that it entered, or None
+transform_levels = contextvars.ContextVar("jaxgrad.transform_levels", default=())
+
+
+# inside of a transform by reverse mode: weak references to tensors that got a history by a write
+written = contextvars.ContextVar("jaxgrad.written", default=None)
+
+
+@contextmanager
+def transform(level):
+    """Enter a transform of `jaxgrad.func`."""
+    token = transform_levels.set((*transform_levels.get(), level))
+    try:
+        yield
+    finally:
+        transform_levels.reset(token)
+
 
 
 def is_grad_enabled() -> bool:
@@ -64,6 +87,28 @@ def switch(wanted: int) -> int:
         raise
 
 
+@contextmanager
+def recording():
+    """Record operators, in inference mode too: the function that is called is differentiated."""
+    before, token = switch(RECORD), saves_inference.set(True)
+    try:
+        yield
+    finally:
+        saves_inference.reset(token)
+        current_mode.set(before)
+
+
+@contextmanager
+def without_inference():
+    """Leave inference mode, which drops tangents. Grad mode stays off where it was on."""
+    now = current_mode.get()
+    before = switch(off.get() if now >= INFERENCE else now)
+    try:
+        yield
+    finally:
+        current_mode.set(before)
+
+
 # the scope of the innermost function that is being captured (capture/scope.py)
 scope = contextvars.ContextVar("jaxgrad.scope", default=None)
 
@@ -83,7 +128,7 @@ def open_observation():
 casting = contextvars.ContextVar("jaxgrad.casting", default=None)
 casts = contextvars.ContextVar("jaxgrad.casts", default=None)
 
-# the random numbers of a function that may run several times
+# the random numbers of a function that may run several times; or a text: a draw raises it
 draws = contextvars.ContextVar("jaxgrad.draws", default=None)
 
 
@@ -103,6 +148,16 @@ class Draws:
             draws.reset(token)
 
 
+@contextmanager
+def refuse_draws(message: str):
+    """Raise RuntimeError(message) for draws of random numbers."""
+    token = draws.set(message)
+    try:
+        yield
+    finally:
+        draws.reset(token)
+
+
 def drawn(draw):
     """`draw()`, or its recorded result where the enclosing function runs again."""
     return _drawn(draws.get(), draw)
@@ -111,6 +166,8 @@ def drawn(draw):
 def _drawn(around, draw):
     if around is None:
         return draw()
+    if isinstance(around, str):
+        raise RuntimeError(around)
     kept, numbers, further = around
     number = next(numbers, None)
     if number is None:

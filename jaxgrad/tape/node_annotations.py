@@ -11,6 +11,9 @@ import functools
 import threading
 from typing import Any, NamedTuple
 
+import jax
+
+from ..core import promotion
 from ..core.aval import Aval
 from . import interception, version_counter
 from .mode import current_mode, switch, with_grad
@@ -76,12 +79,19 @@ def pair(pack_hook, unpack_hook) -> Pair:
 
 
 class Packed(NamedTuple):
-    """A packed residual: the result of the pack hook, and the unpack hook."""
+    """A packed residual: the result of the pack hook, the unpack hook, and the abstract value of
+    the tensor that was packed.
+    """
 
     value: Any
     unpack: Any
+    aval: Aval
 
     def tensor(self) -> Tensor:
+        """What the unpack hook returns, in the dtype of the packed tensor.
+
+        Raises TypeError for another object, RuntimeError for a tensor of another shape.
+        """
         before = switch(with_grad(False))
         try:
             made = self.unpack(self.value)
@@ -92,7 +102,16 @@ class Packed(NamedTuple):
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
                 f"type {type(made).__name__}"
             )
-        return made
+        if made.shape != self.aval.shape:
+            raise RuntimeError(
+                f"a saved tensor of shape {list(self.aval.shape)} was packed, and its unpack_hook "
+                f"returned one of shape {list(made.shape)}"
+            )
+        return made if made.dtype is self.aval.dtype else self._converted(made)
+
+    def _converted(self, tensor):
+        with jax.enable_x64(True):
+            return wrap(promotion.cast(tensor._array, self.aval.dtype))
 
 
 def pack(pair: Pair, tensor: Tensor) -> Packed:
@@ -108,7 +127,7 @@ def pack(pair: Pair, tensor: Tensor) -> Packed:
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
             "to a pack hook cannot be modified by it: write to a clone() and return that"
         )
-    return Packed(value, pair.unpack)
+    return Packed(value, pair.unpack, tensor._aval)
 
 
 def new_node(reverse, saved, edges, output_count, leaves) -> Node:

@@ -212,7 +212,7 @@ def _reverse_of(program: Program, mask):
 
 def refuse_inference(name: str, tensor: Tensor):
     """Raise RuntimeError for an inference tensor, which must not be saved."""
-    if tensor.is_inference():
+    if tensor.is_inference() and not mode.saves_inference.get():
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
             f"inference mode in computation tracked by autograd: {name} got one of shape "

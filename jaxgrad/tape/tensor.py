@@ -169,14 +169,17 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         """The node that computed this tensor; None for a leaf.
 
+        Raises RuntimeError for a view made under `no_grad` or in inference mode whose base was
+        written to since: its history is not known.
+
         >>> x = jaxgrad.ones(2, requires_grad=True)
         >>> (x * 2).grad_fn.name(), x.grad_fn
         ('MulBackward0', None)
         """
-        node = self._grad_fn
-        # a saved leaf comes back with its AccumulateGrad as node
-        is_shown = isinstance(node, Node) and type(node) is not AccumulateGrad
-        return shown(node) if is_shown else None
+        node = known_node(self)
+        if node is None and self._leaf is not None:
+            self._leaf.check_history()
+        return None if node is None else shown(node)
 
     @property
     def is_leaf(self) -> bool:
@@ -226,7 +229,7 @@ class Tensor:
         leaf = self._leaf
         if leaf is not None and leaf.grad is not None:
             return leaf.grad
-        if self.grad_fn is not None and not self.retains_grad:
+        if known_node(self) is not None and not self.retains_grad:
             warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return None
 
@@ -241,6 +244,8 @@ class Tensor:
     @grad.deleter
     def grad(self):
         self.grad = None
+
+    _grad = grad
 
     def _check_assigned(self, gradient):
         if not isinstance(gradient, Tensor):
@@ -320,7 +325,7 @@ class Tensor:
         >>> y.retains_grad
         True
         """
-        node = self.grad_fn
+        node = known_node(self)
         return node is not None and node.retained_at(self._output_nr) is self
 
     def retain_grad(self):
@@ -337,8 +342,9 @@ class Tensor:
         """
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self.grad_fn is not None:
-            self._grad_fn.retain(self._output_nr, self)
+        node = known_node(self)
+        if node is not None:
+            node.retain(self._output_nr, self)
 
     @property
     def device(self):
@@ -348,6 +354,13 @@ class Tensor:
         device(type='cpu')
         """
         return device_of(self._array)
+
+
+def known_node(tensor: Tensor) -> Node | None:
+    """The node that computed a tensor; None for a leaf, and where the history is not known."""
+    node = tensor._grad_fn
+    # a saved leaf comes back with its AccumulateGrad as node
+    return node if isinstance(node, Node) and type(node) is not AccumulateGrad else None
 
 
 # as a leaf's grad_dtype: the dtype of the leaf
@@ -373,6 +386,9 @@ class LeafState:
         self.grad_dtype = OWN_DTYPE
         # called like the weak reference that takes its place
         self.node = lambda: None
+
+    def check_history(self):
+        """Raise RuntimeError if the history of the tensor is not known."""
 
 
 def leaf_state(tensor: Tensor) -> LeafState:

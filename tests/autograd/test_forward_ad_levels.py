@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
+from as_torch import as_torch
 
 import jaxgrad
 from jaxgrad.autograd import forward_ad as fwAD
@@ -357,3 +358,35 @@ def test_a_tangent_is_no_dual_at_its_own_level():
             inner = fwAD.unpack_dual(HalfSquare.apply(y)).tangent
             assert (inner.item(), tangent(inner, 0), tangent(inner, 1)) == (3, 1, None)
             assert repr(inner) == "tensor(3., dtype=torch.float64, tangent0=1.0)"
+
+
+# ---- the current level
+
+
+@as_torch
+def test_the_number_of_the_current_level(torch):
+    forward_ad = torch.autograd.forward_ad
+    numbers = [forward_ad._current_level]
+    level = forward_ad.enter_dual_level()
+    numbers += [level, forward_ad._current_level]
+    forward_ad.exit_dual_level()
+    with forward_ad.dual_level() as level:
+        numbers += [level, forward_ad._current_level]
+    return [*numbers, forward_ad._current_level]
+
+
+@as_torch
+def test_whether_tangents_are_computed(torch):
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad._set_fwd_grad_enabled(False):
+        off = forward_ad._is_fwd_grad_enabled()
+    return off, forward_ad._is_fwd_grad_enabled()
+
+
+def test_the_current_level_counts_nested_ones():
+    with fwAD.dual_level(), fwAD.dual_level():
+        assert fwAD._current_level == 1
+    with ThreadPoolExecutor(1) as pool, fwAD.dual_level():
+        assert pool.submit(lambda: fwAD._current_level).result() == -1
+    with pytest.raises(AttributeError, match="no attribute '_current_levels'"):
+        fwAD._current_levels  # noqa: B018

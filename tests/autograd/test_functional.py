@@ -608,3 +608,38 @@ def test_types_of_inputs_and_results_J07(torch):
     found += [error(each, cubes, x, 3.0) for each in (functional.vjp, functional.jvp)]
     found += [error(each, cubes, x, [x]) for each in (functional.vhp, functional.hvp)]
     return found
+
+
+# ---- inputs and outputs without dimensions
+
+
+def detached(found):
+    """The blocks without their history, which PyTorch keeps where the outer Jacobian is forward."""
+    return list(map(detached, found)) if isinstance(found, tuple | list) else found.detach()
+
+
+@as_torch
+def test_derivatives_of_inputs_without_dimensions(torch):
+    functional = torch.autograd.functional
+    x, y = (torch.tensor(value, dtype=torch.float64) for value in (2.0, 3.0))
+    v = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    told = [functional.hessian(lambda x: x**4, x, create_graph=True)]
+    for options in (
+        {},
+        {"vectorize": True},
+        {"vectorize": True, "outer_jacobian_strategy": "forward-mode"},
+    ):
+        found = [
+            functional.hessian(lambda x: x**3, x, **options),
+            functional.hessian(lambda a, b: a**2 * b, (x, y), **options),
+            functional.hessian(lambda a, b: (a**2 * b).sum(), (v, y), **options),
+            functional.hessian(lambda a: (a**3).sum(), v[:1], **options),
+        ]
+        told.append(detached(found))
+    for options in ({}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}):
+        told += [
+            functional.jacobian(lambda x: x**3, x, **options),
+            functional.jacobian(lambda x: (x**3, v * x), x, **options),
+            functional.jacobian(lambda x: x.sum(), v, **options),
+        ]
+    return told

@@ -508,3 +508,49 @@ def test_gradient_under_jit_D31():
             jax.grad(lambda a: jaxgrad.gradient(jaxgrad.tensor(a))[0].sum()._array)(x._array).sum()
             == 0
         )
+
+
+@as_torch
+def test_data_cannot_be_deleted(torch):
+    x = vector(torch)
+
+    def delete():
+        del x.data
+
+    return error(delete), error(lambda: setattr(x, "data", 3)), x
+
+
+@as_torch
+def test_the_private_name_of_grad(torch):
+    x = vector(torch)
+    x._grad = torch.ones_like(x)
+    found = x.grad.clone()
+    del x._grad
+    return found, x.grad
+
+
+@as_torch
+def test_real_and_imaginary_parts_can_be_assigned(torch):
+    told = []
+    for value in (3, 2.5, torch.tensor(4.0), torch.tensor([1.0, 2.0]), torch.tensor([1, 2])):
+        for part in ("real", "imag"):
+            z = torch.full((2,), 1 + 1j)
+            setattr(z, part, value)
+            told.append(z)
+    for value in (torch.ones(3), "a", None):
+        z = torch.full((2,), 1 + 1j)
+        told.append(error(lambda z=z, v=value: setattr(z, "real", v), words="")["error"])
+    x = torch.ones(2)
+    x.real = torch.zeros(2)
+    return told, x, error(setattr, x, "imag", 3)
+
+
+@as_torch
+def test_gradients_of_assigned_parts(torch):
+    r = torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)
+    w = torch.ones(2, dtype=torch.complex128, requires_grad=True)
+    z = w * 1
+    z.real = r
+    z.imag = r * 2
+    (z.abs() ** 2).sum().backward()
+    return z, r.grad, w.grad, error(lambda: setattr(w, "real", 3))

@@ -23,8 +23,8 @@ from ...core.unrecorded import unrecorded
 from ...storage import commit
 from ...storage.alias import assign
 from ...tape import dual, dual_level, handle_lock, interception, node_annotations, traced_hooks
-from ...tape.mode import INFERENCE, current_mode, is_grad_enabled, off, with_grad
-from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node
+from ...tape.mode import INFERENCE, current_mode, off, with_grad
+from ...tape.node import FREED, SECOND_TIME, AccumulateGrad
 from ...tape.record import apply, leaves_out
 from ...tape.sparse_tensor import SparseTensor
 from ...tape.tensor import OWN_DTYPE, Tensor, held, leaf_state, wrap
@@ -406,18 +406,6 @@ def queue_callback(callback):
     if current.get() is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     current.get().callbacks.append(callback)
-
-
-def call(node: Node, *gradients: Tensor | None):
-    """The gradients that a node computes for gradients of its outputs, as its `next_functions`."""
-    run = Pass(retain_graph=True, create_graph=is_grad_enabled())
-    results = run.execute(node, [run.carried(gradient) for gradient in gradients])
-    results = [results] if len(node.edges) == 1 else results
-    found = run_hooks.for_each_input(node, [run.as_tensor(result) for result in results])
-    return found[0] if len(found) == 1 else found
-
-
-Node.__call__ = call
 
 
 def _refuse_leak(leaf, gradient):

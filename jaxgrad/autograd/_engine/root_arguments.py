@@ -88,7 +88,7 @@ def gradients_of(outputs, given) -> list:
     if given is None:
         return list(map(_ones, outputs))
     pairs = zip(outputs, _given(outputs, given), strict=True)
-    return [_gradient(position, *pair) for position, pair in enumerate(pairs)]
+    return [gradient_for(position, *pair) for position, pair in enumerate(pairs)]
 
 
 def _given(outputs, given) -> tuple:
@@ -102,7 +102,8 @@ def _given(outputs, given) -> tuple:
     return given
 
 
-def _gradient(position, output, gradient):
+def gradient_for(position: int, output, gradient):
+    """A gradient, checked against its output and converted to its dtype; None stands for ones."""
     if gradient is None:
         return _ones(output)
     if sparse_tensor.is_sparse(output) or sparse_tensor.is_sparse(gradient):
@@ -123,7 +124,7 @@ def _of_layout(position, output, gradient):
     if sparse_tensor.is_sparse(output):
         gradient = sparse_tensor.values_for(output, gradient)
         return gradient if gradient.dtype == output.dtype else gradient.to(output.dtype)
-    return _gradient(position, output, gradient.to_dense())
+    return gradient_for(position, output, gradient.to_dense())
 
 
 def batches_of(outputs, given) -> list:

@@ -22,41 +22,125 @@ from .graph_task import saved_tensors
 class SavedTensor:
     """A saved tensor of a node, `node._raw_saved_self`, which can have hooks.
 
+    A program cannot make one: the constructor raises RuntimeError.
+
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> saved = x.exp().grad_fn._raw_saved_result
     >>> saved.register_hooks(lambda tensor: tensor.numpy(), jaxgrad.tensor)
-    >>> saved.data
-    tensor([2.7183, 2.7183])
+    >>> saved.data, saved.unpack()
+    (array([2.7182817, 2.7182817], dtype=float32), tensor([2.7183, 2.7183], grad_fn=<ExpBackward0>))
     """
 
-    def __init__(self, node: ProgramNode, position: int):
-        self.node, self.position = node, position
+    def __init__(self):
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable):
         """Save `pack_hook(tensor)` in place of the tensor; `unpack_hook` turns it into a tensor
         again.
 
-        Raises RuntimeError if the tensor has hooks already or is freed, TypeError if a hook is not
-        callable.
+        Raises RuntimeError if the tensor has hooks already, is freed, or is None; TypeError if a
+        hook is not callable.
         """
         pair = node_annotations.pair(pack_hook, unpack_hook)
-        if self.node.saved is FREED:
+        if self._is_freed():
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed. "
                 f"{SECOND_TIME.partition('. ')[2]}"
             )
-        extras = self.node.extras
-        if extras is not None and self.position in (extras.packed or {}):
+        if self._packed() is not None:
             raise RuntimeError(node_annotations.ONE_PAIR)
-        node_annotations.pack_at(self.node, self.position, pair)
+        if self._is_none():
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden"
+            )
+        self._pack(pair)
 
     @property
-    def data(self) -> Tensor:
-        """The saved tensor without its history. Raises RuntimeError once it is freed."""
-        return wrap(node_annotations.saved_of(self.node)[self.position])
+    def data(self):
+        """What is kept: a leaf itself, any other tensor without its history, or what the pack hook
+        returned. None once it is freed.
+        """
+        if self._is_freed() or self._is_none():
+            return None
+        packed = self._packed()
+        return self._kept() if packed is None else packed.value
+
+    @property
+    def unpack_hook(self) -> Callable | None:
+        """The unpack hook; None without hooks."""
+        packed = None if self._is_freed() else self._packed()
+        return None if packed is None else packed.unpack
+
+    def unpack(self) -> Tensor | None:
+        """The saved tensor with its history. Raises RuntimeError once it is freed."""
+        if self._is_freed():
+            raise RuntimeError(f"{SECOND_TIME} This is {self.node.name()}")
+        return None if self._is_none() else self._unpacked()
+
+    def __eq__(self, other):
+        return isinstance(other, SavedTensor) and vars(self) == vars(other)
+
+    def __hash__(self):
+        return hash((self.node, self.position))
+
+
+class _Residual(SavedTensor):
+    """A residual of a recorded program."""
+
+    def __init__(self, node: ProgramNode, position: int):
+        self.node, self.position = node, position
+
+    def _is_freed(self):
+        return self.node.saved is FREED
+
+    def _is_none(self):
+        return False
+
+    def _packed(self):
+        extras = self.node.extras
+        return None if extras is None else (extras.packed or {}).get(self.position)
+
+    def _pack(self, pair):
+        node_annotations.pack_at(self.node, self.position, pair)
+
+    def _kept(self):
+        found = self._unpacked()
+        return found if found.is_leaf else wrap(held(found))
+
+    def _unpacked(self):
+        saved = node_annotations.saved_of(self.node)
+        return _itself(saved_tensors(self.node, saved)[self.position])
+
+
+class SavedByFunction(SavedTensor):
+    """A tensor that a Function's call saved, or None. saved: its entry in `node._saved`."""
+
+    def __init__(self, node, position: int):
+        self.node, self.position, self.saved = node, position, node._saved[position]
+
+    def _is_freed(self):
+        return self.node.is_freed
+
+    def _is_none(self):
+        return self.saved is None
+
+    def _packed(self):
+        return None if self.saved is None else self.saved.packed
+
+    def _pack(self, pair):
+        self.saved.pack(pair)
+
+    def _kept(self):
+        found = self._unpacked()
+        return found if found.is_leaf else wrap(held(found))
+
+    def _unpacked(self):
+        return self.saved.tensor(self.node)
 
 
 # attributes of nodes
+
+NO_ATTRIBUTE = "'{}' object has no attribute '{}'"
 
 
 def offer(program):
@@ -73,6 +157,28 @@ def _offer(name):
     setattr(ProgramNode, f"_raw_saved_{name}", property(lambda node: _raw(node, name)))
 
 
+def _names(node) -> list[str]:
+    """What `dir` lists: of the attributes that nodes offer those that this one has."""
+    found = object.__dir__(node)
+    offered = {name: name.partition("_saved_") for name in found if "_saved_" in name}
+    return [n for n in found if n not in offered or _is_offered(node, *offered[n][::2])]
+
+
+ProgramNode.__dir__ = _names
+
+
+def _is_offered(node, raw, name) -> bool:
+    try:
+        found = _positions(node, name)
+    except AttributeError:
+        return False
+    if found or raw:
+        return bool(found)
+    call = node.reverse.program
+    constant = name in call.primitive.argument_names and name not in call.owners
+    return constant or _is_read(call, name)
+
+
 def _positions(node, name) -> list[int]:
     """The positions of an argument or an output among a node's residuals.
 
@@ -84,7 +190,7 @@ def _positions(node, name) -> list[int]:
         *call.primitive.rule.outputs,
     )
     if not known:
-        raise AttributeError(f"{node.name()} has no attribute '_saved_{name}'")
+        raise AttributeError(NO_ATTRIBUTE.format(node.name(), f"_saved_{name}"))
     owners = [call.owners[i] for i in reverse.saved_inputs]
     names = call.primitive.rule.outputs
     owners += [names[min(i, len(names) - 1)] for i in reverse.saved_outputs]
@@ -99,7 +205,7 @@ def _value(node, name):
     if not found and name in arguments and name not in call.owners:
         return part
     if not found and not _is_read(call, name):
-        raise AttributeError(f"{node.name()} has no attribute '_saved_{name}'")
+        raise AttributeError(NO_ATTRIBUTE.format(node.name(), f"_saved_{name}"))
     if not found:
         return None  # only formulas of other gradients read it
     tensors = list(map(_itself, saved_tensors(node, node_annotations.saved_of(node))))
@@ -126,10 +232,10 @@ def _itself(tensor):
 def _raw(node, name):
     found = _positions(node, name)
     if not found:
-        raise AttributeError(f"{node.name()} has saved nothing of '{name}'")
+        raise AttributeError(NO_ATTRIBUTE.format(node.name(), f"_raw_saved_{name}"))
     call = node.reverse.program
     several = name in call.primitive.argument_names and call.is_list(name)
-    made = tuple(SavedTensor(node, i) for i in found)
+    made = tuple(_Residual(node, i) for i in found)
     return made if several else made[0]
 
 

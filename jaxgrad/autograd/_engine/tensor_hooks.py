@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ...tape import interception
 from ...tape.hooks import Hooks, RemovableHandle, register
 from ...tape.node import Node
-from ...tape.tensor import Tensor, edge_of, leaf_state
+from ...tape.tensor import Tensor, edge_of, known_node, leaf_state
 from . import graph_task
 
 
@@ -126,7 +126,7 @@ def hooks_of(tensor: Tensor) -> Hooks:
 
 def known_hooks(tensor: Tensor) -> Hooks | None:
     """The hooks of a tensor, None if it never had one."""
-    node = tensor.grad_fn
+    node = known_node(tensor)
     if node is None:
         return None if tensor._leaf is None else tensor._leaf.hooks
     return node.extras and (node.extras.tensor_hooks or {}).get(tensor.output_nr)

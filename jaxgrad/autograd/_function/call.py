@@ -42,6 +42,7 @@ from ...tape.node import FREED, SECOND_TIME, Node, next_sequence_number
 from ...tape.record import refuse_inference
 from ...tape.sparse_tensor import is_sparse
 from ...tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, held, known_edge_of, wrap
+from .._engine.saved_tensor_hooks import SavedByFunction
 from .forward_ad import move, moving
 from .saved_variables import SavedOutput, SavedVariable, refuse_attributes, sever
 from .user_rules import Rules, gradients_of, has_setup, put_aside, reserved
@@ -66,6 +67,7 @@ class FunctionNode(Node):
     _again = None  # the arguments, if `forward` must run again for a second derivative
     _args = None  # the arguments, during the call
     _tensors = ()  # for each argument, whether it is a tensor
+    _needs = ()  # for each argument, whether it needs a gradient; authors may set needs_input_grad
     _inputs = ()  # the abstract values of the arguments that need a gradient
     _avals = ()  # the abstract value of each output, None if it is not a tensor
     _moving = False  # whether an argument had a tangent
@@ -79,7 +81,7 @@ class FunctionNode(Node):
     @property
     def next_functions(self):
         edges = iter(super().next_functions)
-        pairs = zip(self.needs_input_grad, self._tensors, strict=True)
+        pairs = zip(self._needs, self._tensors, strict=True)
         return tuple(next(edges) if needed else (None, 0) for needed, tensor in pairs if tensor)
 
     def outputs(self):
@@ -127,7 +129,10 @@ class FunctionNode(Node):
 
     @property
     def _raw_saved_tensors(self):
-        return () if self._saved in (FREED, CONSUMED) else self._saved
+        if self._saved is FREED:
+            raise RuntimeError(f"{SECOND_TIME} This is {self.name()}")
+        saved = () if self._saved is CONSUMED else self._saved
+        return tuple([SavedByFunction(self, position) for position in range(len(saved))])
 
     def run(self, run, gradients):
         """Run the author's `backward` for the engine."""
@@ -147,7 +152,7 @@ class FunctionNode(Node):
         Raises RuntimeError for a wrong number, type or shape.
         """
         found = found if isinstance(found, tuple) else (found,)
-        needs, inputs, results = self.needs_input_grad, self._inputs, []
+        needs, inputs, results = self._needs, self._inputs, []
         if len(found) != len(needs):
             self._check_count(found)
         for position, needed in enumerate(needs):
@@ -162,7 +167,7 @@ class FunctionNode(Node):
         return results
 
     def _check_count(self, found):
-        count = len(self.needs_input_grad)
+        count = len(self._needs)
         if len(found) < count or any(extra is not None for extra in found[count:]):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected "
@@ -270,7 +275,7 @@ def begin(cls, args):
     output = forward(cls, ctx, args, recorded or bool(moved), now)
     if not ctx._reserved.isdisjoint(ctx.__dict__):
         put_aside(ctx)
-    ctx._tensors = tensors
+    ctx._tensors, ctx._needs = tensors, tuple(needs)
     made = finished(ctx, args, output, recorded)
     if recorded or moved:
         ctx.edges, ctx._inputs, ctx._args, ctx._moving = edges, inputs, args, bool(moved)
@@ -283,7 +288,8 @@ def begin(cls, args):
             if node_annotations.lines.get():
                 untracked_reason.note_call(ctx, args, made if isinstance(made, tuple) else (made,))
     if moved:
-        move(ctx, made if isinstance(made, tuple) else (made,), moved)
+        outputs, results = (o if isinstance(o, tuple) else (o,) for o in (output, made))
+        move(ctx, outputs, results, moved)
     ctx._args = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
     return made, ctx
 
@@ -366,7 +372,7 @@ def recomputed(ctx) -> list:
     cls, again = ctx._forward_cls, type(ctx)()
     given = arguments(ctx) if ctx._again is None else ctx._again
     given = [a.tensor(ctx).clone() if isinstance(a, SavedVariable) else a for a in given]
-    again.needs_input_grad = ctx.needs_input_grad
+    again.needs_input_grad = ctx._needs
     run_forward(cls, again, tuple(given), RECORD, RECORD)
     found = list((again.saved_for_forward if ctx._in_jvp else again.to_save) or ())
     if len(found) != len(ctx._saved) or not all(map(_same, found, ctx._saved)):
@@ -422,7 +428,7 @@ def keep(ctx, output, made, before):
 def arguments(ctx, before=()) -> list:
     """The arguments of a call, saved so that `forward` can run on them again."""
     found, places = [], iter(zip(before, ctx.edges, strict=False))
-    for argument, needed in zip(ctx._args, ctx.needs_input_grad, strict=True):
+    for argument, needed in zip(ctx._args, ctx._needs, strict=True):
         saved = SavedVariable(argument) if isinstance(argument, Tensor) else argument
         if needed and before:
             saved.array, saved.edge = next(places)
@@ -442,7 +448,6 @@ class Outputs:
         self.dirty = {id(tensor) for tensor in ctx.dirty_tensors or ()}
         self.constant = {id(tensor) for tensor in ctx.non_differentiable or ()}
         self.count = sum(isinstance(value, Tensor) for value in values)
-        self.seen = set()
         if self.dirty:
             self.check_dirty(args)
 
@@ -484,9 +489,9 @@ class Outputs:
         constant = id(value) in self.constant or not value._aval.differentiable
         if id(value) in self.args and id(value) in self.dirty:
             return self.written(value, number, constant)
-        if id(value) in self.args or id(value) in self.seen:
+        if id(value) in self.args:
             value = self.shown_again(value, constant)
-        self.seen.add(id(value))
+        # a tensor that is returned twice is one tensor, the last of its outputs
         if self.recorded:
             self.give_history(value, number, constant)
         elif value._node is DERIVED and current_mode.get() != MARK:
@@ -495,6 +500,8 @@ class Outputs:
 
     def written(self, value, number, constant):
         """An input that `forward` wrote to: the same tensor, with the call as its history."""
+        if not self.recorded:
+            refuse_view_of_leaf(self.ctx, value)
         if not self.recorded or constant:
             version_counter.counter_of(value).count()
             return value.detach() if value._requires_grad else value
@@ -519,6 +526,17 @@ class Outputs:
         alias = value._alias
         if alias is not None and alias.base is not None:
             alias.made = FUNCTION if self.count == 1 else FUNCTION_SEVERAL
+
+
+def refuse_view_of_leaf(ctx, tensor):
+    """Raise RuntimeError for a view that does not require grad, of a leaf that does."""
+    base = tensor._base
+    if base is not None and is_grad_enabled() and tensor._aval.differentiable and base._tracked:
+        raise RuntimeError(
+            f"a leaf Variable that requires grad has been used in an in-place operation. "
+            f"{ctx.name()} writes to a view of it, of shape {list(tensor.shape)}, that was made "
+            "under no_grad or before the leaf required grad"
+        )
 
 
 def permit_dirty(ctx, tensors):

@@ -7,10 +7,12 @@ import jax
 from ...core import executor
 from ...core.meta_array import MetaArray
 from ...core.program import bare
+from ...storage.alias import known_offset_of
 from ...tape import dual, interception
 from ...tape.dual_level import enabled, in_order, see_below, window
-from ...tape.mode import PLAIN, RECORD, current_mode, switch
+from ...tape.mode import PLAIN, RECORD, current_mode, switch, transform_levels
 from ...tape.tensor import Tensor, edge_of, wrap
+from ...tape.version_counter import counter_of
 from .._engine.graph_task import PassTo
 from . import linearity
 from .saved_variables import SavedOutput
@@ -35,41 +37,105 @@ def moving(args) -> list:
     ]
 
 
-def move(ctx, made, moved):
-    """Give the outputs of a call their tangents."""
-    cls = ctx._forward_cls
-    views = [_is_view(ctx, output) for output in made]
-    for output, is_view in zip(made, views, strict=True):
-        if is_view:
-            dual.own(output)
+def move(ctx, outputs, made, moved):
+    """Give the results of a call their tangents.
+
+    outputs: what `forward` returned; made: the results, which are these outputs as the caller gets
+    them; moved: as `moving` returns it.
+    """
+    is_derived = not has_jvp(ctx._forward_cls)
+    levels = [each.level for each in transform_levels.get()]
+    views = {n: place for n, each in enumerate(made) if (place := _source(ctx, each)) is not None}
+    found, apart = [], set()
     for level, given in moved:
+        supply, versions = list(given), list(map(_version, given)) if views else ()
         token = see_below(level)
         try:
-            found = tangents_of(ctx, list(given)) if has_jvp(cls) else _transposed(ctx, given)
+            values = _transposed(ctx, given) if is_derived else tangents_of(ctx, supply, outputs)
         finally:
             window.reset(token)
-        for output, value, is_view in zip(made, found, views, strict=True):
-            if is_view and has_jvp(cls):
-                _check_view(value, given)
-            if isinstance(output, Tensor) and output._aval.differentiable:
-                dual.give(output, level, value)
+        shared = set()
+        for number, place in views.items():
+            is_changed = _version(supply[place]) != versions[place]
+            if _shares(values[number], supply[place], is_changed, made[number], ctx._args[place]):
+                shared.add(number)
+            elif is_derived or level in levels:
+                apart.add(number)
+            elif given[place] is not None:
+                _refuse_view(ctx, values[number], supply[place], ctx._args[place])
+        found.append((level, values, shared))
+    for number, output in enumerate(made):
+        if not isinstance(output, Tensor) or not output._aval.differentiable:
+            continue
+        if number in apart:
+            dual.own(output)
+        for level, values, shared in found:
+            if number in apart or number not in shared:
+                dual.give(output, level, values[number])
     for saved in ctx._saved:
         if isinstance(saved, SavedOutput):
             saved.tangents = dual.kept(made[saved.number])
 
 
-def _is_view(ctx, output) -> bool:
+def _source(ctx, output) -> int | None:
+    """The position of the argument that an output is a view of; None for any other output."""
     if not isinstance(output, Tensor) or output._base is None:
+        return None
+    if any(output is dirty for dirty in ctx.dirty_tensors or ()):
+        return None
+    aliases = [each._alias if isinstance(each, Tensor) else None for each in ctx._args]
+    roots = [each if each is None or each.root is None else each.root for each in aliases]
+    return roots.index(output._alias.root) if output._alias.root in roots else None
+
+
+def _version(tangent) -> int:
+    return 0 if tangent is None else counter_of(tangent).value
+
+
+def _shares(value, tangent, is_changed, output, argument) -> bool:
+    """Whether a tangent shows the same part of an argument's tangent as an output of the argument.
+
+    The output then needs no tangent: it has that part of the argument's, also after later writes.
+    """
+    if value is None or tangent is None:
         return False
-    return all(output is not dirty for dirty in ctx.dirty_tensors or ())
+    if value is tangent:
+        return not is_changed and output.shape == argument.shape
+    if not _is_view_of(value, tangent) or _steps(value) != _steps(output):
+        return False
+    ends = [known_offset_of(each) for each in (value, tangent, output, argument)]
+    # the place of a view at a traced index is not known: the author's word counts
+    return None in ends or ends[0] - ends[1] == ends[2] - ends[3]
 
 
-def _check_view(value, given):
-    if value is not None and value._base is None and all(value is not each for each in given):
+def _is_view_of(value, tangent) -> bool:
+    if value._base is None or tangent._alias is None:
+        return False
+    return value._alias.storage is tangent._alias.storage
+
+
+def _steps(tensor) -> list[int]:
+    return [step for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1]
+
+
+def _refuse_view(ctx, value, tangent, argument):
+    name = ctx._forward_cls.__name__
+    if value is None or value._base is None:
         raise RuntimeError(
             "A custom Function's forward is returning a view (or an input as-is) but the jvp is "
-            "not returning a view."
+            f"not returning a view. The jvp of {name} must call the view operators that its "
+            "forward calls, on the tangent that it gets, and not write to that"
         )
+    if not _is_view_of(value, tangent):
+        of = "of the same base as" if dual.is_cut(argument) else "of"
+        raise RuntimeError(
+            f"A custom Function is returning a view but the jvp is not returning a view {of} the "
+            f"given grad input: {name}"
+        )
+    raise RuntimeError(
+        f"The forward of {name} returns a view, and its jvp a view of another part of the tangent. "
+        "Both must call the same view operators"
+    )
 
 
 def _transposed(ctx, given) -> list:
@@ -87,8 +153,8 @@ def _transposed(ctx, given) -> list:
         else None
         for aval in ctx._avals
     ]
-    before, needed = current_mode.get(), (ctx.needs_input_grad, getattr(ctx, "_inputs", None))
-    ctx.needs_input_grad = tuple(tangent is not None for tangent in given)
+    before, needed = current_mode.get(), (ctx.needs_input_grad, ctx._needs, ctx._inputs)
+    ctx.needs_input_grad = ctx._needs = tuple(tangent is not None for tangent in given)
     ctx._inputs = [tangent._aval for tangent in given if tangent is not None]
     saved = ctx._saved
     try:
@@ -106,7 +172,7 @@ def _transposed(ctx, given) -> list:
         return _products(pairs, weights, before is RECORD)
     finally:
         current_mode.set(before)
-        ctx.needs_input_grad, ctx._inputs = needed
+        ctx.needs_input_grad, ctx._needs, ctx._inputs = needed
         ctx._saved = saved  # reading it may have cleared it
 
 

@@ -139,7 +139,7 @@ class CallOnArrays:
         with self.draws.again(), users_setting(self.enable_x64):
             output = function_call.run_forward(self.cls, ctx, args, RULE, RULE)
         user_rules.put_aside(ctx)
-        ctx._tensors, ctx._args = self.tensors, args
+        ctx._tensors, ctx._args, ctx._needs = self.tensors, args, tuple(needs)
         ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
         outputs = output if isinstance(output, tuple) else (output,)
         ctx._avals = tuple(v._aval if isinstance(v, Tensor) else None for v in outputs)
@@ -240,18 +240,19 @@ class _TangentOfCall:
     def select(self, primals, outputs):
         return (*primals, *outputs)
 
-    def context(self, saved):
-        return self.call.run(saved[: self.count], self.mask, saved[self.count :])[1]
+    def run(self, saved):
+        """Run `forward` again; returns its outputs and its `ctx`."""
+        return self.call.run(saved[: self.count], self.mask, saved[self.count :])
 
     def forward(self, saved, tangents):
         if not user_rules.has_jvp(self.call.cls):
             return self.derived(saved, tangents)
-        ctx, supply = self.context(saved), iter(tangents)
+        (outputs, ctx), supply = self.run(saved), iter(tangents)
         given = [None] * len(self.call.arguments)
         for position, flag in zip(self.call.positions, self.mask, strict=True):
             given[position] = wrap(next(supply)) if flag else None
         with with_grad(), users_setting(self.call.enable_x64):
-            found = user_rules.tangents_of(ctx, given)
+            found = user_rules.tangents_of(ctx, given, outputs)
         found = [found[self.numbers[i]] for i in self.positions]
         return tuple(
             _zeros(struct.shape, struct.dtype) if tangent is None else tangent._array
@@ -291,7 +292,7 @@ class _TangentOfCall:
         return _once(self.call.cls.__name__)(tuple(saved), self.backward(still, cotangents))
 
     def backward(self, saved, cotangents):
-        ctx = self.context(saved)
+        _, ctx = self.run(saved)
         given = [None] * len(ctx._avals)
         for position, cotangent in zip(self.positions, cotangents, strict=True):
             if cotangent is not None:

@@ -33,15 +33,6 @@ class SavedVariable:
         self.packed = node_annotations.pack(pair, wrap(self.array, self.aval))
         self.source = self.array = None
 
-    def register_hooks(self, pack_hook, unpack_hook):
-        """Pass the tensor through its own pair of hooks.
-
-        Raises RuntimeError if it has a pair already.
-        """
-        if self.packed is not None:
-            raise RuntimeError(node_annotations.ONE_PAIR)
-        self.pack(node_annotations.pair(pack_hook, unpack_hook))
-
     def tensor(self, ctx) -> Tensor:
         """The saved tensor: the same handle if it still holds the value, else a new one."""
         if self.packed is not None:

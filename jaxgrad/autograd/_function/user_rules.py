@@ -96,11 +96,12 @@ def gradients_of(ctx, given) -> list:
     return ctx._checked(call(ctx, backward, *args))
 
 
-def tangents_of(ctx, given) -> list:
+def tangents_of(ctx, given: list, outputs) -> list:
     """The tangents that the author's `jvp` returns, one or None for each output.
 
-    given: the tangent of each argument, None if it has none. Raises RuntimeError for a wrong
-        number, type or shape of the results.
+    given: the tangent of each argument, None if it has none, for which `jvp` gets zeros; outputs:
+        what `forward` returned. Raises RuntimeError for a wrong number, type or shape of the
+        results.
     """
     for position, is_tensor in enumerate(ctx._tensors):
         if is_tensor and given[position] is None and ctx.materialize_grads:
@@ -120,12 +121,21 @@ def tangents_of(ctx, given) -> list:
             f"Function's jvp returned an invalid number of forward gradients (expected "
             f"{len(ctx._avals)} but got {len(found)}): {ctx._forward_cls.__name__}"
         )
-    return [_tangent(*item) for item in zip(found, ctx._avals, range(len(found)), strict=True)]
+    constant = {id(tensor) for tensor in ctx.non_differentiable or ()}
+    are_constant = [id(output) in constant for output in outputs]
+    numbers = range(len(found))
+    return list(map(_tangent, found, ctx._avals, are_constant, numbers))
 
 
-def _tangent(found, aval, number):
-    if found is None or aval is None or not aval.differentiable:
+def _tangent(found, aval, is_constant, number):
+    if found is None or aval is None:
         return None
+    if is_constant or not aval.differentiable:
+        raise RuntimeError(
+            f"Function's jvp returned a gradient at position {number}, but the corresponding "
+            "forward output is not a differentiable Tensor. You should return None at that "
+            "position instead."
+        )
     if not isinstance(found, Tensor):
         raise RuntimeError(
             f"expected Variable or None (got {type_name(found)}) for grad output {number}."
@@ -135,6 +145,11 @@ def _tangent(found, aval, number):
             "Trying to set a forward gradient that has a different size than that of the original "
             f"Tensor, this is not supported. Tensor is of size {list(aval.shape)} while the given "
             f"forward gradient is of size {list(found.shape)}."
+        )
+    if not found._aval.differentiable or (found.dtype.is_complex and not aval.dtype.is_complex):
+        raise RuntimeError(
+            f"Function's jvp returned a tangent of {found.dtype} for output {number}, which is of "
+            f"{aval.dtype}"
         )
     return found if found.dtype is aval.dtype else found.to(aval.dtype)
 

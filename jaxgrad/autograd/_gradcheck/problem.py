@@ -58,10 +58,26 @@ class GradcheckProblem:
         """The value of an input that requires grad."""
         return numpy.asarray(self.input(position)._array)
 
-    def values(self, chosen) -> list:
-        """The values of chosen outputs in double precision, from a new call."""
+    def values(self, chosen, moved="by 0") -> list:
+        """The values of chosen outputs in double precision, from a new call.
+
+        moved: how the inputs differ from those of the first call. Raises AssertionError for outputs
+        of another number, shape or dtype.
+        """
         outputs = self.call(self.inputs)
+        self._need_same(moved, "number", len(self.everything), len(outputs))
+        for first, second in zip(self.everything, outputs, strict=True):
+            self._need_same(moved, "shape", first.shape, second.shape)
+            self._need_same(moved, "dtype", first.dtype, second.dtype)
         return [_wide(outputs[i]._array) for i in chosen]
+
+    def _need_same(self, moved, what, before, after):
+        if before != after:
+            raise AssertionError(
+                f"Expected `func` to return outputs with the same {what} when inputs are perturbed "
+                f"{moved}, but got: {what}s {before} and {after}. {self.name} has no derivative "
+                "that finite differences could give"
+            )
 
     def slopes(self, position, index, direction, eps, chosen=None) -> list:
         """The derivatives of the outputs along a direction of one input, by a central difference.
@@ -72,6 +88,10 @@ class GradcheckProblem:
         """
         chosen = self.chosen if chosen is None else chosen
         start, found, steps = self.point(position), [], []
+        moved_by = f"by {eps:g}"
+        if isinstance(index, int):
+            place = tuple(int(each) for each in numpy.unravel_index(index, start.shape))
+            moved_by = f"on index {place} by {eps:g}"
         with moved(self.input(position)) as put:
             for sign in (1, -1):
                 array = start.copy()
@@ -79,7 +99,7 @@ class GradcheckProblem:
                     start.dtype
                 )
                 put(array)
-                found.append(self.values(chosen))
+                found.append(self.values(chosen, moved_by))
                 steps.append(array.reshape(-1)[index])
         step = _step(*steps, direction, eps)
         return [quotient(*pair, step) for pair in zip(*found, strict=True)]

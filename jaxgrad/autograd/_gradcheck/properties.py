@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy
 
 from ... import autograd
+from ...core.tracebacks import users_stacklevel
+from ...tape.mode import refuse_draws
 from ...tape.tensor import Tensor, wrap
 from .._function.call import FunctionNode
 from .._function.user_rules import Rules
@@ -20,6 +23,11 @@ from .problem import directions, nodes, one_hot, parts, product
 IN_ALL_COMBINATIONS = 4
 
 BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation"
+BATCHED_FORWARD = f"{BATCHED} with forward-mode AD"
+RANDOM = (
+    "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
+    "operations outside of vmap as a workaround"
+)
 
 
 def without_outputs(problem, settings):
@@ -75,6 +83,7 @@ def undefined_gradients(problem, settings):
         expected = [None] * len(found) if everything else problem.pull(zeros)
         for k, pair in enumerate(zip(found, expected, strict=True)):
             if not _same(*pair, settings.tolerance):
+                _warn_of_new_check(problem)
                 raise settings.error(
                     "reverse",
                     "Expected all input grads to be undefined or zero when all output grads are "
@@ -84,10 +93,24 @@ def undefined_gradients(problem, settings):
                 )
 
 
+NEW_CHECK = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by "
+    "default, but it may break existing callers of this function. check_undefined_grad=False "
+    "disables it: {} does not treat an undefined gradient as zeros"
+)
+
+
+def _warn_of_new_check(problem):
+    # where warnings are errors, this one must not take the place of the GradcheckError
+    with contextlib.suppress(UserWarning):
+        warnings.warn(NEW_CHECK.format(problem.name), UserWarning, users_stacklevel())
+
+
 def _undefined(problem, gradients, which, settings):
     try:
         return problem.pull(gradients)
     except RuntimeError as error:
+        _warn_of_new_check(problem)
         raise settings.error(
             "reverse",
             "Expected backward function to handle undefined output grads: the backward of "
@@ -100,10 +123,10 @@ def _undefined(problem, gradients, which, settings):
 
 
 def undefined_tangents(problem, settings):
-    """An undefined tangent counts as zeros."""
+    """An undefined tangent counts as zeros, and so do tangents of zeros."""
     along = _inputs(problem, numpy.random.default_rng(2))
     for missing in subsets(len(along)):
-        if len(missing) == len(along):
+        if len(missing) == len(along) > 1:
             continue
         kept = [None if k in missing else each for k, each in enumerate(along)]
         zeros = [each * 0 if k in missing else each for k, each in enumerate(along)]
@@ -177,22 +200,28 @@ def batched_tangents(problem, settings):
 
         with jax.enable_x64(True):
             expected = [push(tangent) for tangent in two]
-            found = _batched(lambda push=push, two=two: jax.vmap(push)(numpy.stack(two)), problem,
-                             settings)  # fmt: skip
+            found = _batched(
+                lambda push=push, two=two: jax.vmap(push)(numpy.stack(two)),
+                problem,
+                settings,
+                BATCHED_FORWARD,
+            )
         for i, pair in enumerate(zip(found, zip(*expected, strict=True), strict=True)):
             names = f"For output {problem.chosen[i]} and input {problem.moving[k]} in forward mode"
             _compare_batches(*pair, names, problem, settings)
 
 
-def _batched(compute, problem, settings):
+def _batched(compute, problem, settings, failed=BATCHED):
     try:
-        return compute()
+        with refuse_draws(RANDOM):
+            return compute()
     except Exception as error:
+        option = "check_batched_grad" if failed == BATCHED else "check_batched_forward_grad"
         raise settings.error(
-            "reverse",
-            f"While computing batched gradients, got: {error}\n\n{BATCHED} of "
+            "reverse" if failed == BATCHED else "forward",
+            f"While computing batched gradients, got: {error}\n\n{failed} of "
             f"{problem.name}: it works for single examples but not under jax.vmap, where tensors "
-            "have no concrete values. If that is intended, pass `check_batched_grad=False`.",
+            f"have no concrete values. If that is intended, pass `{option}=False`.",
         ) from error
 
 
@@ -297,7 +326,7 @@ def _noting(rule, expected, name, found):
 def _inputs_of(ctx):
     """The dtype of the gradient of each argument of a call; None for an argument without one."""
     edges, found = iter(ctx.edges), []
-    for needed in ctx.needs_input_grad:
+    for needed in ctx._needs:
         node, output_nr = next(edges) if needed else (None, 0)
         found.append(None if node is None else node.outputs()[output_nr].dtype)
     return found

@@ -363,8 +363,9 @@ def _report(node, error):
             said += f"No forward pass information available.{unknown}"
         try:
             _warn(said)
-        except UserWarning:  # warnings are errors here: add the text to the error
+        except UserWarning:  # warnings are errors here, and must not take the place of the error
             error.add_note(said)
+            print(said, file=sys.stderr)
         node, unknown = _noted(node, PARENT), ""
         if node is not None:
             said = f"\n\nPrevious calculation was induced by {node.name()}. "

@@ -624,3 +624,23 @@ def test_arguments_without_a_gradient_need_no_declaration_G51(torch):
     x = leaf(torch, 2.0)
     function(torch, forward, backward).apply(x, 3, "cube", {"unhashable": []}).backward()
     return x.grad
+
+
+@as_torch
+def test_needs_input_grad_belongs_to_the_author(torch):
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.needs_input_grad = (False, False)
+            return x * 2 + y
+
+        @staticmethod
+        def backward(ctx, gradient):
+            seen.append(list(ctx.needs_input_grad))
+            return gradient * 2, gradient
+
+    seen, x, y = [], leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+    result = Scale.apply(x, y)
+    edges = [node is not None for node, _ in result.grad_fn.next_functions]
+    result.sum().backward()
+    return seen, edges, x.grad, y.grad

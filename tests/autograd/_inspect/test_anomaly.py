@@ -5,6 +5,7 @@ behaviour.
 import asyncio
 import contextlib
 import gc
+import io
 import sys
 import threading
 import warnings
@@ -151,6 +152,29 @@ def test_nodes_keep_the_traceback_of_their_call_M01(torch):
     after = x.exp().grad_fn.metadata
     kinds = isinstance(lines, list), {isinstance(line, str) for line in lines} == {True}
     return before, after, list(y.grad_fn.metadata), kinds, lines[-1].split(", in ")[1]
+
+
+@as_torch
+def test_where_warnings_are_errors_the_text_is_printed(torch):
+    x = leaf(torch, 1.0, 2.0)
+    printed, told = io.StringIO(), []
+
+    class Refuses(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise ValueError("refused")
+
+    with torch.autograd.set_detect_anomaly(True):
+        y = Refuses.apply(x)
+        with warnings.catch_warnings(), contextlib.redirect_stderr(printed):
+            warnings.simplefilter("error")
+            told.append(error(y.sum().backward))
+    text = printed.getvalue()
+    return told, "Error detected in RefusesBackward. Traceback of forward call" in text
 
 
 def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():

@@ -1,0 +1,185 @@
+"""What gradcheck warns of and refuses, and how often it calls the rules of a Function."""
+
+import warnings
+
+import pytest
+from as_torch import as_torch, error, leaf, warned
+
+import jaxgrad
+
+
+def vector(torch, *values):
+    return leaf(torch, *(values or (0.5, 2.0)), dtype=torch.float64)
+
+
+def made(torch, **rules):
+    members = {name: staticmethod(rule) for name, rule in rules.items()}
+    return type("Rule", (torch.autograd.Function,), members)
+
+
+# ---- functions whose outputs depend on the values
+
+
+@as_torch
+def test_outputs_whose_shape_or_dtype_depends_on_values(torch):
+    def shape(x):
+        return torch.cat([x, x]) if torch.all(x >= 1) else x
+
+    def dtype(x):
+        return x.to(torch.float32) if torch.all(x >= 1) else x
+
+    x, check, told = torch.ones(1, dtype=torch.float64), torch.autograd.gradcheck, []
+    x.requires_grad_()
+    for function, words in (
+        (shape, "return outputs with the same shape when inputs are perturbed"),
+        (dtype, "return outputs with the same dtype when inputs are perturbed"),
+    ):
+        for options in ({}, {"raise_exception": False}, {"fast_mode": True}):
+
+            def run(function=function, options=options):
+                return check(function, x, **options)
+
+            told.append(error(run, words=words))
+    return told
+
+
+def test_the_number_of_outputs_depends_on_values():
+    x = vector(jaxgrad, 1.0)
+    with pytest.raises(AssertionError, match=r"the same number when inputs are perturbed on index"):
+        jaxgrad.autograd.gradcheck(lambda x: (x, x) if x >= 1 else x, x)
+
+
+# ---- undefined gradients
+
+
+def refuses(torch):
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 2
+
+    return made(torch, forward=forward, backward=lambda ctx, gradient: gradient_times_two(gradient))
+
+
+def gradient_times_two(gradient):
+    if gradient is None:
+        raise RuntimeError("the gradient is undefined")
+    return gradient * 2
+
+
+@as_torch
+def test_the_warning_of_the_check_for_undefined_gradients(torch):
+    x, rule = vector(torch), refuses(torch)
+    told = []
+    for options in ({"raise_exception": False}, {"check_undefined_grad": False}):
+
+        def run(options=options):
+            return torch.autograd.gradcheck(rule.apply, x, **options)
+
+        found = warned(run)
+        for each in found["warnings"]:
+            each["words"] = "New undefined gradient support checking feature is enabled by default"
+        told.append(found)
+    return told
+
+
+def test_the_warning_does_not_take_the_place_of_the_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeError, match="Expected backward function to handle undefined"):
+            jaxgrad.autograd.gradcheck(refuses(jaxgrad).apply, vector(jaxgrad))
+
+
+# ---- batches
+
+
+@as_torch
+def test_random_numbers_in_batched_checks(torch):
+    def double(ctx, given):
+        torch.randn_like(given)
+        return given * 2
+
+    def forward(ctx, x):
+        return x * 2
+
+    words = "vmap: We do not yet support calling random operations inside of vmap"
+    rule, x = made(torch, forward=forward, vjp=double, jvp=double), vector(torch)
+    check = torch.autograd.gradcheck
+    return (
+        check(rule.apply, x, check_forward_ad=True),
+        error(
+            lambda: check(
+                rule.apply, x, check_forward_ad=True, check_batched_forward_grad=True
+            ),
+            words=words,
+        ),
+        error(lambda: check(rule.apply, x, check_batched_grad=True), words=words),
+        check(rule.apply, x, check_batched_grad=True, raise_exception=False),
+    )
+
+
+@as_torch
+def test_batched_forward_mode(torch):
+    x, check = vector(torch), torch.autograd.gradcheck
+    options = {"check_forward_ad": True, "check_backward_ad": False}
+    options |= {"check_undefined_grad": False, "check_batched_forward_grad": True}
+    return (
+        check(lambda a, b: (a.clone(), a + 1), (x, 1), **options),
+        check(lambda a, c: a.clone(), (x, x.detach().clone().requires_grad_()), **options),
+        error(lambda: check(lambda a: a * 2, x, check_batched_forward_grad=True)),
+    )
+
+
+def test_batched_forward_mode_names_its_option():
+    def reads(ctx, t):
+        t.sum().item()
+        return t * 2
+
+    rule = made(jaxgrad, forward=lambda ctx, x: x * 2, jvp=reads)
+    with pytest.raises(RuntimeError, match="pass `check_batched_forward_grad=False`"):
+        jaxgrad.autograd.gradcheck(
+            rule.apply,
+            vector(jaxgrad),
+            check_forward_ad=True,
+            check_backward_ad=False,
+            check_undefined_grad=False,
+            check_batched_forward_grad=True,
+        )
+
+
+# ---- how often
+
+
+@as_torch
+def test_how_often_the_rules_for_forward_mode_run(torch):
+    counts = []
+    for second in (True, False):
+        for undefined, batched in ((False, False), (True, False), (False, True), (True, True)):
+            count = [0]
+
+            def jvp(ctx, first, second, count=count):
+                count[0] += 1
+                return first, second
+
+            rule = made(torch, forward=lambda ctx, x, y: (x.clone(), y.clone()), jvp=jvp)
+            y = torch.tensor([2.0], dtype=torch.float64, requires_grad=second)
+            torch.autograd.gradcheck(
+                rule.apply,
+                (torch.tensor([1.0], dtype=torch.float64, requires_grad=True), y),
+                check_forward_ad=True,
+                check_backward_ad=False,
+                check_undefined_grad=undefined,
+                check_batched_forward_grad=batched,
+            )
+            counts.append(count[0])
+    return counts
+
+
+def test_a_tangent_of_zeros_gives_zeros():  # the only input, so that none is left undefined
+    def affine(ctx, t):
+        return t * 2 if t.any() else t + 1e-3
+
+    rule = made(jaxgrad, forward=lambda ctx, x: x * 2, jvp=affine)
+    with pytest.raises(RuntimeError, match="Mismatch in tangent values for output with index: 0"):
+        jaxgrad.autograd.gradcheck(
+            rule.apply, vector(jaxgrad), check_forward_ad=True, check_backward_ad=False
+        )
