@@ -136,7 +136,7 @@ def by_forward_mode(function, inputs) -> list:
     sizes = [tensor.numel() for tensor in inputs]
     return [
         [
-            wrap(array).narrow(-1, start, tensor.numel()).reshape(*array.shape[:-1], *tensor.shape)
+            wrap(array).narrow(-1, start, tensor.numel()).reshape((*array.shape[:-1], *tensor.shape))
             for start, tensor in zip(starts(sizes), inputs, strict=True)
         ]
         for array in columns

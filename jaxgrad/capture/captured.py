@@ -150,9 +150,12 @@ class CapturedTensor(TensorGuard):
     @property
     def is_elsewhere(self) -> bool:
         """Whether it shows other memory than at first, or the same in another shape."""
+        return self.is_elsewhere_than(with_dual(self.aval, False))
+
+    def is_elsewhere_than(self, shown) -> bool:
+        """See `is_elsewhere`; shown: the abstract value of the tensor at first."""
         alias = self.tensor._alias
         is_view = alias is not None and alias.root is not None
-        shown = with_dual(self.aval, False)
         return self.is_moved or is_view or outside_aval(self.tensor) is not shown
 
     def record_moved(self, made: Tensor):

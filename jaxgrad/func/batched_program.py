@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import ops
-from ..capture.captured import CapturedTensor
+from ..capture.captured import CapturedTensor, outside_aval
 from ..capture.compiled_program import CompiledProgram
 from ..capture.graph_input import ArgumentInput, GraphInput, TensorInput
 from ..capture.guards import ArgumentSource, SeparateMemory
@@ -82,7 +82,7 @@ class ExampleScope(CaptureScope):
         self.printed.append(True)
         if isinstance(value, Batch):
             return Wrapper("BatchedTensor", Batch((self.size, *value.shape), value.example), 0)
-        reference, dim = self.batches.get(id(held(value)), (None, 0))
+        reference, dim, _ = self.batches.get(id(held(value)), (None, 0, None))
         if reference is not None and reference() is not None:
             return Wrapper("BatchedTensor", reference(), dim)
         if id(value) in self.captured:
@@ -104,7 +104,7 @@ class ExampleScope(CaptureScope):
         struct = jax.ShapeDtypeStruct(tuple(shape), tensor.dtype.numpy)
         captured.tracer = self.add_input(struct, TensorInput(captured))
         hold(made, captured.tracer, traced_aval(made._aval, captured.tracer))
-        self.batches[id(captured.tracer)] = weakref.ref(tensor), dim
+        self.batches[id(captured.tracer)] = weakref.ref(tensor), dim, outside_aval(made)
         return made
 
     def draw(self, generator):
@@ -270,8 +270,9 @@ class BatchedProgram(CompiledProgram):
         if effect.value is not None:
             effect.value.aval = self.batched_aval(effect.value.aval, dim)
             self.written_axes[effect.value.output] = dim
-            if captured.is_elsewhere:
-                self.move(scope, captured, effect, output)
+            reference, dim, shown = scope.batches[id(captured.tracer)]
+            if captured.is_elsewhere_than(shown):
+                self.move(reference(), dim, captured, effect, output)
 
     def batched_aval(self, aval, dim):
         shape = tuple(aval.shape)
@@ -288,19 +289,18 @@ class BatchedProgram(CompiledProgram):
                 "map along a dimension of the tensor"
             )
 
-    def move(self, scope, captured, effect: TensorEffect, output: OutputSpec):
+    def move(self, whole, dim, captured, effect: TensorEffect, output: OutputSpec):
         """Let the whole argument take another shape or memory in place, as each example does."""
-        reference, dim = scope.batches[id(captured.tracer)]
         why = None
-        if is_shared(reference()):
+        if is_shared(whole):
             why = "shares its memory with another tensor: clone() it first"
         elif dim and effect.value.aval.shape != captured.aval.shape:
             why = f"is mapped along dimension {dim}: map dimension 0"
         if why is not None:
             raise RuntimeError(
-                f"vmap: {scope.name} gives each example another shape or memory in place (t_, "
+                f"vmap: {self.name} gives each example another shape or memory in place (t_, "
                 f"unsqueeze_, data= and the like), and the argument, of shape "
-                f"{list(reference().shape)}, {why}"
+                f"{list(whole.shape)}, {why}"
             )
         effect.place = len(output.created)
         output.created.append(effect.value)

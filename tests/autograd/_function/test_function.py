@@ -366,25 +366,6 @@ def test_an_input_returned_without_a_gradient_G11(torch):
     return same is x, same, other, alone is x, alone, alone.grad_fn
 
 
-def test_one_tensor_returned_twice_G11():
-    """In PyTorch both are one tensor, the second output, which gets the whole gradient."""
-
-    def forward(ctx, x):
-        y = x * 2
-        return y, y
-
-    seen = []
-
-    def backward(ctx, g, h):
-        seen.append([g.tolist(), h.tolist()])
-        return 2 * (g + h)
-
-    x = leaf(jaxgrad, 2.0)
-    a, b = function(jaxgrad, forward, backward).apply(x)
-    (a * 3 + b * 5).backward()
-    assert seen == [[3, 5]] and x.grad.item() == 16
-
-
 @as_torch
 def test_an_input_returned_twice_G11(torch):
     F = function(torch, lambda ctx, x: (x, x), lambda ctx, g, h: g + 10 * h)
