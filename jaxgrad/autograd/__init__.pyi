@@ -3,11 +3,12 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad import (
@@ -30,6 +31,10 @@ from jaxgrad.autograd import (
 )
 from jaxgrad.autograd.function import (
     FunctionCtx,
+)
+from jaxgrad.utils._pytree import (
+    Context,
+    FlattenFn,
 )
 class DeviceType(Enum):
     CPU = 0
@@ -68,7 +73,7 @@ class Function(FunctionCtx):
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any: ...
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any: ...
+    def setup_context(ctx: Any, inputs: tuple[Context, ...], output: Any) -> Any: ...
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any: ...
     @staticmethod
@@ -84,12 +89,13 @@ class ProfilerActivity(Enum):
     MTIA = 4
     PrivateUse1 = 5
 class SavedTensor:
-    node: Any
-    position: Any
-    def __init__(self, node: Any, position: _int) -> None: ...
+    def __init__(self) -> None: ...
     @property
-    def data(self) -> Tensor: ...
-    def register_hooks(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None: ...
+    def data(self) -> Any: ...
+    def register_hooks(self, pack_hook: FlattenFn, unpack_hook: FlattenFn) -> None: ...
+    def unpack(self) -> Tensor | None: ...
+    @property
+    def unpack_hook(self) -> FlattenFn | None: ...
 class Variable:
     ...
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: _bool | None = None, create_graph: _bool = False, grad_variables: Any = None, inputs: Any = None) -> None: ...

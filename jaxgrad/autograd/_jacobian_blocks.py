@@ -134,12 +134,13 @@ def by_forward_mode(function, inputs) -> list:
     with jax.enable_x64(True):
         columns = executor.mapped(along, [each._array for each in basis(inputs)], out_axis=-1)
     sizes = [tensor.numel() for tensor in inputs]
+    parts = list(zip(starts(sizes), sizes, inputs, strict=True))
     return [
         [
-            wrap(array).narrow(-1, start, tensor.numel()).reshape((*array.shape[:-1], *tensor.shape))
-            for start, tensor in zip(starts(sizes), inputs, strict=True)
+            whole.narrow(-1, start, size).reshape((*whole.shape[:-1], *tensor.shape))
+            for start, size, tensor in parts
         ]
-        for array in columns
+        for whole in map(wrap, columns)
     ]
 
 

@@ -3,11 +3,12 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad import (
@@ -21,18 +22,21 @@ from jaxgrad.autograd import (
 from jaxgrad.autograd.graph import (
     Node,
 )
+from jaxgrad.utils._pytree import (
+    Context,
+)
 class BackwardCFunction(Node, FunctionCtx):
     def apply(self, *grads: Any) -> Any: ...
-    def apply_boxed(self, grads: list[Any]) -> Any: ...
+    def apply_boxed(self, grads: list[Context]) -> Any: ...
     def apply_jvp(self, *tangents: Any) -> Any: ...
     dirty_tensors: Any
-    edges: tuple[Any, ...]
+    edges: tuple[Context, ...]
     extras: Any
     @property
     def is_freed(self) -> Any: ...
     materialize_grads: _bool
     def name(self) -> _str: ...
-    needs_input_grad: tuple[Any, ...]
+    needs_input_grad: tuple[Context, ...]
     @property
     def next_functions(self) -> Any: ...
     non_differentiable: Any

@@ -3,11 +3,12 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad import (
@@ -20,6 +21,9 @@ from jaxgrad.autograd import (
 from jaxgrad.autograd.profiler_util import (
     FormattedTimesMixin,
     FunctionEventAvg,
+)
+from jaxgrad.utils._pytree import (
+    Context,
 )
 class EnforceUnique:
     seen: Any
@@ -46,7 +50,7 @@ class FunctionEvent(FormattedTimesMixin):
     thread: _int
     start_us: Any
     end_us: Any
-    def __init__(self, id: _int, name: _str, thread: _int, start_us: Any, end_us: Any, overload_name: _str | None = None, fwd_thread: _int | None = None, input_shapes: list[Any] | None = None, stack: list[Any] | None = None, scope: _int = 0, use_device: _str | None = None, cpu_memory_usage: _int = 0, device_memory_usage: _int = 0, is_async: _bool = False, is_remote: _bool = False, sequence_nr: _int = -1, node_id: _int = -1, device_type: DeviceType = ..., device_index: _int = 0, device_resource_id: _int | None = None, is_legacy: _bool = False, flops: _int | None = None, trace_name: _str | None = None, concrete_inputs: list[Any] | None = None, kwinputs: dict[Any, Any] | None = None, is_user_annotation: _bool = False, is_python_function: _bool = False, activity_type: _str | None = None, metadata_json: _str | None = None, flow_id: _int | None = None, flow_type: _int | None = None, flow_start: _bool | None = None, external_id: _int = 0, linked_correlation_id: _int = 0, extra_meta: dict[Any, Any] | None = None, structured_input_shapes: list[Any] | None = None, structured_input_strides: list[Any] | None = None, input_dtypes: list[Any] | None = None, python_id: _int = -1, python_parent_id: _int = -1, python_module_id: _int = -1, place: tuple[_str, _int] | None = None) -> None: ...
+    def __init__(self, id: _int, name: _str, thread: _int, start_us: Any, end_us: Any, overload_name: _str | None = None, fwd_thread: _int | None = None, input_shapes: list[Context] | None = None, stack: list[Context] | None = None, scope: _int = 0, use_device: _str | None = None, cpu_memory_usage: _int = 0, device_memory_usage: _int = 0, is_async: _bool = False, is_remote: _bool = False, sequence_nr: _int = -1, node_id: _int = -1, device_type: DeviceType = ..., device_index: _int = 0, device_resource_id: _int | None = None, is_legacy: _bool = False, flops: _int | None = None, trace_name: _str | None = None, concrete_inputs: list[Context] | None = None, kwinputs: dict[Context, Context] | None = None, is_user_annotation: _bool = False, is_python_function: _bool = False, activity_type: _str | None = None, metadata_json: _str | None = None, flow_id: _int | None = None, flow_type: _int | None = None, flow_start: _bool | None = None, external_id: _int = 0, linked_correlation_id: _int = 0, extra_meta: dict[Context, Context] | None = None, structured_input_shapes: list[Context] | None = None, structured_input_strides: list[Context] | None = None, input_dtypes: list[Context] | None = None, python_id: _int = -1, python_parent_id: _int = -1, python_module_id: _int = -1, place: tuple[_str, _int] | None = None) -> None: ...
     activity_type: Any
     def append_cpu_child(self, child: FunctionEvent) -> None: ...
     def append_kernel(self, name: Any, device: _device | _str | _int | None, duration: Any) -> None: ...
@@ -113,7 +117,7 @@ class KinetoStepTracker:
     @classmethod
     def init_step_count(cls, requester: _str) -> None: ...
 class MemRecordsAcc:
-    def __init__(self, mem_records: list[tuple[Any, _bool]]) -> None: ...
+    def __init__(self, mem_records: list[tuple[Context, _bool]]) -> None: ...
     def in_interval(self, start_ns: Any, end_ns: Any) -> Any: ...
 class emit_itt:
     entered: Any

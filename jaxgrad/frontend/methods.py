@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import functools
 import numbers
 import sys
 import warnings
 
-import jax
 import numpy as np
 
 from .. import ops
-from ..autograd import forward_ad, variable
+from ..autograd import variable
 from ..core import dtypes, promotion
-from ..core.device import device_of_jax
 from ..core.program import broadcasts
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, shows_users_frames, users_stacklevel
 from ..ops import inplace
-from ..ops.dispatch import OPERANDS
 from ..ops.documentation import as_method
-from ..tape.mode import is_grad_enabled, transform_levels
+from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import Tensor, check_no_tangent, concrete, shown_array, wrap
+from ..tape.tensor import Tensor, check_no_tangent, concrete
 from . import (
     copying,
     factories,
     indexing,
     legacy_methods,
     memory_methods,
-    printing,
+    reflected_methods,
     subclassing,
     tensor_data,
+    tensor_text,
     to,
 )
-from .wrapped_tensors import Batch, wrapped_text
 
 # functions of JAX that refuse what has the method: the result of a function that it transforms
 _ASKING = ("typeof", "shaped_abstractify")
@@ -93,18 +89,6 @@ def operator_method(name: str, operator: str, is_protocol: bool = False) -> Lazy
     """An operator of the table as a method; is_protocol: as a special method."""
     public = OVERRIDDEN_AS.get(name, name)
     return LazyMethod(name, lambda: as_method(getattr(ops, operator), public, is_protocol))
-
-
-def reflected(function):
-    """A special method that gets its left operand: objects that operators do not know get
-    NotImplemented, from which Python makes a TypeError.
-    """
-
-    @functools.wraps(function)
-    def method(self, other):
-        return function(self, other) if isinstance(other, OPERANDS) else NotImplemented
-
-    return method
 
 
 # the operators of the table behind Python's special methods
@@ -422,91 +406,8 @@ class TensorMethods:
             )
         return bool((self == element).any())
 
-    @api_boundary
-    @reflected
-    def __rtruediv__(self, other):
-        return self.reciprocal() * other
-
-    @api_boundary
-    @reflected
-    def __rpow__(self, other):
-        return ops.pow(other, self)
-
-    @api_boundary
-    @reflected
-    def __rlshift__(self, other):
-        return ops.bitwise_left_shift(other, self)
-
-    @api_boundary
-    @reflected
-    def __rrshift__(self, other):
-        return ops.bitwise_right_shift(other, self)
-
-    @api_boundary
-    @reflected
-    def __rmatmul__(self, other):
-        return ops.matmul(other, self)
-
-    @api_boundary
-    @reflected
-    def __rfloordiv__(self, other):
-        return ops.floor_divide(wrap_number(other, self), self)
-
-    @api_boundary
-    @reflected
-    def __rmod__(self, other):
-        return ops.remainder(wrap_number(other, self), self)
-
-    @api_boundary
-    def __repr__(self):
-        return wrapped_text(self, _text) if transform_levels.get() else _text(self)
-
-    @api_boundary
-    def __format__(self, specification):
-        is_number = not self.ndim and not self.is_meta
-        if is_number and (specification or not isinstance(shown_array(self), jax.core.Tracer)):
-            return format(self.item(), specification)  # item() raises in a trace
-        return object.__format__(self, specification)
-
-
-def _around_values(tensor) -> tuple[str, str]:
-    """What stands before the values of a tensor and after all else: its class."""
-    mark = getattr(tensor._leaf, "kind", None)
-    if type(tensor) is Tensor:
-        return f"{'' if mark is None else mark.heading}tensor(", ""
-    name = type(tensor).__name__
-    if mark is None or not mark.heading:
-        return f"{name}(", ""
-    return f"{mark.heading if isinstance(tensor, mark) else ''}Parameter({name}(", ")"
-
-
 def _write(view: Tensor, value: Tensor | float):
     view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)
-
-
-def _text(tensor: Tensor | Batch, is_wrapped: bool = False) -> str:
-    """The printed form of a tensor; is_wrapped: without its history."""
-    array = None if isinstance(tensor, Batch) else shown_array(tensor)
-    if array is None or isinstance(array, jax.core.Tracer):
-        dtype = tensor.example.dtype if isinstance(tensor, Batch) else tensor.dtype
-        return f"tensor(<traced>, shape={list(tensor.shape)}, dtype={dtype})"
-    values = array if tensor.is_meta else np.asarray(array)
-    start, end = _around_values(tensor)
-    *above, start = start.split("\n")
-    history = (False, None) if is_wrapped else (tensor._requires_grad, name_of_node(tensor))
-    text = printing.tensor_str(
-        values, tensor.dtype, *history, _device_shown(tensor), forward_ad.shown(tensor), start
-    )
-    return "\n".join([*above, text + end])
-
-
-def name_of_node(tensor: Tensor) -> str | None:
-    """The name of a tensor's `grad_fn` as it is printed."""
-    try:
-        node = tensor.grad_fn
-    except RuntimeError:
-        return "Invalid"  # its history is not known
-    return None if node is None else node.name()
 
 
 def _conversion(name, dtype):
@@ -539,18 +440,9 @@ METHOD_CLASSES = (
     factories.FactoryMethods, tensor_data.DataMethods, to.ConversionMethods,
     indexing.IndexingMethods, memory_methods.MemoryMethods,
     copying.CopyMethods, variable.VariableMethods, legacy_methods.LegacyMethods,
-    subclassing.Subclassing, TensorMethods,
+    subclassing.Subclassing, tensor_text.TextMethods, reflected_methods.ReflectedMethods,
+    TensorMethods,
 )  # fmt: skip
-
-
-def wrap_number(number, like: Tensor) -> Tensor:
-    """Wrap a number in a 0-d tensor that promotes with `like` as the number does."""
-    with jax.enable_x64(True):
-        made = wrap(jax.numpy.asarray(number))
-    kind = dtypes.as_dtype(type(number))
-    return made.to(
-        like.dtype if like.dtype.category >= kind.category else dtypes.get_default_dtype()
-    )
 
 
 def _one_number(tensor):
@@ -583,11 +475,6 @@ def _dimension(dim, ndim):
             f"{dim})"
         )
     return dim
-
-
-def _device_shown(tensor):
-    place = tensor.device
-    return None if place == device_of_jax() else str(place)
 
 
 def _checked_tensor(name, input: Tensor) -> Tensor:

@@ -3,11 +3,12 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad import (
@@ -1000,6 +1001,7 @@ def linalg_vector_norm(input: Tensor, ord: _float = 2, dim: _int | Sequence[_int
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Affine map `input @ weight.T + bias`."""
 def load(path: Any, namespace: _str = 'my', functions: Any = None) -> Any: ...
+def load_library(path: Any) -> None: ...
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Natural logarithm."""
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:

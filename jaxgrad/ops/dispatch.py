@@ -18,6 +18,7 @@ from ..core import bounded_cache, executor, tracebacks
 from ..core.aval import LargeInteger
 from ..core.overloads import resolve
 from ..core.primitive import ARRAY, Overloads, flatten
+from ..core.pytorch_tensors import is_of_pytorch
 from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
 from ..storage import inplace_check
 from ..storage.alias import watch
@@ -41,12 +42,13 @@ OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
 
 
 def is_foreign(args) -> bool:
-    """Whether the other operand of a special method, such as `==`, is an object that operators do
+    """Whether the last operand of a special method, such as `==`, is an object that operators do
     not know: Python then asks that object, compares by identity, or raises TypeError.
     """
-    if len(args) != 2 or isinstance(args[1], OPERANDS):
+    if isinstance(args[-1], OPERANDS):
         return False
-    return not hasattr(args[1], "__torch_function__")
+    # errors about PyTorch's tensors say more
+    return not (hasattr(args[-1], "__torch_function__") or is_of_pytorch(args[-1]))
 
 
 def operator(name: str, find):
@@ -63,30 +65,26 @@ def operator(name: str, find):
         try:
             # most calls have one or two tensors: no loop for these
             count = len(args)
-            if kwargs or count > 2 or interception.is_general:
+            if kwargs or not 0 < count < 3 or interception.is_general:
                 return general_call(args, kwargs)
-            first = args[0] if count else None
-            if count == 2:
-                second = args[1]
-                if type(second) is not Tensor or type(first) is not Tensor:
-                    return general_call(args, kwargs)
-                alias = first._alias
-                if alias is not None and alias.seen != alias.storage.epoch:
-                    alias.refresh(first)
-                alias = second._alias
-                if alias is not None and alias.seen != alias.storage.epoch:
-                    alias.refresh(second)
-                plan = plan_of((first._aval, second._aval))
-                if plan is not None:
-                    mask = (first._tracked, second._tracked)
-                    return finish(plan.call, args, (first._raw, second._raw), mask)
-            elif count and type(first) is Tensor:
-                alias = first._alias
-                if alias is not None and alias.seen != alias.storage.epoch:
-                    alias.refresh(first)
+            first, second = args[0], args[-1]
+            if type(first) is not Tensor or type(second) is not Tensor:
+                return general_call(args, kwargs)
+            alias = first._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(first)
+            if count == 1:
                 plan = plan_of((first._aval,))
                 if plan is not None:
                     return finish(plan.call, args, (first._raw,), (first._tracked,))
+                return general_call(args, kwargs)
+            alias = second._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(second)
+            plan = plan_of((first._aval, second._aval))
+            if plan is not None:
+                mask = (first._tracked, second._tracked)
+                return finish(plan.call, args, (first._raw, second._raw), mask)
             return general_call(args, kwargs)
         except Exception as error:
             if tracebacks.override is None and tracebacks.meets_override(args, kwargs):

@@ -3,11 +3,12 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad import (
@@ -15,6 +16,9 @@ from jaxgrad import (
 )
 from jaxgrad.optim import (
     Optimizer,
+)
+from jaxgrad.utils._pytree import (
+    Context,
 )
 class ChainedScheduler(LRScheduler):
     optimizer: Any
@@ -70,10 +74,10 @@ class LRScheduler:
     base_lrs: Any
     last_epoch: Any
     def __init__(self, optimizer: Optimizer, last_epoch: _int = -1) -> None: ...
-    def get_last_lr(self) -> list[Any]: ...
-    def get_lr(self) -> list[Any]: ...
-    def load_state_dict(self, state_dict: dict[Any, Any]) -> None: ...
-    def state_dict(self) -> dict[Any, Any]: ...
+    def get_last_lr(self) -> list[Context]: ...
+    def get_lr(self) -> list[Context]: ...
+    def load_state_dict(self, state_dict: dict[Context, Context]) -> None: ...
+    def state_dict(self) -> dict[Context, Context]: ...
     def step(self, epoch: _int | None = None) -> None: ...
 class LambdaLR(LRScheduler):
     lr_lambdas: Any

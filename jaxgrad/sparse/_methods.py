@@ -11,6 +11,7 @@ from ..autograd._engine.tensor_hooks import HookMethods
 from ..core.device import device_of, sparse_coo
 from ..core.tracebacks import api_boundary
 from ..frontend import methods, printing
+from ..frontend.tensor_text import name_of_node
 from ..storage.alias import assign, detached
 from ..storage.inplace_check import permit
 from ..tape import interception
@@ -389,7 +390,7 @@ class SparseMethods:
             )
         return printing.sparse_tensor_str(
             np.asarray(self._indices_held._array), np.asarray(held(current(self))), self.dtype,
-            tuple(self.shape), self._requires_grad, methods.name_of_node(self),
+            tuple(self.shape), self._requires_grad, name_of_node(self),
         )  # fmt: skip
 
 

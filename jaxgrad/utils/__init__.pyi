@@ -3,15 +3,22 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad.utils import (
+    _pytree as _pytree,
+    benchmark as benchmark,
     checkpoint as checkpoint,
+    collect_env as collect_env,
     data as data,
+    dlpack as dlpack,
     hooks as hooks,
+    model_zoo as model_zoo,
+    tensorboard as tensorboard,
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing import event_accumulator
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +52,7 @@ def differences(theirs, ours, precision, where=""):
 @pytest.mark.parametrize(
     "lines",
     [
-        ["gan", "char_rnn", "vae", "transformer"],
+        ["gan", "char_rnn", "vae", "transformer", "reinforce"],
         ["unet", "maml", "dqn", "style", "scripted"],
         ["classify", "classify -j 2 --compile", "classify --amp", "ode --adjoint"],
     ],
@@ -77,6 +78,25 @@ def test_a_program_resumes_from_its_checkpoint(tmp_path):
     assert {each.name for each in tmp_path.iterdir()} == {path.name, "checkpoint_best.pt"}
     told = json.loads(run("run", PROGRAMS / "classify.py", "--resume", path).stdout)
     assert differences(RECORDED["classify"], told, 1e-4) == []
+
+
+def test_a_program_writes_for_tensorboard(tmp_path):
+    """What TensorBoard's own reader finds in its files."""
+    told = json.loads(run("run", PROGRAMS / "classify.py", "--logdir", tmp_path).stdout)
+
+    def scalars(folder, tag):
+        found = event_accumulator.EventAccumulator(str(folder)).Reload()
+        return [(each.step, each.value) for each in found.Scalars(tag)]
+
+    for folder, tag, column in (
+        (tmp_path, "train/loss", 0),
+        (tmp_path / "val_loss", "val", 1),
+        (tmp_path / "val_acc1", "val", 2),
+    ):
+        expected = [(epoch, np.float32(row[column])) for epoch, row in enumerate(told["history"])]
+        assert scalars(folder, tag) == expected
+    found = event_accumulator.EventAccumulator(str(tmp_path), {"histograms": 0}).Reload()
+    assert [each.histogram_value.num for each in found.Histograms("fc")] == [32, 32, 32]
 
 
 def test_packages_that_look_for_torch_find_it():

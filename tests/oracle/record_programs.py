@@ -14,7 +14,7 @@ PROGRAMS = HERE.parent / "compat" / "programs"
 # the lines that run them
 LINES = (
     *("classify", "classify --amp", "gan", "char_rnn", "vae", "transformer", "unet", "maml", "dqn"),
-    *("style", "scripted", "ode --adjoint"),
+    *("style", "scripted", "ode --adjoint", "reinforce"),
 )
 
 

@@ -3,11 +3,12 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray as _NDArray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad import (
@@ -15,6 +16,9 @@ from jaxgrad import (
 )
 from jaxgrad.nn import (
     Module,
+)
+from jaxgrad.utils._pytree import (
+    Context,
 )
 class BasePruningMethod:
     def __call__(self, module: Module, inputs: Any) -> None: ...
@@ -83,7 +87,7 @@ class RandomUnstructured(BasePruningMethod):
     def count(self, size: _int) -> _int: ...
     def scores(self, t: Any) -> Any: ...
 def custom_from_mask(module: Module, name: _str, mask: Tensor) -> Module: ...
-def global_unstructured(parameters: Iterable[tuple[Module, _str]], pruning_method: type[BasePruningMethod], importance_scores: dict[Any, Any] | None = None, **kwargs: Any) -> None: ...
+def global_unstructured(parameters: Iterable[tuple[Module, _str]], pruning_method: type[BasePruningMethod], importance_scores: dict[Context, Context] | None = None, **kwargs: Any) -> None: ...
 def identity(module: Module, name: _str) -> Module: ...
 def is_pruned(module: Module) -> _bool: ...
 def l1_unstructured(module: Module, name: _str, amount: _float, importance_scores: Tensor | None = None) -> Module: ...

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import torch
 import torch.nn as nn
+import torch.nn.parallel
 import torch.optim as optim
 import torch.utils.data
 

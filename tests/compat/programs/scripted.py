@@ -2,7 +2,7 @@
 
 import json
 from functools import partial
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, Optional, Tuple
 
 import torch
 import torch.nn as nn
@@ -10,6 +10,7 @@ import torch.nn.functional as F
 import torch.utils.checkpoint as cp
 from torch import Tensor
 from torch.jit import Final as JitFinal
+from torch.jit.annotations import List as JitList
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.utils import _pair
 
@@ -116,7 +117,7 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    features: List[nn.Module]
+    features: JitList[nn.Module]
 
     def __init__(self, num_classes=5, norm: Optional[Callable[..., nn.Module]] = None):
         super().__init__()

@@ -1,0 +1,35 @@
+# Made by `make stubs`; do not edit.
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from enum import Enum, IntEnum
+from types import ModuleType, TracebackType
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+
+from numpy.typing import NDArray as _NDArray
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
+_Number: TypeAlias = _bool | _int | _float | _complex
+
+from jaxgrad.distributions import (
+    AbsTransform as AbsTransform,
+    AffineTransform as AffineTransform,
+    CatTransform as CatTransform,
+    ComposeTransform as ComposeTransform,
+    CorrCholeskyTransform as CorrCholeskyTransform,
+    CumulativeDistributionTransform as CumulativeDistributionTransform,
+    ExpTransform as ExpTransform,
+    IndependentTransform as IndependentTransform,
+    LowerCholeskyTransform as LowerCholeskyTransform,
+    PositiveDefiniteTransform as PositiveDefiniteTransform,
+    PowerTransform as PowerTransform,
+    ReshapeTransform as ReshapeTransform,
+    SigmoidTransform as SigmoidTransform,
+    SoftmaxTransform as SoftmaxTransform,
+    SoftplusTransform as SoftplusTransform,
+    StackTransform as StackTransform,
+    StickBreakingTransform as StickBreakingTransform,
+    TanhTransform as TanhTransform,
+    Transform as Transform,
+    identity_transform as identity_transform,
+)

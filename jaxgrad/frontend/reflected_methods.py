@@ -1,0 +1,74 @@
+"""Python's special methods of a tensor to the right of another object, such as `2 / tensor`."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+
+from .. import ops
+from ..core import dtypes
+from ..core.tracebacks import api_boundary
+from ..ops.dispatch import is_foreign
+from ..tape.tensor import Tensor, wrap
+
+
+def reflected(function):
+    """A special method that gets its left operand: objects that operators do not know get
+    NotImplemented, from which Python makes a TypeError.
+    """
+
+    @functools.wraps(function)
+    def method(self, other):
+        return NotImplemented if is_foreign((self, other)) else function(self, other)
+
+    return method
+
+
+def wrap_number(number, like: Tensor) -> Tensor:
+    """Wrap a number in a 0-d tensor that promotes with `like` as the number does."""
+    with jax.enable_x64(True):
+        made = wrap(jax.numpy.asarray(number))
+    kind = dtypes.as_dtype(type(number))
+    return made.to(
+        like.dtype if like.dtype.category >= kind.category else dtypes.get_default_dtype()
+    )
+
+
+class ReflectedMethods:
+    """`frontend/methods.py` installs these methods on `Tensor`."""
+
+    @api_boundary
+    @reflected
+    def __rtruediv__(self, other):
+        return self.reciprocal() * other
+
+    @api_boundary
+    @reflected
+    def __rpow__(self, other):
+        return ops.pow(other, self)
+
+    @api_boundary
+    @reflected
+    def __rlshift__(self, other):
+        return ops.bitwise_left_shift(other, self)
+
+    @api_boundary
+    @reflected
+    def __rrshift__(self, other):
+        return ops.bitwise_right_shift(other, self)
+
+    @api_boundary
+    @reflected
+    def __rmatmul__(self, other):
+        return ops.matmul(other, self)
+
+    @api_boundary
+    @reflected
+    def __rfloordiv__(self, other):
+        return ops.floor_divide(wrap_number(other, self), self)
+
+    @api_boundary
+    @reflected
+    def __rmod__(self, other):
+        return ops.remainder(wrap_number(other, self), self)

@@ -1,0 +1,70 @@
+"""The printed form of tensors."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from ..autograd import forward_ad
+from ..core.device import device_of_jax
+from ..core.tracebacks import api_boundary
+from ..tape.mode import transform_levels
+from ..tape.tensor import Tensor, shown_array
+from . import printing
+from .wrapped_tensors import Batch, wrapped_text
+
+
+class TextMethods:
+    """`frontend/methods.py` installs these methods on `Tensor`."""
+
+    @api_boundary
+    def __repr__(self):
+        return wrapped_text(self, _text) if transform_levels.get() else _text(self)
+
+    @api_boundary
+    def __format__(self, specification):
+        is_number = not self.ndim and not self.is_meta
+        if is_number and (specification or not isinstance(shown_array(self), jax.core.Tracer)):
+            return format(self.item(), specification)  # item() raises in a trace
+        return object.__format__(self, specification)
+
+
+def _text(tensor: Tensor | Batch, is_wrapped: bool = False) -> str:
+    """The printed form of a tensor; is_wrapped: without its history."""
+    array = None if isinstance(tensor, Batch) else shown_array(tensor)
+    if array is None or isinstance(array, jax.core.Tracer):
+        dtype = tensor.example.dtype if isinstance(tensor, Batch) else tensor.dtype
+        return f"tensor(<traced>, shape={list(tensor.shape)}, dtype={dtype})"
+    values = array if tensor.is_meta else np.asarray(array)
+    start, end = _around_values(tensor)
+    *above, start = start.split("\n")
+    history = (False, None) if is_wrapped else (tensor._requires_grad, name_of_node(tensor))
+    text = printing.tensor_str(
+        values, tensor.dtype, *history, _device_shown(tensor), forward_ad.shown(tensor), start
+    )
+    return "\n".join([*above, text + end])
+
+
+def name_of_node(tensor: Tensor) -> str | None:
+    """The name of a tensor's `grad_fn` as it is printed."""
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:
+        return "Invalid"  # its history is not known
+    return None if node is None else node.name()
+
+
+def _around_values(tensor) -> tuple[str, str]:
+    """What stands before the values of a tensor and after all else: its class."""
+    mark = getattr(tensor._leaf, "kind", None)
+    if type(tensor) is Tensor:
+        return f"{'' if mark is None else mark.heading}tensor(", ""
+    name = type(tensor).__name__
+    if mark is None or not mark.heading:
+        return f"{name}(", ""
+    return f"{mark.heading if isinstance(tensor, mark) else ''}Parameter({name}(", ")"
+
+
+def _device_shown(tensor):
+    place = tensor.device
+    return None if place == device_of_jax() else str(place)

@@ -1,0 +1,28 @@
+# Made by `make stubs`; do not edit.
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from enum import Enum, IntEnum
+from types import ModuleType, TracebackType
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+
+from numpy.typing import NDArray as _NDArray
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
+_Number: TypeAlias = _bool | _int | _float | _complex
+
+from jaxgrad import (
+    device as _device,
+)
+from jaxgrad.mps import (
+    device_count as device_count,
+    is_available as is_available,
+    manual_seed as manual_seed,
+)
+class DeferredMtiaCallError(Exception):
+    ...
+def is_bf16_supported() -> _bool: ...
+def is_initialized() -> _bool: ...
+def manual_seed_all(seed: _int) -> None: ...
+def max_memory_allocated(device: _device | _str | _int | None = None) -> _int: ...
+def memory_allocated(device: _device | _str | _int | None = None) -> _int: ...

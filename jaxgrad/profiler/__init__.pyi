@@ -1,0 +1,63 @@
+# Made by `make stubs`; do not edit.
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from enum import Enum, IntEnum
+from types import ModuleType, TracebackType
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+
+from numpy.typing import NDArray as _NDArray
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
+_Number: TypeAlias = _bool | _int | _float | _complex
+
+from jaxgrad.autograd import (
+    DeviceType as DeviceType,
+    ProfilerActivity,
+    ProfilerActivity as ProfilerActivity,
+    kineto_available as kineto_available,
+)
+from jaxgrad.autograd.profiler import (
+    EventList,
+    KinetoStepTracker as KinetoStepTracker,
+    record_function as record_function,
+)
+from jaxgrad.utils._pytree import (
+    Context,
+    FlattenFn,
+)
+class ProfilerAction(Enum):
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+    DEVICE_STOPPED = 4
+class profile:
+    activities: Any
+    options: Any
+    profiler: Any
+    current_action: Any
+    step_num: Any
+    on_trace_ready: Any
+    acc_events: Any
+    schedule: Any
+    record_steps: Any
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *raised: Any) -> None: ...
+    def __init__(self, *, activities: Iterable[Context] | None = None, schedule: FlattenFn | None = None, on_trace_ready: FlattenFn | None = None, record_shapes: _bool = False, profile_memory: _bool = False, with_stack: _bool = False, with_flops: _bool = False, with_modules: _bool = False, experimental_config: Any = None, execution_trace_observer: Any = None, acc_events: _bool = False, use_cuda: _bool | None = None, custom_trace_id_callback: FlattenFn | None = None, post_processing_timeout_s: _float | None = None) -> None: ...
+    def add_metadata(self, key: _str, value: _str) -> None: ...
+    def add_metadata_json(self, key: _str, value: _str) -> None: ...
+    def events(self) -> EventList: ...
+    def export_chrome_trace(self, path: _str) -> None: ...
+    def export_stacks(self, path: _str, metric: _str = 'self_cpu_time_total') -> None: ...
+    def get_trace_id(self) -> _str | None: ...
+    def key_averages(self, group_by_input_shape: _bool = False, group_by_stack_n: _int = 0, group_by_overload_name: _bool = False) -> EventList: ...
+    def preset_metadata_json(self, key: _str, value: _str) -> None: ...
+    def set_custom_trace_id_callback(self, callback: FlattenFn) -> None: ...
+    def start(self) -> None: ...
+    def step(self) -> None: ...
+    def stop(self) -> None: ...
+    def toggle_collection_dynamic(self, enable: _bool, activities: Iterable[Context] = ...) -> None: ...
+def schedule(*, wait: _int, warmup: _int, active: _int, repeat: _int = 0, skip_first: _int = 0, skip_first_wait: _int = 0) -> Callable[[_int], ProfilerAction]: ...
+def supported_activities() -> set[ProfilerActivity]: ...
+def tensorboard_trace_handler(dir_name: _str, worker_name: _str | None = None, use_gzip: _bool = False, use_python_export: _bool = False) -> FlattenFn: ...

@@ -1,0 +1,31 @@
+# Made by `make stubs`; do not edit.
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from enum import Enum, IntEnum
+from types import ModuleType, TracebackType
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+
+from numpy.typing import NDArray as _NDArray
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
+_Number: TypeAlias = _bool | _int | _float | _complex
+
+from jaxgrad import (
+    device as _device,
+)
+from jaxgrad.mps import (
+    device_count as device_count,
+    empty_cache as empty_cache,
+    is_available as is_available,
+    manual_seed as manual_seed,
+)
+from jaxgrad.mtia import (
+    is_bf16_supported as is_bf16_supported,
+    is_initialized as is_initialized,
+    manual_seed_all as manual_seed_all,
+    max_memory_allocated as max_memory_allocated,
+    memory_allocated as memory_allocated,
+)
+def max_memory_reserved(device: _device | _str | _int | None = None) -> _int: ...
+def memory_reserved(device: _device | _str | _int | None = None) -> _int: ...
