@@ -38,9 +38,11 @@ from .capture.jit import jit as jit
 from .core import not_provided
 from .core.aval import Size as Size
 from .core.device import channels_last as channels_last
+from .core.device import channels_last_3d as channels_last_3d
 from .core.device import contiguous_format as contiguous_format
 from .core.device import device as device
 from .core.device import layout as layout
+from .core.device import legacy_contiguous_format as legacy_contiguous_format
 from .core.device import memory_format as memory_format
 from .core.device import preserve_format as preserve_format
 from .core.device import sparse_coo as sparse_coo

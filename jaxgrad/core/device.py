@@ -213,6 +213,22 @@ def device_of_jax() -> device:
     return _name(chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0])
 
 
+def has_accelerator() -> bool:
+    """Whether JAX has devices other than CPUs."""
+    return jax.default_backend() != "cpu"
+
+
+def check_pinning(name: str):
+    """Raise RuntimeError, for the function of a name, where no accelerator could read page-locked
+    memory. Where one can, XLA copies from memory of its own, and nothing is to be done.
+    """
+    if not has_accelerator():
+        raise RuntimeError(
+            f"{name}: Cannot access accelerator device when none is available. JAX has only CPUs "
+            "here, so leave out pin_memory"
+        )
+
+
 def device_of(array) -> device:
     """The device of an array. For a tracer JAX's default device, where its program should run."""
     if isinstance(array, jax.core.Tracer):
@@ -238,7 +254,24 @@ class layout:
 
 
 class memory_format(layout):
-    """The order of dimensions in memory. All are accepted and mean the same: XLA chooses it."""
+    """The order of dimensions in memory, as strides show it; XLA chooses an order of its own.
+
+    rank: the number of dimensions that a tensor of the format has, None for any.
+    """
+
+    __slots__ = ("rank",)
+
+    def __init__(self, name, rank=None):
+        super().__init__(name)
+        self.rank = rank
+
+    def check(self, name: str, shape):
+        """Raise RuntimeError, for the function of a name, unless a shape has the rank."""
+        if self.rank not in (None, len(shape)):
+            raise RuntimeError(
+                f"{name}: required rank {self.rank} tensor to use {self.name} format, not "
+                f"{list(shape)}"
+            )
 
 
 # compared by identity, as dtypes are
@@ -248,4 +281,6 @@ strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
-channels_last = memory_format("channels_last")
+legacy_contiguous_format = contiguous_format
+channels_last = memory_format("channels_last", 4)
+channels_last_3d = memory_format("channels_last_3d", 5)

@@ -15,7 +15,7 @@ import numpy as np
 from .. import ops
 from ..core import dtypes, executor, promotion, strides
 from ..core.aval import meta_array, with_strides
-from ..core.device import channels_last, default_device, preserve_format
+from ..core.device import default_device, preserve_format
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import give
@@ -47,7 +47,8 @@ def from_array(name: str, array, options: FactoryOptions) -> Tensor:
     """The tensor of a new array; applies `requires_grad`, `memory_format` and `out`."""
     result = finish(array, options.get("requires_grad", False))
     requested, out = options.get("memory_format"), options.get("out")
-    if requested is channels_last:
+    if requested is not None and not isinstance(requested, tuple) and requested.rank:
+        requested.check(name, result.shape)
         requested = strides.channels_last(result.shape)
     if isinstance(requested, tuple):
         result._aval = with_strides(result._aval, requested)

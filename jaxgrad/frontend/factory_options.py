@@ -22,7 +22,7 @@ class FactoryOptions(TypedDict, total=False):
     layout: must be `strided`.
     memory_format: a memory format, or a tuple of strides, that the tensor shows.
     out: a tensor that receives the values.
-    pin_memory: must be False; it comes in a later version.
+    pin_memory: True has no effect where JAX has an accelerator; elsewhere it raises RuntimeError.
     """
 
     dtype: dtypes.dtype | None
@@ -46,9 +46,7 @@ def check_options(name: str, options: FactoryOptions):
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument '{unknown[0]}'")
     if options.get("pin_memory"):
-        raise RuntimeError(
-            f"{name}(): pin_memory= comes in a later version of jaxgrad; call it without"
-        )
+        devices.check_pinning(f"{name}()")
     out = options.get("out")
     if out is not None and not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")

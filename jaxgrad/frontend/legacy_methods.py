@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import ops
 from ..core.aval import META, Size
+from ..core.device import check_pinning
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, concrete
 from . import tensor_data
@@ -125,10 +126,11 @@ class LegacyMethods:
         return False
 
     def pin_memory(self, device=None) -> Tensor:
-        """Raise RuntimeError: XLA has no page-locked memory to copy a tensor into."""
-        raise RuntimeError(
-            "pin_memory(): XLA manages the memory of arrays, and none can be pinned; leave it out"
-        )
+        """Return the tensor itself: XLA copies from memory of its own to the accelerator. Raises
+        RuntimeError where JAX has none.
+        """
+        check_pinning("pin_memory()")
+        return self
 
     def is_shared(self) -> bool:
         """Return False: no tensor is in memory that processes share.

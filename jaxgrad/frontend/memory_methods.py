@@ -10,7 +10,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
 from ..core.aval import Size, strides_of
-from ..core.device import channels_last, contiguous_format, preserve_format
+from ..core.device import contiguous_format, preserve_format
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..storage.alias import Storage, begin, cut, detached, known_offset_of
@@ -87,7 +87,8 @@ def clone(input: Tensor, *, memory_format=preserve_format) -> Tensor:
     """Return a copy, through which gradients flow.
 
     input: a tensor of any shape and dtype. memory_format: that of the copy; the tensor's own by
-    default. Raises RuntimeError for `channels_last` unless there are 4 dimensions.
+    default. Raises RuntimeError for `channels_last` unless there are 4 dimensions, and for
+    `channels_last_3d` unless there are 5.
 
     >>> x = jaxgrad.ones(2, requires_grad=True)
     >>> jaxgrad.clone(x).grad_fn.name()
@@ -95,14 +96,11 @@ def clone(input: Tensor, *, memory_format=preserve_format) -> Tensor:
     >>> jaxgrad.clone(x.expand(3, 2), memory_format=jaxgrad.contiguous_format).stride()
     (2, 1)
     """
-    last = memory_format is channels_last
-    if last and input.ndim != 4:
-        raise RuntimeError(
-            f"clone: required rank 4 tensor to use channels_last format, not {list(input.shape)}"
-        )
+    if memory_format in (None, preserve_format):
+        return ops.clone(input)
+    memory_format.check("clone", input.shape)
     made = ops.clone(input)
-    if memory_format not in (None, preserve_format):
-        dual.show(made, layouts.channels_last(input.shape) if last else None)
+    dual.show(made, layouts.channels_last(input.shape) if memory_format.rank else None)
     return made
 
 
@@ -260,16 +258,16 @@ class MemoryMethods:
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         """Return whether the strides are those of a memory format, row by row by default.
 
-        memory_format: `contiguous_format` or `channels_last`.
+        memory_format: `contiguous_format`, `channels_last` or `channels_last_3d`.
 
         >>> jaxgrad.zeros(2, 3).t().is_contiguous()
         False
         """
-        if self._aval.strides is None and memory_format is not channels_last:
-            return True
-        last = memory_format is channels_last
-        test = layouts.is_channels_last if last else layouts.is_contiguous
-        return test(self.shape, strides_of(self._aval))
+        rank = memory_format.rank
+        if rank:
+            shown = strides_of(self._aval)
+            return self.ndim == rank and layouts.is_channels_last(self.shape, shown)
+        return self._aval.strides is None or layouts.is_contiguous(self.shape, self.stride())
 
     @api_boundary
     def contiguous(self, memory_format=contiguous_format) -> Tensor:

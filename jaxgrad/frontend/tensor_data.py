@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core import dtypes, promotion
 from ..core.aval import meta_array, strong, types_of_trace
-from ..core.device import is_meta
+from ..core.device import check_pinning, is_meta
 from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
 from ..core.tracebacks import api_boundary, users_stacklevel
@@ -39,7 +39,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     PyTorch itself; it is copied.
     dtype: if None, bool for bools, int64 for ints, the default dtype for floats, its complex
     counterpart for complex numbers, and that of an array. device: the default one if it is None.
-    requires_grad: needs a floating-point or complex dtype. pin_memory: must be False.
+    requires_grad: needs a floating-point or complex dtype. pin_memory: as for `zeros`.
 
     Raises ValueError for lists of unequal lengths, TypeError for strings, RuntimeError if the data
     has no dtype or `dtype` cannot hold it.
@@ -49,9 +49,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             [3.0000, 4.5000]])
     """
     if pin_memory:
-        raise RuntimeError(
-            "tensor(): pin_memory= comes in a later version of jaxgrad; call it without"
-        )
+        check_pinning("tensor()")
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
     return finish(_array_of(data, _as_dtype(dtype), _place(data, device)), requires_grad)
@@ -201,6 +199,8 @@ def _from_python(data, dtype):
     if isinstance(data, str | bytes):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     shape, leaves = _flatten(data)
+    if len(leaves) and isinstance(leaves[0], str):
+        raise ValueError("too many dimensions 'str': a tensor holds numbers")
     if isinstance(leaves, np.ndarray):
         return _from_numpy(leaves, dtype).reshape(shape)
     kinds = set(map(type, leaves))
@@ -275,7 +275,7 @@ def _leaf_dtype(leaf):
     if isinstance(leaf, np.generic | np.ndarray | jax.Array):
         return dtypes.from_numpy(leaf.dtype)
     if isinstance(leaf, str | bytes):
-        raise ValueError(f"too many dimensions '{type(leaf).__name__}'")
+        raise TypeError(f"new(): invalid data type '{type(leaf).__name__}'")
     if isinstance(leaf, list | tuple):
         raise TypeError(
             f"'{type(leaf).__name__}' object beside numbers: lists must be equally deep"

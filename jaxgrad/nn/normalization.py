@@ -149,12 +149,13 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
 
 
 @api_boundary
-def normalize(input, p: float = 2.0, dim=1, eps: float = 1e-12):
+def normalize(input, p: float = 2.0, dim=1, eps: float = 1e-12, out=None):
     """Return `input / max(p-norm along dim, eps)`.
 
-    input: floating-point or complex dtype; the result has its shape.
+    input: floating-point or complex dtype; the result has its shape. out: as for `div`.
 
     >>> F.normalize(jaxgrad.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    return input / ops.clamp_min(ops.linalg_vector_norm(input, p, dim, True), eps)
+    length = ops.clamp_min(ops.linalg_vector_norm(input, p, dim, True), eps)
+    return ops.div(input, length) if out is None else ops.div(input, length, out=out)

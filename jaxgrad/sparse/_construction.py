@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 from .. import ops
+from ..core.device import check_pinning
 from ..core.tracebacks import api_boundary
 from ..frontend import tensor_data
 from ..tape.sparse_tensor import sparse
@@ -88,7 +89,7 @@ def sparse_coo_tensor(
             [4., 0., 0.]])
     """
     if pin_memory:
-        raise RuntimeError("sparse_coo_tensor(): pin_memory= comes in a later version of jaxgrad")
+        check_pinning("sparse_coo_tensor()")
     if values is None:
         size = indices if size is None else size
         values, indices = tensor_data.tensor([], dtype=dtype), np.zeros((len(size), 0), np.int64)

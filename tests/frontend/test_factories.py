@@ -81,9 +81,34 @@ def test_signs_of_zero_are_kept():
     assert [math.copysign(1, value) for value in zeros] == [-1, -1, 1, 1]
 
 
-def test_what_comes_later_is_refused():
-    with pytest.raises(RuntimeError, match=r"zeros\(\): pin_memory= comes in a later version"):
-        jaxgrad.zeros(2, pin_memory=True)
+def test_memory_is_pinned_for_accelerators_alone(monkeypatch):
+    calls = (
+        lambda: jaxgrad.zeros(2, pin_memory=True),
+        lambda: jaxgrad.tensor([0.0, 0.0], pin_memory=True),
+        lambda: jaxgrad.zeros(2).pin_memory(),
+    )
+    for call in calls:
+        # as PyTorch's without an accelerator
+        with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is"):
+            call()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert [call().tolist() for call in calls] == [[0, 0]] * 3
+    assert not calls[0]().is_pinned()
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "message"),
+    [
+        (["a"], ValueError, "too many dimensions 'str'"),
+        ([["a", 1]], ValueError, "too many dimensions 'str'"),
+        ([1, "a"], TypeError, r"new\(\): invalid data type 'str'"),
+        ([[1, 2], [3, "b"]], TypeError, r"new\(\): invalid data type 'str'"),
+        ([b"a"], TypeError, r"new\(\): invalid data type 'bytes'"),
+    ],
+)
+def test_errors_for_texts_are_those_of_pytorch(data, kind, message):
+    with pytest.raises(kind, match=message):
+        jaxgrad.tensor(data)
 
 
 def test_out_is_a_tensor_of_the_dtype():

@@ -102,6 +102,33 @@ def test_clone_takes_a_memory_format(torch):
     return [each.stride() for each in made], [each.sum() for each in made], refused
 
 
+@as_torch
+def test_memory_formats_with_three_extents(torch):
+    last, flat = torch.channels_last_3d, torch.arange(24.0).reshape(2, 3, 4)
+    x = flat[..., None, None].expand(2, 3, 4, 2, 2)
+    made = [
+        x.clone(memory_format=last),
+        x.contiguous(memory_format=last),
+        torch.zeros_like(x, memory_format=last),
+        torch.empty(2, 3, 4, 5, 6, memory_format=last),
+        torch.zeros_like(x[..., 0], memory_format=torch.channels_last),
+        flat.contiguous(memory_format=torch.legacy_contiguous_format),
+    ]
+    is_last = [each.is_contiguous(memory_format=last) for each in made]
+    is_flat = [each.is_contiguous(memory_format=torch.channels_last) for each in made]
+    words = "required rank 5 tensor to use channels_last_3d format"
+    calls = (
+        lambda: flat.clone(memory_format=last),
+        lambda: flat.contiguous(memory_format=last),
+        lambda: torch.zeros_like(flat, memory_format=last),
+        lambda: torch.empty(2, 3, memory_format=last),
+    )
+    refused = [error(call, words=words) for call in calls]
+    few = "required rank 4 tensor to use channels_last format"
+    refused.append(error(lambda: x.contiguous(memory_format=torch.channels_last), words=few))
+    return [each.stride() for each in made], made[0], is_last, is_flat, refused
+
+
 def test_positive_of_an_array_has_the_gradient_one():
     found = jax.grad(lambda x: (jaxgrad.ops.positive(x) ** 2).sum())(jnp.asarray([1.0, -3.0]))
     assert found.tolist() == [2.0, -6.0]

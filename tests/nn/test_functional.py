@@ -119,3 +119,12 @@ def test_normalization_of_an_empty_batch(shape):
     assert tuple(x.grad.shape) == shape
     assert weight.grad.tolist() == bias.grad.tolist() == [0.0] * 4
     assert mean.tolist() == [0.0] * 4 and variance.tolist() == [1.0] * 4
+
+
+@as_torch
+def test_normalize_into_a_tensor(torch):
+    x, out = torch.tensor([[3.0, 4.0], [0.0, 0.0]]), torch.empty(0)
+    normalize = torch.nn.functional.normalize
+    made = normalize(x, dim=-1, out=out)
+    refused = error(lambda: normalize(x.requires_grad_(), out=out), words="out=... arguments don't")
+    return made is out, out, refused

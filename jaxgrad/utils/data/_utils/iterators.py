@@ -6,7 +6,7 @@ import itertools
 import queue
 import warnings
 
-from ....core.device import default_device
+from ....core.device import has_accelerator
 from ....core.tracebacks import hide_frames, users_stacklevel
 from .. import sampler
 from .fetch import fetcher
@@ -24,10 +24,6 @@ OF_EACH_WORKER = (
 )
 
 
-def _has_accelerator() -> bool:
-    return default_device().type != "cpu"
-
-
 class _BaseDataLoaderIter:
     """The batches of one iteration over a DataLoader. It does not refer to the loader, which may
     keep it.
@@ -42,7 +38,7 @@ class _BaseDataLoaderIter:
         self._indices = iter(self._index_sampler)
         # drawn without workers too, so that what follows is the same
         self._base_seed = sampler.new_seed(loader.generator)
-        self._pins = loader.pin_memory and _has_accelerator()
+        self._pins = loader.pin_memory and has_accelerator()
         self._num_workers, self._timeout = loader.num_workers, loader.timeout
         self._known_length, self._num_yielded = loader._reported_length, 0
 
