@@ -22,12 +22,14 @@ LINK = re.compile(r"\]\((?!https?://)([^)#]+)")
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # what an example may use without importing it
 KNOWN = {"jaxgrad": jaxgrad, "F": jaxgrad.nn.functional}
+# these do something when they are imported, and have no examples
+STARTING = ("__main__", "compat.installed")
 MODULES = [
     "jaxgrad",
     *(
         m.name
         for m in pkgutil.walk_packages(jaxgrad.__path__, "jaxgrad.")
-        if not m.name.endswith("__main__")
+        if not m.name.endswith(STARTING)
     ),
 ]
 

@@ -1,6 +1,8 @@
 """torch.multiprocessing in this process; tests/compat/programs/processes.py starts others."""
 
 import multiprocessing
+import subprocess
+import sys
 
 import pytest
 
@@ -32,6 +34,21 @@ def test_the_start_method_of_the_program(start_method):
     assert mp.get_context("fork") is multiprocessing.get_context("fork")
     with pytest.raises(ValueError, match="cannot find context for 'thread'"):
         mp.get_context("thread")
+
+
+@pytest.mark.slow
+def test_tensors_with_a_history_are_not_sent():
+    code = """
+import jaxgrad.multiprocessing as mp
+pipe, x = mp.get_context("spawn").SimpleQueue(), jaxgrad.ones(2, requires_grad=True)
+pipe.put(x)
+print(pipe.get())
+pipe.put(x * 2)
+"""
+    command = [sys.executable, "-c", f"import jaxgrad{code}"]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert child.stdout == "tensor([1., 1.], requires_grad=True)\n"
+    assert "Cowardly refusing to serialize non-leaf tensor which requires_grad" in child.stderr
 
 
 def test_names_of_sharing():

@@ -12,6 +12,7 @@ import multiprocessing
 from multiprocessing import *  # noqa: F403
 
 from ..core.missing_names import missing_in
+from ..frontend import sending  # noqa: F401  tensors with a history are refused
 from ._contexts import Named, context_of, method_of_program, set_method
 from .spawn import ProcessContext as ProcessContext
 from .spawn import ProcessException as ProcessException

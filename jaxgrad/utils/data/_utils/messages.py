@@ -8,7 +8,6 @@ workers share a dataset's arrays until one writes to its copy.
 from __future__ import annotations
 
 import contextlib
-import copyreg
 import functools
 import importlib
 import io
@@ -22,7 +21,7 @@ from collections import ChainMap
 from multiprocessing import reduction
 from typing import Any, NamedTuple
 
-from ....tape.tensor import Tensor
+from ....frontend import sending  # noqa: F401  tensors with a history are refused
 
 # from how many bytes on an array is mapped: smaller ones are faster through the pipe
 LARGE = 1 << 16
@@ -32,21 +31,6 @@ _ALIGNMENT = 64
 
 # the object's protocol: arrays can leave their elements out of it
 _PROTOCOL = 5
-
-
-NON_LEAF = (
-    "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
-    "support crossing process boundaries: send tensor.detach()"
-)
-
-
-def _tensor(tensor):
-    if tensor.grad_fn is not None:
-        raise RuntimeError(NON_LEAF)
-    return copyreg.__newobj__, (type(tensor),), tensor.__getstate__()
-
-
-reduction.register(Tensor, _tensor)
 
 
 class Serialized(NamedTuple):
