@@ -36,8 +36,9 @@ MODULES = [
 
 @pytest.mark.checkout
 @pytest.mark.parametrize("page", PAGES)
-def test_page_runs(page):
+def test_page_runs(page, tmp_path, monkeypatch):
     path = CHECKOUT / page
+    monkeypatch.chdir(tmp_path)
     text, namespace = path.read_text(), {}
     for block in BLOCK.finditer(text):
         line = text[: block.start(1)].count("\n")
