@@ -72,16 +72,25 @@ def pytest_addoption(parser):
     parser.addoption(
         "--one-of", type=int, default=1, metavar="N", help="run every N-th test, by its name"
     )
+    parser.addoption(
+        "--slow-one-of", type=int, default=1, metavar="N", help="run every N-th of the slow tests"
+    )
 
 
 def pytest_collection_modifyitems(config, items):
-    # by name, so that each process of xdist chooses the same
-    count = config.getoption("--one-of")
-    items[:] = [each for each in items if zlib.crc32(each.nodeid.encode()) % count == 0]
+    count, count_of_slow = config.getoption("--one-of"), config.getoption("--slow-one-of")
+
+    def is_chosen(item):
+        # by name, so that each process of xdist chooses the same
+        number = zlib.crc32(item.nodeid.encode())
+        is_slow = item.get_closest_marker("slow") is not None
+        return number % count == 0 and not (is_slow and number % count_of_slow)
+
+    items[:] = filter(is_chosen, items)
 
 
 def is_complete(config):
-    is_all = config.getoption("--one-of") == 1
+    is_all = config.getoption("--one-of") == config.getoption("--slow-one-of") == 1
     return is_all and not any(config.getoption(name) for name in SELECTIONS)
 
 
