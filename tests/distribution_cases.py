@@ -288,7 +288,7 @@ def as_recorded(body):
     return test
 
 
-# ---- divergences: parameters of p and of q, of the classes of which PyTorch has pairs
+# ---- divergences: parameters of p and of q, for the pairs of classes that PyTorch has
 
 THREE = {"loc": [0.1, 1.0, 3.0], "scale": [2.0, 0.5, 1.0]}
 WEIGHTS = {"probs": [[0.6, 0.3, 0.1], [0.1, 0.1, 0.8]]}

@@ -462,7 +462,7 @@ def test_checkpoints_and_saved_tensors_on_meta(torch):
     return x.grad, seen[0].detach()
 
 
-# ---- where jaxgrad is stricter than PyTorch, which computes with memory that nobody has written
+# ---- where jaxgrad is stricter than PyTorch, which computes with memory that is not initialized
 
 
 @pytest.mark.parametrize(

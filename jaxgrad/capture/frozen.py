@@ -102,7 +102,7 @@ class FrozenReads:
         return readers, [e for e in self.named if not unseen & {id(e.code), id(e.function)}]
 
     def refuse_iterators(self, name: str):
-        """Raise RuntimeError for an iterator or a queue, of which a trace takes elements that the
+        """Raise RuntimeError for an iterator or a queue: a trace takes elements from it, which the
         function then lacks when it runs uncompiled.
         """
         for each in self.named:

@@ -111,7 +111,7 @@ DIFFERS = {
 def problems(use: Use) -> Iterator[tuple[str, str, str]]:
     """What jaxgrad lacks of a use, or has with another meaning: the name, the kind, and why."""
     names = use.names
-    if use.is_of_star:  # a module that is missing is told of where it is imported
+    if use.is_of_star:  # the import reports a missing module
         names = tuple(name for name in names if not first_missing(name.rpartition(".")[0]))
     missing = [first_missing(name) for name in names]
     if all(missing):

@@ -6,7 +6,7 @@ NO_DATA = "Cannot copy out of meta tensor; no data!"
 
 
 class MetaArray:
-    """An array of which only the abstract value exists.
+    """An array that has an abstract value and no elements.
 
     JAX takes it where a `jax.ShapeDtypeStruct` is enough, as in `jax.eval_shape`, and refuses it
     where it needs numbers.

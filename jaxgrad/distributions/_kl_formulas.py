@@ -94,7 +94,7 @@ def _(p, q):
 @register_kl(HalfNormal, HalfNormal)
 @register_kl(HalfCauchy, HalfCauchy)
 def _(p, q):
-    return kl_divergence(p.base_dist, q.base_dist)  # around 0, of which they are the halves
+    return kl_divergence(p.base_dist, q.base_dist)  # they are the halves of these
 
 
 @fused

@@ -208,8 +208,7 @@ class _IndependentConstraint(_Wrapping):
 
 
 class MixtureSameFamilyConstraint(_Wrapping):
-    """The support of a mixture: that of its components, for each of which the value must satisfy
-    the constraint.
+    """The support of a mixture. The value must lie in the supports of all components.
 
     base_constraint: the support of the components, which have a dimension more than the value.
 

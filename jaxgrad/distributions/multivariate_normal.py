@@ -72,7 +72,7 @@ def multivariate_normal_entropy(factor):
 
 class OfMatrix(Distribution):
     """A distribution with a covariance matrix, a precision matrix, or a Cholesky factor of the
-    covariance, of which one is given and the others are made of it.
+    covariance: one is given, and the others are computed from it.
     """
 
     def _take_matrix(self, batch_shape: Size, matrices: dict[str, Tensor | None]):

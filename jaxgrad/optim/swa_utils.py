@@ -150,7 +150,7 @@ class AveragedModel(Module):
 def update_bn(loader: Iterable, model: Module, device=None) -> None:
     """Compute the running statistics of all batch norms of a model anew, as means over batches.
 
-    loader: gives the inputs of the model, or lists and tuples of which they are the first. device:
+    loader: gives the inputs of the model, or lists and tuples that begin with them. device:
     to which inputs go. The mode of the model, training or not, stays.
     """
     layers = [module for module in model.modules() if isinstance(module, _BatchNorm)]

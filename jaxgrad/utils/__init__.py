@@ -7,7 +7,7 @@ import importlib
 from ..core.not_provided import names_of
 from . import hooks as hooks
 
-# few programs use one, so they are imported late
+# imported late: few programs use one
 _MODULES = (
     *("_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data", "dlpack"),
     *("model_zoo", "tensorboard"),

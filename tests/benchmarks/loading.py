@@ -37,7 +37,7 @@ class Images(Rows):
 
 
 class Memory(Rows):
-    """A gigabyte, of which a sample is a small part."""
+    """A gigabyte of small samples."""
 
     def __init__(self):
         super().__init__(256)

@@ -23,7 +23,7 @@ def plain(value):
 
 
 class Training:
-    """Five steps of a small network, each of which returns `copied(model, optimizer)` too."""
+    """Five steps of a small network. Each returns `copied(model, optimizer)` too."""
 
     def __init__(self, copied, jit=lambda function: function):
         torch.manual_seed(0)

@@ -115,5 +115,5 @@ def test_compiled_conversions_and_jax():
     # the powers of two alone: 0 and negative numbers are none
     scale = jaxgrad.tensor([0.0, -1.0, 3.0]).to(jaxgrad.float8_e8m0fnu).float().tolist()
     assert np.isnan(scale[:2]).all() and scale[2] == 4
-    # two bits of a mantissa, of which PyTorch says 0.125
+    # for a mantissa of two bits; PyTorch says 0.125
     assert jaxgrad.finfo(jaxgrad.float8_e5m2fnuz).eps == 0.25

@@ -192,7 +192,7 @@ def test_refused_transforms(torch):
 
 
 def transformed(torch):
-    """Transformed distributions that are none of the named ones, with values."""
+    """Transformed distributions without a name of their own, with values."""
     D = torch.distributions
 
     def t(value):

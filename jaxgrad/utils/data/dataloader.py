@@ -61,7 +61,7 @@ class DataLoader(Generic[_T_co]):
 
     num_workers: how many processes load batches; 0: this one does. Each draws from `random`, NumPy
     and the default generator with a seed of its own; the order of batches does not depend on the
-    number, but for an IterableDataset, of which each worker has a copy. prefetch_factor: how many
+    number, but for an IterableDataset: each worker has a copy. prefetch_factor: how many
     batches each worker loads ahead, 2 by default; a thread receives them and puts them on the
     default device, while the program computes the steps before. persistent_workers: whether workers
     serve later iterations too. timeout: the seconds after which a missing batch raises

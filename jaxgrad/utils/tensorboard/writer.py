@@ -161,7 +161,9 @@ class SummaryWriter:
         """Write how numbers are distributed.
 
         bins: "tensorflow" for limits that grow by a tenth, or what `numpy.histogram` takes.
-        max_bins: the most bins, several of which are joined. Raises ValueError without numbers.
+        max_bins: the most bins; beyond that, neighbours are joined.
+
+        Raises ValueError without numbers.
         """
         made = _summaries.histogram(tag, _values(values), bins, max_bins)
         self._add(made, global_step, walltime)
