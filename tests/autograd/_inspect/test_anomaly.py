@@ -177,6 +177,24 @@ def test_where_warnings_are_errors_the_text_is_printed(torch):
     return told, "Error detected in RefusesBackward. Traceback of forward call" in text
 
 
+@as_torch
+def test_errors_in_hooks_of_leaves_show_the_call_that_first_used_the_leaf(torch):
+    def fails(_):
+        raise ValueError("refused")
+
+    told = []
+    for register in ("register_hook", "register_post_accumulate_grad_hook"):
+        x = leaf(torch, 1.0, 2.0)
+        getattr(x, register)(fails)
+        with anomaly(torch):
+            y = (x * 2).sum()
+            found = warned(error, y.backward)
+        text = found["warnings"][0]["says"]
+        told += [found["result"], "AccumulateGrad. Traceback of forward call" in text]
+        told += ["y = (x * 2).sum()" in text]
+    return told
+
+
 def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():
     x = leaf(jaxgrad, 0.0)
     with jaxgrad.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError) as raised:
