@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import io
+import math
 import sys
 import threading
 import warnings
@@ -193,6 +194,18 @@ def test_errors_in_hooks_of_leaves_show_the_call_that_first_used_the_leaf(torch)
         told += [found["result"], "AccumulateGrad. Traceback of forward call" in text]
         told += ["y = (x * 2).sum()" in text]
     return told
+
+
+def test_the_node_of_a_leaf_shows_its_first_use_alone():
+    x = leaf(jaxgrad, 1.0)
+    with anomaly(jaxgrad):
+        first = x * math.inf
+        second = x * -math.inf
+    (node, _), _ = second.grad_fn.next_functions
+    assert "first = x" in node.metadata["traceback_"][-1]
+    with anomaly(jaxgrad), pytest.raises(RuntimeError, match="The sum of gradients") as raised:
+        (first * 1 + second * 1).backward()
+    assert "AccumulateGrad" in str(raised.value) and "belongs to" not in str(raised.value)
 
 
 def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():
