@@ -75,7 +75,7 @@ def gradcheck(
     masked: kept for PyTorch's code, without effect: gradients of sparse tensors are masked.
 
     Returns True if all checks pass. Raises ValueError if no input requires grad, AssertionError for
-    options that exclude each other.
+    options that exclude each other, RuntimeError for a negative tolerance.
 
     >>> x = jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64, requires_grad=True)
     >>> jaxgrad.autograd.gradcheck(jaxgrad.sin, x, check_forward_ad=True)

@@ -419,6 +419,7 @@ class MemoryMethods:
             raise RuntimeError("cannot resize variables that require grad")
         if has_tangent(self):
             raise RuntimeError("cannot resize variables that has a forward grad")
+        permit("resize_", self, False, overlapping=True)
         size = tuple(size[0]) if size and isinstance(size[0], tuple | list) else size
         count, before = Size(size).numel(), self.numel()
         with no_grad():

@@ -248,7 +248,7 @@ def _outside_of_grad_mode(source, results, how, usual):
         unrecorded = INFERENCE_MODE
         for made in results:
             made._node = None  # a view of a normal tensor is a normal tensor
-    return unrecorded if how < NO_GRAD else how
+    return unrecorded or how
 
 
 def _data(leaves):

@@ -192,3 +192,27 @@ def test_views_of_views_and_of_results_of_Functions_in_inference_mode(torch):
     with inside(torch):
         made = torch.zeros(2)[:1]
     return told, x, x._version, made.is_inference(), made[:1].is_inference()
+
+
+@as_torch
+def test_writes_to_inference_tensors_outside_of_inference_mode(torch):
+    words = "Inplace update to inference tensor outside InferenceMode is not allowed"
+    with inside(torch):
+        made = vector(torch)
+        made.resize_(1).resize_(2).fill_(1.0).unsqueeze_(0).squeeze_(0)
+    writes = (
+        lambda: made.mul_(2),
+        lambda: made.copy_(vector(torch)),
+        lambda: made[0].fill_(3.0),
+        lambda: made.set_(vector(torch)),
+        lambda: made.resize_(1),
+        lambda: made.t_(),
+        lambda: made.squeeze_(),
+        lambda: torch.add(vector(torch), 1.0, out=made),
+    )
+    told = [error(write, words=words) for write in writes]
+    with torch.no_grad():
+        told += [error(write, words=words) for write in writes]
+    # PyTorch has written the numbers by then
+    assert torch is not jaxgrad or made.tolist() == [1.0, 1.0]
+    return told

@@ -166,3 +166,40 @@ def test_a_Function_that_writes_to_a_view_of_a_leaf(torch):
         with torch.no_grad():
             Double.apply(view)
     return told
+
+
+# ---- views of views, where grad mode was off
+
+
+def viewing(torch):
+    class View(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+    return View.apply
+
+
+@as_torch
+def test_the_mode_of_the_last_view_tells_why_a_write_is_refused(torch):
+    base = leaf(torch, 1.0, 2.0) * 1
+    made, (piece, _) = viewing(torch)(base), base.unbind()
+    with torch.no_grad():
+        quiet = base[:1]
+        views = [quiet, made[:1], made.unbind()[0], piece.view(1), quiet.unbind()[0]]
+    with torch.inference_mode():
+        views += [quiet[:1], made[:1], quiet.unbind()[0]]
+    told, words = [error(view.mul_, 2) for view in views], " mode and is being modified inplace"
+    return told, [error(view.view(1).mul_, 2, words=words) for view in views]
+
+
+@as_torch
+def test_the_history_of_views_by_Functions_after_a_write_to_their_base(torch):
+    base = leaf(torch, 1.0, 2.0) * 1
+    view = viewing(torch)(base)
+    base.mul_(2)
+    return error(lambda: view.grad_fn and 0), error(lambda: (view * 2).sum().backward())

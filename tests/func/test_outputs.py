@@ -157,6 +157,39 @@ def test_history_that_leads_elsewhere_stays():
     assert jaxgrad.autograd.grad(total.sum(), x)[0].tolist() == [2.0, 4.0, 6.0]
 
 
+def test_a_nested_transform_that_writes_to_a_tensor_from_outside():
+    total = jaxgrad.zeros(3, dtype=jaxgrad.float64)
+
+    def inner(y, x):
+        total.copy_(x * y)
+        return (total * y).sum()  # x y^2
+
+    def outer(x):
+        return func.grad(inner)(x, x).sum()  # 2 x^2
+
+    assert func.grad(outer)(vector(jaxgrad)).tolist() == [4.0, 8.0, 12.0]
+    assert total.tolist() == [1.0, 4.0, 9.0] and not (total.requires_grad or total.grad_fn)
+
+
+@as_torch
+def test_results_that_a_function_writes_to(torch):
+    func, x = torch.func, vector(torch)
+
+    def whole(x):
+        return torch.zeros(3, dtype=torch.float64).add_(x * x)
+
+    def parts(x):
+        made = torch.zeros(3, dtype=torch.float64)
+        view = made[:1]
+        view.copy_(x[:1] ** 2)
+        return made, view
+
+    told = [func.jacrev(each)(x) for each in (whole, parts)]
+    told += [func.vjp(whole, x)[1](x), func.jacrev(func.jacrev(whole))(x)]
+    y = x.clone().requires_grad_()
+    return told, torch.autograd.grad(func.jacrev(whole)(y).sum(), y)
+
+
 def test_a_compiled_transform_that_writes_to_a_tensor_from_outside():
     total = jaxgrad.zeros(3, dtype=jaxgrad.float64)
 

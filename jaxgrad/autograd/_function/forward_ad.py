@@ -100,7 +100,8 @@ def _shares(value, tangent, is_changed, output, argument) -> bool:
     if value is None or tangent is None:
         return False
     if value is tangent:
-        return not is_changed and output.shape == argument.shape
+        is_whole = _steps(output) == _steps(argument)
+        return not is_changed and is_whole and known_offset_of(output) == known_offset_of(argument)
     if not _is_view_of(value, tangent) or _steps(value) != _steps(output):
         return False
     ends = [known_offset_of(each) for each in (value, tangent, output, argument)]

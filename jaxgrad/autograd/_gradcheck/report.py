@@ -20,6 +20,11 @@ class Tolerance:
     atol: float
     rtol: float
 
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            if not value >= 0:
+                raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
+
     def excess(self, analytical, numerical) -> numpy.ndarray:
         """How far each number is beyond the tolerance: at most 0 within it, inf for nan."""
         with numpy.errstate(all="ignore"):

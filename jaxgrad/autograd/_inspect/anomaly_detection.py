@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.aval import has_numbers
 from ...core.program import Program, Reverse
-from ...tape.node import FREED
+from ...tape.node import FREED, AccumulateGrad
 from .._engine.observers import Watch
 
 TRACEBACK, PARENT = "traceback_", "parent_"  # PyTorch's keys in a node's metadata
@@ -137,10 +137,13 @@ class _Anomalies(Watch):
     def node(self, node):
         if not self.wanted():
             return
-        node.metadata[TRACEBACK] = lines_of_caller()
-        visit = _visit.get()
-        if visit is not None:
-            node.metadata[PARENT] = visit.node
+        lines, visit = lines_of_caller(), _visit.get()
+        # the hooks of a leaf may raise, and its node has no call of its own
+        leaves = [each for each, _ in node.edges if isinstance(each, AccumulateGrad)]
+        for each in (node, *[leaf for leaf in leaves if not _noted(leaf, TRACEBACK)]):
+            each.metadata[TRACEBACK] = lines
+            if visit is not None:
+                each.metadata[PARENT] = visit.node
 
     def begin(self, run):
         if not run.depth:
@@ -172,9 +175,11 @@ class _Anomalies(Watch):
     def sum(self, node, first, second, total):
         for kind in settings().kinds:
             if _holds(total, kind) and not _holds(first, kind) and not _holds(second, kind):
+                # what a leaf has noted is the first of its uses
+                place = "" if isinstance(node, AccumulateGrad) else _recorded(node)
                 raise RuntimeError(
                     f"The sum of gradients that go to '{node.name()}' returned {kind} values, "
-                    f"although neither term contains any, as inf - inf does.{_recorded(node)}"
+                    f"although neither term contains any, as inf - inf does.{place}"
                 )
 
 

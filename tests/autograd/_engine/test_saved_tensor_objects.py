@@ -150,3 +150,27 @@ def test_an_unpacked_tensor_of_another_shape_is_refused():  # PyTorch broadcasts
     _, y = packed(lambda t: t[:1])
     with pytest.raises(RuntimeError, match=r"shape \[2\] was packed, and its unpack_hook returned"):
         y.sum().backward()
+
+
+@as_torch
+def test_raw_saved_tensors_in_backward_after_the_saved_ones_were_read(torch):
+    seen = []
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+            seen.append([saved.data.detach() for saved in ctx._raw_saved_tensors])
+            return gradient * x * 2
+
+    class SquareOnce(Square):
+        clear_saved_tensors_on_access = True
+
+    x = leaf(torch, 1.0, 2.0, dtype=torch.float64)
+    slopes = [torch.autograd.grad(f.apply(x).sum(), x) for f in (Square, SquareOnce)]
+    return seen, slopes

@@ -105,6 +105,34 @@ def test_a_jvp_that_returns_a_view_of_another_part(torch):
 
 
 @as_torch
+def test_a_jvp_that_returns_a_view_in_another_order(torch):
+    def square(x):
+        return x.view(2, 2)
+
+    rules = (
+        (lambda ctx, x: x.t(), lambda ctx, t: t.view_as(t)),
+        (lambda ctx, x: x, lambda ctx, t: t.t()),
+        (lambda ctx, x: x.t(), lambda ctx, t: t),
+        (lambda ctx, x: x[:1].expand(2, 2), lambda ctx, t: t),
+    )
+    told = []
+    for forward, jvp in rules:
+        rule = made(torch, forward, jvp)
+        told.append(error(along, torch, lambda x, rule=rule: rule.apply(square(x)), words=""))
+    turned = made(torch, rules[0][0], lambda ctx, t: t.t())
+    return [each["error"] for each in told], along(torch, lambda x: turned.apply(square(x)))
+
+
+def test_a_view_without_jvp_has_the_transpose_of_backward():
+    def backward(ctx, gradient):
+        return jaxgrad.cat([gradient * 10, gradient * 0])
+
+    rule = made(jaxgrad, lambda ctx, x: x[:2], backward=backward)
+    found, whole, _ = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
+    assert found[0].tolist() == [30, 60] and whole.tolist() == [1, 2, 3, 4]
+
+
+@as_torch
 def test_new_tensors_whose_jvp_returns_views(torch):
     told = []
     for jvp in (lambda ctx, t: t.view_as(t), lambda ctx, t: t, lambda ctx, t: (t * 2).view_as(t)):

@@ -183,3 +183,14 @@ def test_a_tangent_of_zeros_gives_zeros():  # the only input, so that none is le
         jaxgrad.autograd.gradcheck(
             rule.apply, vector(jaxgrad), check_forward_ad=True, check_backward_ad=False
         )
+
+
+@as_torch
+def test_negative_tolerances(torch):
+    x = vector(torch, 1.0, 2.0)
+    check = torch.autograd.gradcheck
+    return [
+        error(lambda: check(torch.sin, (x,), atol=-1.0, raise_exception=False)),
+        error(lambda: check(torch.sin, (x,), rtol=-1.0)),
+        error(lambda: torch.autograd.gradgradcheck(torch.sin, (x,), rtol=-1.0)),
+    ]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import io
+import math
 import sys
 import threading
 import warnings
@@ -175,6 +176,36 @@ def test_where_warnings_are_errors_the_text_is_printed(torch):
             told.append(error(y.sum().backward))
     text = printed.getvalue()
     return told, "Error detected in RefusesBackward. Traceback of forward call" in text
+
+
+@as_torch
+def test_errors_in_hooks_of_leaves_show_the_call_that_first_used_the_leaf(torch):
+    def fails(_):
+        raise ValueError("refused")
+
+    told = []
+    for register in ("register_hook", "register_post_accumulate_grad_hook"):
+        x = leaf(torch, 1.0, 2.0)
+        getattr(x, register)(fails)
+        with anomaly(torch):
+            y = (x * 2).sum()
+            found = warned(error, y.backward)
+        text = found["warnings"][0]["says"]
+        told += [found["result"], "AccumulateGrad. Traceback of forward call" in text]
+        told += ["y = (x * 2).sum()" in text]
+    return told
+
+
+def test_the_node_of_a_leaf_shows_its_first_use_alone():
+    x = leaf(jaxgrad, 1.0)
+    with anomaly(jaxgrad):
+        first = x * math.inf
+        second = x * -math.inf
+    (node, _), _ = second.grad_fn.next_functions
+    assert "first = x" in node.metadata["traceback_"][-1]
+    with anomaly(jaxgrad), pytest.raises(RuntimeError, match="The sum of gradients") as raised:
+        (first * 1 + second * 1).backward()
+    assert "AccumulateGrad" in str(raised.value) and "belongs to" not in str(raised.value)
 
 
 def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():
