@@ -149,7 +149,8 @@ _LATER |= dict.fromkeys(
     (
         *("autocast", "clear_autocast_cache", "get_autocast_dtype", "is_autocast_cache_enabled"),
         *("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype"),
-        "set_autocast_enabled",
+        *("set_autocast_enabled", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"),
+        "is_autocast_cpu_enabled",
     ),
     "amp.autocast_mode",
 )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import types
 
+import numpy as np
+
 from .core.missing_names import MissingName
 from .frontend import printing
 from .frontend.printing import get_printoptions as get_printoptions
 from .frontend.printing import set_printoptions as set_printoptions
+from .tape.tensor import Tensor, shown_array
 
 
 @contextlib.contextmanager
@@ -25,6 +28,26 @@ def printoptions(**options):
         yield
     finally:
         set_printoptions(**before)
+
+
+def _tensor_str(tensor: Tensor, indent: int) -> str:
+    """The values of a tensor as text. indent: the number of characters before it in its line.
+
+    >>> jaxgrad._tensor_str._tensor_str(jaxgrad.tensor([1.0, 2.5]), 0)
+    '[1.0000, 2.5000]'
+    """
+    return printing.body(np.asarray(shown_array(tensor)), tensor.dtype, indent)
+
+
+def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
+    """A text with what follows the values of a tensor, and the closing bracket.
+
+    indent: of further lines; force_newline: whether the suffixes begin on a line of their own.
+
+    >>> jaxgrad._tensor_str._add_suffixes("Index([0, 1]", ["dim_size=3"], 6, False)
+    'Index([0, 1], dim_size=3)'
+    """
+    return printing.with_suffixes(tensor_str, suffixes, force_newline, indent)
 
 
 def __getattr__(name):

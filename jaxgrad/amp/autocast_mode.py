@@ -89,6 +89,33 @@ def get_autocast_dtype(device_type: str) -> dtype:
     return dict(_dtypes.get()).get(_check_device_type(device_type), _DEFAULT_DTYPES[device_type])
 
 
+def get_autocast_cpu_dtype() -> dtype:
+    """`get_autocast_dtype("cpu")`, as older programs ask.
+
+    >>> jaxgrad.get_autocast_cpu_dtype()
+    torch.bfloat16
+    """
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> dtype:
+    """`get_autocast_dtype("cuda")`, as older programs ask.
+
+    >>> jaxgrad.get_autocast_gpu_dtype()
+    torch.float16
+    """
+    return get_autocast_dtype("cuda")
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """`is_autocast_enabled("cpu")`, as older programs ask.
+
+    >>> jaxgrad.is_autocast_cpu_enabled()
+    False
+    """
+    return is_autocast_enabled("cpu")
+
+
 def set_autocast_dtype(device_type: str, dtype: dtype):
     """Set the dtype to which autocast converts on a device type.
 

@@ -22,6 +22,7 @@ import jaxgrad
 
 from ..core.missing_names import why_missing
 from ..core.not_provided import NotProvided
+from ..core.overloads import ALIASES
 from .names_used import Use, names_used
 
 
@@ -139,7 +140,8 @@ def unknown_keywords(function, keywords) -> list[str]:
     """Those that a function or class written in Python does not have. Operators take names of
     arguments that their signatures do not show.
     """
-    if not keywords or not (inspect.isfunction(function) or inspect.isclass(function)):
+    is_shown = inspect.isfunction(function) or inspect.isclass(function)
+    if not keywords or not is_shown or hasattr(function, "operator"):
         return []
     try:
         known = inspect.signature(function).parameters
@@ -147,7 +149,7 @@ def unknown_keywords(function, keywords) -> list[str]:
         return []
     if any(each.kind is each.VAR_KEYWORD for each in known.values()):
         return []
-    return [each for each in keywords if each not in known]
+    return [each for each in keywords if not {each, ALIASES.get(each)} & {*known}]
 
 
 def first_missing(name: str) -> tuple[str, str] | None:

@@ -16,7 +16,11 @@ from . import dtypes
 from .pytorch_tensors import type_name
 
 # PyTorch's functions say `input` where schemas say `self`, and accept numpy's names
-ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
+ALIASES = {
+    **dict.fromkeys(("input", "x", "a", "x1"), "self"),
+    **{"x2": "other", "axis": "dim", "keepdims": "keepdim"},
+    "split_size_or_sections": "split_size",  # of torch.split; the method says split_size
+}
 
 
 class Mismatch(TypeError):
@@ -173,6 +177,15 @@ class Signature:
                 f"argument '{argument.name}' (position {position + 1}) must be {argument.type}, "
                 f"not {type_name(given[position])}"
             ) from None
+
+
+def renamed(kwargs: dict[str, Any], parameters) -> dict[str, Any]:
+    """Keyword arguments with PyTorch's names of `parameters` in place of numpy's.
+
+    >>> renamed({"axis": 0}, ("input", "dim"))
+    {'dim': 0}
+    """
+    return {k if k in parameters else ALIASES.get(k, k): each for k, each in kwargs.items()}
 
 
 def describe(value) -> str:

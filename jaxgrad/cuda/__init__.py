@@ -289,4 +289,10 @@ def _found(device) -> jax.Device:
 # PyTorch's modules of these names have some of the functions of this one
 memory = streams = sys.modules[__name__]
 
-__getattr__, __dir__ = names_of(__name__, "XLA schedules the work of a GPU")
+_find, __dir__ = names_of(__name__, "XLA schedules the work of a GPU")
+
+
+def __getattr__(name):
+    if name == "_initialized":  # programs look at it before they save the random state of GPUs
+        return is_initialized()
+    return _find(name)

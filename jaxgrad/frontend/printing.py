@@ -103,8 +103,8 @@ def tensor_str(
     elif requires_grad:
         suffixes.append("requires_grad=True")
     suffixes.extend(further)
-    values = _body(array, dtype, len(start)) if has_data else "..."
-    return _with_suffixes(start + values, suffixes, indent=len(start))
+    values = body(array, dtype, len(start)) if has_data else "..."
+    return with_suffixes(start + values, suffixes, indent=len(start))
 
 
 def sparse_tensor_str(indices, values, dtype, size, requires_grad=False, grad_fn_name=None) -> str:
@@ -115,7 +115,7 @@ def sparse_tensor_str(indices, values, dtype, size, requires_grad=False, grad_fn
     parts = []
     for name, array, kind in (("indices", indices, dtypes.int64), ("values", values, dtype)):
         start = f"{name}=tensor("
-        shown = _body(array, kind, _INDENT + len(start))
+        shown = body(array, kind, _INDENT + len(start))
         parts.append(start + shown + ("" if array.size else f", size={array.shape}") + ")")
     text = "tensor(" + (",\n" + " " * _INDENT).join(parts)
     suffixes = [f"size={size}", f"nnz={indices.shape[1]}"]
@@ -126,7 +126,7 @@ def sparse_tensor_str(indices, values, dtype, size, requires_grad=False, grad_fn
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    return _with_suffixes(text, suffixes, is_on_new_line=True)
+    return with_suffixes(text, suffixes, is_on_new_line=True)
 
 
 def _unmarked_dtypes(size):
@@ -138,7 +138,7 @@ def _unmarked_dtypes(size):
     return {default, default_complex, dtypes.int64, dtypes.bool}
 
 
-def _with_suffixes(text, suffixes, is_on_new_line=False, indent=_INDENT):
+def with_suffixes(text, suffixes, is_on_new_line=False, indent=_INDENT):
     """The text with suffixes; is_on_new_line: whether these begin on a line of their own."""
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
@@ -150,7 +150,8 @@ def _with_suffixes(text, suffixes, is_on_new_line=False, indent=_INDENT):
     return text + ")"
 
 
-def _body(array, dtype, indent=_INDENT):
+def body(array, dtype, indent=_INDENT):
+    """The text of values, in brackets. indent: the number of characters before it in its line."""
     if array.size == 0:
         return "[]"
     summarized = array.size > _options.threshold

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import functools
 
-import jax
-
 from .. import ops
-from ..core import dtypes
 from ..core.tracebacks import api_boundary
 from ..ops.dispatch import is_foreign
-from ..tape.tensor import Tensor, wrap
+from ..ops.number_operand import wrap_number
 
 
 def reflected(function):
@@ -23,16 +20,6 @@ def reflected(function):
         return NotImplemented if is_foreign((self, other)) else function(self, other)
 
     return method
-
-
-def wrap_number(number, like: Tensor) -> Tensor:
-    """Wrap a number in a 0-d tensor that promotes with `like` as the number does."""
-    with jax.enable_x64(True):
-        made = wrap(jax.numpy.asarray(number))
-    kind = dtypes.as_dtype(type(number))
-    return made.to(
-        like.dtype if like.dtype.category >= kind.category else dtypes.get_default_dtype()
-    )
 
 
 class ReflectedMethods:
@@ -66,7 +53,7 @@ class ReflectedMethods:
     @api_boundary
     @reflected
     def __rfloordiv__(self, other):
-        return ops.floor_divide(wrap_number(other, self), self)
+        return ops.floor_divide(other, self)
 
     @api_boundary
     @reflected

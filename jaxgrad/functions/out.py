@@ -1,4 +1,4 @@
-"""The argument `out=` of functions that are composed of operators."""
+"""The arguments of functions that are composed of operators: `out=`, and numpy's names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 
 import jax
 
+from ..core.overloads import renamed
 from ..core.tracebacks import api_boundary
 from ..storage import inplace_check
 from ..tape.tensor import Tensor
@@ -15,7 +16,7 @@ from ..tape.tensor import Tensor
 def takes_out(function):
     """Give a function the keyword `out`: the tensor, or the tensors, that receive its results.
 
-    The errors are those of an operator's `out`.
+    The errors are those of an operator's `out`. As an operator, it takes numpy's `axis` for `dim`.
     """
     signature, name = inspect.signature(function), function.__name__
     out_parameter = inspect.Parameter(
@@ -25,6 +26,7 @@ def takes_out(function):
     @api_boundary
     @functools.wraps(function)
     def call(*args, out=None, **kwargs):
+        kwargs = renamed(kwargs, signature.parameters)
         if out is None:
             return function(*args, **kwargs)
         targets = inplace_check.targets_of(

@@ -11,7 +11,8 @@ import importlib
 from ..core.missing_names import MissingName, offered
 from . import functional as functional
 
-_MODULES = ("attention", "init", "module", "modules", "parallel", "parameter", "utils")
+_MODULES = ("attention", "common_types", "init", "module", "modules", "parallel", "parameter")
+_MODULES += ("utils",)
 
 # Public names by the module that defines them.
 _NAMES = {

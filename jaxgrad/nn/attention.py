@@ -39,6 +39,12 @@ def enabled() -> tuple[SDPBackend, ...]:
     return _enabled.get()
 
 
+def enable(backend: SDPBackend, is_enabled: bool):
+    """Allow or forbid an implementation from now on."""
+    others = [each for each in enabled() if each is not backend]
+    _enabled.set((*others, backend) if is_enabled else tuple(others))
+
+
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority: bool = False):
     """Let `scaled_dot_product_attention` use only these implementations within the context.

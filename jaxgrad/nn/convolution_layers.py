@@ -73,18 +73,20 @@ class _Convolution(Module):
             fan_in_uniform_(self.bias, fan_in)
 
     def forward(self, input):
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input, weight, bias):
+        """Convolve with other weights than the layer's own: subclasses that change them call it."""
         padding = self.padding
         if self.padding_mode != "zeros":
-            input, padding = pad(input, self._edges(), self.padding_mode), 0
+            edges = self._reversed_padding_repeated_twice
+            input, padding = pad(input, edges, self.padding_mode), 0
         convolve = getattr(convolution, f"conv{self.dimensions}d")
-        return convolve(
-            input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
-        )
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    def _edges(self):
-        """Return the padding before and after each dimension, last dimension first, as `pad` takes
-        it.
-        """
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:
+        """The padding before and after each dimension, last dimension first, as `pad` takes it."""
         edges = convolution.edges(self.padding, self.kernel_size, self.stride, self.dilation)
         return [each for pair in reversed(edges) for each in pair]
 

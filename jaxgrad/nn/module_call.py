@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any, NamedTuple
 
 from ..core.tracebacks import hide_frames
 from ..tape import interception
 from ..tape.hooks import Hooks, RemovableHandle, register
+from ..tape.tensor import Tensor
 from .backward_hooks import BackwardHook
 from .module_members import Changes, Members, note
 
@@ -149,6 +151,20 @@ class ModuleCall(Members):
         """
         return _register(self._backward_hooks, hook, prepend)
 
+    def register_backward_hook(self, hook) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` in a backward pass through the last operator
+        of the module, as older programs ask: `grad_input` are the gradients of its inputs.
+
+        `register_full_backward_hook` gives those of the module's inputs. Returns a handle with
+        `remove()`.
+
+        >>> layer = jaxgrad.nn.Linear(2, 1)
+        >>> handle = layer.register_backward_hook(lambda m, gi, go: print(go[0].tolist()))
+        >>> layer(jaxgrad.ones(1, 2)).sum().backward()
+        [[1.0]]
+        """
+        return self.register_forward_hook(functools.partial(_hook_node_of_output, hook))
+
     def register_full_backward_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` once the gradients of the outputs are known.
 
@@ -161,6 +177,15 @@ class ModuleCall(Members):
         tensor([[3., 3.]])
         """
         return _register(self._backward_pre_hooks, hook, prepend)
+
+
+def _hook_node_of_output(hook, module, args, output):
+    """The forward hook by which a backward hook follows the first tensor of the output."""
+    while not isinstance(output, Tensor):
+        is_dict = isinstance(output, dict)
+        output = next(v for v in output.values() if isinstance(v, Tensor)) if is_dict else output[0]
+    if output.grad_fn is not None:
+        output.grad_fn.register_hook(functools.partial(hook, module))
 
 
 def _register(hooks: Hooks, hook, prepend: bool) -> RemovableHandle:

@@ -28,6 +28,7 @@ from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
 from ..tape.torch_function import stands_for_tensor
+from .number_operand import with_tensors
 
 # Numbers are inputs of the kernel, so that a new number compiles nothing. These few are part of the
 # kernel, since formulas and XLA have shorter forms for them.
@@ -216,7 +217,7 @@ class Operator:
         given = (*args, *kwargs.values())
         if not any(map(_holds_tensor, given)) or any(map(_holds_sparse, given)):
             return None, None
-        overloads = self.overloads
+        args, overloads = with_tensors(self.name, args), self.overloads
         chosen, bound = resolve(self.name, overloads.signatures, args, kwargs, _is_tensor)
         signature, primitive = overloads.signatures[chosen], overloads.primitives[chosen]
         kinds = [argument.type.base for argument in signature.arguments]
@@ -235,14 +236,13 @@ class Operator:
         leaves = [leaf.value if type(leaf) is _Number else leaf for leaf in leaves]
         call = primitive.call(structure, tuple([_input(leaf) for leaf in leaves]))
         places = _places(route, structure)
-        values = (*args, *kwargs.values())
         call = watch(executor.prepare(call))
         if self.name in PREPARING:
             PREPARING[self.name](call)
         call = dual.extended(call, leaves)
         pairs = zip(places, leaves, strict=True)
         # a leaf that is no argument itself, as a converted numpy array, has no place in later calls
-        if not reads_value and all(_pick(values, place) is leaf for place, leaf in pairs):
+        if not reads_value and all(_pick(given, place) is leaf for place, leaf in pairs):
             plans = self.identities if call.is_identity else self.plans
             plans.keep(key, Plan(call, places))
         return call, leaves

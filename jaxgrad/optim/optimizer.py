@@ -98,6 +98,12 @@ class Optimizer:
     # other code reads `param_groups` too
     _reported_when_set = _reported | {"param_groups"}
 
+    def __new__(cls, *args, **kwargs):
+        # not in `__init__`: wrappers of another optimizer share its groups and do not call it
+        optimizer = super().__new__(cls)
+        optimizer._set_up()
+        return optimizer
+
     def __init__(self, params, defaults: dict):
         if isinstance(params, Tensor):
             raise TypeError(
@@ -107,7 +113,6 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        self._set_up()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -150,8 +155,6 @@ class Optimizer:
 
     def __setstate__(self, state):
         """Restore what `__getstate__` or `load_state_dict` provides."""
-        if "_changes" not in self.__dict__:
-            self._set_up()
         self.__dict__.update(state)
         self.param_groups = list(map(Group, self.param_groups))
         self.defaults.setdefault("differentiable", False)

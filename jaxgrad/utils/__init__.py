@@ -9,7 +9,8 @@ from . import hooks as hooks
 
 # imported late: few programs use one
 _MODULES = (
-    *("_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data", "dlpack"),
+    *("_foreach_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension"),
+    *("data", "dlpack"),
     *("model_zoo", "tensorboard"),
 )
 

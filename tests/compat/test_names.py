@@ -375,3 +375,52 @@ def test_classes_of_several_results():
     for name in ("sin", "nothing", "_linalg_det"):
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
             getattr(torch.return_types, name)
+
+
+def test_names_that_other_packages_take_from_private_modules():
+    x = torch.arange(12.0).reshape(3, 4)
+    text = torch._tensor_str._tensor_str(x, 6)
+    assert f"Index({text})".replace("Index(", "tensor(") == repr(x).replace("\n ", "\n")
+    long = torch._tensor_str._add_suffixes("Index([0]", ["a" * 40, "b" * 40], 6, False)
+    assert long == f"Index([0], {'a' * 40},\n      {'b' * 40})"
+    assert torch._tensor_str._add_suffixes("I(2", ["c"], 2, True) == "I(2,\n  c)"
+    group = torch.utils._foreach_utils._group_tensors_by_device_and_dtype
+    one, two, three = torch.ones(1), torch.ones(1, dtype=torch.float64), torch.ones(2)
+    groups = group([[one, two, three], [None, two, one]], with_indices=True)
+    cpu = torch.device("cpu")
+    (single, places), (double, place) = groups[cpu, torch.float32], groups[cpu, torch.float64]
+    assert places == [0, 2] and single[0][1] is three and single[1] == [None, one] and place == [1]
+    assert double[0][0] is two and len(groups) == 2 and group([[one]])[cpu, torch.float32][1] == []
+    with pytest.raises(RuntimeError, match="must have one length"):
+        group([[one], [one, two]])
+    assert typing.get_args(torch.nn.common_types._size_2_t) == (int, tuple[int, int])
+    assert torch.cuda._initialized is torch.cuda.is_initialized()
+
+
+def test_older_names_of_settings():
+    cuda, backend = torch.backends.cuda, torch.nn.attention.SDPBackend
+    q = torch.ones(1, 2, 3)
+    with cuda.sdp_kernel(enable_flash=False, enable_math=False):
+        assert not cuda.flash_sdp_enabled() and not cuda.math_sdp_enabled()
+        assert cuda.mem_efficient_sdp_enabled() and cuda.cudnn_sdp_enabled()
+        with pytest.raises(RuntimeError):
+            torch.nn.functional.scaled_dot_product_attention(q, q, q)
+    cuda.enable_math_sdp(False)
+    assert not cuda.math_sdp_enabled() and cuda.flash_sdp_enabled()
+    cuda.enable_math_sdp(True)
+    assert {*torch.nn.attention.enabled()} == {*backend} - {backend.ERROR}
+    with torch.autocast("cpu", dtype=torch.float16):
+        assert torch.is_autocast_cpu_enabled()
+        assert torch.get_autocast_cpu_dtype() is torch.float16
+    assert torch.get_autocast_gpu_dtype() is torch.float16 and not torch.is_autocast_cpu_enabled()
+
+
+def test_numpy_names_of_arguments():
+    x = torch.tensor([[3.0, 4.0], [6.0, 8.0]])
+    assert torch.linalg.norm(x, axis=1).tolist() == [5, 10]
+    assert torch.quantile(x, 0.5, axis=1, keepdims=True).tolist() == [[3.5], [7]]
+    assert torch.add(x1=x, x2=x).sum().item() == 42 == torch.sum(x=x * 2) == torch.sum(a=x * 2)
+    halves = torch.split(x, split_size_or_sections=1, dim=1)
+    assert [each.tolist() for each in halves] == [[[3], [6]], [[4], [8]]]
+    with pytest.raises(TypeError, match="axes"):
+        torch.linalg.norm(x, axes=1)

@@ -81,6 +81,8 @@ LINES = [
     ('importlib.import_module("torch.elsewhere")', "torch.elsewhere"),
     ('importlib.import_module("other")', None),
     ("x = th.zeros(2, nothing=3).storage().nothing", None),  # operators, and what they return
+    ("th.cat([x], axis=0), th.mean(x, keepdims=True), th.split(x, split_size_or_sections=2)", None),
+    ("th.linalg.norm(x, axis=0), th.linalg.norm(x, axes=0)", "torch.linalg.norm"),
     ("lambda th: th.nothing", None),
     ("(lambda x: th.nothing_there)", "torch.nothing_there"),
     ("from torch.nn.functional import *", None),

@@ -4,6 +4,8 @@ import math
 
 from as_torch import as_torch, error, leaf
 
+import jaxgrad
+
 
 def numbers(torch, *shape):
     """Numbers without a pattern that a mistake could reproduce."""
@@ -65,3 +67,18 @@ def test_convolutions_under_autocast(torch):
             torch.convolution(o(1, 2, 4), o(3, 2, 3), None, [1], [0], [1], False, [0], 1),
         ]
     return [str(each.dtype) for each in made]
+
+
+def test_names_that_subclasses_of_convolutions_use():
+    class Halved(jaxgrad.nn.Conv2d):
+        def forward(self, input):
+            return self._conv_forward(input, self.weight / 2, None)
+
+    layer = Halved(1, 1, (1, 3), padding=(0, 1), padding_mode="circular")
+    with jaxgrad.no_grad():
+        layer.weight.copy_(jaxgrad.tensor([2.0, 0.0, 4.0]).reshape(1, 1, 1, 3))
+    # each is its left neighbour and twice its right neighbour, around the edges
+    assert layer(jaxgrad.tensor([[[[1.0, 2.0, 3.0]]]])).tolist() == [[[[7.0, 7.0, 4.0]]]]
+    assert layer._reversed_padding_repeated_twice == [1, 1, 0, 0]
+    even = jaxgrad.nn.Conv1d(1, 1, 4, padding="same")
+    assert even._reversed_padding_repeated_twice == [1, 2]

@@ -541,3 +541,24 @@ def test_a_parameter_is_a_plain_tensor_to_operators():
 def test_a_hook_must_be_callable():
     with pytest.raises(TypeError, match="a hook is a function, but got int"):
         nn.Identity().register_forward_hook(3)
+
+
+def test_backward_hooks_of_the_last_operator():
+    """PyTorch calls them with the gradients of its inputs: of x, the bias and the weight."""
+    seen = []
+    net = jaxgrad.nn.Sequential(jaxgrad.nn.Linear(3, 2, bias=False), jaxgrad.nn.Flatten())
+    handle = net[0].register_backward_hook(lambda *given: seen.append(given))
+    x = jaxgrad.ones(4, 3, requires_grad=True)
+    (net(x) * 3).sum().backward()
+    ((module, inputs, outputs),) = seen
+    assert module is net[0] and outputs[0].tolist() == [[3.0, 3.0]] * 4
+    assert any(each is not None and each.tolist() == x.grad.tolist() for each in inputs)
+    handle.remove()
+    net(x).sum().backward()
+    assert len(seen) == 1
+    pair = jaxgrad.nn.GRU(2, 2)  # the first tensor of a tuple
+    pair.register_backward_hook(lambda module, inputs, outputs: seen.append(outputs[0].shape))
+    pair(jaxgrad.ones(1, 2))[0].sum().backward()
+    assert len(seen) == 2
+    with jaxgrad.no_grad():
+        net(x), pair(jaxgrad.ones(1, 2))

@@ -452,3 +452,23 @@ def test_a_copy_of_an_optimizer_has_a_life_of_its_own():
     before = x.tolist()
     other.step()
     assert x.tolist() == before != twin.tolist()
+
+
+def test_a_wrapper_need_not_call_the_init_of_optimizer():
+    """As the Lookahead optimizers of several packages: it shares the groups of another."""
+
+    class Wrapper(jaxgrad.optim.Optimizer):
+        def __init__(self, optimizer):
+            self.optimizer, self.param_groups = optimizer, optimizer.param_groups
+
+        def step(self, closure=None):
+            self.optimizer.step(closure)
+            self.count = getattr(self, "count", 0) + 1
+
+    x = jaxgrad.tensor([1.0], requires_grad=True)
+    wrapper = Wrapper(jaxgrad.optim.SGD([x], lr=0.5))
+    for _ in range(2):
+        wrapper.zero_grad()
+        (x * 2).sum().backward()
+        wrapper.step()
+    assert x.item() == -1 and wrapper.count == 2

@@ -1,0 +1,31 @@
+"""A number in the place of an operator's first tensor, as in `torch.sub(1, x)`."""
+
+from __future__ import annotations
+
+import numbers
+
+import jax
+
+from ..core import promotion
+from ..tape.tensor import Tensor, wrap
+
+# PyTorch's functions that take one; of the others, `pow` has an overload for it
+ACCEPTING = frozenset(
+    ("add", "sub", "mul", "div", "floor_divide", "subtract", "multiply", "divide", "true_divide")
+)
+
+
+def wrap_number(number, like: Tensor) -> Tensor:
+    """Wrap a number in a 0-d tensor that promotes with `like` as the number does."""
+    dtype = promotion.result_type(number, like)
+    with jax.enable_x64(True):
+        return wrap(promotion.cast(getattr(number, "_array", number), dtype))
+
+
+def with_tensors(name: str, args: tuple) -> tuple:
+    """The arguments of an operator, with a tensor in place of a number before a tensor."""
+    if name not in ACCEPTING or len(args) < 2:
+        return args
+    first, second = args[:2]
+    is_number = isinstance(first, numbers.Number) and isinstance(second, Tensor)
+    return (wrap_number(first, second), *args[1:]) if is_number else args

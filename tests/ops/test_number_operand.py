@@ -1,0 +1,40 @@
+"""Numbers in the place of an operator's first tensor."""
+
+import pytest
+
+import jaxgrad as torch
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "subtract", "true_divide"])
+@pytest.mark.parametrize("number", [2, 2.5, True, 2j])
+def test_numbers_before_a_tensor(name, number):
+    """As a tensor of the number, in the dtype of PyTorch's promotion of numbers."""
+    x = torch.tensor([1.0, 4.0], dtype=torch.float64, requires_grad=True)
+    function = getattr(torch, name)
+    first, result = function(number, x), function(number, x)
+    is_complex = isinstance(number, complex)
+    dtype = torch.complex128 if is_complex else torch.float64
+    full = torch.tensor(number, dtype=dtype).expand(2)
+    expected = function(full, x)
+    assert result.dtype is expected.dtype
+    assert first.tolist() == result.tolist() == expected.tolist()
+    (grad,) = torch.autograd.grad(result.abs().sum(), x)
+    assert grad.tolist() == torch.autograd.grad(expected.abs().sum(), x)[0].tolist()
+
+
+def test_dtypes_of_numbers_before_a_tensor():
+    i, h = torch.tensor([2, 3]), torch.ones(1, dtype=torch.float16)
+    assert torch.mul(2.5, i).dtype is torch.float32 and torch.mul(2, i).dtype is torch.int64
+    assert torch.add(1.5, h).dtype is torch.float16 and torch.div(3, i).tolist() == [1.5, 1]
+    assert torch.floor_divide(7, i).tolist() == [3, 2] and (7.5 // i).tolist() == [3, 2]
+    assert torch.sub(1, i, alpha=2).tolist() == [-3, -5]
+    with pytest.raises(TypeError, match="must be Tensor, not int"):
+        torch.maximum(1, i)
+
+
+def test_varying_numbers_before_a_tensor():
+    shifted = torch.jit(lambda number, x: torch.sub(number, x) * torch.div(number, x))
+    x = torch.tensor([1.0, 2.0])
+    for number in (3.0, 4.0, 5.0, 6.0):
+        assert shifted(number, x).tolist() == [(number - 1) * number, (number - 2) * number / 2]
+    assert len(shifted.traces) == 2
