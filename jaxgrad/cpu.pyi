@@ -12,13 +12,13 @@ _T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad import (
-    Event,
-    Stream,
+    Event as _Event,
+    Stream as _Stream,
     device as _device,
 )
-class Event(Event):
+class Event(_Event):
     def __init__(self, enable_timing: _bool = False) -> None: ...
-class Stream(Stream):
+class Stream(_Stream):
     def __init__(self, priority: _int = -1) -> None: ...
 def StreamContext(stream: Stream | None) -> Stream: ...
 def current_device() -> _str: ...

@@ -290,7 +290,7 @@ class Homes:
             for name in names:
                 value = getattr(importlib.import_module(module), name)
                 self.modules.setdefault((name, id(value)), module)
-                if inspect.isclass(value):
+                if inspect.isclass(value) and value is not typing.Any:
                     self.classes.setdefault(value, (module, name))
 
     def of(self, name, value) -> str:
@@ -349,7 +349,10 @@ class Types:
     def public(self, kind) -> str:
         """The name of a public class, imported from the stub that declares it."""
         module, name = self.homes.classes[kind]
-        alias = f"_{name}" if name in ALIASED else name
+        # a class may be derived from one of another module with its name
+        is_public = name in self.homes.names[self.module]
+        is_other = is_public and getattr(importlib.import_module(self.module), name) is not kind
+        alias = f"_{name}" if name in ALIASED or is_other else name
         if module != self.module:
             self.imported.add((module, name if alias == name else f"{name} as {alias}"))
         return alias

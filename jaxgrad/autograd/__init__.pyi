@@ -33,7 +33,6 @@ from jaxgrad.autograd.function import (
     FunctionCtx,
 )
 from jaxgrad.utils._pytree import (
-    Context,
     FlattenFn,
 )
 class DeviceType(Enum):
@@ -73,7 +72,7 @@ class Function(FunctionCtx):
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any: ...
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Context, ...], output: Any) -> Any: ...
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any: ...
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any: ...
     @staticmethod

@@ -22,21 +22,18 @@ from jaxgrad.autograd import (
 from jaxgrad.autograd.graph import (
     Node,
 )
-from jaxgrad.utils._pytree import (
-    Context,
-)
 class BackwardCFunction(Node, FunctionCtx):
     def apply(self, *grads: Any) -> Any: ...
-    def apply_boxed(self, grads: list[Context]) -> Any: ...
+    def apply_boxed(self, grads: list[Any]) -> Any: ...
     def apply_jvp(self, *tangents: Any) -> Any: ...
     dirty_tensors: Any
-    edges: tuple[Context, ...]
+    edges: tuple[Any, ...]
     extras: Any
     @property
     def is_freed(self) -> Any: ...
     materialize_grads: _bool
     def name(self) -> _str: ...
-    needs_input_grad: tuple[Context, ...]
+    needs_input_grad: tuple[Any, ...]
     @property
     def next_functions(self) -> Any: ...
     non_differentiable: Any

@@ -13,10 +13,10 @@ _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad import (
     AcceleratorError as AcceleratorError,
-    Event,
+    Event as _Event,
     Generator,
     OutOfMemoryError as OutOfMemoryError,
-    Stream,
+    Stream as _Stream,
     Tensor,
     cuda as memory,
     cuda as streams,
@@ -27,9 +27,6 @@ from jaxgrad import (
 )
 from jaxgrad.cuda import (
     nvtx as nvtx,
-)
-from jaxgrad.utils._pytree import (
-    Context,
 )
 class BFloat16Tensor:
     device_type: _str
@@ -50,7 +47,7 @@ class DeferredCudaCallError(Exception):
 class DoubleTensor:
     device_type: _str
     dtype: Any
-class Event(Event):
+class Event(_Event):
     def __init__(self, enable_timing: _bool = False, blocking: _bool = False, interprocess: _bool = False, external: _bool = False) -> None: ...
 class FloatTensor:
     device_type: _str
@@ -73,7 +70,7 @@ class Properties(NamedTuple):
 class ShortTensor:
     device_type: _str
     dtype: Any
-class Stream(Stream):
+class Stream(_Stream):
     ...
 def StreamContext(stream: Stream | None) -> Stream: ...
 def current_device() -> _int: ...
@@ -106,7 +103,7 @@ def max_memory_reserved(device: _device | _str | _int | None = None) -> _int: ..
 def mem_get_info(device: _device | _str | _int | None = None) -> tuple[_int, _int]: ...
 def memory_allocated(device: _device | _str | _int | None = None) -> _int: ...
 def memory_reserved(device: _device | _str | _int | None = None) -> _int: ...
-def memory_stats(device: _device | _str | _int | None = None) -> dict[Context, Context]: ...
+def memory_stats(device: _device | _str | _int | None = None) -> dict[Any, Any]: ...
 def memory_summary(device: _device | _str | _int | None = None, abbreviated: _bool = False) -> _str: ...
 def reset_accumulated_memory_stats(device: _device | _str | _int | None = None) -> None: ...
 def reset_max_memory_allocated(device: _device | _str | _int | None = None) -> None: ...

@@ -14,9 +14,6 @@ _Number: TypeAlias = _bool | _int | _float | _complex
 from jaxgrad import (
     Tensor,
 )
-from jaxgrad.utils._pytree import (
-    Context,
-)
 class Constraint:
     def check(self, value: Tensor) -> Tensor: ...
     event_dim: _int
@@ -44,7 +41,7 @@ corr_cholesky: Any
 dependent: Any
 class dependent_property(property, Constraint):
     def __call__(self, fn: Any) -> Any: ...
-    def __init__(self, fn: Callable[..., Context] | None = None, *, is_discrete: Any = ..., event_dim: Any = ...) -> None: ...
+    def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: Any = ..., event_dim: Any = ...) -> None: ...
     def check(self, value: Tensor) -> Any: ...
     @property
     def event_dim(self) -> _int: ...  # type: ignore[override]

@@ -51,9 +51,9 @@ class Subclassing:
         ...         print(func.__name__)
         ...         return super().__torch_function__(func, types, args, kwargs)
         >>> x = jaxgrad.ones(2).as_subclass(Named)
-        >>> type(x * 2)
+        >>> type(x * 2).__name__
         mul
-        <class '...Named'>
+        'Named'
         """
         if not all(issubclass(cls, kind) for kind in types):
             return NotImplemented

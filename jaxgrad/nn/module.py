@@ -311,13 +311,18 @@ class Module(ModuleCall, ModuleState):
         return _block(self._get_name(), lines + below)
 
     def __getstate__(self):
-        return {n: value for n, value in self.__dict__.items() if n != "_compiled_call_impl"}
+        return _state(self)
 
     def __deepcopy__(self, memo):
         result = memo[id(self)] = object.__new__(type(self))
-        state = self.__getstate__()
+        state = _state(self)  # also of a class that refuses to be serialized
         result.__dict__.update({name: copy.deepcopy(value, memo) for name, value in state.items()})
         return result
+
+
+def _state(module: Module) -> dict:
+    """The attributes of a module, without its compiled form."""
+    return {n: value for n, value in module.__dict__.items() if n != "_compiled_call_impl"}
 
 
 def _converted(buffer: Tensor, fn) -> Tensor:

@@ -17,8 +17,8 @@ import numpy as np
 from .. import ops
 from ..core import dtypes
 from ..core import strides as layouts
-from ..core.aval import with_strides
-from ..core.device import as_device, device, has
+from ..core.aval import meta_array, with_strides
+from ..core.device import as_device, device, has, is_meta
 from ..core.primitive import ARRAY
 from ..frontend.array_creation import finish, from_host
 from ..frontend.storages import TypedStorage
@@ -154,7 +154,7 @@ class FileStorage(TypedStorage):
 
     def __init__(self, loading: Loading, dtype, count: int, where, read):
         self.loading, self.dtype, self.count, self.where = loading, dtype, count, where
-        self.read = read
+        self.read, self.is_meta = read, where is not None and is_meta(where)
         self.users: list[tuple[weakref.ref, Place]] = []
         self.arrays: dict = {}
         # how often the file names it, and how often it is the storage of a tensor
@@ -188,7 +188,11 @@ class FileStorage(TypedStorage):
         array = self.arrays.get(place)
         if array is None:
             self.loading.spend(machine, math.prod(place.size) * place.dtype.itemsize)
-            array = self.arrays[place] = from_host(self.values(place), self.where)
+            array = self.arrays[place] = (
+                meta_array(place.size, place.dtype)
+                if self.is_meta
+                else from_host(self.values(place), self.where)
+            )
         made = finish(array)
         hold(made, held(made), with_strides(made._aval, place.stride))
         self.users[-1] = weakref.ref(made), place
@@ -232,6 +236,8 @@ class FileStorage(TypedStorage):
             whole = math.prod(place.size) == self.flat.size
             if tensor is not None and whole and place.is_contiguous and not any(place[4:]):
                 return tensor
+        if self.is_meta:
+            return finish(meta_array(self.flat.shape, self.shown_dtype))
         return finish(from_host(self.flat, self.where))
 
     def finish(self):

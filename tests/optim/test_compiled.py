@@ -324,8 +324,7 @@ def test_an_error_leaves_the_optimizer_as_it_was():
     with pytest.raises(ValueError, match="no"):
         training.step()
     assert training.x.tolist() == before
-    state = training.optimizer.state[training.x]
-    assert state["exp_avg"].tolist() == [0, 0] and state["step"].item() == 0
+    assert not training.optimizer.state[training.x]
 
 
 def test_the_lr_of_one_group_is_not_that_of_another():

@@ -12,7 +12,6 @@ _T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 from jaxgrad.utils._pytree import (
-    Context,
     FlattenFn,
 )
 class Measurement:
@@ -40,7 +39,7 @@ class TaskSpec(NamedTuple):
     env: _str | None
     num_threads: _int
 class Timer:
-    def __init__(self, stmt: _str = 'pass', setup: _str = 'pass', global_setup: _str = '', timer: Callable[[], _float] = ..., globals: dict[Context, Context] | None = None, label: _str | None = None, sub_label: _str | None = None, description: _str | None = None, env: _str | None = None, num_threads: _int = 1, language: _str = 'python') -> None: ...
+    def __init__(self, stmt: _str = 'pass', setup: _str = 'pass', global_setup: _str = '', timer: Callable[[], _float] = ..., globals: dict[Any, Any] | None = None, label: _str | None = None, sub_label: _str | None = None, description: _str | None = None, env: _str | None = None, num_threads: _int = 1, language: _str = 'python') -> None: ...
     def adaptive_autorange(self, threshold: _float = 0.1, *, min_run_time: _float = 0.01, max_run_time: _float = 10.0, callback: FlattenFn | None = None) -> Measurement: ...
     def autorange(self, callback: FlattenFn | None = None) -> Any: ...
     def blocked_autorange(self, callback: FlattenFn | None = None, min_run_time: _float = 0.2) -> Measurement: ...

@@ -339,7 +339,7 @@ def test_pinning(monkeypatch):
     loader = DataLoader(range(2), collate_fn=loaded.Pins, pin_memory=True, **WORKERS)
     assert [type(each) for each in loader] == [loaded.Pins] * 2
     pin = torch.utils.data._utils.pin_memory.pin_memory
-    monkeypatch.setattr("jaxgrad.utils.data._utils.iterators._has_accelerator", lambda: True)
+    monkeypatch.setattr("jaxgrad.utils.data._utils.iterators.has_accelerator", lambda: True)
     assert list(loader) == [{"pinned": [0]}, {"pinned": [1]}]
     x = torch.ones(2)
     assert pin([x, {"a": (x, "text")}])[1]["a"] == (x, "text")
