@@ -15,6 +15,7 @@ COMPLETE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.checkout
 def test_pages_are_written():
     pages = cards.pages()

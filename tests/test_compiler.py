@@ -41,6 +41,7 @@ def sine(size):
     return y.grad_fn.reverse.program
 
 
+@pytest.mark.slow
 def test_kernels_of_new_shapes_replace_those_of_old_ones():
     torch.compiler.set_cache_limits(kernels=16)
     sine(2)
@@ -54,6 +55,7 @@ def test_kernels_of_new_shapes_replace_those_of_old_ones():
 MEGABYTES = 10**6
 
 
+@pytest.mark.slow
 def test_a_limit_in_bytes_holds_for_kernels_and_programs_together():
     torch.compiler.set_cache_limits(bytes=30 * MEGABYTES)  # 21 executables
     before = executables()
@@ -65,6 +67,7 @@ def test_a_limit_in_bytes_holds_for_kernels_and_programs_together():
     assert 1 <= len(step.traces) < 20
 
 
+@pytest.mark.slow
 def test_programs_of_several_functions_share_the_limit_in_bytes():
     torch.compiler.set_cache_limits(bytes=15 * MEGABYTES)  # 10 executables
     before = executables()
@@ -77,6 +80,7 @@ def test_programs_of_several_functions_share_the_limit_in_bytes():
     assert steps[0](x).tolist() == [0, 0] and steps[0].count == 2
 
 
+@pytest.mark.slow
 def test_a_large_program_counts_more():
     x = torch.ones(2)
 
@@ -91,6 +95,7 @@ def test_a_large_program_counts_more():
     assert count_of(400).bytes > 3 * count_of(4).bytes
 
 
+@pytest.mark.slow
 def test_what_jax_keeps_for_its_own_functions_goes():
     def jaxprs():
         gc.collect()
@@ -115,6 +120,7 @@ def test_below_the_limit_everything_stays(limit):
     assert [sine(size).kernel for size in (3, 4)] == kernels
 
 
+@pytest.mark.slow
 def test_what_is_in_use_stays():
     torch.compiler.set_cache_limits(kernels=32)
     kernel = sine(2).kernel
@@ -123,6 +129,7 @@ def test_what_is_in_use_stays():
         assert sine(2).kernel is kernel
 
 
+@pytest.mark.slow
 def test_views_and_writes_of_new_shapes():
     torch.compiler.set_cache_limits(kernels=16)
     before = executables()
@@ -170,6 +177,7 @@ def train(*, resets: bool):
     return w.tolist()
 
 
+@pytest.mark.slow
 def test_training_goes_on_after_a_reset():
     assert train(resets=True) == train(resets=False)
 
@@ -205,6 +213,7 @@ def test_programs_in_use_and_varying_numbers_stay():
     assert step.count == 14
 
 
+@pytest.mark.slow
 def test_a_program_that_is_used_outlives_programs_of_other_states():
     class Config:
         rate = 1.0
@@ -220,6 +229,7 @@ def test_a_program_that_is_used_outlives_programs_of_other_states():
     assert len(step.traces) == guards.MOST_KEPT
 
 
+@pytest.mark.slow
 def test_shapes_that_are_traced_leave_nothing():
     torch.compiler.set_cache_limits(kernels=1, programs=4)
     step = torch.jit(lambda x: x.sin())
@@ -262,6 +272,7 @@ def test_wrong_limits_set_nothing(limits, error):
     assert before == bounded_cache.LIMITS
 
 
+@pytest.mark.slow
 def test_threads_share_the_caches():
     torch.compiler.set_cache_limits(kernels=16)
     step, failures = torch.jit(scaled), []

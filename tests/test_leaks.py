@@ -27,6 +27,7 @@ def leaf():
     return jaxgrad.tensor([1.0, 2.0], requires_grad=True)
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_dropped_is_not_left(monkeypatch):
     with leaks.no_graph_is_left(monkeypatch):
         x = leaf()
@@ -58,6 +59,7 @@ def tie(create_graph):
     x.grad = y if create_graph else (x * x)
 
 
+@pytest.mark.slow
 def test_a_cycle_is_left_without_create_graph_alone(monkeypatch):
     gc.disable()
     try:
@@ -260,6 +262,7 @@ def grown(before: dict[str, int]) -> dict[str, int]:
     return {name: after[name] - before[name] for name in before if after[name] > before[name]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.filterwarnings("ignore:.*traced at every call")
 def test_a_loop_leaves_nothing(name):
@@ -282,6 +285,7 @@ def limits(**given):
     jaxgrad.compiler.set_cache_limits(**usual)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*traced at every call")
 def test_programs_of_other_states_stay_within_the_limit():
     class Config:
@@ -303,6 +307,7 @@ def test_programs_of_other_states_stay_within_the_limit():
     assert not grown(before) and len(step.traces) <= 2
 
 
+@pytest.mark.slow
 def test_functions_of_jax_stay_within_the_limit():
     def once():
         jaxgrad.from_jax(lambda x: x * 2)(leaf()).sum().backward()

@@ -580,6 +580,7 @@ def test_the_guard_of_these_tests_sees_work():
         torch.ones(3).sin()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

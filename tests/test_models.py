@@ -7,6 +7,7 @@ import pytest
 CASES = [(name, mode) for name in models.NAMES for mode in models.MODES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mode"),
     [

@@ -12,6 +12,7 @@ def test_the_page_is_up_to_date():
     assert rows.PAGE.read_text() == rows.page(), "run python tests/rows.py"
 
 
+@pytest.mark.slow
 def test_every_row_has_a_test():
     assert rows.untested() == []
 

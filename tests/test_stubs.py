@@ -71,6 +71,7 @@ def lines_with_mistakes(path):
     return {(path.name, number) for number, line in enumerate(lines, 1) if "# mistake" in line}
 
 
+@pytest.mark.slow
 @pytest.mark.checkout
 def test_stubs_are_current_and_none_is_left_over():
     expected = stubs.stubs()

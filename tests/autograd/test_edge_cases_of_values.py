@@ -390,6 +390,7 @@ def test_no_tracer_is_left_in_a_gradient_edge_40():
 COMPILED = [test for test in list(globals().values()) if hasattr(test, "body")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", COMPILED, ids=lambda test: test.__name__)
 def test_the_cases_compiled(test):
     under_jit(test)()

@@ -421,6 +421,7 @@ def test_what_random_numbers_overwrite_stands_still_I07(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch
 def test_a_tangent_enters_a_tensor_that_has_none_I07(torch):
     with torch.autograd.forward_ad.dual_level():
@@ -582,6 +583,7 @@ def test_a_tangent_that_was_given_is_never_written_to_I07():
         assert fwAD.unpack_dual(x).tangent.tolist() == [6, 8] and t.tolist() == [3, 4]
 
 
+@pytest.mark.slow
 def test_tangents_of_out_I07():
     """PyTorch refuses: `Trying to use forward AD with mul_out`."""
     with fwAD.dual_level():

@@ -76,6 +76,7 @@ def test_third_derivatives_in_all_nestings_pitfall_41(name):
     numpy.testing.assert_allclose(found, float(expected), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_third_derivative_operator_by_operator():
     x = number(0.7, requires_grad=True)
     ways = (by_forward, by_forward, by_forward)
@@ -97,6 +98,7 @@ def test_mixed_derivatives_of_three_levels():
         assert tangent(fwAD.unpack_dual(inner, level=1).tangent, 0) == 1
 
 
+@pytest.mark.slow
 def test_views_and_writes_of_two_levels():
     with fwAD.dual_level(), fwAD.dual_level():
         x = jaxgrad.zeros(3)

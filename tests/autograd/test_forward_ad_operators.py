@@ -76,6 +76,7 @@ def recorded_gradients(problem):
     return pack(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "sample"), SOME)
 def test_tangents_of_every_operator(family, sample):
     findings = derivatives.Findings()

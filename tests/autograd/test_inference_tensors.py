@@ -23,6 +23,7 @@ def weighted(w):
     return lambda x: (x * x * x * w).sum()
 
 
+@pytest.mark.slow
 @as_torch
 def test_derivatives_inside_of_inference_mode(torch):
     func, told = torch.func, []
@@ -72,6 +73,7 @@ def test_linearize_inside_of_inference_mode():  # PyTorch gives zeros
         assert output.tolist() == [1.0, 8.0]
 
 
+@pytest.mark.slow
 def test_functional_inside_of_inference_mode():  # PyTorch gives zeros
     functional, x = jaxgrad.autograd.functional, vector(jaxgrad)
     with jaxgrad.inference_mode():

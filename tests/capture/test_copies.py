@@ -69,6 +69,7 @@ def reloaded(model, optimizer):
     return after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("copied", "most_traces"),
     [
@@ -144,6 +145,7 @@ def test_a_rate_that_becomes_a_tensor_leads_to_a_trace():
     assert rate().item() == 0.5 and rate.count == 2
 
 
+@pytest.mark.slow
 def test_a_moving_average_that_begins_inside():
     class Averaged:
         def __init__(self):

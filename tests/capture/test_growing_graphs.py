@@ -94,6 +94,7 @@ def run(start, step, ends, compiled):
     return gradients, y.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", START.values(), ids=START)
 @pytest.mark.parametrize("step", STEPS)
 def test_passes_are_those_of_the_function_uncompiled(start, step):
@@ -101,6 +102,7 @@ def test_passes_are_those_of_the_function_uncompiled(start, step):
         assert run(start, STEPS[step], ends, True) == run(start, STEPS[step], ends, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STEPS if name != "backward"])
 def test_derivatives_of_three_orders(name):
     step = STEPS[name]

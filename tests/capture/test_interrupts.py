@@ -14,6 +14,7 @@ import jaxgrad as torch
 from jaxgrad.core import executor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", interrupts.JOBS)
 def test_interrupts_at_random_moments(name):
     times = {"FirstCall": 15, "Save": 40}.get(name, 150)
@@ -92,6 +93,7 @@ def test_a_call_that_fails_has_changed_all_or_nothing(what, is_after, is_first):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.unverified
 def test_a_batch_too_large_for_memory_can_be_halved():
     """The program asks for its memory before it takes that of the parameters."""

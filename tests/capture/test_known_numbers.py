@@ -19,6 +19,7 @@ def traced_range(x):
     return sum([x * i for i in range(int(TIMES[2]) + 1)], x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "expected"),
     [

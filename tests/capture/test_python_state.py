@@ -389,6 +389,7 @@ MODE_CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", MODE_READS.values(), ids=MODE_READS)
 @pytest.mark.parametrize("change", MODE_CHANGES.values(), ids=MODE_CHANGES)
 @pytest.mark.parametrize("kind", [nn.Dropout, Shifted, lambda: nn.Sequential(nn.Tanh())])

@@ -10,6 +10,7 @@ from . import programs
 QUICK, ALL = 4, 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",
     [*range(QUICK), *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, ALL)]],

@@ -195,6 +195,7 @@ def same(found, expected):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [0, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12)]]
 )

@@ -174,6 +174,7 @@ SHAPE_READS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", SHAPE_READS.values(), ids=SHAPE_READS)
 @pytest.mark.parametrize("place", ["attribute", "cell", "tuple"])
 def test_the_shape_of_a_tensor(read, place):
@@ -404,6 +405,7 @@ def compare(build):
     assert count <= 1 + len(build()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", CASES.values(), ids=CASES)
 def test_a_change_is_seen(build):
     compare(build)

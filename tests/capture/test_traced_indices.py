@@ -71,6 +71,7 @@ def arrays(tensors):
     return [np.asarray(each.detach().numpy()) for each in tensors]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEYS)
 @pytest.mark.parametrize("body", [through_views, by_key])
 def test_writes_arrive_as_in_numpy(body, name):

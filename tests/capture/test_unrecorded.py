@@ -170,6 +170,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients(name, way):
@@ -193,6 +194,7 @@ def test_functions_with_gradients_of_their_own(way):
     assert torch.autograd.grad(first.sum(), leaf)[0].tolist() == [5 * x for x in POINTS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_tangents_pass(way):
     """As in PyTorch: x^2 k with k = 2x has the tangent 6x^2, and the gradient of that leaves k out:
@@ -224,6 +226,7 @@ def test_third_order_of_mixed_modes(way):
     assert torch.func.grad(tangent)(x).tolist() == [4.0, 12.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["eager", "jit", "vmap", "jit of vmap", "vmap of jit"])
 @pytest.mark.parametrize("order", ["rf", "fr", "rfr", "rrf", "frf"])
 def test_functions_that_save_what_they_compute(way, order):

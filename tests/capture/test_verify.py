@@ -82,6 +82,7 @@ def test_random_numbers_of_python_are_found_at_the_first_call():
         torch.jit(lambda x: {"scaled": x * random.random()}, verify=1)(torch.ones(2))
 
 
+@pytest.mark.slow
 def test_the_message_has_the_values_that_guards_know(monkeypatch):
     change_all(monkeypatch, 2.0)
     shift = 7
@@ -273,6 +274,7 @@ def train(verify):
     return losses, [each.tolist() for each in model.state_dict().values()], step.count
 
 
+@pytest.mark.slow
 def test_verified_steps_are_the_same_steps():
     assert train(1) == train(2) == train(0)
 

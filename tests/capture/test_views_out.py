@@ -110,6 +110,7 @@ def equal(found, wanted, where):
 QUICK = ("select", "transpose", "expand", "view", "unbind", "detach", "view_of_view", "imag")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "view",
     [pytest.param(v, marks=[] if v.name in QUICK else pytest.mark.slow, id=v.name) for v in VIEWS],
@@ -139,6 +140,7 @@ def summed(torch, value):
     return (value.reshape(-1) * weights).sum().item()
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-12)
 def test_views_are_those_of_pytorch(torch):
     return {
@@ -223,6 +225,7 @@ def numbers(*shape, requires_grad=False):
     return jaxgrad.tensor(values, requires_grad=requires_grad)
 
 
+@pytest.mark.slow
 def test_each_call_of_one_program_gives_views_of_its_argument():
     step = jaxgrad.jit(lambda x: x[1:])
     pairs = [(x, step(x)) for x in (numbers(3), numbers(3) * 2)]
@@ -328,6 +331,7 @@ def test_a_gradient_that_is_a_view():
         assert flat.tolist() == [3, 4, 25, 26, 7, 8]
 
 
+@pytest.mark.slow
 @pytest.mark.unverified
 def test_a_tensor_that_is_kept_out_of_sight_shares_memory():
     def keep():
@@ -468,6 +472,7 @@ def test_views_of_the_memory_that_a_tensor_had_keep_it():
         assert flat.tolist() == [1, 0, 0, 0] and views[2].tolist() == [23, 31]
 
 
+@pytest.mark.slow
 def test_a_tensor_that_is_given_data_again_and_again_keeps_no_array():
     for step in (lambda w: setattr(w, "data", w.data * 2), lambda w: w.data.__isub__(1)):
         w = numbers(2)

@@ -117,6 +117,7 @@ def assert_same(found, expected):
         numpy.testing.assert_allclose(values, wanted, rtol=digits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("enabled", [False, True])
 @pytest.mark.parametrize("name", OF_JAX)
@@ -129,6 +130,7 @@ def test_functions_of_jax_follow_the_users_setting(name, enabled, dtype):
         assert jax.config.jax_enable_x64 is enabled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("enabled", [False, True])
 @pytest.mark.parametrize("name", OF_TENSORS)
 def test_operators_have_64_bit_types_in_any_case(name, enabled):

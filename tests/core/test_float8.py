@@ -19,6 +19,7 @@ def dtypes(torch):
     return [getattr(torch, name) for name in NAMES]
 
 
+@pytest.mark.slow
 @as_torch
 def test_conversion_to_8_bits(torch):
     found = []
@@ -52,6 +53,7 @@ def test_numbers_of_8_bits_are_known(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch
 def test_operators_that_move_numbers_of_8_bits(torch):
     found = []

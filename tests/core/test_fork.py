@@ -5,7 +5,10 @@ import sys
 
 SCRIPT = """
 import os
+import pytest
 import jaxgrad as torch
+
+import pytest
 
 torch.random.default_generator  # an import alone is no use
 if {used}:
@@ -42,6 +45,7 @@ def lines_of(used, calls):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_every_computation_of_a_forked_process_raises():
     *children, parent = lines_of(True, CALLS)
     assert len(children) == 10 and parent == "parent [3.0, 3.0]"
@@ -49,11 +53,13 @@ def test_every_computation_of_a_forked_process_raises():
     assert all('start method "spawn"' in line for line in children)
 
 
+@pytest.mark.slow
 def test_a_forked_process_reads_values():
     child, _ = lines_of(True, "(lambda: (x.tolist(), x.detach().numpy().sum().item()),)")
     assert child == "gave ([1.0, 1.0, 1.0], 3.0)"
 
 
+@pytest.mark.slow
 def test_a_forked_process_makes_tensors_of_data():
     calls = """(
         lambda: torch.zeros(5000, 5000).shape, lambda: torch.tensor([1.0, 2.0]).tolist(),
@@ -67,6 +73,7 @@ def test_a_forked_process_makes_tensors_of_data():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_process_forked_before_the_first_tensor_computes():
     child, parent = lines_of(False, "(lambda: (torch.ones(3) * 2).tolist(),)")
     assert child == "gave [2.0, 2.0, 2.0]" and parent == "parent [3.0, 3.0]"

@@ -141,6 +141,7 @@ def check_rounded_once(found, exact, dtype):
     assert not wrong.any(), (found[wrong][:3], exact[wrong][:3], wrong.mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
 @pytest.mark.parametrize("name", CASES)
 def test_half_precision_is_rounded_once(name, dtype):

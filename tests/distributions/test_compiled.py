@@ -87,6 +87,7 @@ class Compiled:
         return sample.detach(), total.detach(), jaxgrad.autograd.grad(total, parameters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MARKED)
 def test_compiled_and_mapped(name):
     """The numbers are PyTorch's, the samples those of uncompiled code, and their gradients finite
@@ -178,6 +179,7 @@ def test_lazy_attributes_in_compiled_functions():
 FORWARD = ["gamma", "multivariate_normal_factor"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORWARD)
 def test_forward_mode_and_second_derivatives(name):
     case = CASES[name]

@@ -51,6 +51,7 @@ def checked(torch):
     }
 
 
+@pytest.mark.slow
 @as_recorded
 def test_checks(torch):
     return {

@@ -71,6 +71,7 @@ FINITE = {
 }
 
 
+@pytest.mark.slow
 @as_recorded
 def test_ends_that_pytorch_has_right(torch):
     return compiled(
@@ -198,6 +199,7 @@ RIGHT = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_ends_that_pytorch_has_wrong():
     """All in one compiled function."""
     everything = jaxgrad.jit(lambda: [evaluated(jaxgrad, *g, **named) for g, named, _, _ in RIGHT])
@@ -249,6 +251,7 @@ def test_divergences_that_are_infinite_have_the_shape_of_both():
     assert found.tolist() == [INF] * 3
 
 
+@pytest.mark.slow
 def test_gradients_of_infinite_divergences_are_not_nan():
     low = jaxgrad.tensor([0.2, -0.5], requires_grad=True)
     for other in (D.Beta(2.0, 3.0), D.Gamma(2.0, 3.0), D.Pareto(0.1, 3.0), D.Exponential(2.0)):
@@ -319,6 +322,7 @@ def test_ambiguous_divergences_warn(kind):
 # ---- precision, in float32: numbers of 50 digits by mpmath
 
 
+@pytest.mark.slow
 def test_precision_of_large_parameters():
     t = jaxgrad.tensor
     found = [
@@ -345,6 +349,7 @@ def test_precision_of_large_parameters():
     assert variance == pytest.approx(3.945619473126405e-4, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_entropy_of_binomials_of_different_counts():
     counts = jaxgrad.tensor([1.0, 2.0, 5.0], dtype=jaxgrad.float64)
     probs = jaxgrad.tensor([0.5, 0.2, 0.9], dtype=jaxgrad.float64, requires_grad=True)

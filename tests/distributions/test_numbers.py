@@ -26,6 +26,7 @@ def marked(names, slow):
     return [pytest.param(name, marks=marks[name]) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", marked(CASES, SLOW))
 def test_numbers_of_a_distribution(name):
     theirs, ours = RECORDED["answers"][name], answers(jaxgrad, CASES[name])
@@ -37,6 +38,7 @@ def test_numbers_of_a_distribution(name):
         count("distributions")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", marked(RECORDED.get("divergences", ()), SLOW_PAIRS))
 def test_divergence_of_a_pair(pair):
     theirs, ours = RECORDED["divergences"][pair], divergence(jaxgrad, *pair.split())

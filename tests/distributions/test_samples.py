@@ -98,6 +98,7 @@ def check_uniform(values, name):
         count("samples")
 
 
+@pytest.mark.slow
 def test_samples_of_numbers():
     given = continuous(*(tensor(each.tolist()) for each in (LOC, SCALE, A, B)))
     for name, (distribution, cdf) in given.items():
@@ -215,6 +216,7 @@ def test_samples_of_correlations(concentration):
         check_uniform(cdf, f"correlation {i} {j}")
 
 
+@pytest.mark.slow
 def test_samples_of_covariances():
     covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
     values = drawn(D.Wishart(tensor(4.5), tensor(covariance.tolist())))
@@ -227,6 +229,7 @@ def test_samples_of_covariances():
     assert abs(logs.mean() - expected) < 4 * logs.std() / math.sqrt(COUNT)
 
 
+@pytest.mark.slow
 def test_no_sample_of_a_wishart_distribution_is_singular():
     with pytest.warns(UserWarning, match="Low df"):
         wishart = D.Wishart(tensor(1.1), jaxgrad.eye(2))
@@ -278,6 +281,7 @@ class First:
         return self.distribution.rsample(shape).reshape(*shape, -1)[..., 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IMPLICIT)
 def test_gradients_of_rsample_keep_the_distribution_function(name):
     """dx / dp = -(dF / dp) / density, for the distribution function F of SciPy."""

@@ -66,6 +66,7 @@ def numbers_of(torch, transform, value):
     return [each.detach() for each in found if each is not None]
 
 
+@pytest.mark.slow
 @as_recorded
 def test_numbers_of_transforms(torch):
     """With gradients, all in one compiled function."""
@@ -222,6 +223,7 @@ def transformed(torch):
     }
 
 
+@pytest.mark.slow
 @as_recorded
 def test_transformed_distributions(torch):
     found = {}
@@ -284,6 +286,7 @@ def registered(torch, registry):
     return found
 
 
+@pytest.mark.slow
 @as_recorded
 def test_transform_to(torch):
     return registered(torch, torch.distributions.transform_to)

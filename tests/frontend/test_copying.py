@@ -54,6 +54,7 @@ def test_deepcopies_share_memory_as_their_originals_do(torch):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @as_torch
 def test_the_copy_of_a_view_sees_writes_that_were_pending(torch):
     whole = torch.zeros(4)

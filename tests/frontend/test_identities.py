@@ -75,6 +75,7 @@ def test_the_tensor_itself_in_compiled_functions_and_transformations(call):
     assert set(seen) == {(True, True)}
 
 
+@pytest.mark.slow
 @as_torch
 def test_sum_to_size(torch):
     x = torch.arange(24.0, dtype=torch.float64).reshape(2, 3, 4).requires_grad_()

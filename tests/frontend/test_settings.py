@@ -42,6 +42,7 @@ def test_default_tensor_type():
     assert torch.get_default_dtype() is torch.float64
 
 
+@pytest.mark.slow
 def test_precision_of_products():
     a = torch.tensor(np.linspace(0, 1, 12).reshape(3, 4), dtype=torch.float32)
     expected, compiled = a.numpy() @ a.numpy().T, torch.jit(lambda x: x @ x.T)

@@ -67,6 +67,7 @@ def with_gradients(torch, layer, *args):
     return [*results, *found]
 
 
+@pytest.mark.slow
 @close
 @wide
 def test_layers_over_sequences(torch):
@@ -82,6 +83,7 @@ def test_layers_over_sequences(torch):
     ]
 
 
+@pytest.mark.slow
 @close
 @wide
 def test_layers_over_packed_sequences(torch):
@@ -235,6 +237,7 @@ def trained(compiled, lengths, is_sorted):
     return found
 
 
+@pytest.mark.slow
 def test_a_compiled_step_over_packed_sequences():
     for lengths, is_sorted in (([2, 4], False), ([4, 1], True)):
         eager = trained(False, lengths, is_sorted)

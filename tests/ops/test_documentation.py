@@ -149,6 +149,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_of_twelve(operators(takes_one_tensor)))
 def test_the_docstring_names_the_dtypes_that_a_call_refuses_or_changes(name):
     taken = " ".join(DESCRIBED.fullmatch(line)[2] for line in section(name, "Arguments"))
@@ -165,6 +166,7 @@ def test_the_docstring_names_the_dtypes_that_a_call_refuses_or_changes(name):
             assert made is dtype or wanted in given, dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_of_twelve(NAMES))
 def test_example_runs(name):
     options = doctest.NORMALIZE_WHITESPACE

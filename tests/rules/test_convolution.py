@@ -246,6 +246,7 @@ GEOMETRIES = [
 OTHER_DTYPES = ["float64", "complex128", "int32", "bfloat16"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("geometry", "dtype"),
     [(each, "float32") for each in GEOMETRIES]

@@ -35,6 +35,7 @@ def over_all_paths(log_probs, labels, blank):
     return -numpy.log(total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "order"), list(zip(CASES, (1, 2, 1), strict=True)))
 def test_sum_over_paths_and_derivatives(case, order):
     """Of numbers that are not normalized: PyTorch's gradient is another then."""
@@ -56,6 +57,7 @@ def test_sum_over_paths_and_derivatives(case, order):
     count("ctc", 2)
 
 
+@pytest.mark.slow
 def test_second_derivative_on_the_tape_and_compiled():
     x = jaxgrad.tensor(LOGITS, requires_grad=True)
 

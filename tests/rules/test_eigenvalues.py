@@ -125,6 +125,7 @@ MISSING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "rows", "words"), MISSING)
 def test_a_derivative_that_does_not_exist_raises(function, rows, words):
     x = matrix(rows)
@@ -155,6 +156,7 @@ def added_columns(A):
     return U[:, k:] @ U[:, k:].mH, Vh[k:].mH @ Vh[k:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("complex", [False, True])
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
 def test_what_full_matrices_add_has_a_gradient(shape, complex):

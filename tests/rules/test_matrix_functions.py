@@ -41,6 +41,7 @@ def derivatives(function, A, u, v):
     ]
 
 
+@pytest.mark.slow
 def test_derivatives_of_determinants_of_singular_matrices():
     draw, n = numpy.random.RandomState(3).standard_normal, 4
     with jax.enable_x64(True):
@@ -62,6 +63,7 @@ def test_gradient_of_a_singular_determinant_on_the_tape():
     count("singular determinants")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("complex", [False, True])
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
 def test_pseudoinverse_that_drops_more_than_rounding(shape, complex):

@@ -141,6 +141,7 @@ def test_answers_are_pytorchs(call, dtype, values):
 ORDERS = [0, 0.5, 1, 1.5, 2, 3, 4, float("inf"), -float("inf")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", ORDERS)
 def test_derivatives_of_norms_at_zero_are_zero_and_finite(p):
     """As PyTorch's: 0. The second derivative exists at no zero vector, and must not be NaN."""
@@ -155,6 +156,7 @@ def test_derivatives_of_norms_at_zero_are_zero_and_finite(p):
         count("derivatives at zero")
 
 
+@pytest.mark.slow
 def test_fourth_derivative_of_an_even_norm_at_zero():
     """(1 + x**4) ** (1/4) is 1 + x**4 / 4 + ..."""
 
@@ -164,6 +166,7 @@ def test_fourth_derivative_of_an_even_norm_at_zero():
     assert jax.grad(jax.grad(jax.grad(jax.grad(norm))))(0.0) == pytest.approx(6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, 4.0])
 def test_derivatives_of_backward_operators(p):
     """PyTorch has none. All inputs are independent."""
@@ -199,6 +202,7 @@ def test_gradient_of_vander():
     assert x.grad.tolist() == [1 + 2 * 2 + 3 * 4, 1, 1 - 6 + 27]
 
 
+@pytest.mark.slow
 def test_gradient_of_a_covariance_with_weights():
     random = numpy.random.RandomState(0)
     x = jaxgrad.tensor(random.uniform(-1, 1, (2, 4)), requires_grad=True)

@@ -117,6 +117,7 @@ def test_lines_are_images_of_one_row():
 TIES = numpy.round(2 * numpy.sin(numpy.arange(30.0) ** 2)).reshape(1, 5, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dilation", [1, 2])
 def test_second_derivatives_through_ties(dilation):
     """A square of maxima is one of the elements at their indices, to every order."""
@@ -141,6 +142,7 @@ def test_second_derivatives_through_ties(dilation):
                 count("second order")
 
 
+@pytest.mark.slow
 def test_a_window_of_padding_alone_has_no_index():
     """PyTorch gives it the index of another element, which then gets its gradient."""
     x = jaxgrad.tensor([[[3.0, 4.0, 5.0]]], requires_grad=True)

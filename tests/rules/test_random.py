@@ -98,6 +98,7 @@ def test_refuses_as_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
+@pytest.mark.slow
 @answers(ANSWERS)
 def test_answers_as_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
@@ -255,6 +256,7 @@ def test_the_derivative_of_a_beta_sample_keeps_its_distribution_function():
     count("derivatives", 3)
 
 
+@pytest.mark.slow
 def test_gradients_of_dirichlet_samples():
     """Samples of equal gamma numbers: their derivatives, by the quotient rule."""
     parameters = jaxgrad.tensor([[0.5, 2.0, 3.0]] * 20000, requires_grad=True)

@@ -29,6 +29,7 @@ def gru(x, hx, params, layers=1, bidirectional=False):
 X = jaxgrad.linspace(-1, 1, 12).reshape(3, 2, 2)
 
 
+@pytest.mark.slow
 def test_the_arguments_of_cudnn():
     for number, mode in enumerate(["RNN_RELU", "RNN_TANH", "LSTM", "GRU"]):
         params, hx = network(mode, layers=2, directions=2)
@@ -58,6 +59,7 @@ def test_the_arguments_of_cudnn():
         assert jaxgrad.equal(made[0], expected[0])
 
 
+@pytest.mark.slow
 def test_what_was_not_kept_is_computed_again():
     params, hx = network("LSTM", layers=2, directions=2, dtype=jaxgrad.float64)
     found = []

@@ -183,6 +183,7 @@ def test_gradients_of_resampling_need_no_scatter():
         count("derivatives")
 
 
+@pytest.mark.slow
 def test_derivatives_of_the_gradients_of_grids():
     # PyTorch has none
     draw = numpy.random.RandomState(0).uniform
@@ -198,6 +199,7 @@ def test_derivatives_of_the_gradients_of_grids():
             count("derivatives")
 
 
+@pytest.mark.slow
 def test_vendors_names_mean_the_operators():
     image, grid = jaxgrad.rand(1, 2, 3, 4), jaxgrad.rand(1, 2, 2, 2)
     theta = jaxgrad.rand(2, 2, 3)

@@ -168,6 +168,7 @@ def test_a_source_larger_than_the_index_gets_zeros_behind_it():
         assert found[1] == [[*expected, 0.0], [0.0, 0.0, 0.0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduce", ["sum", "prod", "mean"])
 def test_complex_numbers_have_gradients(reduce):
     """PyTorch has none."""

@@ -195,6 +195,7 @@ def gradient(function, values):
 WEIGHTS = jaxgrad.tensor([1.0, 10.0, 100.0], dtype=jaxgrad.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "values", "expected"),
     [
@@ -320,6 +321,7 @@ def test_named_results_and_out():
     count("answers")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8", "uint8", "int64"])
 @pytest.mark.parametrize(("shape", "dim"), [((300,), 0), ((2, 130), 1), ((129, 2, 2), 0)])
 def test_long_dimensions_are_ordered_as_by_numpy(dtype, shape, dim):

@@ -90,6 +90,7 @@ AT_ZERO = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AT_ZERO)
 def test_higher_derivatives_at_zero(name):
     x = jaxgrad.tensor(0.0, dtype=jaxgrad.float64, requires_grad=True)
@@ -101,6 +102,7 @@ def test_higher_derivatives_at_zero(name):
     count("closed forms", 5)
 
 
+@pytest.mark.slow
 def test_derivatives_at_poles_are_infinite():
     for name, slope in (
         ("bessel_y0", INFINITE),

@@ -216,6 +216,7 @@ def test_refuses_as_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
+@pytest.mark.slow
 @answers(ANSWERS)
 def test_answers_as_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)

@@ -79,6 +79,7 @@ jaxgrad.save({"x": jaxgrad.zeros(1000)}, sys.argv[1], format=sys.argv[2])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_process_that_is_killed_leaves_the_old_file(tmp_path, form):

@@ -120,6 +120,7 @@ def test_every_module(end):
             assert tensor.reshape(-1).tolist() == wanted, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", saved_objects.OPTIMIZERS)
 def test_training_goes_on_where_PyTorch_ended(name):
     state = jaxgrad.load(FILES / "training.pt")[name]

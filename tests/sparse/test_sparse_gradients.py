@@ -24,6 +24,7 @@ def matrix(torch):
     return torch.arange(1.0, 13.0, dtype=torch.float64).reshape(3, 4)
 
 
+@pytest.mark.slow
 @as_torch
 def test_the_gradient_of_a_sparse_leaf_lies_on_its_pattern(torch):
     d, found = matrix(torch), []
@@ -61,6 +62,7 @@ def test_the_gradient_of_the_other_operand(torch):
     return [*found, total.grad]
 
 
+@pytest.mark.slow
 @as_torch
 def test_the_gradient_of_values_that_a_sparse_tensor_is_made_of(torch):
     values = torch.tensor([1.0, 2.0, 4.0], requires_grad=True)
@@ -193,6 +195,7 @@ def sparse_twin(values, d):
     return (jaxgrad.sparse.mm(x, d)).pow(3).sum()
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_those_of_the_dense_twin():
     values, d = leaf(jaxgrad).detach()._values(), matrix(jaxgrad)
     for argnums in (0, 1):

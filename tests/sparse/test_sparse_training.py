@@ -26,6 +26,7 @@ def descended(torch, optimizer, **options):
     return table
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-12)
 def test_optimizers_step_on_sparse_gradients(torch):
     return [

@@ -123,6 +123,7 @@ class CastLinear(torch.autograd.Function):
         return linear(params)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_dicts_keep_the_order_of_their_keys(name):
     transform, wanted = TRANSFORMS[name]

@@ -130,6 +130,7 @@ def test_pictures_are_read_back():
         assert pixels(png) == given.tolist()
 
 
+@pytest.mark.slow
 def test_without_the_package_the_error_says_what_to_install(tmp_path):
     (tmp_path / "a.py").write_text("from torch.utils.tensorboard import SummaryWriter")
     code = """

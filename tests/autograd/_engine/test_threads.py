@@ -97,6 +97,7 @@ def test_independent_passes_in_many_threads():
     assert together(work) == [[20.0 * i * i, 20.0 * i] for i in range(THREADS)]
 
 
+@pytest.mark.slow
 def test_a_new_leaf_is_met_by_all_at_once():
     """All graphs must lead to the one node of the leaf, in whichever thread it was made."""
     for _ in range(30):

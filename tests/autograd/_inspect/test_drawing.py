@@ -370,6 +370,7 @@ def fan(branches):
     return torch.stack(made).sum(), {"x": x}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "count", "width", "height"),
     [

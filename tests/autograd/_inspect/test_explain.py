@@ -479,6 +479,7 @@ def test_several_losses_and_edges():
     assert graph.explain(w, w).kind == "unreached"
 
 
+@pytest.mark.slow
 def test_explains_gradients_of_complex_numbers():
     w = torch.tensor([1 + 2j], requires_grad=True)
     assert graph.explain(w, (w * w.conj()).real.sum()).kind == "unreached"

@@ -501,6 +501,7 @@ def test_a_pass_in_a_thread_of_its_own_is_recorded_O01():
     assert len({event.thread for event in prof.function_events}) == 2
 
 
+@pytest.mark.slow
 def test_many_threads_that_profile_O01():
     found = []
 

@@ -24,6 +24,7 @@ def processes():
     return [each for each in multiprocessing.active_children() if each.is_alive()]
 
 
+@pytest.mark.slow
 def test_two_workers_load_what_one_process_does():
     loader = DataLoader(loaded.Rows(), batch_size=3, **WORKERS)
     batches = list(loader)
@@ -270,6 +271,7 @@ def draws():
     return random.random(), np.random.rand(), torch.rand(()).item(), torch.initial_seed()
 
 
+@pytest.mark.slow
 def test_seeds_of_workers():
     """Each has its own, base seed and number; `worker_init_fn` may set others."""
     seen = []
