@@ -3,12 +3,11 @@
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import os
-import pytest
 import jaxgrad as torch
-
-import pytest
 
 torch.random.default_generator  # an import alone is no use
 if {used}:
