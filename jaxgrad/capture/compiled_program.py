@@ -66,6 +66,7 @@ class CompiledProgram:
     """
 
     mode = IMMEDIATE
+    defers, may_get_pending = False, False
     is_inner = False  # whether it is a part of another program
     is_inline = False  # whether that program is being traced, which observes all state
     output_class = OutputSpec

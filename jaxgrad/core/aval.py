@@ -18,6 +18,7 @@ import jax
 
 from . import bounded_cache, dtypes
 from .meta_array import NO_DATA, MetaArray
+from .pending import Pending
 from .strides import contiguous
 
 # a program runs in the mode of its inputs that is the last of these
@@ -255,7 +256,7 @@ def aval_of(array) -> Aval:
     """The `Aval` of a JAX array or tracer, or of an array without data."""
     if isinstance(array, jax.core.Tracer):
         return make_aval(array.shape, dtypes.from_numpy(array.dtype), mode_of(array))
-    if type(array) is MetaArray:
+    if type(array) is MetaArray or type(array) is Pending:
         return array.aval
     # keyed by what JAX's arrays have, so that a known kind takes one lookup
     key = array.shape, array.dtype

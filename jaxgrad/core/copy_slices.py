@@ -59,7 +59,7 @@ def chain(step):
 class CopySlices(Program):
     """`base` with `value` in place of what the chain of `calls` cuts out."""
 
-    name = "CopySlices"
+    name, defers = "CopySlices", True
 
     def __init__(self, base, value, calls):
         self.calls = calls
@@ -114,7 +114,7 @@ class CopySlices(Program):
 class WriteReverse(Reverse):
     """The gradients of a write: cut out for the value, zero where the base was overwritten."""
 
-    saved_outputs = ()
+    saved_outputs, defers = (), True
 
     def __init__(self, program, mask):
         super().__init__(program, mask)

@@ -93,6 +93,8 @@ class CallReverse(Reverse):
     (`tells_missing`).
     """
 
+    defers = True
+
     def __init__(self, call, mask, present=None):
         super().__init__(call, mask, present)
         self.tells_missing = call.primitive.tells_missing

@@ -17,6 +17,7 @@ import re
 import jax
 import numpy as np
 
+from . import deferred
 from .meta_array import MetaArray
 
 # PyTorch's device types, each with JAX's names of the platform; tensors on meta have no data
@@ -169,6 +170,7 @@ def wait_for(wanted: device):
     not exist.
     """
     found = jax_device(wanted)
+    deferred.run_all()
     # a device runs its programs in order
     jax.device_put(0, found).block_until_ready()
     for array in jax.live_arrays():

@@ -164,6 +164,7 @@ class NamedKernel:
     """
 
     mode = IMMEDIATE
+    defers, may_get_pending = False, True
 
     def __init__(self, name: str, inputs: tuple | None = None):
         self.name, self.inputs = name, inputs
@@ -176,13 +177,26 @@ _prepared: weakref.WeakSet = weakref.WeakSet()  # the programs with an immediate
 observers: tuple = ()
 
 
+# the kernel of a program for eager calls, and what runs the calls that it has put off; set by
+# core/pending.py
+eager_kernel, run_pending = None, None
+
+
+def defer_by(kernel_of, run_all):
+    """Let `kernel_of(program, kernel)` choose the kernel that a program shows, and call `run_all()`
+    before observers come or go.
+    """
+    global eager_kernel, run_pending
+    eager_kernel, run_pending = kernel_of, run_all
+
+
 def adopt(program, kernel):
     """Set the kernel of a program or a NamedKernel; returns the program."""
     with _lock:
         program.unobserved = kernel
         if program.mode == IMMEDIATE:
             _prepared.add(program)
-            kernel = observed(program, kernel)
+            kernel = eager_kernel(program, kernel)
         program.kernel = kernel
     return program
 
@@ -201,10 +215,11 @@ def observe(observer, nearest=False):
     kernel runs unwrapped, at no cost.
     """
     global observers
+    run_pending()
     with _lock:
         # a new tuple, since other threads read it without the lock
         observers = (observer, *observers) if nearest else (*observers, observer)
-        _follow_observers()
+        renew_kernels()
 
 
 def unobserve(observer):
@@ -212,12 +227,14 @@ def unobserve(observer):
     global observers
     with _lock:
         observers = tuple(each for each in observers if each != observer)
-        _follow_observers()
+        renew_kernels()
 
 
-def _follow_observers():
-    for program in list(_prepared):
-        program.kernel = observed(program, program.unobserved)
+def renew_kernels():
+    """Choose the kernel of each program anew."""
+    with _lock:
+        for program in list(_prepared):
+            program.kernel = eager_kernel(program, program.unobserved)
 
 
 FORKED = (
@@ -229,22 +246,28 @@ FORKED = (
 
 
 def _refuse_forked(*_):
-    raise RuntimeError(_refusal)
+    refuse_forked_call()
 
 
 # whether this process is a copy that has none of XLA's threads, and what its kernels say of that
 is_forked, _refusal = False, FORKED
 
 
+def refuse_forked_call():
+    """Raise RuntimeError, as every kernel of this forked process does."""
+    raise RuntimeError(_refusal)
+
+
 def refuse_forked(refusal: str = FORKED):
     """Make every kernel of this forked process raise. Tensors of data hold NumPy arrays in it."""
-    global _lock, _wide_types, is_forked, _refusal
+    global _lock, _wide_types, is_forked, observers, _refusal
     _refusal = refusal
     if not is_forked:
         is_forked = True
         _lock = threading.RLock()  # a thread that is not in the copy may hold the other one
         _wide_types = _refuse_forked
-        observe(_refuse_forked)
+        observers = (*observers, _refuse_forked)
+        renew_kernels()
 
 
 def _after_fork():
@@ -281,10 +304,21 @@ def mapped(function, arrays, out_axis: int = 0):
     return jax.tree.map(batch, function(*one))
 
 
+class Added(Program):
+    """The sum of two arrays of one abstract value."""
+
+    name, defers = "add", True
+
+    def __init__(self, aval: Aval):
+        self.inputs, self.outputs, self.mode = (aval, aval), (aval,), IMMEDIATE
+
+    def function(self, first, second):
+        return (first + second,)
+
+
 @bounded_cache.bounded()
-def _adder(aval: Aval) -> NamedKernel:
-    # a function of its own, since JAX keeps the kernels of one function for all shapes together
-    return adopt(NamedKernel("add"), compiled(lambda first, second: first + second, aval.wide))
+def _adder(aval: Aval) -> Program:
+    return prepare(Added(aval))
 
 
 def add(first, second, aval: Aval):
@@ -297,10 +331,23 @@ def add(first, second, aval: Aval):
     return _adder(aval).kernel(first, second)
 
 
+class Filled(Program):
+    """An array filled with one value."""
+
+    inputs, wide, defers = (), True, True
+
+    def __init__(self, aval: Aval, value):
+        self.outputs, self.mode, self.filling = (aval,), IMMEDIATE, value
+        self.name = {0: "zeros_like", 1: "ones_like"}.get(value, "full")
+
+    def function(self):
+        (aval,) = self.outputs
+        return (jnp.full(aval.shape, self.filling, aval.dtype.numpy),)
+
+
 @bounded_cache.bounded()
-def _filler(aval: Aval, value) -> NamedKernel:
-    kernel = compiled(lambda: jnp.full(aval.shape, value, aval.dtype.numpy), wide=True)
-    return adopt(NamedKernel({0: "zeros_like", 1: "ones_like"}.get(value, "full")), kernel)
+def _filler(aval: Aval, value) -> Program:
+    return prepare(Filled(aval, value))
 
 
 def filled(aval: Aval, value):

@@ -203,6 +203,8 @@ OF_FLOAT8 = frozenset(
 class Call(Program):
     """A primitive, the structure of its arguments, and the abstract values of its arrays."""
 
+    defers = True
+
     def __init__(self, primitive: Primitive, structure, inputs):
         self.primitive, self.structure, self.inputs = primitive, structure, inputs
         self._refuse_float8()

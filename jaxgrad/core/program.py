@@ -149,6 +149,10 @@ def pullback(function, primals):
     return gradients
 
 
+# JAX's primitives whose precision has a default that a user may set
+HEEDING = frozenset(["dot_general", "conv_general_dilated", "ragged_dot_general"])
+
+
 class Program:
     """A function from arrays to a tuple of arrays, with the abstract values of both.
 
@@ -166,6 +170,9 @@ class Program:
     extends = False  # whether it is the extension of another program
     extension = None  # the program that computes tangents too (tape/dual.py)
     equations = 0  # how many its jaxpr has, once `abstract_outputs` has seen it
+    heeds_settings = True  # whether JAX's default precision or device changes what it computes
+    defers = False  # whether an eager call may be noted and run later (core/pending.py)
+    may_get_pending = True  # whether its kernel may be called with what is still pending
     precondition = None  # called before the kernel with its arrays, such as a check of indices
     postcondition = None  # called after it with its results and arrays, as for a singular matrix
     is_partial = False  # whether its tangents have a part of its gradients, see `takes_part`
@@ -194,7 +201,9 @@ class Program:
         # as where the program will run: a trace of the user's own may have 64-bit types off
         with jax.enable_x64(self.mode != aval.INLINE32):
             jaxpr, results = jax.make_jaxpr(self.value, return_shape=True)(*structs)
-        self.equations = sum(1 for _ in equations_of(jaxpr))
+        equations = [*equations_of(jaxpr)]
+        self.equations = len(equations)
+        self.heeds_settings = any(each.primitive.name in HEEDING for each in equations)
         return tuple(
             aval.make_aval(r.shape, aval.dtypes.from_numpy(r.dtype), self.mode) for r in results
         )
@@ -342,6 +351,7 @@ class DerivedReverse(Reverse):
 
     def __init__(self, program, mask):
         super().__init__(program, mask)
+        self.defers = program.defers
         self.undefined = program.undefined_derivative
         # JAX's pullback may read any of the inputs
         self.saved_inputs = tuple(range(len(program.inputs)))

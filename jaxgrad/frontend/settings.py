@@ -7,9 +7,41 @@ import warnings
 
 import jax
 
-from ..core import bounded_cache, dtypes
-from ..core.device import as_device, default_device, device, set_default
+from ..core import bounded_cache, deferred, dtypes
+from ..core.device import as_device, default_device, device, set_default, wait_for
 from .legacy_types import DTYPES
+
+# ---- eager execution
+
+
+def set_eager(mode: str):
+    """Choose how operators run outside of compiled functions, in all threads.
+
+    mode: "deferred", the default, notes operators and runs them when a value is needed; what has
+    repeated often enough runs as one compiled program, with the same numbers. "immediate" runs each
+    operator at once, as a kernel of its own, which shows an error of the machine, such as a lack of
+    memory, at its line. The environment variable JAXGRAD_EAGER sets the mode of a process. Raises
+    ValueError for another mode.
+
+    >>> jaxgrad.set_eager("immediate")
+    >>> jaxgrad.set_eager("deferred")
+    """
+    deferred.set_mode(mode, "set_eager")
+
+
+def synchronize():
+    """Run all operators that were put off, in all threads, and wait until all devices are done.
+
+    PyTorch has this for each device: `cuda.synchronize()`, `cpu.synchronize()`, which do the same
+    for theirs.
+
+    >>> y = jaxgrad.ones(3) * 2
+    >>> jaxgrad.synchronize()  # now it has been computed
+    """
+    deferred.run_all()
+    for each in jax.local_devices():
+        wait_for(device(each))
+
 
 # ---- the default device
 

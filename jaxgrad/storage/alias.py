@@ -23,6 +23,7 @@ import jax
 from ..core import executor, view_ops
 from ..core.aval import IMMEDIATE, META, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
+from ..core.pending import Pending
 from ..core.program import stop_gradient
 from ..core.unrecorded import unrecorded
 from ..tape import (
@@ -366,7 +367,7 @@ def _mark(target):
 
 def refuse_leak(target: Tensor, made: Tensor):
     """Raise RuntimeError if a tensor from outside a trace would get a tracer as its value."""
-    if not isinstance(made._raw, jax.core.Tracer):
+    if not is_from_trace(made._raw):
         return
     # the memory, since a view by a traced index is traced even where its base is from outside
     shown = target._aval if target._alias is None else target._alias.storage.aval
@@ -375,6 +376,11 @@ def refuse_leak(target: Tensor, made: Tensor):
             f"a tensor of shape {list(target.shape)} from outside of the function that is being "
             "compiled would be written to: pass it as an argument and return its new value"
         )
+
+
+def is_from_trace(value) -> bool:
+    """Whether a value belongs to an open trace of JAX, or is that of a call that was noted in it."""
+    return isinstance(value, jax.core.Tracer) or (type(value) is Pending and executor.is_traced())
 
 
 def _assign_alias(target, alias, made, follow):

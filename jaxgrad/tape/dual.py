@@ -202,7 +202,7 @@ class TangentOf(Program):
     is_partial = True
 
     def __init__(self, program: Program, mask):
-        self.program, self.mode = program, program.mode
+        self.program, self.mode, self.defers = program, program.mode, program.defers
         self.moving = tuple(i for i, flag in enumerate(mask) if flag)
         self.inputs = (*program.inputs, *(program.inputs[i] for i in self.moving))
         self.name = f"{program.name}Tangent"
@@ -339,7 +339,7 @@ def _tangents(program, leaves, moving, outermost):
 
 def _apply_alone(program, leaves):
     """`record.apply` without a look for tangents."""
-    arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     mask = tuple([isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves])
     return record.finish(program, leaves, arrays, mask)
 

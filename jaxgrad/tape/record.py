@@ -11,6 +11,7 @@ import jax
 
 from ..core import executor
 from ..core.aval import IMMEDIATE, traced_aval
+from ..core.pending import Pending
 from ..core.program import Program
 from ..core.tracebacks import users_stacklevel
 from ..core.unrecorded import unrecorded
@@ -57,10 +58,10 @@ def apply(program: Program, leaves: list):
     if interception.tangents is not None:
         program = interception.tangents(program, leaves)
     if program.only_arrays:
-        arrays = [leaf._array for leaf in leaves]
+        arrays = [leaf._value for leaf in leaves]
         mask = tuple([leaf._tracked for leaf in leaves])
     else:
-        arrays = [getattr(leaf, "_array", leaf) for leaf in leaves]  # a number may be Varying
+        arrays = list(map(_value_of, leaves))
         mask = tuple([isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves])
     return finish(program, leaves, arrays, mask)
 
@@ -81,7 +82,7 @@ def finish(program: Program, leaves, arrays, mask):
     if program.single:
         # `_wrap` inlined
         aval = program.outputs[0]
-        if type(results) is not _plain:
+        if type(results) is not Pending and type(results) is not _plain:
             aval = _seen(results, aval, leaves, mask)
         made = _new(Tensor)
         made._raw, made._aval = results, aval
@@ -95,7 +96,7 @@ def finish(program: Program, leaves, arrays, mask):
         if interception.is_noted:
             _note(program, leaves, mask, node, (made,))
         return made
-    if results and type(results[0]) is not _plain:
+    if results and type(results[0]) is not Pending and type(results[0]) is not _plain:
         _seen(results[0], program.outputs[0], leaves, mask)
     several = list(_wrap_all(program, results, requires_grad, node))
     if program.attach is not None:
@@ -132,7 +133,12 @@ def leaves_out() -> bool:
 
 def _settled(leaves) -> list:
     with handle_lock.settled():
-        return [getattr(leaf, "_array", leaf) for leaf in leaves]
+        return list(map(_value_of, leaves))
+
+
+def _value_of(leaf):
+    # a number may be Varying
+    return leaf._value if isinstance(leaf, Tensor) else getattr(leaf, "_array", leaf)
 
 
 def _record(reverse, leaves, arrays, results) -> ProgramNode:

@@ -6,7 +6,6 @@ rest of jaxgrad reads and replaces it. `frontend/methods.py` and the table add t
 
 from __future__ import annotations
 
-import operator
 import warnings
 import weakref
 
@@ -14,8 +13,10 @@ import jax
 
 from ..core import dtypes
 from ..core.aval import META, aval_of, has_numbers
+from ..core.deferred import known, value_of
 from ..core.device import device_of
 from ..core.meta_array import NO_DATA
+from ..core.pending import Pending
 from ..core.pytorch_tensors import type_name
 from . import handle_lock, interception, mode
 from .mode import is_inference_mode_enabled
@@ -70,9 +71,15 @@ class Tensor:
 
     @property
     def _array(self):
-        array = current(self)._raw
+        array = self._value
+        return computed(self) if type(array) is Pending else array
+
+    @property
+    def _value(self):
+        # the array, or what is pending in its place
+        value = current(self)._raw
         if handle_lock.owner is None or not handle_lock.is_owned_by_another():
-            return array
+            return value
         with handle_lock.settled():
             return current(self)._raw
 
@@ -411,9 +418,9 @@ def _holds(dtype, of) -> bool:
 
 
 def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tensor:
-    """A tensor that holds a JAX array or tracer."""
+    """A tensor that holds a JAX array or tracer, or what is pending."""
     made = _new(Tensor)
-    made._raw = array
+    made._raw = array if type(array) is not Pending else known(array)
     made._aval = aval_of(array) if aval is None else aval
     made._tracked = requires_grad
     made._node = node
@@ -434,13 +441,28 @@ def placeholder(value) -> Tensor:
 _NO_AVAL = object()
 
 
-# `tensor._array` is the value of a handle, up to date. Only this module, record.py,
-# storage/alias.py, storage/commit.py and the fast paths of ops/ use the slot `_raw`. All other code
-# calls these functions, so that a handle may come to hold a value that has not been computed yet.
+# `tensor._array` is the value of a handle, up to date, and `tensor._value` the same where it may be
+# pending (core/pending.py). Only this module, record.py, storage/alias.py, storage/commit.py and the
+# fast paths of ops/ use the slot `_raw`. All other code calls these functions.
 
 
-# `held(tensor)`: what the handle holds, maybe out of date; its identity tells a replacement.
-held = operator.attrgetter("_raw")
+def computed(tensor: Tensor):
+    """The array of a handle whose value is pending, which it holds from now on."""
+    value = tensor._raw
+    array = value_of(value)
+    # no other thread comes between a comparison and an assignment without a call between them
+    if tensor._raw is value:
+        tensor._raw = array
+    alias = tensor._alias
+    if alias is not None and alias.storage.array is value:
+        alias.storage.array = array
+    return array
+
+
+def held(tensor: Tensor):
+    """The array that the handle holds, maybe out of date; its identity tells a replacement."""
+    value = tensor._raw
+    return computed(tensor) if type(value) is Pending else value
 
 
 def hold(tensor: Tensor, value, aval=None):
@@ -530,7 +552,7 @@ def known_edge_of(tensor: Tensor):
 
 def is_concrete(tensor: Tensor) -> bool:
     """Whether the tensor has values: it holds no tracer, and is not on the device meta."""
-    return has_numbers(tensor._array)
+    return has_numbers(tensor._value)
 
 
 def reads_traced_value(error: Exception) -> bool:

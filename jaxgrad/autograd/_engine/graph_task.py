@@ -15,13 +15,13 @@ from operator import attrgetter
 
 import jax
 
-from ...core import executor
+from ...core import deferred, executor
 from ...core.aval import IMMEDIATE, META
 from ...core.meta_array import MetaArray
 from ...core.strides import is_dense
 from ...core.unrecorded import unrecorded
 from ...storage import commit
-from ...storage.alias import assign
+from ...storage.alias import assign, is_from_trace
 from ...tape import dual, dual_level, handle_lock, interception, node_annotations, traced_hooks
 from ...tape.mode import INFERENCE, current_mode, off, with_grad
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad
@@ -94,6 +94,8 @@ class Pass:
                     visit(node, arrived.pop(node.sequence))
             for callback in self.callbacks:
                 callback()
+            if not self.depth:
+                deferred.run()
         except BaseException as error:
             # after an error in a hook, the gradients of before it stay, as in PyTorch
             if commit.is_from_outside(error):
@@ -265,7 +267,7 @@ class Pass:
     def carried(self, gradient: Tensor | None):
         """A gradient in the form of this pass: an array, or a tensor if `tensors`."""
         is_carried = gradient is None or self.tensors or type(gradient) is SparseTensor
-        return gradient if is_carried else gradient._array
+        return gradient if is_carried else gradient._value
 
     def left_out(self, gradient):
         """A gradient without history for JAX too, where it differentiates the pass."""
@@ -305,7 +307,7 @@ class Pass:
         if before is not None:
             if self.tensors:
                 return before + gradient
-            return wrap(executor.add(before._array, gradient, tensor._aval))
+            return wrap(executor.add(before._value, gradient, tensor._aval))
         made, strides = gradient.clone() if self.tensors else wrap(gradient), tensor._aval.strides
         if strides is not None and is_dense(tensor.shape, strides):
             dual.show(made, strides)
@@ -409,8 +411,8 @@ def queue_callback(callback):
 
 
 def _refuse_leak(leaf, gradient):
-    array = held(current_value(gradient)) if isinstance(gradient, Tensor) else gradient
-    if leaf._aval.mode == IMMEDIATE and isinstance(array, jax.core.Tracer):
+    array = current_value(gradient)._value if isinstance(gradient, Tensor) else gradient
+    if leaf._aval.mode == IMMEDIATE and is_from_trace(array):
         raise RuntimeError(
             f"the gradient of a tensor of shape {list(leaf.shape)} was traced, but the tensor was "
             "not: pass the tensor to the compiled function as an argument instead of reaching it "
