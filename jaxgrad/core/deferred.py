@@ -1,0 +1,364 @@
+"""Deferred execution: calls of kernels that are noted now and run later, many in one program.
+
+A call appends an entry to the `Stretch` of its thread and gives a `Pending` in place of each array.
+When somebody needs an array, the stretch runs. One whose structure has come up often runs as one
+compiled program, all others kernel by kernel. Between the operators of the program there are
+barriers, so XLA compiles each as it does alone, and the numbers are the same to the bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import weakref
+from itertools import chain, compress, count, islice
+from operator import attrgetter
+
+import jax
+from jax.extend.core import jaxpr_as_fun
+
+from . import bounded_cache, executor
+from .aval import struct_of, with_dual, with_strides
+from .pending import Pending
+
+# A longer stretch runs at once: the time to compile it grows with its length, and so does the
+# memory of what nobody holds any more.
+LONGEST = 256
+
+# So often a structure must have come up before it is compiled. A compilation takes 0.3 to 1 ms an
+# operator, and saves 2 to 3 us of each run.
+REPEATS = 32
+
+# After so many new structures in a row, calls run at once for some time: that many calls, which
+# doubles each time up to the most.
+NEW_IN_A_ROW, PAUSE, LONGEST_PAUSE = 64, 2**12, 2**16
+
+# how many structures that came up are remembered, by their hashes
+REMEMBERED = 2**16
+
+_new = object.__new__
+
+
+def value_of(value):
+    """The array of a pending result, once it has been computed; any other value itself."""
+    if type(value) is not Pending:
+        return value
+    if type(value.state) is Stretch:
+        value.state.run()
+    return value.state
+
+
+def known(value):
+    """The array of a pending result that has been computed; any other value itself."""
+    is_known = type(value) is Pending and type(value.state) is not Stretch
+    return value.state if is_known else value
+
+
+class Stretch:
+    """The calls of a thread that have not run yet.
+
+    entries: for each its program, its arrays, and its results; context: the settings of JAX under
+    which they run; pause: for how many calls nothing is noted.
+    """
+
+    def __init__(self):
+        self.entries: list[tuple] = []
+        self.lock = threading.RLock()
+        self.context = None
+        self.pause, self.next_pause, self.new_in_a_row = 0, PAUSE, 0
+        _stretches.add(self)
+
+    def run(self):
+        """Compute the results of all entries that there are now."""
+        if executor.is_forked:
+            executor.refuse_forked_call()
+        with self.lock:
+            length = len(self.entries)
+            if not length:
+                return
+            with self.outside_of_traces():
+                found = None if length == 1 else self.program_of(self.entries[:length])
+                if found is None:
+                    self.run_one_by_one(length)
+                else:
+                    self.run_whole(length, *found)
+
+    def without_note(self, kernel, arrays):
+        """A call during a pause."""
+        self.pause -= 1
+        return kernel(*arrays)
+
+    def may_note(self) -> bool:
+        """Whether the next call may be noted, after what is pending has run if it must not wait for
+        that call.
+        """
+        length = len(self.entries)
+        if length and length < LONGEST and self.context == _settings():
+            return True
+        self.run()
+        self.context = _settings()
+        config = jax.config
+        return not (config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit)
+
+    @contextlib.contextmanager
+    def outside_of_traces(self):
+        """Compute at once inside of the block, with the settings at the time of the calls."""
+        with contextlib.ExitStack() as stack:
+            if executor.is_traced():
+                stack.enter_context(jax.ensure_compile_time_eval())
+            if self.context != _settings():
+                precision, device = self.context
+                stack.enter_context(jax.default_matmul_precision(precision))
+                stack.enter_context(jax.default_device(device))
+            yield
+
+    def run_one_by_one(self, length):
+        entries = self.entries
+        for _ in range(length):
+            if not entries:
+                return  # a signal handler has read a result, and so run them
+            entry = entries[0]
+            program, arrays, results = entry
+            made = program.unobserved(*map(value_of, arrays))
+            if len(results) == 1 and program.single:
+                results[0].state = made
+            else:
+                _give(results, made)
+            del program, arrays, results, made
+            if entries and entries[0] is entry:
+                del entries[0]  # and with it what only this entry still holds
+
+    def run_whole(self, length, whole, arrays, results):
+        first = self.entries[0]
+        _give(results, whole(*arrays))
+        if self.entries and self.entries[0] is first:
+            del self.entries[:length]
+
+    def program_of(self, entries):
+        """The compiled program of entries, its arrays, and the results that it computes; None if
+        the structure has not come up often enough.
+        """
+        programs, operands, results = zip(*entries, strict=True)
+        results = [*chain.from_iterable(results)]
+        # who refers to a result tells whether it is needed
+        references = tuple(map(sys.getrefcount, results))
+        operands = [*chain.from_iterable(operands)]
+        # every result and every other operand gets a number, in the order in which it comes up
+        ids = [*map(id, operands)]
+        numbers = dict.fromkeys(chain(map(id, results), ids))
+        numbers = dict(zip(numbers, count(), strict=False))
+        places = tuple(map(numbers.__getitem__, ids))
+        key = programs, places, references
+        found = _compiled.get(key) or _compiled.find(key)
+        if found is None:
+            if not self.is_due(hash(key)):
+                return None
+            found = _compiled.keep(key, Whole(*key))
+        objects = dict(zip(ids, operands, strict=True))
+        given = map(objects.__getitem__, islice(numbers, len(results), None))
+        return found, [*map(value_of, given)], [*compress(results, found.needed)]
+
+    def is_due(self, structure: int) -> bool:
+        """Whether a structure, given by its hash, has come up often enough to be compiled."""
+        times = _times.get(structure, 0) + 1
+        if len(_times) >= REMEMBERED:
+            _times.clear()
+        _times[structure] = times
+        self.new_in_a_row = self.new_in_a_row + 1 if times == 1 else 0
+        if self.new_in_a_row >= NEW_IN_A_ROW:
+            self.pause, self.new_in_a_row = self.next_pause, 0
+            self.next_pause = min(2 * self.next_pause, LONGEST_PAUSE)
+        if times > 1:
+            self.next_pause = PAUSE
+        return times > REPEATS
+
+
+def _give(results, arrays):
+    """Set the arrays of results, by one call of C code."""
+    any(map(_set_state, results, arrays))
+
+
+_set_state = Pending.state.__set__
+
+_stretches: weakref.WeakSet[Stretch] = weakref.WeakSet()
+
+
+class _Local(threading.local):
+    def __init__(self):
+        self.stretch = Stretch()
+
+
+_local = _Local()
+
+# how often the structures of the stretches that ran have come up, by hash
+_times: dict[int, int] = {}
+
+
+class Whole:
+    """The compiled program of a stretch.
+
+    programs: one for each entry; places: the numbers of their operands, of all in one tuple;
+    references: the number of references to each result. `needed`: for each result whether somebody
+    holds it.
+    """
+
+    def __init__(self, programs, places, references):
+        self.programs, self.places = programs, places
+        uses = [0] * len(references)
+        for place in places:
+            if place < len(uses):
+                uses[place] += 1
+        self.needed = [
+            found > used + _UNHELD for found, used in zip(references, uses, strict=True)
+        ]
+        wide = any(program.wide for program in programs)
+        self.weight = bounded_cache.weight_of_kernel(sum(each.equations + 2 for each in programs))
+        self.kernel = executor.compiled(self.function, wide, self.weight)
+
+    def __call__(self, *arrays):
+        return self.kernel(*arrays)
+
+    def function(self, *arrays):
+        made, places = [], iter(self.places)
+        count = len(self.needed)
+        for program in self.programs:
+            jaxpr = _jaxpr_of(program)
+            inputs = []
+            for place, variable in zip(islice(places, len(program.inputs)), jaxpr.in_avals):
+                given = made[place] if place < count else arrays[place - count]
+                # a number has 64 bits here, if other programs of the stretch need them
+                inputs.append(jax.lax.convert_element_type(given, variable.dtype))
+            made += jax.lax.optimization_barrier(jaxpr_as_fun(jaxpr)(*inputs))
+        return [*compress(made, self.needed)]
+
+
+_compiled = bounded_cache.BoundedCache(bounded_cache.kernels, attrgetter("weight"))
+
+
+def _jaxpr_of(program):
+    """The jaxpr of a program's kernel, traced as for a call of its own."""
+    with jax.enable_x64(True) if program.wide else contextlib.nullcontext():
+        return jax.make_jaxpr(program.unobserved)(*map(struct_of, program.inputs))
+
+
+def _references() -> int:
+    """What `sys.getrefcount` counts for a result that nobody holds and no other entry reads."""
+    entries = [(None, (), (_new(Pending),))]
+    programs, operands, results = zip(*entries, strict=True)
+    results = [*chain.from_iterable(results)]
+    return next(map(sys.getrefcount, results))
+
+
+_UNHELD = _references()
+
+
+# kernels
+
+
+# whether nothing is noted, in all threads: while a function is captured
+suspended = False
+
+VARIABLE, MODES = "JAXGRAD_EAGER", ("deferred", "immediate")
+
+
+def set_mode(wanted: str, source: str):
+    """Choose whether calls are noted and run later, or run at once. Raises ValueError for another
+    mode; source: where it was asked for.
+    """
+    global mode
+    if wanted not in MODES:
+        raise ValueError(f"{source}: {wanted!r} is not one of 'deferred' and 'immediate'")
+    run_all()
+    mode = wanted
+    executor.renew_kernels()
+
+
+def _settings():
+    config = jax.config
+    return config.jax_default_matmul_precision, config.jax_default_device
+
+
+def recorder(program, kernel):
+    """The kernel of a program that notes its calls instead."""
+    avals = tuple([with_dual(with_strides(each, None), False) for each in program.outputs])
+    at_once, single = forcing(kernel), program.single
+    heeds = program.heeds_settings or not program.inputs
+    aval = avals[0] if avals else None
+
+    def call(*arrays):
+        stretch = _local.stretch
+        if suspended or stretch.pause:
+            return at_once(*arrays) if suspended else stretch.without_note(at_once, arrays)
+        entries = stretch.entries
+        if not 0 < len(entries) < LONGEST or heeds:
+            # the first call, one too many, or one under other settings
+            if not stretch.may_note():
+                return at_once(*arrays)
+        if single:
+            made = _new(Pending)
+            made.aval, made.state = aval, stretch
+            entries.append((program, arrays, (made,)))
+            return made
+        made = tuple([pending(aval, stretch) for aval in avals])
+        entries.append((program, arrays, made))
+        return made
+
+    return call
+
+
+def pending(aval, stretch) -> Pending:
+    """A new result."""
+    made = _new(Pending)
+    made.aval, made.state = aval, stretch
+    return made
+
+
+def forcing(kernel):
+    """`kernel` for arrays some of which may be pending."""
+
+    def call(*arrays):
+        try:
+            return kernel(*arrays)
+        except TypeError:
+            # that of JAX, which does not know what is pending
+            if Pending not in map(type, arrays):
+                raise
+        return kernel(*map(value_of, arrays))
+
+    return call
+
+
+def eager_kernel(program, kernel):
+    """The kernel that a program shows to its callers."""
+    if executor.observers:
+        observed = executor.observed(program, kernel)
+        return lambda *arrays: observed(*map(value_of, arrays))
+    if mode == "deferred" and program.defers and not _checks(program):
+        return recorder(program, kernel)
+    return forcing(kernel) if program.may_get_pending else kernel
+
+
+def _checks(program) -> bool:
+    """Whether the kernel looks at numbers and may raise, which must happen at once."""
+    checks = program.precondition, program.postcondition, program.undefined
+    return checks != (None, None, None)
+
+
+def run():
+    """Run what is pending in this thread."""
+    stretch = _local.stretch
+    if stretch.entries:
+        stretch.run()
+
+
+def run_all():
+    """Run what is pending in all threads."""
+    for stretch in list(_stretches):
+        stretch.run()
+
+
+executor.defer_by(eager_kernel, run_all)
+mode = "deferred"
+set_mode(os.environ.get(VARIABLE, mode), f"the environment variable {VARIABLE}")
