@@ -21,7 +21,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from . import bounded_cache, executor
 from .aval import struct_of, with_dual, with_strides
-from .pending import Pending
+from .pending import Failure, Pending, value_of
 
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
 # memory of what nobody holds any more.
@@ -41,19 +41,8 @@ REMEMBERED = 2**16
 _new = object.__new__
 
 
-def value_of(value):
-    """The array of a pending result, once it has been computed; any other value itself."""
-    if type(value) is not Pending:
-        return value
-    if type(value.state) is Stretch:
-        value.state.run()
-    return value.state
-
-
-def known(value):
-    """The array of a pending result that has been computed; any other value itself."""
-    is_known = type(value) is Pending and type(value.state) is not Stretch
-    return value.state if is_known else value
+# One lock for all: the stretches of two threads may need results of each other.
+_running = threading.RLock()
 
 
 class Stretch:
@@ -65,7 +54,6 @@ class Stretch:
 
     def __init__(self):
         self.entries: list[tuple] = []
-        self.lock = threading.RLock()
         self.context = None
         self.pause, self.next_pause, self.new_in_a_row = 0, PAUSE, 0
         _stretches.add(self)
@@ -74,16 +62,14 @@ class Stretch:
         """Compute the results of all entries that there are now."""
         if executor.is_forked:
             executor.refuse_forked_call()
-        with self.lock:
+        with _running:
             length = len(self.entries)
             if not length:
                 return
             with self.outside_of_traces():
                 found = None if length == 1 else self.program_of(self.entries[:length])
-                if found is None:
+                if found is None or not self.run_whole(length, *found):
                     self.run_one_by_one(length)
-                else:
-                    self.run_whole(length, *found)
 
     def without_note(self, kernel, arrays):
         """A call during a pause."""
@@ -121,20 +107,26 @@ class Stretch:
                 return  # a signal handler has read a result, and so run them
             entry = entries[0]
             program, arrays, results = entry
-            made = program.unobserved(*map(value_of, arrays))
-            if len(results) == 1 and program.single:
-                results[0].state = made
-            else:
-                _give(results, made)
+            try:
+                made = program.unobserved(*map(value_of, arrays))
+            except Exception as error:
+                # whoever reads the result gets it, and nobody else
+                made = Failure(error) if program.single else [Failure(error)] * len(results)
+            _give(results, (made,) if program.single else made)
             del program, arrays, results, made
             if entries and entries[0] is entry:
                 del entries[0]  # and with it what only this entry still holds
 
-    def run_whole(self, length, whole, arrays, results):
+    def run_whole(self, length, whole, arrays, results) -> bool:
+        """Run entries as one program. Whether that was possible: there may be too little memory."""
         first = self.entries[0]
-        _give(results, whole(*arrays))
+        try:
+            _give(results, whole.kernel(*arrays))
+        except Exception:
+            return False
         if self.entries and self.entries[0] is first:
             del self.entries[:length]
+        return True
 
     def program_of(self, entries):
         """The compiled program of entries, its arrays, and the results that it computes; None if
@@ -177,10 +169,10 @@ class Stretch:
 
 def _give(results, arrays):
     """Set the arrays of results, by one call of C code."""
-    any(map(_set_state, results, arrays))
+    any(map(_set_array, results, arrays))
 
 
-_set_state = Pending.state.__set__
+_set_array = Pending.array.__set__
 
 _stretches: weakref.WeakSet[Stretch] = weakref.WeakSet()
 
@@ -217,19 +209,17 @@ class Whole:
         self.weight = bounded_cache.weight_of_kernel(sum(each.equations + 2 for each in programs))
         self.kernel = executor.compiled(self.function, wide, self.weight)
 
-    def __call__(self, *arrays):
-        return self.kernel(*arrays)
-
     def function(self, *arrays):
         made, places = [], iter(self.places)
         count = len(self.needed)
         for program in self.programs:
             jaxpr = _jaxpr_of(program)
             inputs = []
-            for place, variable in zip(islice(places, len(program.inputs)), jaxpr.in_avals):
+            for expected in jaxpr.in_avals:
+                place = next(places)
                 given = made[place] if place < count else arrays[place - count]
                 # a number has 64 bits here, if other programs of the stretch need them
-                inputs.append(jax.lax.convert_element_type(given, variable.dtype))
+                inputs.append(jax.lax.convert_element_type(given, expected.dtype))
             made += jax.lax.optimization_barrier(jaxpr_as_fun(jaxpr)(*inputs))
         return [*compress(made, self.needed)]
 
@@ -246,7 +236,7 @@ def _jaxpr_of(program):
 def _references() -> int:
     """What `sys.getrefcount` counts for a result that nobody holds and no other entry reads."""
     entries = [(None, (), (_new(Pending),))]
-    programs, operands, results = zip(*entries, strict=True)
+    _, _, results = zip(*entries, strict=True)
     results = [*chain.from_iterable(results)]
     return next(map(sys.getrefcount, results))
 
@@ -280,6 +270,21 @@ def _settings():
     return config.jax_default_matmul_precision, config.jax_default_device
 
 
+def first_call(program, kernel):
+    """The kernel of a program that has not run yet: what is wrong with it shows at the line of the
+    call.
+    """
+
+    def call(*arrays):
+        results = kernel(*map(value_of, arrays))
+        if not any(isinstance(each, jax.core.Tracer) for each in jax.tree.leaves(results)):
+            program.has_run = True
+            executor.renew(program)
+        return results
+
+    return call
+
+
 def recorder(program, kernel):
     """The kernel of a program that notes its calls instead."""
     avals = tuple([with_dual(with_strides(each, None), False) for each in program.outputs])
@@ -292,13 +297,13 @@ def recorder(program, kernel):
         if suspended or stretch.pause:
             return at_once(*arrays) if suspended else stretch.without_note(at_once, arrays)
         entries = stretch.entries
-        if not 0 < len(entries) < LONGEST or heeds:
-            # the first call, one too many, or one under other settings
-            if not stretch.may_note():
-                return at_once(*arrays)
+        # the first call, one too many, or maybe one under other settings
+        is_usual = 0 < len(entries) < LONGEST and not heeds
+        if not (is_usual or stretch.may_note()):
+            return at_once(*arrays)
         if single:
             made = _new(Pending)
-            made.aval, made.state = aval, stretch
+            made.array, made.aval, made.stretch = None, aval, stretch
             entries.append((program, arrays, (made,)))
             return made
         made = tuple([pending(aval, stretch) for aval in avals])
@@ -311,7 +316,7 @@ def recorder(program, kernel):
 def pending(aval, stretch) -> Pending:
     """A new result."""
     made = _new(Pending)
-    made.aval, made.state = aval, stretch
+    made.array, made.aval, made.stretch = None, aval, stretch
     return made
 
 
@@ -336,7 +341,7 @@ def eager_kernel(program, kernel):
         observed = executor.observed(program, kernel)
         return lambda *arrays: observed(*map(value_of, arrays))
     if mode == "deferred" and program.defers and not _checks(program):
-        return recorder(program, kernel)
+        return (recorder if program.has_run else first_call)(program, kernel)
     return forcing(kernel) if program.may_get_pending else kernel
 
 

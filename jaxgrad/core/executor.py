@@ -22,6 +22,7 @@ from . import bounded_cache
 from .aval import IMMEDIATE, META, Aval, meta_array
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
+from .pending import value_of
 from .program import Program, Reverse, is_bare
 
 
@@ -105,6 +106,7 @@ def inline(program: Program):
     single = program.single
 
     def value(*arrays):
+        arrays = tuple(map(value_of, arrays))
         # without derivative rules, unless JAX may differentiate the trace: they cost tracing time
         results = program.value(*arrays) if is_bare() else program.function(*arrays)
         return results[0] if single else results
@@ -230,11 +232,17 @@ def unobserve(observer):
         renew_kernels()
 
 
+def renew(program):
+    """Choose the kernel of a program anew."""
+    with _lock:
+        program.kernel = eager_kernel(program, program.unobserved)
+
+
 def renew_kernels():
-    """Choose the kernel of each program anew."""
+    """Choose the kernels of all programs anew."""
     with _lock:
         for program in list(_prepared):
-            program.kernel = eager_kernel(program, program.unobserved)
+            renew(program)
 
 
 FORKED = (
@@ -327,7 +335,7 @@ def add(first, second, aval: Aval):
         return meta_array(aval.shape, aval.dtype)
     if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
         with avals.types_of_trace():
-            return first + second
+            return value_of(first) + value_of(second)
     return _adder(aval).kernel(first, second)
 
 

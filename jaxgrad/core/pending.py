@@ -4,14 +4,43 @@
 class Pending:
     """The result of a call that was noted, in place of an array.
 
-    aval: the abstract value of that array; state: the stretch of calls that will compute it, and
-    then the array itself.
+    aval: the abstract value of that array; array: None until it has been computed; stretch: the
+    calls among which it is.
     """
 
-    __slots__ = ("aval", "state")
+    __slots__ = ("array", "aval", "stretch")
 
     shape = property(lambda self: self.aval.shape)
     ndim = property(lambda self: len(self.aval.shape))
     dtype = property(lambda self: self.aval.dtype.numpy)
     size = property(lambda self: self.aval.shape.numel())
     nbytes = property(lambda self: self.size * self.aval.dtype.itemsize)
+
+
+class Failure:
+    """In place of an array: the error with which its computation ended."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception):
+        self.error = error
+
+
+def value_of(value):
+    """The array of a pending result, which is computed now; any other value itself. Raises the
+    error with which the computation ended.
+    """
+    if type(value) is not Pending:
+        return value
+    if value.array is None:
+        value.stretch.run()
+    if type(value.array) is Failure:
+        raise value.array.error
+    return value.array
+
+
+def known(value):
+    """The array of a pending result that has been computed; any other value itself."""
+    if type(value) is not Pending or value.array is None or type(value.array) is Failure:
+        return value
+    return value.array

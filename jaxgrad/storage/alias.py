@@ -379,7 +379,7 @@ def refuse_leak(target: Tensor, made: Tensor):
 
 
 def is_from_trace(value) -> bool:
-    """Whether a value belongs to an open trace of JAX, or is that of a call that was noted in it."""
+    """Whether a value belongs to an open trace of JAX, or to a call that was noted in one."""
     return isinstance(value, jax.core.Tracer) or (type(value) is Pending and executor.is_traced())
 
 

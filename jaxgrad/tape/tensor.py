@@ -13,10 +13,9 @@ import jax
 
 from ..core import dtypes
 from ..core.aval import META, aval_of, has_numbers
-from ..core.deferred import known, value_of
 from ..core.device import device_of
 from ..core.meta_array import NO_DATA
-from ..core.pending import Pending
+from ..core.pending import Pending, known, value_of
 from ..core.pytorch_tensors import type_name
 from . import handle_lock, interception, mode
 from .mode import is_inference_mode_enabled
@@ -442,8 +441,8 @@ _NO_AVAL = object()
 
 
 # `tensor._array` is the value of a handle, up to date, and `tensor._value` the same where it may be
-# pending (core/pending.py). Only this module, record.py, storage/alias.py, storage/commit.py and the
-# fast paths of ops/ use the slot `_raw`. All other code calls these functions.
+# pending (core/pending.py). Only this module, record.py, storage/alias.py, storage/commit.py and
+# the fast paths of ops/ use the slot `_raw`. All other code calls these functions.
 
 
 def computed(tensor: Tensor):

@@ -27,7 +27,7 @@ from ...tape.mode import INFERENCE, current_mode, off, with_grad
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad
 from ...tape.record import apply, leaves_out
 from ...tape.sparse_tensor import SparseTensor
-from ...tape.tensor import OWN_DTYPE, Tensor, held, leaf_state, wrap
+from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
 from ...tape.tensor import current as current_value
 from ...tape.traversal import nodes_from
 from . import debug_log, observers, reentrant, run_hooks, sparse_gradient

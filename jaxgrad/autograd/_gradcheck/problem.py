@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 
+from ...core.pending import value_of
 from ...storage.alias import assign
 from ...tape.sparse_tensor import is_sparse
 from ...tape.tensor import Tensor, edge_of, wrap
@@ -115,7 +116,7 @@ class GradcheckProblem:
         ends = [edge_of(self.input(k)) for k in range(len(self.moving))]
         run = PassTo(True, False, ends)
         run.run([edge_of(each) for each in outputs], carried)
-        return [run.captured.get((node.sequence, output_nr)) for node, output_nr in ends]
+        return [value_of(run.captured.get((node.sequence, output_nr))) for node, output_nr in ends]
 
     def pull_one(self, i, gradient) -> list:
         """The gradients of the inputs for a gradient of one output."""

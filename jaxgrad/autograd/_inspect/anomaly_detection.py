@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core.aval import has_numbers
+from ...core.pending import value_of
 from ...core.program import Program, Reverse
 from ...tape.node import FREED, AccumulateGrad
 from .._engine.observers import Watch
@@ -207,7 +208,7 @@ def _holds(value, kind) -> bool:
     """Whether an array, a tensor or a number contains a NaN, or an Inf; False where there are no
     numbers.
     """
-    array = getattr(value, "_array", value)
+    array = value_of(getattr(value, "_array", value))
     if not has_numbers(array):
         return False
     if isinstance(array, int | float | complex):

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from ...core import executor
 from ...core.aval import has_numbers
+from ...core.pending import value_of
 from ...tape.mode import switch, with_grad
 from ...tape.node import Node
 from .._engine import graph_task
@@ -122,6 +123,7 @@ def is_alive(gradient) -> bool:
     """Whether a gradient is defined and not all zeros."""
     if gradient is None:
         return False
+    gradient = value_of(gradient)
     if not has_numbers(gradient):
         raise _Traced
     with jax.enable_x64(True):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 
 from ...core.meta_array import MetaArray
+from ...core.pending import value_of
 from ...core.primitive import Call
 from ...core.pytorch_tensors import type_name
 from ...tape.node import FREED, AccumulateGrad, Node, ProgramNode
@@ -127,7 +128,8 @@ def is_freed(node: Node) -> bool:
 
 def _saved(node):
     # `saved` of a CheckedNode raises if a saved tensor was overwritten
-    return node.kept if isinstance(node, CheckedNode) else node.saved
+    saved = node.kept if isinstance(node, CheckedNode) else node.saved
+    return saved if saved is FREED else list(map(value_of, saved))
 
 
 def kept_by(node: Node) -> list[Kept]:

@@ -289,6 +289,8 @@ def name_of(program) -> str:
     primitive = getattr(program, "primitive", None)
     if primitive is not None:
         return f"aten::{_PUBLIC.get(primitive.name, primitive.name)}"
+    if isinstance(program, executor.Added | executor.Filled):
+        return f"aten::{program.name}"
     if isinstance(program, executor.NamedKernel):
         return f"aten::{program.name}" if program.inputs is None else program.name
     if hasattr(program, "run_operators"):
