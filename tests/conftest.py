@@ -3,6 +3,7 @@
 import xla_settings  # isort: skip  # noqa: F401  before anything imports JAX
 
 import gc
+import os
 import random
 import zlib
 
@@ -14,6 +15,7 @@ import pytest
 from jax.extend.backend import get_backend
 
 import jaxgrad
+from jaxgrad.core import deferred
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("repeatable")
@@ -25,6 +27,11 @@ SELECTIONS = (
 )
 
 MANY_EXECUTABLES = 1000
+
+# Tests hardly repeat anything, so deferred calls would pause for most of them. With REPEATS=0 in the
+# environment every stretch of calls is compiled.
+deferred.NEW_IN_A_ROW = 10**9
+deferred.REPEATS = int(os.environ.get("REPEATS", deferred.REPEATS))
 
 findings = pytest.StashKey[list]()
 

@@ -13,7 +13,8 @@ import os
 import sys
 import threading
 import weakref
-from itertools import chain, compress, count, islice
+from collections import Counter
+from itertools import chain, compress, count
 from operator import attrgetter
 
 import jax
@@ -136,20 +137,16 @@ class Stretch:
         results = [*chain.from_iterable(results)]
         # who refers to a result tells whether it is needed
         references = tuple(map(sys.getrefcount, results))
-        operands = [*chain.from_iterable(operands)]
-        # every result and every other operand gets a number, in the order in which it comes up
-        ids = [*map(id, operands)]
-        numbers = dict.fromkeys(chain(map(id, results), ids))
-        numbers = dict(zip(numbers, count(), strict=False))
-        places = tuple(map(numbers.__getitem__, ids))
+        values = [*results, *chain.from_iterable(operands)]
+        # the place of each value is where it comes up first
+        places = tuple(map({}.setdefault, map(id, values), count()))
         key = programs, places, references
         found = _compiled.get(key) or _compiled.find(key)
         if found is None:
             if not self.is_due(hash(key)):
                 return None
             found = _compiled.keep(key, Whole(*key))
-        objects = dict(zip(ids, operands, strict=True))
-        given = map(objects.__getitem__, islice(numbers, len(results), None))
+        given = map(values.__getitem__, found.given)
         return found, [*map(value_of, given)], [*compress(results, found.needed)]
 
     def is_due(self, structure: int) -> bool:
@@ -191,35 +188,31 @@ _times: dict[int, int] = {}
 class Whole:
     """The compiled program of a stretch.
 
-    programs: one for each entry; places: the numbers of their operands, of all in one tuple;
-    references: the number of references to each result. `needed`: for each result whether somebody
-    holds it.
+    programs: one for each entry; places: of each result, and then of each operand, the position at
+    which it comes up first; references: the number of references to each result. `needed`: for each
+    result whether somebody holds it; `given`: the positions of the operands that are no results.
     """
 
     def __init__(self, programs, places, references):
-        self.programs, self.places = programs, places
-        uses = [0] * len(references)
-        for place in places:
-            if place < len(uses):
-                uses[place] += 1
-        self.needed = [
-            found > used + _UNHELD for found, used in zip(references, uses, strict=True)
-        ]
-        wide = any(program.wide for program in programs)
+        self.programs, self.operands = programs, places[len(references) :]
+        uses = Counter(self.operands)
+        self.needed = [found > uses[i] + _UNHELD for i, found in enumerate(references)]
+        self.given = sorted(place for place in uses if place >= len(references))
         self.weight = bounded_cache.weight_of_kernel(sum(each.equations + 2 for each in programs))
+        wide = any(program.wide for program in programs)
         self.kernel = executor.compiled(self.function, wide, self.weight)
 
     def function(self, *arrays):
-        made, places = [], iter(self.places)
-        count = len(self.needed)
+        made, given = [], dict(zip(self.given, arrays, strict=True))
+        operands = iter(self.operands)
         for program in self.programs:
             jaxpr = _jaxpr_of(program)
             inputs = []
             for expected in jaxpr.in_avals:
-                place = next(places)
-                given = made[place] if place < count else arrays[place - count]
+                place = next(operands)
+                array = given[place] if place in given else made[place]
                 # a number has 64 bits here, if other programs of the stretch need them
-                inputs.append(jax.lax.convert_element_type(given, expected.dtype))
+                inputs.append(jax.lax.convert_element_type(array, expected.dtype))
             made += jax.lax.optimization_barrier(jaxpr_as_fun(jaxpr)(*inputs))
         return [*compress(made, self.needed)]
 

@@ -17,7 +17,7 @@ from ..core.tracebacks import users_stacklevel
 from ..core.unrecorded import unrecorded
 from . import handle_lock, interception, mode, node_annotations, untracked_reason, version_counter
 from .mode import FOLLOWED, INFERENCE, MARK, PLAIN, RECORD, current_mode
-from .node import ProgramNode
+from .node import ProgramNode, next_sequence_number
 from .source_location import jax_is_called_by_user
 from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, has_tangent, wrap
 
@@ -160,7 +160,11 @@ def _record(reverse, leaves, arrays, results) -> ProgramNode:
     count = 1 if single else len(results)
     if interception.is_noted:
         return node_annotations.new_node(reverse, saved, edges, count, leaves)
-    return ProgramNode(reverse, saved, edges, count)
+    # its constructor inlined
+    node = _new(ProgramNode)
+    node.extras, node.output_count, node.reverse = None, count, reverse
+    node.saved, node.edges, node.sequence = saved, edges, next_sequence_number()
+    return node
 
 
 def _note_births(results):
