@@ -28,8 +28,8 @@ SELECTIONS = (
 
 MANY_EXECUTABLES = 1000
 
-# Tests hardly repeat anything, so deferred calls would pause for most of them. With REPEATS=0 in the
-# environment every stretch of calls is compiled.
+# Tests hardly repeat anything, so deferred calls would pause for most of them. With REPEATS=0 in
+# the environment every stretch of calls is compiled.
 deferred.NEW_IN_A_ROW = 10**9
 deferred.REPEATS = int(os.environ.get("REPEATS", deferred.REPEATS))
 

@@ -22,7 +22,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from . import bounded_cache, executor
 from .aval import struct_of, with_dual, with_strides
-from .pending import Failure, Pending, value_of
+from .pending import Failure, Pending, known, value_of
 
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
 # memory of what nobody holds any more.
@@ -131,7 +131,7 @@ class Stretch:
 
     def program_of(self, entries):
         """The compiled program of entries, its arrays, and the results that it computes; None if
-        the structure has not come up often enough.
+        the structure has not come up often enough, or one of its arrays is not there yet.
         """
         programs, operands, results = zip(*entries, strict=True)
         results = [*chain.from_iterable(results)]
@@ -146,8 +146,11 @@ class Stretch:
             if not self.is_due(hash(key)):
                 return None
             found = _compiled.keep(key, Whole(*key))
-        given = map(values.__getitem__, found.given)
-        return found, [*map(value_of, given)], [*compress(results, found.needed)]
+        arrays = [known(values[i]) for i in found.given]
+        if Pending in map(type, arrays):
+            # that of another thread, which may wait for a result of this stretch, or a failure
+            return None
+        return found, arrays, [*compress(results, found.needed)]
 
     def is_due(self, structure: int) -> bool:
         """Whether a structure, given by its hash, has come up often enough to be compiled."""
@@ -299,9 +302,10 @@ def recorder(program, kernel):
             made.array, made.aval, made.stretch = None, aval, stretch
             entries.append((program, arrays, (made,)))
             return made
-        made = tuple([pending(aval, stretch) for aval in avals])
-        entries.append((program, arrays, made))
-        return made
+        made = [pending(aval, stretch) for aval in avals]
+        # a tuple for each holder, so that references to a result tell who holds it
+        entries.append((program, arrays, tuple(made)))
+        return tuple(made)
 
     return call
 
