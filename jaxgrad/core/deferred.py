@@ -36,6 +36,9 @@ REPEATS = 32
 # doubles each time up to the most.
 NEW_IN_A_ROW, PAUSE, LONGEST_PAUSE = 64, 2**12, 2**16
 
+# how many calls are run to check the arguments of the next one, and then once more with all others
+FEW = 4
+
 # how many structures that came up are remembered, by their hashes
 REMEMBERED = 2**16
 
@@ -107,16 +110,25 @@ class Stretch:
             if not entries:
                 return  # a signal handler has read a result, and so run them
             entry = entries[0]
-            program, arrays, results = entry
-            try:
-                made = program.unobserved(*map(value_of, arrays))
-            except Exception as error:
-                # whoever reads the result gets it, and nobody else
-                made = Failure(error) if program.single else [Failure(error)] * len(results)
-            _give(results, (made,) if program.single else made)
-            del program, arrays, results, made
+            compute(*entry)
             if entries and entries[0] is entry:
                 del entries[0]  # and with it what only this entry still holds
+
+    def peek(self, wanted: Pending):
+        """Compute one result, alone if it needs few of the calls."""
+        with _running:
+            needed, missing = [], {id(wanted)}
+            for entry in reversed(self.entries):
+                if missing.isdisjoint(map(id, entry[2])):
+                    continue
+                needed.append(entry)
+                missing.update(id(each) for each in entry[1] if type(each) is Pending)
+            if len(needed) > FEW:
+                self.run()
+                return
+            with self.outside_of_traces():
+                for entry in reversed(needed):
+                    compute(*entry)  # the entry stays: whole structures come up again
 
     def run_whole(self, length, whole, arrays, results) -> bool:
         """Run entries as one program. Whether that was possible: there may be too little memory."""
@@ -165,6 +177,16 @@ class Stretch:
         if times > 1:
             self.next_pause = PAUSE
         return times > REPEATS
+
+
+def compute(program, arrays, results):
+    """Compute the results of one entry."""
+    try:
+        made = program.unchecked(*map(value_of, arrays))
+    except Exception as error:
+        # whoever reads the result gets it, and nobody else
+        made = Failure(error) if program.single else [Failure(error)] * len(results)
+    _give(results, (made,) if program.single else made)
 
 
 def _give(results, arrays):
@@ -226,7 +248,7 @@ _compiled = bounded_cache.BoundedCache(bounded_cache.kernels, attrgetter("weight
 def _jaxpr_of(program):
     """The jaxpr of a program's kernel, traced as for a call of its own."""
     with jax.enable_x64(True) if program.wide else contextlib.nullcontext():
-        return jax.make_jaxpr(program.unobserved)(*map(struct_of, program.inputs))
+        return jax.make_jaxpr(program.unchecked)(*map(struct_of, program.inputs))
 
 
 def _references() -> int:
@@ -284,7 +306,7 @@ def first_call(program, kernel):
 def recorder(program, kernel):
     """The kernel of a program that notes its calls instead."""
     avals = tuple([with_dual(with_strides(each, None), False) for each in program.outputs])
-    at_once, single = forcing(kernel), program.single
+    at_once, single, check = forcing(kernel), program.single, program.precondition
     heeds = program.heeds_settings or not program.inputs
     aval = avals[0] if avals else None
 
@@ -297,6 +319,8 @@ def recorder(program, kernel):
         is_usual = 0 < len(entries) < LONGEST and not heeds
         if not (is_usual or stretch.may_note()):
             return at_once(*arrays)
+        if check is not None:
+            check(*arrays)
         if single:
             made = _new(Pending)
             made.array, made.aval, made.stretch = None, aval, stretch
@@ -337,15 +361,14 @@ def eager_kernel(program, kernel):
     if executor.observers:
         observed = executor.observed(program, kernel)
         return lambda *arrays: observed(*map(value_of, arrays))
-    if mode == "deferred" and program.defers and not _checks(program):
+    if mode == "deferred" and program.defers and not _checks_results(program):
         return (recorder if program.has_run else first_call)(program, kernel)
     return forcing(kernel) if program.may_get_pending else kernel
 
 
-def _checks(program) -> bool:
-    """Whether the kernel looks at numbers and may raise, which must happen at once."""
-    checks = program.precondition, program.postcondition, program.undefined
-    return checks != (None, None, None)
+def _checks_results(program) -> bool:
+    """Whether the kernel looks at the numbers of its results and may raise, so it must run."""
+    return not (program.postcondition is program.undefined is None)
 
 
 def run():

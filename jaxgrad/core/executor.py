@@ -38,7 +38,9 @@ def prepare(program: Program) -> Program:
 def _kernel_of(program: Program):
     if program.compact is not program:
         # calls that differ only in the strides they show share one kernel
-        return prepare(program.compact).unobserved
+        compact = prepare(program.compact)
+        program.unchecked = compact.unchecked
+        return compact.unobserved
     if program.mode == META:
         return abstract(program)
     return immediate(program) if program.mode == IMMEDIATE else inline(program)
@@ -53,7 +55,7 @@ def immediate(program: Program):
 
     # the name that HLO and profiles show
     value.__name__ = value.__qualname__ = program.name
-    kernel = compiled(value, program.wide, program.own_weight())
+    program.unchecked = kernel = compiled(value, program.wide, program.own_weight())
     if program.undefined is not None:
         kernel = verified(kernel, functools.partial(check_defined, program.undefined))
     if program.precondition is not None:

@@ -1,5 +1,7 @@
 """What stands for an array that has not been computed yet; core/deferred.py computes it."""
 
+import numpy
+
 
 class Pending:
     """The result of a call that was noted, in place of an array.
@@ -15,6 +17,12 @@ class Pending:
     dtype = property(lambda self: self.aval.dtype.numpy)
     size = property(lambda self: self.aval.shape.numel())
     nbytes = property(lambda self: self.size * self.aval.dtype.itemsize)
+
+    def __array__(self, dtype=None, copy=None):
+        """The numbers, for what checks the arguments of a call before it is noted."""
+        if self.array is None:
+            self.stretch.peek(self)
+        return numpy.asarray(value_of(self), dtype)
 
 
 class Failure:
