@@ -4,6 +4,16 @@ from __future__ import annotations
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 
+# PyTorch's errors for what a tensor on the device meta cannot do
+_NO_ITEM = RuntimeError, "Tensor.item() cannot be called on meta tensors."
+ON_META = {
+    "item()": _NO_ITEM,
+    "bool()": _NO_ITEM,
+    "numpy()": (TypeError, "can't convert meta device type tensor to numpy."),
+    "__dlpack__()": (BufferError, "Cannot pack tensors on meta."),
+    "__dlpack_device__()": (ValueError, "Unknown device type meta for Dlpack."),
+}
+
 
 class MetaArray:
     """An array that has an abstract value and no elements.

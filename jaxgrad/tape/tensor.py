@@ -14,7 +14,7 @@ import jax
 from ..core import dtypes
 from ..core.aval import META, aval_of, has_numbers
 from ..core.device import device_of
-from ..core.meta_array import NO_DATA
+from ..core.meta_array import NO_DATA, ON_META
 from ..core.pending import Pending, known, value_of
 from ..core.pytorch_tensors import type_name
 from . import handle_lock, interception, mode
@@ -562,17 +562,6 @@ def reads_traced_value(error: Exception) -> bool:
 NO_NUMBERS = "which is being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. "
 
 
-# PyTorch's errors for what a tensor on the device meta cannot do
-_NO_ITEM = RuntimeError, "Tensor.item() cannot be called on meta tensors."
-_ON_META = {
-    "item()": _NO_ITEM,
-    "bool()": _NO_ITEM,
-    "numpy()": (TypeError, "can't convert meta device type tensor to numpy."),
-    "__dlpack__()": (BufferError, "Cannot pack tensors on meta."),
-    "__dlpack_device__()": (ValueError, "Unknown device type meta for Dlpack."),
-}
-
-
 def shown_array(tensor: Tensor):
     """The array for a tensor that is printed: under a trace that of a constant, else the tracer."""
     array, scope = tensor._array, mode.scope.get()
@@ -585,7 +574,7 @@ def concrete(tensor: Tensor, what: str):
     on the device meta, where it never has any.
     """
     if tensor._aval.mode == META:
-        kind, words = _ON_META.get(what, (NotImplementedError, NO_DATA))
+        kind, words = ON_META.get(what, (NotImplementedError, NO_DATA))
         raise kind(
             f"{words} {what} needs the numbers of a tensor of shape {list(tensor.shape)} on the "
             "device meta, which has none: make the tensor on another device, or give its module "
