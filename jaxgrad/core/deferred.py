@@ -39,6 +39,11 @@ NEW_IN_A_ROW, PAUSE, LONGEST_PAUSE = 64, 2**12, 2**16
 # how many calls are run to check the arguments of the next one, and then once more with all others
 FEW = 4
 
+# XLA removes barriers on CPUs before it fuses operators, unless it leaves this pass out. It would
+# turn products and sums of two operators into one instruction, which rounds once where these two
+# round twice.
+BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+
 # how many structures that came up are remembered, by their hashes
 REMEMBERED = 2**16
 
@@ -225,7 +230,8 @@ class Whole:
         self.given = sorted(place for place in uses if place >= len(references))
         self.weight = bounded_cache.weight_of_kernel(sum(each.equations + 2 for each in programs))
         wide = any(program.wide for program in programs)
-        self.kernel = executor.compiled(self.function, wide, self.weight)
+        options = BARRIERS if jax.default_backend() == "cpu" else None
+        self.kernel = executor.compiled(self.function, wide, self.weight, options)
 
     def function(self, *arrays):
         made, given = [], dict(zip(self.given, arrays, strict=True))
@@ -238,6 +244,8 @@ class Whole:
                 array = given[place] if place in given else made[place]
                 # a number has 64 bits here, if other programs of the stretch need them
                 inputs.append(jax.lax.convert_element_type(array, expected.dtype))
+            # around the operator: XLA also shares the reciprocal of a number that is used twice
+            inputs = jax.lax.optimization_barrier(inputs)
             made += jax.lax.optimization_barrier(jaxpr_as_fun(jaxpr)(*inputs))
         return [*compress(made, self.needed)]
 

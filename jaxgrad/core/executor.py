@@ -63,10 +63,14 @@ def immediate(program: Program):
     return kernel if program.postcondition is None else verified(kernel, program.postcondition)
 
 
-def compiled(function, wide: bool, weight=bounded_cache.KERNEL):
-    """The kernel of a function of arrays, whose weight counts towards the limits."""
+def compiled(function, wide: bool, weight=bounded_cache.KERNEL, options=None):
+    """The kernel of a function of arrays, whose weight counts towards the limits.
+
+    options: those of XLA's compiler.
+    """
     bounded_cache.kernels.count(weight)
-    return with_wide_types(jax.jit(function)) if wide else jax.jit(function)
+    kernel = jax.jit(function, compiler_options=options)
+    return with_wide_types(kernel) if wide else kernel
 
 
 def checked(kernel, precondition):
