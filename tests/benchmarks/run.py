@@ -1,7 +1,7 @@
 """Measures jaxgrad, JAX by hand and torch side by side in one process: `make bench`.
 
 `make bench ARGUMENTS="eager step"` chooses among eager, step, import, writes, watching, functions,
-forward, training, networks, loading and calls. Times are the least of many repetitions, in
+forward, training, networks, loading, calls and table. Times are the least of many repetitions, in
 microseconds unless a column says otherwise. On a shared machine only the ratios are reliable.
 """
 
@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import loading
 import networks
 import numpy as np
+import table
 import training
 
 import jaxgrad
@@ -450,6 +451,7 @@ PARTS = {
     "networks": lambda: training.training(least_of, networks.cases, rounds=1),
     "loading": loading.loading,
     "calls": lambda: training.overhead(least_of),
+    "table": table.table,
 }
 
 if __name__ == "__main__":
@@ -457,5 +459,8 @@ if __name__ == "__main__":
     parser.add_argument(
         "parts", nargs="*", choices=[*PARTS, []], help="what to measure; everything by default"
     )
-    for part in parser.parse_args().parts or PARTS:
+    parser.add_argument("--rows", nargs="*", default=(), help="words in the rows of the table")
+    given = parser.parse_args()
+    PARTS["table"] = lambda: table.table(given.rows)
+    for part in given.parts or PARTS:
         PARTS[part]()

@@ -1,0 +1,284 @@
+"""Rows of issue 17: jaxgrad, torch, JAX by hand, HIPS autograd and mlx side by side, each where
+it is installed. `python tests/benchmarks/run.py table --rows chain jvp` chooses rows by a part of
+their names.
+
+Each time is the median over rounds in which all columns take turns, and in brackets the least. A
+call includes the wait for its result. Not here yet are the rows of first calls, traces, starts of
+scripts, sequence lengths and memory, and GPT-2.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import statistics
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import training
+
+import jaxgrad
+
+ROUNDS, SECONDS = 15, 0.02  # of each column in a round
+
+
+def optional(name):
+    """A module, None where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+torch, mlx = optional("torch"), optional("mlx.core")
+# not `autograd` itself, which is a folder of the tests too
+hips = None if optional("autograd.numpy") is None else optional("autograd")
+
+rng = np.random.default_rng(0)
+SQUARE = rng.uniform(0.1, 0.9, (8, 8)).astype(np.float32)
+VECTOR = rng.uniform(0.1, 0.9, 64).astype(np.float32)
+
+
+def frameworks():
+    """The modules whose tensors have `backward`, by the name of their column."""
+    return {"jaxgrad": jaxgrad} | ({} if torch is None else {"torch": torch})
+
+
+def chain(x, y, sin, tanh):
+    for _ in range(15):
+        x = tanh(sin(x * y) + y)
+    return x
+
+
+# ---- the rows: each gives by column a function that waits for its result
+
+
+def chain_forward():
+    """Eager chain of 60 operators 8x8, forward recorded."""
+    calls = {}
+    for name, module in frameworks().items():
+        x, y = module.tensor(SQUARE, requires_grad=True), module.tensor(SQUARE.T.copy())
+        calls[name] = lambda m=module, x=x, y=y: chain(x, y, m.sin, m.tanh).detach().numpy()
+    return calls
+
+
+def chain_both():
+    """The same, forward and backward."""
+    calls = {}
+    for name, module in frameworks().items():
+        x, y = module.tensor(SQUARE, requires_grad=True), module.tensor(SQUARE.T.copy())
+
+        def both(module=module, x=x, y=y):
+            x.grad = None
+            chain(x, y, module.sin, module.tanh).sum().backward()
+            return x.grad.numpy()
+
+        calls[name] = both
+    if hips is not None:
+        numpy = hips.numpy
+        gradient = hips.grad(lambda x: numpy.sum(chain(x, SQUARE.T, numpy.sin, numpy.tanh)))
+        calls["HIPS"] = lambda: gradient(SQUARE)
+    if mlx is not None:
+        gradient, y = mlx.grad(lambda x: chain(x, y, mlx.sin, mlx.tanh).sum()), mlx.array(SQUARE.T)
+        square = mlx.array(SQUARE)
+        calls["mlx"] = lambda: np.array(gradient(square))
+    return calls
+
+
+def backward(count):
+    """Backward alone, as often as the graph is kept."""
+    calls = {}
+    for name, module in frameworks().items():
+        x = y = module.tensor(SQUARE, requires_grad=True)
+        for _ in range(count // 2):
+            y = module.sin(y) * 0.5
+        total = y.sum()
+
+        def run(x=x, total=total):
+            x.grad = None
+            total.backward(retain_graph=True)
+            return x.grad.numpy()
+
+        calls[name] = run
+    return calls
+
+
+def residual(blocks):
+    """The parameters of a residual network of width 64, and a batch."""
+    shapes = [(64, 64), (64,)] * (2 * blocks)
+    draw = np.random.default_rng(0)
+    arrays = [0.1 * draw.standard_normal(shape).astype(np.float32) for shape in shapes]
+    return arrays, draw.standard_normal((32, 64)).astype(np.float32)
+
+
+def residual_loss(parameters, x, tanh):
+    for w, b, v, c in zip(*[iter(parameters)] * 4, strict=True):
+        x = x + tanh(x @ w + b) @ v + c
+    return (x * x).mean()
+
+
+def residual_eager(blocks):
+    """A training step of a residual MLP of width 64, eager."""
+    calls = {}
+    for name, module in frameworks().items():
+        arrays, x = residual(blocks)
+        parameters = [module.tensor(each, requires_grad=True) for each in arrays]
+        optimizer, x = module.optim.SGD(parameters, lr=1e-3), module.tensor(x)
+
+        def step(module=module, x=x, parameters=parameters, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = residual_loss(parameters, x, module.tanh)
+            loss.backward()
+            optimizer.step()
+            return parameters[0].detach().numpy()
+
+        calls[name] = step
+    return calls
+
+
+def residual_compiled(blocks):
+    """The same compiled, to jax.jit."""
+    arrays, x = residual(blocks)
+    parameters = [jaxgrad.tensor(each, requires_grad=True) for each in arrays]
+    optimizer = jaxgrad.optim.SGD(parameters, lr=1e-3)
+
+    @jaxgrad.jit
+    def step(x):
+        optimizer.zero_grad()
+        loss = residual_loss(parameters, x, jaxgrad.tanh)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def plain(arrays, x):
+        loss, gradients = jax.value_and_grad(residual_loss)(arrays, x, jnp.tanh)
+        # the gradients too, which a step of jaxgrad leaves in `.grad`
+        return [a - 1e-3 * g for a, g in zip(arrays, gradients, strict=True)], gradients, loss
+
+    kept, array, tensor = [list(map(jnp.array, arrays)), None], jnp.asarray(x), jaxgrad.tensor(x)
+
+    def by_hand():
+        kept[0], kept[1], loss = plain(kept[0], array)
+        return loss.block_until_ready()
+
+    return {"jaxgrad": lambda: step(tensor).item(), "JAX": by_hand}
+
+
+def network(name):
+    """A training step with Adam, eager."""
+    case = training.cases()[name]
+    weights, calls = training.initial_weights(case), {}
+    for column, module in frameworks().items():
+        step, batch = training.script(module, case, weights)
+        calls[column] = lambda step=step, batch=batch: step(*batch).item()
+    return calls
+
+
+def network_compiled(name):
+    """The same compiled, to JAX and optax by hand."""
+    case = training.cases()[name]
+    weights = training.initial_weights(case)
+    _, (ours, hand), _ = training.first_calls(case, weights)
+    return {"jaxgrad": ours, "JAX": hand}
+
+
+# ---- derivatives of functions
+
+
+def transform(module, functional, name):
+    """A transform of a function that is written anew at each call, as a function of a vector."""
+    if name == "jvp":
+        return lambda x: functional.jvp(lambda x: module.sin(x) * x, (x,), (x,))[1]
+    if name == "hessian":
+        return lambda x: functional.hessian(lambda x: (module.sin(x) * x).sum())(x)
+    return lambda x: getattr(functional, name)(lambda x: module.sin(x) * x)(x)
+
+
+def derivative(name):
+    """A transform of a function of 64 variables, written anew at each call."""
+    calls = {}
+    for column, module in frameworks().items():
+        run, x = transform(module, module.func, name), module.tensor(VECTOR)
+        calls[column] = lambda run=run, x=x: run(x).numpy()
+    if hips is not None and name == "jvp":
+        np_, differential = hips.numpy, hips.differential_operators
+
+        def forward():
+            return differential.make_jvp(lambda x: np_.sin(x) * x)(VECTOR)(VECTOR)[1]
+
+        calls["HIPS"] = forward
+    return calls
+
+
+def derivative_compiled(name):
+    """The same compiled."""
+    ours = jaxgrad.jit(transform(jaxgrad, jaxgrad.func, name))
+    plain = jax.jit(transform(jnp, jax, name))
+    x, array = jaxgrad.tensor(VECTOR), jnp.asarray(VECTOR)
+    return {
+        "jaxgrad": lambda: ours(x).numpy(),
+        "JAX": lambda: np.asarray(plain(array)),
+    }
+
+
+ROWS = {
+    "chain of 60 operators, forward": chain_forward,
+    "chain of 60 operators, both": chain_both,
+    **{f"backward of {n} nodes": functools.partial(backward, n) for n in (100, 1000, 10_000)},
+    **{f"residual MLP {n}, eager": functools.partial(residual_eager, n) for n in (8, 32)},
+    **{f"residual MLP {n}, compiled": functools.partial(residual_compiled, n) for n in (8, 128)},
+    **{f"{n}, anew": functools.partial(derivative, n) for n in ("jacrev", "jacfwd", "hessian")},
+    "jvp, anew": functools.partial(derivative, "jvp"),
+    **{
+        f"{n}, compiled": functools.partial(derivative_compiled, n)
+        for n in ("jacrev", "jacfwd", "hessian", "jvp")
+    },
+    **{f"{n}, eager": functools.partial(network, n) for n in ("cnn", "transformer")},
+    **{f"{n}, compiled": functools.partial(network_compiled, n) for n in ("cnn", "transformer")},
+}
+
+
+# ---- measuring
+
+
+def measured(calls) -> dict:
+    """By column the median and the least time of one call, in microseconds."""
+    counts, times = {}, {name: [] for name in calls}
+    for name, call in calls.items():
+        call(), call()
+        begun = time.perf_counter()
+        call()
+        counts[name] = max(1, int(SECONDS / (time.perf_counter() - begun)))
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            begun = time.perf_counter()
+            for _ in range(counts[name]):
+                call()
+            times[name].append((time.perf_counter() - begun) / counts[name] * 1e6)
+    return {name: (statistics.median(each), min(each)) for name, each in times.items()}
+
+
+def table(chosen=()):
+    """Prints the rows whose names contain one of the words, by default all."""
+    print(f"(j) issue 17: us, the median of {ROUNDS} rounds in turns, and (the least)")
+    elapsed, used = time.perf_counter(), time.process_time()
+    for name, row in ROWS.items():
+        if chosen and not any(word in name for word in chosen):
+            continue
+        found = measured(row())
+        cells = [
+            f"{column} {median:9.1f} ({least:.1f})" for column, (median, least) in found.items()
+        ]
+        own, *others = [median for median, _ in found.values()]
+        ratio = f"{own / min(others):6.2f} of the best other" if others else ""
+        print(f"    {name:<34}{'  '.join(cells)}  {ratio}", flush=True)
+    elapsed, used = time.perf_counter() - elapsed, time.process_time() - used
+    loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    print(
+        f"    the machine: {os.cpu_count()} cores, load {loads} over 1, 5 and 15 minutes; this "
+        f"process computed for {used / elapsed:.2f} of the time"
+    )
