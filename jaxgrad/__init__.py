@@ -186,7 +186,7 @@ _LATER |= dict.fromkeys(
 _LATER |= dict.fromkeys(
     (
         *("get_default_device", "set_default_device", "set_default_tensor_type", "set_eager"),
-        "synchronize",
+        *("synchronize", "compilation_cache"),
         *("get_float32_matmul_precision", "set_float32_matmul_precision", "get_num_threads"),
         *("get_num_interop_threads", "set_num_threads", "set_num_interop_threads"),
         *("use_deterministic_algorithms", "are_deterministic_algorithms_enabled"),

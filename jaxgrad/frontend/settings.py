@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 
 import jax
+from jax.experimental.compilation_cache import compilation_cache as cache
 
 from ..core import bounded_cache, deferred, dtypes
 from ..core.device import as_device, default_device, device, set_default, wait_for
@@ -41,6 +43,35 @@ def synchronize():
     deferred.run_all()
     for each in jax.local_devices():
         wait_for(device(each))
+
+
+# ---- what is compiled
+
+
+def compilation_cache(dir: str | os.PathLike | None):
+    """Keep what is compiled in a directory, so that later processes load it: JAX's persistent cache
+    for programs of every size. PyTorch has no such function.
+
+    dir: a path, which is created where it is missing; None ends it. Tracing is not kept, and a
+    program for another version of JAX or another kind of device is another one. Only point it at a
+    directory that others cannot write to: its files are programs. Raises OSError if the directory
+    cannot be created or written to; then nothing changes.
+
+    >>> import tempfile
+    >>> jaxgrad.compilation_cache(tempfile.mkdtemp())
+    >>> jaxgrad.compilation_cache(None)
+    """
+    path = None if dir is None else os.path.abspath(os.fspath(dir))
+    if path is not None:
+        os.makedirs(path, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass  # raises where nothing can be written
+    jax.config.update("jax_compilation_cache_dir", path)
+    # kernels of operators are small, and hundreds of them are what a first step waits for
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0 if path else 1)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1 if path else 0)
+    # JAX looks for a directory once, at its first compilation
+    cache.reset_cache()
 
 
 # ---- the default device
