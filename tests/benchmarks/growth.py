@@ -4,6 +4,7 @@
     python tests/benchmarks/growth.py operator 10000
     python tests/benchmarks/growth.py compiled 5000
     python tests/benchmarks/growth.py numbers 20000
+    python tests/benchmarks/growth.py structures 2000
 
 Each line: iterations, resident memory in MB after a collection, executables that JAX keeps. It is
 flat once the caches are full; `--kernels`, `--programs` and `--megabytes` set their limits.
@@ -76,7 +77,20 @@ def compiled():
         yield
 
 
-STEPS = {each.__name__: each for each in (shapes, operator, numbers, compiled)}
+def structures():
+    """A hundred eager operators with backward, in another order, and of other lengths, each time."""
+    draw, xs = random.Random(0), [torch.rand(n, n, requires_grad=True) for n in range(4, 12)]
+    unary = [torch.sin, torch.cos, torch.tanh, torch.sigmoid, torch.neg, torch.square]
+    while True:
+        x = y = draw.choice(xs)
+        for _ in range(draw.randrange(10, 40)):
+            y = torch.tanh(draw.choice(unary)(y) * draw.choice((x, y)))
+        y.sum().backward()
+        x.grad = None
+        yield
+
+
+STEPS = {each.__name__: each for each in (shapes, operator, numbers, compiled, structures)}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])

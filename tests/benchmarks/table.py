@@ -1,4 +1,4 @@
-"""Rows of issue 17: jaxgrad, torch, JAX by hand, HIPS autograd and mlx side by side, each where
+"""The table of speed: jaxgrad, torch, JAX by hand, HIPS autograd and mlx side by side, each where
 it is installed. `python tests/benchmarks/run.py table --rows chain jvp` chooses rows by a part of
 their names.
 
@@ -23,6 +23,7 @@ import training
 import jaxgrad
 
 ROUNDS, SECONDS = 15, 0.02  # of each column in a round
+WARM = 40  # eager calls that repeat are compiled after 32 times
 
 
 def optional(name):
@@ -249,7 +250,8 @@ def measured(calls) -> dict:
     """By column the median and the least time of one call, in microseconds."""
     counts, times = {}, {name: [] for name in calls}
     for name, call in calls.items():
-        call(), call()
+        for _ in range(WARM):
+            call()
         begun = time.perf_counter()
         call()
         counts[name] = max(1, int(SECONDS / (time.perf_counter() - begun)))
@@ -264,7 +266,7 @@ def measured(calls) -> dict:
 
 def table(chosen=()):
     """Prints the rows whose names contain one of the words, by default all."""
-    print(f"(j) issue 17: us, the median of {ROUNDS} rounds in turns, and (the least)")
+    print(f"(p) the table: us, the median of {ROUNDS} rounds in turns, and (the least)")
     elapsed, used = time.perf_counter(), time.process_time()
     for name, row in ROWS.items():
         if chosen and not any(word in name for word in chosen):

@@ -23,17 +23,19 @@ from jaxgrad.core.pending import Pending
 
 @contextlib.contextmanager
 def eager(mode):
+    before = deferred.mode
     torch.set_eager(mode)
     try:
         yield
     finally:
-        torch.set_eager("deferred")
+        torch.set_eager(before)
 
 
 @pytest.fixture(autouse=True)
 def nothing_pending():
     deferred.run_all()
-    yield
+    with eager("deferred"):
+        yield
     deferred.run_all()
 
 
