@@ -230,9 +230,15 @@ def users_setting(enabled: bool):
         yield
 
 
+# called where a tracer shows that JAX traces: runs the calls that were noted before
+# (core/deferred.py), for the next ones belong to the trace
+run_pending = None
+
+
 def mode_of(array) -> int:
     """The executor of this array."""
     if isinstance(array, jax.core.Tracer):
+        run_pending()
         return mode_of_trace()
     return META if type(array) is MetaArray else IMMEDIATE
 
@@ -250,6 +256,14 @@ def has_numbers(array) -> bool:
 def traced_aval(found: Aval, array) -> Aval:
     """The abstract value of a tensor after a tracer took the place of its array."""
     return with_mode(found, mode_of(array))
+
+
+def seen_aval(found: Aval, array) -> Aval:
+    """The abstract value that an array was expected to have, after a look at the array: a kernel of
+    concrete inputs that runs under a trace gives a tracer.
+    """
+    is_traced = isinstance(array, jax.core.Tracer) and found.mode == IMMEDIATE
+    return traced_aval(found, array) if is_traced else found
 
 
 def aval_of(array) -> Aval:

@@ -20,6 +20,7 @@ from operator import attrgetter
 import jax
 from jax.extend.core import jaxpr_as_fun
 
+from . import aval as avals
 from . import bounded_cache, executor
 from .aval import struct_of, with_dual, with_strides
 from .pending import Failure, Pending, known, value_of
@@ -27,6 +28,10 @@ from .pending import Failure, Pending, known, value_of
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
 # memory of what nobody holds any more.
 LONGEST = 256
+
+# Bytes: so much may the large results of a stretch have. What its calls read is kept until it runs,
+# such as the residuals of a backward pass.
+MOST_BYTES, LARGE = 2**28, 2**20
 
 # So often a structure must have come up before it is compiled. A compilation takes 0.3 to 1 ms an
 # operator, and saves 2 to 3 us of each run.
@@ -58,12 +63,12 @@ class Stretch:
     """The calls of a thread that have not run yet.
 
     entries: for each its program, its arrays, and its results; context: the settings of JAX under
-    which they run; pause: for how many calls nothing is noted.
+    which they run; bytes: those of the large results; pause: for how many calls nothing is noted.
     """
 
     def __init__(self):
         self.entries: list[tuple] = []
-        self.context = None
+        self.context, self.bytes = None, 0
         self.pause, self.next_pause, self.new_in_a_row = 0, PAUSE, 0
         _stretches.add(self)
 
@@ -85,16 +90,19 @@ class Stretch:
         self.pause -= 1
         return kernel(*arrays)
 
-    def may_note(self) -> bool:
+    def may_note(self, size: int) -> bool:
         """Whether the next call may be noted, after what is pending has run if it must not wait for
-        that call.
+        that call. size: the bytes of its results if they are large.
         """
-        length = len(self.entries)
-        if length and length < LONGEST and self.context == _settings():
+        length, self.bytes = len(self.entries), self.bytes + size
+        is_short = 0 < length < LONGEST and self.bytes <= MOST_BYTES
+        if is_short and self.context == _settings():
             return True
         self.run()
-        self.context = _settings()
+        self.context, self.bytes = _settings(), size
         config = jax.config
+        if executor.is_traced():
+            return False  # what is called in a trace is a part of it
         return not (config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit)
 
     @contextlib.contextmanager
@@ -313,19 +321,21 @@ def first_call(program, kernel):
 
 def recorder(program, kernel):
     """The kernel of a program that notes its calls instead."""
-    avals = tuple([with_dual(with_strides(each, None), False) for each in program.outputs])
+    shapes = tuple([with_dual(with_strides(each, None), False) for each in program.outputs])
     at_once, single, check = forcing(kernel), program.single, program.precondition
-    heeds = program.heeds_settings or not program.inputs
-    aval = avals[0] if avals else None
+    size = sum(each.shape.numel() * each.dtype.itemsize for each in shapes)
+    size = size if size >= LARGE else 0
+    is_special = program.heeds_settings or not program.inputs or size
+    aval = shapes[0] if shapes else None
 
     def call(*arrays):
         stretch = _local.stretch
         if suspended or stretch.pause:
             return at_once(*arrays) if suspended else stretch.without_note(at_once, arrays)
         entries = stretch.entries
-        # the first call, one too many, or maybe one under other settings
-        is_usual = 0 < len(entries) < LONGEST and not heeds
-        if not (is_usual or stretch.may_note()):
+        # the first call, one too many, a large one, or maybe one under other settings
+        is_usual = 0 < len(entries) < LONGEST and not is_special
+        if not (is_usual or stretch.may_note(size)):
             return at_once(*arrays)
         if check is not None:
             check(*arrays)
@@ -334,7 +344,7 @@ def recorder(program, kernel):
             made.array, made.aval, made.stretch = None, aval, stretch
             entries.append((program, arrays, (made,)))
             return made
-        made = [pending(aval, stretch) for aval in avals]
+        made = [pending(aval, stretch) for aval in shapes]
         # a tuple for each holder, so that references to a result tell who holds it
         entries.append((program, arrays, tuple(made)))
         return tuple(made)
@@ -392,6 +402,7 @@ def run_all():
         stretch.run()
 
 
+avals.run_pending = run
 executor.defer_by(eager_kernel, run_all)
 mode = "deferred"
 set_mode(os.environ.get(VARIABLE, mode), f"the environment variable {VARIABLE}")

@@ -377,16 +377,21 @@ def filled(aval: Aval, value):
 # JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX
 # traces; the state is compared first, because a kernel call takes longer.
 _probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
-_untraced = None  # the last trace state in which JAX computed at once
+
+
+@functools.cache
+def _state_outside():
+    """JAX's trace state outside of all traces, which is that of a new thread."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(get_opaque_trace_state()))
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 def is_traced() -> bool:
     """Whether JAX is tracing, as inside `jax.jit`; inside `jax.grad` alone it computes at once."""
-    global _untraced
-    state = get_opaque_trace_state()
-    if state == _untraced:
+    if get_opaque_trace_state() == _state_outside():
         return False
-    traced = isinstance(_probe(), jax.core.Tracer)
-    if not traced:
-        _untraced = state
-    return traced
+    # the state alone does not tell: in `jax.ensure_compile_time_eval()` it is that of the trace
+    return isinstance(_probe(), jax.core.Tracer)

@@ -12,7 +12,7 @@ import weakref
 import jax
 
 from ..core import dtypes
-from ..core.aval import META, aval_of, has_numbers
+from ..core.aval import META, aval_of, has_numbers, seen_aval
 from ..core.device import device_of
 from ..core.meta_array import NO_DATA, ON_META
 from ..core.pending import Pending, known, value_of
@@ -420,7 +420,7 @@ def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tenso
     """A tensor that holds a JAX array or tracer, or what is pending."""
     made = _new(Tensor)
     made._raw = array if type(array) is not Pending else known(array)
-    made._aval = aval_of(array) if aval is None else aval
+    made._aval = aval_of(array) if aval is None else seen_aval(aval, array)
     made._tracked = requires_grad
     made._node = node
     made._nr = output_nr

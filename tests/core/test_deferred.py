@@ -372,6 +372,15 @@ def test_what_nobody_holds_is_freed():
     assert len(jax.live_arrays()) <= before + 1
 
 
+def test_large_results_do_not_wait_for_each_other(monkeypatch):
+    monkeypatch.setattr(deferred, "MOST_BYTES", 2 * deferred.LARGE)
+    x = torch.ones(deferred.LARGE // 4)
+    warm(lambda: x * 2)
+    first, second, third = x * 2, x * 2, x * 2
+    assert not is_pending(first) and not is_pending(second) and is_pending(third)
+    assert third.sum().item() == 2 * x.numel()
+
+
 @pytest.mark.slow
 def test_random_structures_leave_no_memory_behind(compiled, monkeypatch):
     monkeypatch.setattr(deferred, "NEW_IN_A_ROW", 64)
