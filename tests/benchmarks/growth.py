@@ -78,7 +78,7 @@ def compiled():
 
 
 def structures():
-    """A hundred eager operators with backward, in another order, and of other lengths, each time."""
+    """A hundred eager operators with backward, in another order and of another length each time."""
     draw, xs = random.Random(0), [torch.rand(n, n, requires_grad=True) for n in range(4, 12)]
     unary = [torch.sin, torch.cos, torch.tanh, torch.sigmoid, torch.neg, torch.square]
     while True:
