@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import ops
 from ..core.aval import make_aval, with_dual
+from ..core.pending import value_of
 from ..storage.alias import snapshot
 from ..tape import traced_hooks
 from ..tape.mode import RECORD, current_mode, switch
@@ -170,7 +171,7 @@ class CapturedTensor(TensorGuard):
     def pin(self):
         """Require the numbers that the tensor has: the function looked at them."""
         if self.pinned is None:
-            self.pinned = PinnedNumbers(self.snapshot.array)
+            self.pinned = PinnedNumbers(value_of(self.snapshot.array))
 
     def require_history(self):
         """Require the node that the tensor has: a pass made constants of its saved arrays."""

@@ -549,7 +549,7 @@ def real(jacobians):
 
 
 def test_memory_of_one_jacobian():
-    size = 200
+    size = 400  # beside it the calls of one stretch are few
     x = vector(jaxgrad, *numpy.linspace(1, 2, size))
 
     def peak():
