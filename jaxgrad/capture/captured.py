@@ -38,7 +38,7 @@ class Snapshot:
 
     @property
     def array(self):
-        return self.state[0]
+        return value_of(self.state[0])
 
     @property
     def alias(self):
@@ -171,7 +171,7 @@ class CapturedTensor(TensorGuard):
     def pin(self):
         """Require the numbers that the tensor has: the function looked at them."""
         if self.pinned is None:
-            self.pinned = PinnedNumbers(value_of(self.snapshot.array))
+            self.pinned = PinnedNumbers(self.snapshot.array)
 
     def require_history(self):
         """Require the node that the tensor has: a pass made constants of its saved arrays."""
