@@ -197,7 +197,7 @@ def compute(program, arrays, results):
     try:
         made = program.unchecked(*map(value_of, arrays))
     except Exception as error:
-        # whoever reads the result gets it, and nobody else
+        # raised where the result is read
         made = Failure(error) if program.single else [Failure(error)] * len(results)
     _give(results, (made,) if program.single else made)
 
@@ -268,7 +268,7 @@ def _jaxpr_of(program):
 
 
 def _references() -> int:
-    """What `sys.getrefcount` counts for a result that nobody holds and no other entry reads."""
+    """The count of references to a result that only its own entry holds."""
     entries = [(None, (), (_new(Pending),))]
     _, _, results = zip(*entries, strict=True)
     results = [*chain.from_iterable(results)]
@@ -360,7 +360,7 @@ def pending(aval, stretch) -> Pending:
 
 
 def forcing(kernel):
-    """`kernel` for arrays some of which may be pending."""
+    """`kernel`, which may also be called with pending results."""
 
     def call(*arrays):
         try:
