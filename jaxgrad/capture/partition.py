@@ -10,7 +10,7 @@ import itertools
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Literal
 from jax.interpreters import partial_eval
 
 from ..core.aval import joint_mode
@@ -83,7 +83,7 @@ class BackwardProgram:
         jaxpr, read = partial_eval.dce_jaxpr(traced.jaxpr, outputs)
         if any(read[:count]):
             return None
-        run = jaxpr_as_fun(ClosedJaxpr(jaxpr, traced.consts))
+        run = traced_function(ClosedJaxpr(jaxpr, traced.consts))
         moved, kept = read[count : 2 * count], read[2 * count :]
 
         def function(*arrays):
@@ -189,7 +189,27 @@ def function_of(jaxpr, inputs, outputs, equations):
     made = jaxpr.replace(
         constvars=[], invars=list(inputs), outvars=list(outputs), eqns=equations, effects=effects
     )
-    return jaxpr_as_fun(ClosedJaxpr(made, []))
+    return traced_function(ClosedJaxpr(made, []))
+
+
+def traced_function(closed: ClosedJaxpr):
+    """A jaxpr as a function. A trace has it as one equation, and lowers it as it is;
+    `jax.extend.core.jaxpr_as_fun` would trace all its equations again.
+    """
+    counts = {"in": len(closed.in_avals), "out": len(closed.out_avals)}
+    counts["donated"] = counts["in"]
+
+    def equations(*arrays):
+        # the call of any jitted function, with what JAX keeps of each input and each output
+        (call,) = jax.make_jaxpr(jax.jit(lambda array: array))(0.0).eqns
+        parameters = {
+            name: value * counts.get(name.partition("_")[0], 1) if type(value) is tuple else value
+            for name, value in call.params.items()
+        }
+        parameters |= {"jaxpr": closed, "name": "equations"}
+        return call.primitive.bind(*arrays, **parameters)
+
+    return equations
 
 
 class CompiledCall(Program):

@@ -111,10 +111,20 @@ def _is_finite(arrays) -> bool:
 def inline(program: Program):
     single = program.single
 
+    def bare(*arrays):
+        results = program.value(*arrays)
+        return results[0] if single else results
+
+    bare.__name__ = bare.__qualname__ = program.name
+    # JAX keeps its jaxpr, whose equations join the trace around: only the first call runs formulas
+    bare = jax.jit(bare, inline=True)
+
     def value(*arrays):
         arrays = tuple(map(value_of, arrays))
         # without derivative rules, unless JAX may differentiate the trace: they cost tracing time
-        results = program.value(*arrays) if is_bare() else program.function(*arrays)
+        if is_bare():
+            return bare(*arrays)
+        results = program.function(*arrays)
         return results[0] if single else results
 
     # the code around may run with 64-bit types off; in a trace that has none they stay off

@@ -1,11 +1,14 @@
 """`trace`, `lower`, `eval_shape` and `clear_cache` of compiled functions, as those of `jax.jit`."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import pytest
 
 import jaxgrad as torch
 from jaxgrad import nn, optim
+from jaxgrad.core.program import Program, equations_of
 
 
 class Counting:
@@ -44,7 +47,8 @@ def test_the_stages_of_a_function():
 def test_arrays_stay_arrays():
     sine = torch.jit(lambda x: jnp.sin(x))
     assert sine.eval_shape(jnp.ones(3)).shape == (3,)
-    assert str(sine.trace(jnp.ones(3)).jaxpr.eqns[0].primitive) == "sin"
+    (equation,) = equations_of(sine.trace(jnp.ones(3)).jaxpr)
+    assert equation.primitive is jax.lax.sin_p
 
 
 @pytest.mark.parametrize("stage", ["trace", "lower", "eval_shape"])
@@ -116,3 +120,56 @@ def test_there_are_no_stages_inside_of_a_trace():
     inner = torch.jit(lambda x: x * 2)
     with pytest.raises(RuntimeError, match="cannot be lowered inside of a function that jaxgrad"):
         torch.jit(lambda x: inner.lower(x) and x)(torch.ones(1))
+
+
+# ---- one trace
+
+
+def test_what_capture_found_is_lowered_without_a_second_trace(monkeypatch):
+    called, bind = [], jax.lax.erf_p.bind
+
+    def spy(*args, **params):
+        called.append(args)
+        return bind(*args, **params)
+
+    monkeypatch.setattr(jax.lax.erf_p, "bind", spy)
+    # a shape of its own, or JAX would know the equations of `erf`
+    found = torch.jit(lambda x: jax.lax.erf(x) * 2)(jnp.zeros((1, 37, 1)))
+    assert (found == 0).all() and len(called) == 1
+
+
+def test_the_lines_of_the_function_are_those_of_the_program():
+    def function(x):
+        x = x.sin()
+        return x.sin()  # a call of the same kind, in another line
+
+    def lines(found):
+        text = torch.jit(function).lower(torch.ones(3)).as_text(debug_info=True)
+        return {int(n) for n in re.findall(rf'"{re.escape(found)}":(\d+)', text)}
+
+    first = function.__code__.co_firstlineno
+    assert {first + 1, first + 2} <= lines(__file__)
+
+
+def test_formulas_run_once_for_calls_of_one_kind(monkeypatch):
+    called, value = [], Program.value
+
+    def spy(program, *arrays):
+        called.append(program.name)
+        return value(program, *arrays)
+
+    def step(x):
+        for _ in range(10):
+            x = x.exp2()
+        x.sum().backward()
+        return x
+
+    # a shape of its own, or other tests would have traced its programs
+    x = torch.ones(3, 1, 41, requires_grad=True)
+    expected = jax.grad(lambda x: 2 ** (2**x))(1.0)
+    monkeypatch.setattr(Program, "value", spy)
+    torch.jit(step).lower(x)
+    # for the abstract values of the results, and for the equations
+    assert called.count("Exp2") <= 2 and called.count("Exp2Backward") <= 2
+    x.exp2().exp2().sum().backward()
+    assert x.grad.flatten()[0].item() == pytest.approx(float(expected))
