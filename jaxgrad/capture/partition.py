@@ -270,6 +270,7 @@ class CompiledReverse(Reverse):
     """
 
     tells_apart = tells_missing = True
+    wide = True  # as its equations were traced
 
     def __init__(self, program: CompiledCall, mask, present=None):
         super().__init__(program, mask, present)

@@ -47,15 +47,9 @@ def _kernel_of(program: Program):
 
 
 def immediate(program: Program):
-    single = program.single
-
-    def value(*arrays):
-        results = program.value(*arrays)
-        return results[0] if single else results
-
-    # the name that HLO and profiles show
-    value.__name__ = value.__qualname__ = program.name
-    program.unchecked = kernel = compiled(value, program.wide, program.own_weight())
+    bounded_cache.kernels.count(program.own_weight())
+    kernel = with_wide_types(program.jitted) if program.wide else program.jitted
+    program.unchecked = kernel
     if program.undefined is not None:
         kernel = verified(kernel, functools.partial(check_defined, program.undefined))
     if program.precondition is not None:
@@ -109,15 +103,8 @@ def _is_finite(arrays) -> bool:
 
 
 def inline(program: Program):
-    single = program.single
-
-    def bare(*arrays):
-        results = program.value(*arrays)
-        return results[0] if single else results
-
-    bare.__name__ = bare.__qualname__ = program.name
-    # JAX keeps its jaxpr, whose equations join the trace around: only the first call runs formulas
-    bare = jax.jit(bare, inline=True)
+    # its equations join the trace around, and only the first call runs formulas
+    single, bare = program.single, program.jitted
 
     def value(*arrays):
         arrays = tuple(map(value_of, arrays))

@@ -242,6 +242,9 @@ class Call(Program):
     def single(self) -> bool:
         return len(self.outputs) == 1 and not self.several
 
+    def gives_one(self, results):
+        return len(results) == 1 and not self.several_seen
+
     @functools.cached_property
     def several(self) -> bool:
         """Whether the value function returns a list or a tuple."""

@@ -202,13 +202,34 @@ class Program:
         structs = list(map(aval.struct_of, self.inputs))
         # as where the program will run: a trace of the user's own may have 64-bit types off
         with jax.enable_x64(self.mode != aval.INLINE32):
-            jaxpr, results = jax.make_jaxpr(self.value, return_shape=True)(*structs)
-        equations = [*equations_of(jaxpr)]
+            traced = self.jitted.trace(*structs)
+        equations = [*equations_of(traced.jaxpr)]
         self.equations = len(equations)
         self.heeds_settings = any(each.primitive.name in HEEDING for each in equations)
         return tuple(
-            aval.make_aval(r.shape, aval.dtypes.from_numpy(r.dtype), self.mode) for r in results
+            aval.make_aval(r.shape, aval.dtypes.from_numpy(r.dtype), self.mode)
+            for r in jax.tree.leaves(traced.out_info)
         )
+
+    @functools.cached_property
+    def jitted(self):
+        """`value` as a jitted function, of which JAX keeps the equations; it gives one array where
+        the kernel does.
+        """
+
+        def value(*arrays):
+            results = self.value(*arrays)
+            return results[0] if self.gives_one(results) else results
+
+        # the name that HLO and profiles show
+        value.__name__ = value.__qualname__ = self.name
+        return jax.jit(value, inline=True)
+
+    def gives_one(self, results: tuple) -> bool:
+        """Whether the kernel gives the first of these results, and not a tuple: see `single`, which
+        is known after the first trace.
+        """
+        return len(results) == 1
 
     @property
     def undefined_derivative(self) -> str | None:
@@ -357,6 +378,10 @@ class DerivedReverse(Reverse):
         self.undefined = program.undefined_derivative
         # JAX's pullback may read any of the inputs
         self.saved_inputs = tuple(range(len(program.inputs)))
+
+    @functools.cached_property
+    def wide(self):
+        return self.program.wide or any(map(aval.is_wide, self.outputs))
 
     def function(self, *arrays):
         before = takes_part.set(self.is_partial or takes_part.get())
