@@ -460,13 +460,21 @@ def grad_of(tensor: Tensor) -> Tensor | None:
 
 
 class DistinctTensors(Guard):
-    """The captured tensors are different ones, as they were."""
+    """The captured tensors are different ones, as they were.
 
-    __slots__ = ()
+    handles: the ids of those that are found by handle, and so are always the same; others: the
+    numbers of the others.
+    """
+
+    __slots__ = ("handles", "others")
+
+    def __init__(self, handles: frozenset[int], others: list[int]):
+        self.handles, self.others = handles, others
 
     def check(self, leaves, tensors):
         # traced as two, a write to one does not reach the other
-        return len(set(map(id, tensors))) == len(tensors)
+        found = {id(tensors[number]) for number in self.others}
+        return len(found) == len(self.others) and self.handles.isdisjoint(found)
 
     def reason(self, leaves, tensors):
         return "two tensors are the same one now"

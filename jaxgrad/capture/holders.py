@@ -446,7 +446,7 @@ class StateGuard(Guard):
         self.absent = frozenset(wanted) - before.keys()
         self.weak = {name: weakref.ref(before[name]) for name in bound if _is_weak(before[name])}
         self.strong = {name: before[name] for name in bound if name not in self.weak}
-        self.read_weak, self.read_strong = _getter(self.weak), _getter(self.strong)
+        self.read_weak, self.read_strong = getter(self.weak), getter(self.strong)
         self.references, self.values = tuple(self.weak.values()), tuple(self.strong.values())
 
     def check(self, leaves, tensors):
@@ -545,7 +545,7 @@ class CapturedAttributes(StateGuard):
 _call = operator.call
 
 
-def _getter(names):
+def getter(names):
     """A function that reads several names of a mapping as a tuple."""
     names = tuple(names)
     if not names:

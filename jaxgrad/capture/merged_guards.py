@@ -6,7 +6,16 @@ import itertools
 import operator
 
 from .guards import AttributeValue, Guard, ObjectRead, is_same_plain_value
-from .holders import CellHolder, DictHolder, InstanceHolder, StateGuard
+from .holders import (
+    CellHolder,
+    ClassHolder,
+    DictHolder,
+    FunctionHolder,
+    GlobalsHolder,
+    InstanceHolder,
+    SequenceHolder,
+    StateGuard,
+)
 
 
 def merged_checks(guards: list[Guard]) -> list:
@@ -23,12 +32,23 @@ def _group(guard):
         return guard.read
     if isinstance(guard, AttributeValue):
         return guard.name
-    if type(guard) is not StateGuard or guard.keys is not None:
+    if type(guard) is not StateGuard:
         return guard
     if guard.kind is CellHolder:
         return guard if guard.absent else StateGuard
-    is_dict = guard.mapping is InstanceHolder.mapping or issubclass(guard.kind, DictHolder)
-    return StateGuard if is_dict else guard
+    return guard if _reader(guard) is None else StateGuard
+
+
+def _reader(guard: StateGuard):
+    """What gives the contents of an object in C, by name or number; None where nothing does."""
+    if guard.kind in (ClassHolder, GlobalsHolder) and guard.keys is not None:
+        return None  # Python adds names that do not count
+    if guard.kind is ClassHolder or guard.mapping is InstanceHolder.mapping:
+        return _attributes
+    if guard.kind is FunctionHolder:
+        return _defaults
+    is_container = issubclass(guard.kind, DictHolder | SequenceHolder)
+    return _itself if is_container else None
 
 
 def _merged(guards):
@@ -56,7 +76,7 @@ class MergedGuard:
         try:
             if self.is_unchanged():
                 return True
-        except (KeyError, AttributeError, ValueError):
+        except (KeyError, IndexError, AttributeError, TypeError, ValueError):
             pass  # something is gone
         return all(guard.check(leaves, tensors) for guard in self.guards)
 
@@ -74,19 +94,30 @@ class Reads(MergedGuard):
 
 
 class Bindings(MergedGuard):
-    """What closure variables, attributes of instances and items of dicts are bound to."""
+    """What closure variables, attributes, defaults, items and elements are bound to."""
 
     def __init__(self, guards):
         super().__init__(guards)
         cells = [each for each in guards if each.kind is CellHolder]
-        instances = [each for each in guards if each.mapping is InstanceHolder.mapping]
-        dicts = [each for each in guards if issubclass(each.kind, DictHolder)]
-        self.instances, self.dicts = _holders(instances), _holders(dicts)
-        known = _rows([*instances, *dicts], "strong"), _rows([*instances, *dicts], "weak")
+        kinds = {read: [] for read in (_attributes, _defaults, _itself)}
+        for each in guards:
+            if each.kind is not CellHolder:
+                kinds[_reader(each)].append(each)
+        self.holders = [[each.holder for each in kinds[read]] for read in kinds]
+        others = [*itertools.chain(*kinds.values())]
+        # lists whose elements all are referred to weakly, such as those of parameters
+        listed = [k for k, each in enumerate(others) if _is_weak_list(each)]
+        self.listed, self.elements = listed, [r for k in listed for r in others[k].references]
+        known = [_rows(others, kind, besides=listed) for kind in ("strong", "weak")]
         self.places, self.names, self.values = _columns([*known[0], *known[1]])
         self.references, self.values = self.values[len(known[0]) :], self.values[: len(known[0])]
-        absent = [(k, n) for k, each in enumerate([*instances, *dicts]) for n in each.absent]
+        absent = [(k, n) for k, each in enumerate(others) for n in each.absent]
         self.absent = [row[0] for row in absent], [row[1] for row in absent]
+        # the numbers of those that are compared as a whole, and of these with names
+        self.whole = [k for k, each in enumerate(others) if each.keys is not None]
+        self.sizes = [len(others[k].keys) for k in self.whole]
+        self.named = [k for k in self.whole if not others[k].is_sequence]
+        self.keys = [key for k in self.named for key in others[k].keys]
         inner = _rows(cells, "strong"), _rows(cells, "weak")
         targets = [each.holder() for each in cells]
         self.cells = [targets[row[0]] for row in (*inner[0], *inner[1])]
@@ -102,23 +133,39 @@ class Bindings(MergedGuard):
             found = map(_contents_of_cell, self.cells)
             if not (same(self.contents, found) and _alive(self.content_references, found)):
                 return False
-        dicts = [*map(_call, self.dicts)]
-        if self.instances:
-            dicts[:0] = map(_attributes, map(_call, self.instances))
-        found = map(_item, map(dicts.__getitem__, self.places), self.names)
+        instances, functions, containers = self.holders
+        contents = [*map(_call, containers)]
+        if functions:
+            contents[:0] = map(_defaults, map(_call, functions))
+        if instances:
+            contents[:0] = map(_attributes, map(_call, instances))
+        of = contents.__getitem__
+        if self.whole:
+            if [*map(len, map(of, self.whole))] != self.sizes:
+                return False
+            if not all(map(_is, _each(map(of, self.named)), self.keys)):
+                return False
+            if not all(map(_is, _each(map(of, self.listed)), map(_call, self.elements))):
+                return False
+        found = map(_item, map(of, self.places), self.names)
         if not (same(self.values, found) and _alive(self.references, found)):
             return False
         places, names = self.absent
-        return not (names and any(map(_contains, map(dicts.__getitem__, places), names)))
+        return not (names and any(map(_contains, map(of, places), names)))
 
 
-def _holders(guards) -> list:
-    return [each.holder for each in guards]
+def _is_weak_list(guard) -> bool:
+    return guard.is_sequence and guard.keys is not None and len(guard.weak) == len(guard.keys)
 
 
-def _rows(guards, kind) -> list[tuple]:
+def _rows(guards, kind, besides=()) -> list[tuple]:
     """The number of a guard, a name and what it is bound to."""
-    return [(k, *pair) for k, each in enumerate(guards) for pair in getattr(each, kind).items()]
+    return [
+        (k, _NUMBERS.get(name, name) if each.kind is FunctionHolder else name, value)
+        for k, each in enumerate(guards)
+        if k not in besides
+        for name, value in getattr(each, kind).items()
+    ]
 
 
 def _columns(rows) -> list[list]:
@@ -141,6 +188,15 @@ def _alive(references, found) -> bool:
     return not references or all(map(_is, map(_call, references), found))
 
 
+_each = itertools.chain.from_iterable
 _is, _call, _item, _contains = operator.is_, operator.call, operator.getitem, operator.contains
 _attributes = operator.attrgetter("__dict__")
+_defaults = operator.attrgetter("__defaults__", "__kwdefaults__")
+_NUMBERS = {"__defaults__": 0, "__kwdefaults__": 1}
+
+
+def _itself(target):
+    return target
+
+
 _contents_of_cell = operator.attrgetter("cell_contents")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 
 import jax
 
@@ -30,6 +31,7 @@ from ..tape.tensor import (
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
+from .holders import getter
 from .scope import CaptureScope, RunsUncompiled
 from .shared_memory import SharedMemory
 
@@ -62,6 +64,11 @@ class OutputTensor:
         if self.tracked and isinstance(tensor._node, Node):
             edge = tensor._node, tensor._nr
             self.root = outputs.root_number(edge, self.aval, held(tensor))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a `Tensor` without a history or the state of a leaf."""
+        return self.root is None and self.severed is None and self.kind is Tensor
 
     def new_tensor(self, arrays, nodes) -> Tensor:
         if self.root is not None:
@@ -226,36 +233,40 @@ class TensorEffects:
         self.effects, self.is_plain = effects, all(each.is_plain for each in effects)
         written = [each for each in effects if each.value is not None]
         graded = [each for each in effects if each.grad is not UNCHANGED]
-        self.written = [(each.number, each.value.output, each.writes) for each in written]
-        self.grads = [(each.number, each.grad) for each in graded]
+        self.written = getter([each.number for each in written])
+        self.outputs = getter([each.value.output for each in written])
+        self.writes = [each.writes for each in written]
+        self.graded = getter([each.number for each in graded])
+        self.grads = [each.grad for each in graded]
+        # most gradients are new tensors
+        is_created = all(kind == "created" for kind, _ in self.grads)
+        self.created = getter([number for _, number in self.grads]) if is_created else None
         counts = {"_raw": len(written), "value": len(written), "grad": len(graded), "applied": 1}
         self.names = [name for name, count in counts.items() for _ in range(count)]
 
     def apply(self, run: ProgramRun):
         """Set the tensors, and `applied` of the run."""
-        if not self.is_plain:
+        # in C, as far as it goes: this is done for every tensor of every call
+        written = self.written(run.tensors)
+        counters = [*map(_counter, written)]
+        if not self.is_plain or any(map(_alias, written)) or not all(counters):
             self.apply_each(run)
             return
-        tensors, arrays = run.tensors, run.arrays
-        targets, values, counters, versions = [], [], [], []
-        for number, output, writes in self.written:
-            tensor = tensors[number]
-            counter = tensor._counter
-            if tensor._alias is not None or counter is None or counter.places is not None:
-                self.apply_each(run)
-                return
-            targets.append(tensor)
-            values.append(arrays[output])
-            counters.append(counter)
-            versions.append(counter.value + writes)
-        targets += counters
-        values += versions
-        for number, grad in self.grads:
-            targets.append(tensors[number]._leaf or leaf_state(tensors[number]))
-            values.append(run.value(grad))
-        targets.append(run)
-        values.append(1)
-        set_all(targets, self.names, values)
+        places = [*map(_places, counters)]
+        if places.count(None) < len(places):
+            self.apply_each(run)
+            return
+        versions = map(operator.add, map(_value, counters), self.writes)
+        graded = self.graded(run.tensors)
+        leaves = [*map(_leaf, graded)]
+        if not all(leaves):
+            leaves = map(leaf_state, graded)
+        grads = map(run.value, self.grads) if self.created is None else self.created(run.created)
+        set_all(
+            [*written, *counters, *leaves, run],
+            self.names,
+            [*self.outputs(run.arrays), *versions, *grads, 1],
+        )
 
     def apply_each(self, run):
         """`apply` for all tensors: those that share memory are written to first."""
@@ -273,6 +284,11 @@ class TensorEffects:
             if not run.applied:
                 before.restore()
             raise
+
+
+_counter, _alias, _leaf, _places, _value = map(
+    operator.attrgetter, ("_counter", "_alias", "_leaf", "places", "value")
+)
 
 
 class SideEffect:
@@ -534,7 +550,11 @@ class OutputSpec:
         the tensors that tracing created, at the call that traced; numbers: the numbers that the
         call takes in, by input.
         """
-        created = [value.new_tensor(arrays, nodes) for value in self.created]
+        if self.plain is None:
+            created = [value.new_tensor(arrays, nodes) for value in self.created]
+        else:
+            outputs, *rest = self.plain
+            created = [*map(wrap, outputs(arrays), *rest)]
         if escaped:
             for number, tensor in escaped.items():
                 self.created[number].give_to(tensor, arrays, nodes)
@@ -547,6 +567,17 @@ class OutputSpec:
         for made, output in zip(created, self.created, strict=True) if self.has_attributes else ():
             vars(made).update({name: run.value(each) for name, each in output.attributes.items()})
         return run
+
+    @functools.cached_property
+    def plain(self):
+        """For created tensors that all are plain, what `wrap` makes them of: a function that gives
+        their arrays, then their abstract values, whether they are tracked, and their marks.
+        """
+        if not all(each.is_plain for each in self.created):
+            return None
+        of = [(each.output, each.aval, each.tracked, each.mark) for each in self.created]
+        outputs, *rest = zip(*of, strict=True) if of else [()] * 4
+        return getter(outputs), *rest
 
     @functools.cached_property
     def tensor_effects(self) -> TensorEffects:
