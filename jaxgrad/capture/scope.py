@@ -9,6 +9,7 @@ each handle is put back. What the function changed becomes side effects of its p
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import itertools
 import weakref
@@ -225,8 +226,10 @@ class CaptureScope:
 
     def hide_tangents(self, tensor):
         """Hide the tangents of a captured tensor: a program cannot take them in."""
-        tensor._leaf = LeafState()
+        # its `.grad` and its hooks stay
+        tensor._leaf = copy.copy(tensor._leaf) or LeafState()
         if self.is_inner:  # JAX differentiates the whole call in forward mode
+            tensor._leaf.tangents = None
             tensor._aval = with_dual(tensor._aval, False)
         else:
             tensor._leaf.tangents = OuterTangents(self.name, tensor)

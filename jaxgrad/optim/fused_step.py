@@ -20,8 +20,9 @@ import jax.numpy as jnp
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
+from ..capture.jit import jit
 from ..core import dtypes, executor
-from ..core.aval import META, joint_mode, make_aval, with_strides
+from ..core.aval import IMMEDIATE, META, joint_mode, make_aval, with_strides
 from ..core.bounded_cache import bounded
 from ..core.device import device_of_jax
 from ..core.program import Program
@@ -37,6 +38,8 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, wrap
 from .groups import as_set, options_of, raw, settings
 from .optimizer import Optimizer
+
+MOST_BYTES_COPIED = 2**26  # of parameters, of which an eager step makes a second copy
 
 
 class UpdateProgram(Program):
@@ -526,5 +529,42 @@ class FusedOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        FusedStep(self).run()
+        if modes.scope.get() is None and self.is_large():
+            self.update_in_place()
+        else:
+            self.update()
         return loss
+
+    def update(self):
+        FusedStep(self).run()
+
+    def is_large(self) -> bool:
+        """Whether two copies of parameters and state are too much memory."""
+        groups = self.param_groups
+        if self._size is None or self._size[0] != self._changes:
+            params = chain.from_iterable(raw(group, "params") for group in groups)
+            self._size = self._changes, sum(param.nbytes for param in params)
+        return self._size[1] >= MOST_BYTES_COPIED
+
+    def update_in_place(self):
+        """`update` as a compiled function, which gives the results the memory of what they replace
+        where nothing else refers to it.
+        """
+        if not self.is_plain():
+            self.update()
+            return
+        if self._update_in_place is None:
+            self._update_in_place = jit(self.update, verify=0)
+            self._update_in_place.rename(type(self).__name__)
+        self._update_in_place()
+
+    def is_plain(self) -> bool:
+        """Whether parameters have arrays of their own and dense gradients, and no step is recorded
+        on the tape.
+        """
+        params = [*chain.from_iterable(raw(group, "params") for group in self.param_groups)]
+        return (
+            not any(dict.get(group, "differentiable") for group in self.param_groups)
+            and all(each._alias is None and each._aval.mode == IMMEDIATE for each in params)
+            and not any(is_sparse(each.grad) for each in params)
+        )

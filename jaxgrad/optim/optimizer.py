@@ -94,6 +94,7 @@ class Optimizer:
     # reported to a trace by the optimizer, not observed
     _reported = frozenset((
         "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced",
+        "_size", "_update_in_place",
     ))  # fmt: skip
     # other code reads `param_groups` too
     _reported_when_set = _reported | {"param_groups"}
@@ -135,6 +136,7 @@ class Optimizer:
 
     def _set_up(self):
         self._changes, self._stepping = 0, False
+        self._size = self._update_in_place = None
         self._opt_called = self._is_scheduled = self._is_traced = False
         self._before_step, self._after_step = Hooks(), Hooks()
         self._before_saving, self._after_saving = Hooks(), Hooks()

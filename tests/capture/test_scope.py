@@ -802,3 +802,14 @@ def test_state_is_constant_under_a_trace_of_jax():
     with pytest.raises(RuntimeError, match="from outside of the function"):
         jax.jit(lambda x: torch.jit(lambda x: weight.add_(x))(wrap(x))._array)(jnp.ones(2))
     assert weight.tolist() == [1, 2]
+
+
+def test_the_gradient_of_a_tensor_with_a_tangent_is_read():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+        x.grad = x * x
+        primal, tangent = fwAD.unpack_dual(torch.jit(lambda: x.grad * 3)())
+        assert (primal.item(), tangent.item()) == (12, 12)
+        optimizer = torch.optim.SGD([x], lr=0.5)
+        torch.jit(lambda: optimizer.step())()
+        assert [each.item() for each in fwAD.unpack_dual(x)] == [0, -1]

@@ -11,6 +11,7 @@ import pytest
 from as_torch import as_torch, described, differences
 
 import jaxgrad
+from jaxgrad.optim import fused_step
 
 pytestmark = pytest.mark.slow
 
@@ -114,6 +115,14 @@ for _name in CASES:
     vars()[f"test_50_steps_of_{_name}"] = of_case(_name)
 for _name in COMPLEX:
     vars()[f"test_50_steps_of_{_name}_complex128"] = pytest.mark.slow(of_case(_name, "complex128"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_50_steps_of_a_large_model(name, monkeypatch):
+    monkeypatch.setattr(fused_step, "MOST_BYTES_COPIED", 0)
+    told = recorded.RECORDED[f"test_50_steps_of_{name}"]
+    differences(told, described(trained(jaxgrad, CASES[name])[0]), name, PRECISION)
 
 
 @pytest.mark.slow
