@@ -3,8 +3,7 @@ it is installed. `python tests/benchmarks/run.py table --rows chain jvp` chooses
 their names.
 
 Each time is the median over rounds in which all columns take turns, and in brackets the least. A
-call includes the wait for its result. Not here yet are the rows of first calls, traces, starts of
-scripts, sequence lengths and memory, and GPT-2.
+call includes the wait for its result. Traces and first calls are made anew each time, in turns too.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ import training
 import jaxgrad
 
 ROUNDS, SECONDS = 15, 0.02  # of each column in a round
+COLD_ROUNDS = 5  # of traces and first calls
 WARM = 40  # eager calls that repeat are compiled after 32 times
 
 
@@ -140,8 +140,8 @@ def residual_eager(blocks):
     return calls
 
 
-def residual_compiled(blocks):
-    """The same compiled, to jax.jit."""
+def residual_step(blocks):
+    """The same compiled, and its batch."""
     arrays, x = residual(blocks)
     parameters = [jaxgrad.tensor(each, requires_grad=True) for each in arrays]
     optimizer = jaxgrad.optim.SGD(parameters, lr=1e-3)
@@ -154,19 +154,75 @@ def residual_compiled(blocks):
         optimizer.step()
         return loss.detach()
 
+    return step, jaxgrad.tensor(x)
+
+
+def residual_by_hand(blocks):
+    """The same in JAX, with its parameters and its batch."""
+    arrays, x = residual(blocks)
+
     @functools.partial(jax.jit, donate_argnums=0)
     def plain(arrays, x):
         loss, gradients = jax.value_and_grad(residual_loss)(arrays, x, jnp.tanh)
         # the gradients too, which a step of jaxgrad leaves in `.grad`
         return [a - 1e-3 * g for a, g in zip(arrays, gradients, strict=True)], gradients, loss
 
-    kept, array, tensor = [list(map(jnp.array, arrays)), None], jnp.asarray(x), jaxgrad.tensor(x)
+    return plain, list(map(jnp.array, arrays)), jnp.asarray(x)
+
+
+def residual_compiled(blocks):
+    """The same compiled, to jax.jit."""
+    step, tensor = residual_step(blocks)
+    plain, arrays, array = residual_by_hand(blocks)
+    kept = [arrays, None]
 
     def by_hand():
         kept[0], kept[1], loss = plain(kept[0], array)
         return loss.block_until_ready()
 
     return {"jaxgrad": lambda: step(tensor).item(), "JAX": by_hand}
+
+
+def demo():
+    """A training step of the demo's network with a module and an optimizer, compiled."""
+    labels = rng.integers(0, 10, 64)
+    images = rng.standard_normal((64, 64)).astype(np.float32)
+    nn, shapes = jaxgrad.nn, [(64, 64), (32, 64), (10, 32)]
+    layers = [nn.Linear(*shape[::-1]) for shape in shapes]
+    model = nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
+    optimizer = jaxgrad.optim.SGD(model.parameters(), lr=0.1)
+
+    @jaxgrad.jit
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    def loss_of(arrays, x, y):
+        *hidden, (last, bias) = zip(arrays[::2], arrays[1::2], strict=True)
+        for w, b in hidden:
+            x = jax.nn.relu(x @ w.T + b)
+        return training.cross_entropy(x @ last.T + bias, y)
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def plain(arrays, x, y):
+        loss, gradients = jax.value_and_grad(loss_of)(arrays, x, y)
+        return [a - 0.1 * g for a, g in zip(arrays, gradients, strict=True)], gradients, loss
+
+    kept = [[jnp.array(each.detach().numpy()) for each in model.parameters()], None]
+    inputs, tensors = (
+        (jnp.asarray(images), jnp.asarray(labels)),
+        map(jaxgrad.tensor, (images, labels)),
+    )
+    x, y = tensors
+
+    def by_hand():
+        kept[0], kept[1], loss = plain(kept[0], *inputs)
+        return loss.block_until_ready()
+
+    return {"jaxgrad": lambda: step(x, y).item(), "JAX": by_hand}
 
 
 def network(name):
@@ -185,6 +241,88 @@ def network_compiled(name):
     weights = training.initial_weights(case)
     _, (ours, hand), _ = training.first_calls(case, weights)
     return {"jaxgrad": ours, "JAX": hand}
+
+
+# ---- traces and first calls: each gives by column a function that gives the seconds of one
+
+
+def seconds(call):
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def forgotten(make):
+    """What is made once JAX and jaxgrad have forgotten their traces and programs."""
+    jax.clear_caches()
+    jaxgrad.compiler.reset()
+    made = make()
+    jaxgrad.synchronize()  # or what is pending would run in the time that is measured
+    return made
+
+
+def mlp(torch):
+    nn = torch.nn
+    return nn.Sequential(
+        nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)
+    )
+
+
+def mlp_loss(weights, x, labels):
+    for number in (0, 2):
+        x = jax.nn.relu(training.linear(weights, str(number), x))
+    return training.cross_entropy(training.linear(weights, "4", x), labels)
+
+
+def steps(name):
+    """A new training step and its arguments, by column."""
+    if name == "128 blocks":
+        return steps_of_blocks(128)
+    batch = rng.standard_normal((32, 64)).astype(np.float32), rng.integers(0, 10, 32)
+    case = training.Case(mlp, mlp_loss, batch) if name == "MLP" else training.cases()[name]
+    weights = training.initial_weights(case)
+
+    def ours():
+        step, batch = training.script(jaxgrad, case, weights)
+        return jaxgrad.jit(step), batch
+
+    def by_hand():
+        step, arrays, batch = training.by_hand(case, weights)
+        return step, (arrays, training.optax.adam(training.RATE).init(arrays), *batch)
+
+    return {"jaxgrad": ours, "JAX": by_hand}
+
+
+def steps_of_blocks(count):
+    def ours():
+        step, tensor = residual_step(count)
+        return step, (tensor,)
+
+    def by_hand():
+        step, arrays, x = residual_by_hand(count)
+        return step, (arrays, x)
+
+    return {"jaxgrad": ours, "JAX": by_hand}
+
+
+def trace(name):
+    """The trace of a training step, lowered and not compiled."""
+
+    def timed(make):
+        step, arguments = forgotten(make)
+        return seconds(lambda: step.lower(*arguments))
+
+    return {column: functools.partial(timed, make) for column, make in steps(name).items()}
+
+
+def first_call(name):
+    """The first call of a compiled training step."""
+
+    def timed(make):
+        step, arguments = forgotten(make)
+        return seconds(lambda: jax.block_until_ready(step(*arguments)))
+
+    return {column: functools.partial(timed, make) for column, make in steps(name).items()}
 
 
 # ---- derivatives of functions
@@ -233,6 +371,7 @@ ROWS = {
     **{f"residual MLP {n}, eager": functools.partial(residual_eager, n) for n in (8, 32)},
     **{f"residual MLP {n}, compiled": functools.partial(residual_compiled, n) for n in (8, 128)},
     **{f"{n}, anew": functools.partial(derivative, n) for n in ("jacrev", "jacfwd", "hessian")},
+    "the demo, compiled": demo,
     "jvp, anew": functools.partial(derivative, "jvp"),
     **{
         f"{n}, compiled": functools.partial(derivative_compiled, n)
@@ -243,7 +382,22 @@ ROWS = {
 }
 
 
+COLD_ROWS = {
+    **{f"trace, {n}": functools.partial(trace, n) for n in ("transformer", "128 blocks")},
+    **{f"first call, {n}": functools.partial(first_call, n) for n in ("MLP", "128 blocks")},
+}
+
+
 # ---- measuring
+
+
+def measured_cold(calls) -> dict:
+    """By column the median and the least time of what measures itself, in microseconds."""
+    times = {name: [] for name in calls}
+    for _ in range(COLD_ROUNDS):
+        for name, call in calls.items():
+            times[name].append(call() * 1e6)
+    return {name: (statistics.median(each), min(each)) for name, each in times.items()}
 
 
 def measured(calls) -> dict:
@@ -268,10 +422,10 @@ def table(chosen=()):
     """Prints the rows whose names contain one of the words, by default all."""
     print(f"(p) the table: us, the median of {ROUNDS} rounds in turns, and (the least)")
     elapsed, used = time.perf_counter(), time.process_time()
-    for name, row in ROWS.items():
+    for name, row in (ROWS | COLD_ROWS).items():
         if chosen and not any(word in name for word in chosen):
             continue
-        found = measured(row())
+        found = (measured_cold if name in COLD_ROWS else measured)(row())
         cells = [
             f"{column} {median:9.1f} ({least:.1f})" for column, (median, least) in found.items()
         ]
