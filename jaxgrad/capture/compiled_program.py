@@ -176,7 +176,7 @@ class CompiledProgram:
         self.guards = [
             # first, since each appends its tensor to `tensors`, which the guards after it read
             *self.captured,
-            self.distinct(tensors),
+            *self.distinct(tensors),
             *([] if self.output.separate is None else [self.output.separate]),
             *[RepeatedArgument(number, positions) for number, positions in several],
             *[ReachedArgument(number, tensors[number]) for number in self.reached_arguments],
@@ -190,10 +190,11 @@ class CompiledProgram:
         self.observation = self.discard = self.derived = None
         self.checks = merged_checks(self.guards)
 
-    def distinct(self, tensors) -> DistinctTensors:
+    def distinct(self, tensors) -> list[DistinctTensors]:
+        """The guard that the tensors are different ones, where they might not be."""
         exchanged = self.exchanged(tensors)
         handles = frozenset(map(id, tensors)).difference(exchanged)
-        return DistinctTensors(handles, [*exchanged.values()])
+        return [DistinctTensors(handles, [*exchanged.values()])] if len(tensors) > 1 else []
 
     def exchanged(self, tensors) -> dict[int, int]:
         """The numbers of the captured tensors in whose place a call may have others, by id."""
