@@ -1,7 +1,7 @@
 """Measures jaxgrad, JAX by hand and torch side by side in one process: `make bench`.
 
 `make bench ARGUMENTS="eager step"` chooses among eager, step, import, writes, watching, functions,
-forward, training, networks, loading, calls and table. Times are the least of many repetitions, in
+forward, training, networks, loading, calls, table and gpt2. Times are the least of many repetitions, in
 microseconds unless a column says otherwise. On a shared machine only the ratios are reliable.
 """
 
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+import gpt2
 import jax
 import jax.numpy as jnp
 import loading
@@ -452,6 +453,7 @@ PARTS = {
     "loading": loading.loading,
     "calls": lambda: training.overhead(least_of),
     "table": table.table,
+    "gpt2": gpt2.gpt2,
 }
 
 if __name__ == "__main__":
