@@ -1,8 +1,9 @@
 """Measures jaxgrad, JAX by hand and torch side by side in one process: `make bench`.
 
 `make bench ARGUMENTS="eager step"` chooses among eager, step, import, writes, watching, functions,
-forward, training, networks, loading, calls, table and gpt2. Times are the least of many repetitions, in
-microseconds unless a column says otherwise. On a shared machine only the ratios are reliable.
+forward, training, networks, loading, calls, table and gpt2. Times are the least of many
+repetitions, in microseconds unless a column says otherwise. On a shared machine only the ratios are
+reliable.
 """
 
 import os
