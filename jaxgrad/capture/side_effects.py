@@ -262,11 +262,8 @@ class TensorEffects:
         if not all(leaves):
             leaves = map(leaf_state, graded)
         grads = map(run.value, self.grads) if self.created is None else self.created(run.created)
-        set_all(
-            [*written, *counters, *leaves, run],
-            self.names,
-            [*self.outputs(run.arrays), *versions, *grads, 1],
-        )
+        values = [*self.outputs(run.arrays), *versions, *grads, 1]
+        set_all([*written, *counters, *leaves, run], self.names, values)
 
     def apply_each(self, run):
         """`apply` for all tensors: those that share memory are written to first."""

@@ -540,11 +540,12 @@ class FusedOptimizer(Optimizer):
 
     def is_large(self) -> bool:
         """Whether two copies of parameters and state are too much memory."""
-        groups = self.param_groups
-        if self._size is None or self._size[0] != self._changes:
-            params = chain.from_iterable(raw(group, "params") for group in groups)
-            self._size = self._changes, sum(param.nbytes for param in params)
-        return self._size[1] >= MOST_BYTES_COPIED
+        known = self._in_place.size
+        if known is None or known[0] != self._changes:
+            params = chain.from_iterable(raw(group, "params") for group in self.param_groups)
+            known = self._changes, sum(param.nbytes for param in params)
+            self._in_place.size = known
+        return known[1] >= MOST_BYTES_COPIED
 
     def update_in_place(self):
         """`update` as a compiled function, which gives the results the memory of what they replace
@@ -553,10 +554,10 @@ class FusedOptimizer(Optimizer):
         if not self.is_plain():
             self.update()
             return
-        if self._update_in_place is None:
-            self._update_in_place = jit(self.update, verify=0)
-            self._update_in_place.rename(type(self).__name__)
-        self._update_in_place()
+        if self._in_place.update is None:
+            self._in_place.update = jit(self.update, verify=0)
+            self._in_place.update.rename(type(self).__name__)
+        self._in_place.update()
 
     def is_plain(self) -> bool:
         """Whether parameters have arrays of their own and dense gradients, and no step is recorded

@@ -67,6 +67,19 @@ def register_optimizer_step_post_hook(hook) -> RemovableHandle:
     return register(_after_steps, hook)
 
 
+class InPlace:
+    """What an optimizer knows of its steps in place, which fused_step.py makes.
+
+    `size`: the bytes of its parameters, after the number of changes of its groups; `update`: the
+    compiled step.
+    """
+
+    __slots__ = ("size", "update")  # slots are no state of the user
+
+    def __init__(self):
+        self.size = self.update = None
+
+
 class Optimizer:
     """The base class of optimizers.
 
@@ -94,7 +107,7 @@ class Optimizer:
     # reported to a trace by the optimizer, not observed
     _reported = frozenset((
         "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced",
-        "_size", "_update_in_place",
+        "_in_place",
     ))  # fmt: skip
     # other code reads `param_groups` too
     _reported_when_set = _reported | {"param_groups"}
@@ -136,7 +149,7 @@ class Optimizer:
 
     def _set_up(self):
         self._changes, self._stepping = 0, False
-        self._size = self._update_in_place = None
+        self._in_place = InPlace()
         self._opt_called = self._is_scheduled = self._is_traced = False
         self._before_step, self._after_step = Hooks(), Hooks()
         self._before_saving, self._after_saving = Hooks(), Hooks()
