@@ -20,6 +20,7 @@ from jax.extend.core import get_opaque_trace_state
 from . import aval as avals
 from . import bounded_cache
 from .aval import IMMEDIATE, META, Aval, meta_array
+from .host_kernel import first_on_host
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
 from .pending import value_of
@@ -55,7 +56,22 @@ def immediate(program: Program):
 
     # the name that HLO and profiles show
     value.__name__ = value.__qualname__ = program.name
-    program.unchecked = kernel = compiled(value, program.wide, program.own_weight())
+    bounded_cache.kernels.count(program.own_weight())
+    jitted = jax.jit(value)
+    functions = jitted, jitted.trace, jax.device_put
+    kernel, trace, put = map(with_wide_types, functions) if program.wide else functions
+
+    def retire():
+        adopt(program, with_checks(program, kernel))
+
+    return with_checks(program, first_on_host(kernel, trace, put, is_traced, retire))
+
+
+def with_checks(program: Program, kernel):
+    """`kernel` with the checks of the program's arrays and results; without them it is kept as
+    `unchecked`.
+    """
+    program.unchecked = kernel
     if program.undefined is not None:
         kernel = verified(kernel, functools.partial(check_defined, program.undefined))
     if program.precondition is not None:

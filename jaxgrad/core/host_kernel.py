@@ -1,0 +1,287 @@
+"""Kernels that NumPy runs on the host, until compiling them pays off.
+
+XLA takes 8 to 30 milliseconds to compile the smallest program, and most programs of a script's
+first minute only fill, copy, cut, rearrange or compare, or round once. NumPy gives the same bits
+for these. Where it might not, XLA computes: a program that rounds what is rounded already, because
+XLA may fuse the two; and a call whose numbers XLA takes for 0, since they are below the normal
+ones, or is free to choose, since they are NaN.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy as np
+from jax.extend.core import Literal
+
+# A call takes 30 us longer here, and as much again for so many bytes; after so many times as long,
+# it has taken as long as to compile a kernel.
+BYTES, MOST = 1 << 14, 500
+
+
+class _Refused(Exception):
+    """XLA might give other bits."""
+
+
+# ---- The primitives. Each function takes the equation and NumPy arrays, and gives one array, or a
+# list for a primitive with several results.
+
+
+def _shape(equation):
+    return equation.outvars[0].aval.shape
+
+
+def _reshape(equation, operand):
+    if equation.params.get("dimensions") is not None and equation.primitive.name == "reshape":
+        raise _Refused
+    return operand.reshape(_shape(equation))
+
+
+def _broadcast(equation, operand):
+    wanted = [1] * len(_shape(equation))
+    for dim, extent in zip(equation.params["broadcast_dimensions"], operand.shape, strict=True):
+        wanted[dim] = extent
+    return np.broadcast_to(operand.reshape(wanted), _shape(equation))
+
+
+def _slice(equation, operand):
+    params = equation.params
+    steps = params["strides"] or (1,) * operand.ndim
+    bounds = zip(params["start_indices"], params["limit_indices"], steps, strict=True)
+    return operand[tuple([slice(*each) for each in bounds])]
+
+
+def _split(equation, operand):
+    ends = np.cumsum(equation.params["sizes"])[:-1]
+    return np.split(operand, ends, equation.params["axis"])
+
+
+def _pad(equation, operand, value):
+    low, high, interior = zip(*equation.params["padding_config"], strict=True)
+    if min(*low, *high) < 0:
+        raise _Refused
+    made = np.full(_shape(equation), value, operand.dtype)
+    triples = zip(low, operand.shape, interior, strict=True)
+    places = [slice(begin, begin + n * (gap + 1), gap + 1) for begin, n, gap in triples]
+    made[tuple(places)] = operand
+    return made
+
+
+def _select(_equation, which, *cases):
+    if which.dtype != bool:
+        raise _Refused
+    return np.where(which, cases[1], cases[0])
+
+
+def _converted(equation, operand):
+    return operand.astype(equation.outvars[0].aval.dtype)
+
+
+def _joined(join, name):
+    return lambda equation, *operands: join(operands, equation.params[name])
+
+
+def _of(function):
+    return lambda _equation, *operands: function(*operands)
+
+
+MOVES = {
+    "broadcast_in_dim": _broadcast,
+    "concatenate": _joined(np.concatenate, "dimension"),
+    "copy": _of(lambda operand: operand),
+    "copy_p": _of(lambda operand: operand),
+    "pad": _pad,
+    "reshape": _reshape,
+    "rev": lambda equation, operand: np.flip(operand, equation.params["dimensions"]),
+    "select_n": _select,
+    "slice": _slice,
+    "split": _split,
+    "squeeze": _reshape,
+    "stack": _joined(np.stack, "axis"),
+    "stop_gradient": _of(lambda operand: operand),
+    "transpose": lambda equation, operand: operand.transpose(equation.params["permutation"]),
+}
+
+COMPARISONS = {
+    "eq": _of(np.equal),
+    "ge": _of(np.greater_equal),
+    "gt": _of(np.greater),
+    "le": _of(np.less_equal),
+    "lt": _of(np.less),
+    "ne": _of(np.not_equal),
+}
+
+# of IEEE's operations, those that XLA does not replace by others
+ROUNDINGS = {
+    "add": _of(np.add),
+    "mul": _of(np.multiply),
+    "neg": _of(np.negative),
+    "sub": _of(np.subtract),
+}
+
+LOGIC = {"and": _of(np.bitwise_and), "not": _of(np.invert), "or": _of(np.bitwise_or)}
+
+_EVALUATIONS = {**MOVES, **COMPARISONS, **ROUNDINGS, **LOGIC, "convert_element_type": _converted}
+
+
+# ---- Which programs the host runs
+
+# what is known of a value: it depends on no input; it is an input, or a part of one; it is made of
+# several, or rounded
+_CONSTANT, _MOVED, _MADE = range(3)
+
+
+def serves(jaxpr) -> bool:
+    """Whether the host may run a program, a closed jaxpr without results of weak type."""
+    if jaxpr.consts or any(each.weak_type for each in jaxpr.out_avals):
+        return False
+    try:
+        _check(jaxpr.jaxpr, [_MOVED] * len(jaxpr.in_avals))
+    except _Refused:
+        return False
+    return True
+
+
+def _check(jaxpr, given):
+    """What is known of the results, from what is known of the inputs."""
+    known = dict(zip(jaxpr.invars, given, strict=True))
+
+    def look_up(atoms):
+        return [_CONSTANT if isinstance(each, Literal) else known[each] for each in atoms]
+
+    for equation in jaxpr.eqns:
+        operands = look_up(equation.invars)
+        inner = _within(equation)
+        made = _check(inner, operands) if inner else [_result_of(equation, operands)]
+        if len(made) != len(equation.outvars):
+            made *= len(equation.outvars)
+        known.update(zip(equation.outvars, made, strict=True))
+    return look_up(jaxpr.outvars)
+
+
+def _within(equation):
+    """The jaxpr that an equation calls, None if it is another one."""
+    is_call = equation.primitive.name in ("jit", "pjit") and not equation.params["jaxpr"].consts
+    return equation.params["jaxpr"].jaxpr if is_call else None
+
+
+def _result_of(equation, operands):
+    name, dtypes = equation.primitive.name, [each.aval.dtype for each in equation.invars]
+    if name in MOVES:
+        return max(operands) if len({*operands}) == 1 else _MADE
+    exact = all(each.kind in "biu" for each in dtypes)
+    if name in LOGIC and exact:
+        return max(operands)
+    if name == "convert_element_type":
+        return _kind_of_cast(dtypes[0], equation.outvars[0].aval.dtype, operands[0])
+    usual = exact or all(each in (np.float32, np.float64) for each in dtypes)
+    if name in COMPARISONS and usual and _MADE not in operands:
+        return max(operands)
+    # XLA leaves out the addition of a constant 0, which makes 0.0 of -0.0
+    is_free = name in ("add", "sub") and _CONSTANT in operands and not exact
+    if name in ROUNDINGS and usual and not is_free and (exact or _MADE not in operands):
+        return max(operands) if exact else _MADE
+    raise _Refused
+
+
+def _kind_of_cast(old, new, operand):
+    if old == new or (old.kind in "biu" and new.kind in "iu"):
+        return operand
+    is_float = old in (np.float32, np.float64)
+    is_small = old.kind in "bi" and old.itemsize <= 4
+    if operand != _MADE and (is_float or is_small) and new in (np.float32, np.float64):
+        return _MADE
+    raise _Refused
+
+
+# ---- Running them
+
+
+def evaluate(jaxpr, arrays) -> list[np.ndarray]:
+    """The results, new arrays. Raises _Refused where XLA might give other bits."""
+    avals = jaxpr.in_avals
+    operands = [np.asarray(each, aval.dtype) for each, aval in zip(arrays, avals, strict=True)]
+    with np.errstate(all="ignore"):
+        results = _evaluated(jaxpr.jaxpr, operands)
+    # never the memory of an array that somebody may hold or donate
+    return [np.array(each, order="C") for each in results]
+
+
+def _evaluated(jaxpr, given):
+    values = dict(zip(jaxpr.invars, given, strict=True))
+
+    def look_up(atoms):
+        return [
+            np.asarray(each.val, each.aval.dtype) if isinstance(each, Literal) else values[each]
+            for each in atoms
+        ]
+
+    for equation in jaxpr.eqns:
+        operands, inner = look_up(equation.invars), _within(equation)
+        if inner:
+            made = _evaluated(inner, operands)
+        else:
+            made = _EVALUATIONS[equation.primitive.name](equation, *operands)
+            made = made if isinstance(made, list) else [made]
+            if equation.primitive.name not in MOVES:
+                for each in (*operands, *made):
+                    _check_usual(each)
+        values.update(zip(equation.outvars, made, strict=True))
+    return look_up(jaxpr.outvars)
+
+
+def _check_usual(array):
+    """Raise _Refused for NaN and numbers that XLA takes for 0, or may have rounded from these."""
+    if array.dtype.kind == "f":
+        size = np.abs(array)
+        if not np.all((size > np.finfo(array.dtype).tiny) | (size == 0)):
+            raise _Refused
+
+
+def first_on_host(kernel, trace, put, is_traced, retire):
+    """`kernel`, whose first calls the host makes, if it gives the same bits.
+
+    trace: gives the jaxpr of a call, as `jax.jit(...).trace`; put: makes an array of JAX. Calls
+    `retire()` when the kernel is to be used alone.
+    """
+    jaxpr, spent, cost = None, 0, 0
+
+    def call(*arrays):
+        nonlocal jaxpr, spent, cost
+        if spent > MOST or not (_is_usual() and all(map(_is_known, arrays))) or is_traced():
+            return kernel(*arrays)
+        found = jaxpr
+        if found is None:
+            found = jaxpr = trace(*arrays).jaxpr
+            cost = 1 + sum(each.size * each.dtype.itemsize for each in found.out_avals) // BYTES
+            spent = 0 if serves(found) else MOST
+        spent += cost
+        if spent > MOST:
+            jaxpr = None
+            retire()
+            return kernel(*arrays)
+        try:
+            made = [put(each) for each in evaluate(found, arrays)]
+        except _Refused:
+            return kernel(*arrays)
+        return made[0] if len(made) == 1 else made
+
+    return call
+
+
+def _is_known(array) -> bool:
+    is_array = isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer)
+    return is_array or type(array) in (float, int, bool, complex)
+
+
+def _is_usual() -> bool:
+    config = jax.config
+    is_watched = config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
+    return not is_watched and _has_one_cpu()
+
+
+@functools.cache
+def _has_one_cpu() -> bool:
+    """Whether all arrays are in the memory of the host, on one device."""
+    return jax.default_backend() == "cpu" and jax.device_count() == 1
