@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 
 import jax
+import ml_dtypes
 import numpy as np
 from jax.extend.core import Literal
 
@@ -33,8 +34,6 @@ def _shape(equation):
 
 
 def _reshape(equation, operand):
-    if equation.params.get("dimensions") is not None and equation.primitive.name == "reshape":
-        raise _Refused
     return operand.reshape(_shape(equation))
 
 
@@ -58,9 +57,7 @@ def _split(equation, operand):
 
 
 def _pad(equation, operand, value):
-    low, high, interior = zip(*equation.params["padding_config"], strict=True)
-    if min(*low, *high) < 0:
-        raise _Refused
+    low, _, interior = zip(*equation.params["padding_config"], strict=True)
     made = np.full(_shape(equation), value, operand.dtype)
     triples = zip(low, operand.shape, interior, strict=True)
     places = [slice(begin, begin + n * (gap + 1), gap + 1) for begin, n, gap in triples]
@@ -69,13 +66,21 @@ def _pad(equation, operand, value):
 
 
 def _select(_equation, which, *cases):
-    if which.dtype != bool:
-        raise _Refused
     return np.where(which, cases[1], cases[0])
 
 
 def _converted(equation, operand):
     return operand.astype(equation.outvars[0].aval.dtype)
+
+
+def _extreme(choose):
+    def call(_equation, first, second):
+        # of 0.0 and -0.0 XLA may give either
+        if np.any((first == second) & (np.signbit(first) != np.signbit(second))):
+            raise _Refused
+        return choose(first, second)
+
+    return call
 
 
 def _joined(join, name):
@@ -109,6 +114,8 @@ COMPARISONS = {
     "gt": _of(np.greater),
     "le": _of(np.less_equal),
     "lt": _of(np.less),
+    "max": _extreme(np.maximum),
+    "min": _extreme(np.minimum),
     "ne": _of(np.not_equal),
 }
 
@@ -168,31 +175,53 @@ def _within(equation):
 
 def _result_of(equation, operands):
     name, dtypes = equation.primitive.name, [each.aval.dtype for each in equation.invars]
-    if name in MOVES:
+    if name in MOVES and not _is_odd(equation, dtypes):
         return max(operands) if len({*operands}) == 1 else _MADE
     exact = all(each.kind in "biu" for each in dtypes)
     if name in LOGIC and exact:
         return max(operands)
     if name == "convert_element_type":
         return _kind_of_cast(dtypes[0], equation.outvars[0].aval.dtype, operands[0])
-    usual = exact or all(each in (np.float32, np.float64) for each in dtypes)
+    usual = exact or all(each in _SINGLE_OR_DOUBLE for each in dtypes)
     if name in COMPARISONS and usual and _MADE not in operands:
         return max(operands)
-    # XLA leaves out the addition of a constant 0, which makes 0.0 of -0.0
-    is_free = name in ("add", "sub") and _CONSTANT in operands and not exact
-    if name in ROUNDINGS and usual and not is_free and (exact or _MADE not in operands):
-        return max(operands) if exact else _MADE
+    if name in ROUNDINGS and exact:
+        return max(operands)
+    may_vanish = name in ("add", "sub") and any(map(_may_be_zero, equation.invars, operands))
+    if name in ROUNDINGS and usual and _MADE not in operands and not may_vanish:
+        return _MADE
     raise _Refused
+
+
+def _is_odd(equation, dtypes):
+    """Whether this is a form of a move that is not known here."""
+    name, params = equation.primitive.name, equation.params
+    if name == "pad":
+        return any(low < 0 or high < 0 for low, high, _ in params["padding_config"])
+    is_transposed = name == "reshape" and params["dimensions"] is not None
+    return is_transposed or (name == "select_n" and dtypes[0].kind != "b")
+
+
+def _may_be_zero(atom, kind):
+    """Whether an operand may be a constant 0. XLA adds none, though that makes 0.0 of -0.0."""
+    return kind == _CONSTANT and not (isinstance(atom, Literal) and atom.val)
 
 
 def _kind_of_cast(old, new, operand):
     if old == new or (old.kind in "biu" and new.kind in "iu"):
         return operand
-    is_float = old in (np.float32, np.float64)
     is_small = old.kind in "bi" and old.itemsize <= 4
-    if operand != _MADE and (is_float or is_small) and new in (np.float32, np.float64):
+    # XLA rounds double precision to single before it rounds to half
+    is_known = new in _SINGLE_OR_DOUBLE and (old in _SINGLE_OR_DOUBLE or is_small)
+    is_half = np.float32 in (old, new) and old in _FLOATS and new in _FLOATS
+    if operand != _MADE and (is_known or is_half):
         return _MADE
     raise _Refused
+
+
+# those in which NumPy and XLA round alike
+_SINGLE_OR_DOUBLE = (np.dtype(np.float32), np.dtype(np.float64))
+_FLOATS = (*_SINGLE_OR_DOUBLE, np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
 
 # ---- Running them
@@ -233,9 +262,9 @@ def _evaluated(jaxpr, given):
 
 def _check_usual(array):
     """Raise _Refused for NaN and numbers that XLA takes for 0, or may have rounded from these."""
-    if array.dtype.kind == "f":
+    if array.dtype in _FLOATS:
         size = np.abs(array)
-        if not np.all((size > np.finfo(array.dtype).tiny) | (size == 0)):
+        if not np.all((size > ml_dtypes.finfo(array.dtype).smallest_normal) | (size == 0)):
             raise _Refused
 
 
@@ -245,15 +274,17 @@ def first_on_host(kernel, trace, put, is_traced, retire):
     trace: gives the jaxpr of a call, as `jax.jit(...).trace`; put: makes an array of JAX. Calls
     `retire()` when the kernel is to be used alone.
     """
-    jaxpr, spent, cost = None, 0, 0
+    jaxpr, structure, spent, cost = None, None, 0, 0
 
     def call(*arrays):
-        nonlocal jaxpr, spent, cost
+        nonlocal jaxpr, structure, spent, cost
         if spent > MOST or not (_is_usual() and all(map(_is_known, arrays))) or is_traced():
             return kernel(*arrays)
         found = jaxpr
         if found is None:
-            found = jaxpr = trace(*arrays).jaxpr
+            traced = trace(*arrays)
+            found, structure = traced.jaxpr, jax.tree.structure(traced.out_info)
+            jaxpr = found
             cost = 1 + sum(each.size * each.dtype.itemsize for each in found.out_avals) // BYTES
             spent = 0 if serves(found) else MOST
         spent += cost
@@ -265,7 +296,7 @@ def first_on_host(kernel, trace, put, is_traced, retire):
             made = [put(each) for each in evaluate(found, arrays)]
         except _Refused:
             return kernel(*arrays)
-        return made[0] if len(made) == 1 else made
+        return jax.tree.unflatten(structure, made)
 
     return call
 

@@ -143,7 +143,7 @@ def at_least_single(dtype):
     """The dtype in which numbers of a floating-point or complex one are drawn. float16 has few
     numbers between 0 and 1, which give few and small normal numbers.
     """
-    return np.dtype(jnp.promote_types(real(dtype), jnp.float32))
+    return max(real(dtype), np.dtype(np.float32), key=attrgetter("itemsize"))
 
 
 def _uniform_values(unit, dtype):
