@@ -221,7 +221,8 @@ def _kind_of_cast(old, new, operand):
 
 # those in which NumPy and XLA round alike
 _SINGLE_OR_DOUBLE = (np.dtype(np.float32), np.dtype(np.float64))
-_FLOATS = (*_SINGLE_OR_DOUBLE, np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_FLOATS = (*_SINGLE_OR_DOUBLE, np.dtype(np.float16), _BFLOAT16)
 
 
 # ---- Running them
@@ -253,8 +254,9 @@ def _evaluated(jaxpr, given):
         else:
             made = _EVALUATIONS[equation.primitive.name](equation, *operands)
             made = made if isinstance(made, list) else [made]
-            if equation.primitive.name not in MOVES:
-                for each in (*operands, *made):
+            for each in (*operands, *made):
+                # XLA also moves bfloat16 by way of single precision
+                if equation.primitive.name not in MOVES or each.dtype == _BFLOAT16:
                     _check_usual(each)
         values.update(zip(equation.outvars, made, strict=True))
     return look_up(jaxpr.outvars)
