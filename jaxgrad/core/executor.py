@@ -20,7 +20,7 @@ from jax.extend.core import get_opaque_trace_state
 from . import aval as avals
 from . import bounded_cache
 from .aval import IMMEDIATE, META, Aval, meta_array
-from .host_kernel import first_on_host
+from .host_kernel import FirstOnHost
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
 from .pending import value_of
@@ -64,7 +64,7 @@ def immediate(program: Program):
     def retire():
         adopt(program, with_checks(program, kernel))
 
-    return with_checks(program, first_on_host(kernel, trace, put, is_traced, retire))
+    return with_checks(program, FirstOnHost(kernel, trace, put, is_traced, retire))
 
 
 def with_checks(program: Program, kernel):

@@ -270,37 +270,44 @@ def _check_usual(array):
             raise _Refused
 
 
-def first_on_host(kernel, trace, put, is_traced, retire):
-    """`kernel`, whose first calls the host makes, if it gives the same bits.
+class FirstOnHost:
+    """A kernel whose first calls the host makes, if it gives the same bits.
 
-    trace: gives the jaxpr of a call, as `jax.jit(...).trace`; put: makes an array of JAX. Calls
-    `retire()` when the kernel is to be used alone.
+    kernel: what XLA compiles; trace: gives the jaxpr of a call, as `jax.jit(...).trace`; put: makes
+    an array of JAX; is_traced: whether JAX is tracing; retire: called when the kernel is to be used
+    alone. `spent`: how much longer the calls took than by the kernel, `cost`: each of them.
     """
-    jaxpr, structure, spent, cost = None, None, 0, 0
 
-    def call(*arrays):
-        nonlocal jaxpr, structure, spent, cost
-        if spent > MOST or not (_is_usual() and all(map(_is_known, arrays))) or is_traced():
-            return kernel(*arrays)
-        found = jaxpr
-        if found is None:
-            traced = trace(*arrays)
-            found, structure = traced.jaxpr, jax.tree.structure(traced.out_info)
-            jaxpr = found
-            cost = 1 + sum(each.size * each.dtype.itemsize for each in found.out_avals) // BYTES
-            spent = 0 if serves(found) else MOST
-        spent += cost
-        if spent > MOST:
-            jaxpr = None
-            retire()
-            return kernel(*arrays)
+    def __init__(self, kernel, trace, put, is_traced, retire):
+        self.kernel, self.trace, self.put = kernel, trace, put
+        self.is_traced, self.retire = is_traced, retire
+        self.jaxpr, self.structure, self.spent, self.cost = None, None, 0, 0
+
+    def __call__(self, *arrays):
+        if self.spent > MOST or not (_is_usual() and all(map(_is_known, arrays))):
+            return self.kernel(*arrays)
+        jaxpr = None if self.is_traced() else self.jaxpr or self.first_jaxpr(arrays)
+        if jaxpr is None:
+            return self.kernel(*arrays)
+        self.spent += self.cost
+        if self.spent > MOST:
+            self.jaxpr = None
+            self.retire()
+            return self.kernel(*arrays)
         try:
-            made = [put(each) for each in evaluate(found, arrays)]
+            made = evaluate(jaxpr, arrays)
         except _Refused:
-            return kernel(*arrays)
-        return jax.tree.unflatten(structure, made)
+            return self.kernel(*arrays)
+        return jax.tree.unflatten(self.structure, [*map(self.put, made)])
 
-    return call
+    def first_jaxpr(self, arrays):
+        """The jaxpr of the kernel."""
+        traced = self.trace(*arrays)
+        jaxpr, self.structure = traced.jaxpr, jax.tree.structure(traced.out_info)
+        size = sum(each.size * each.dtype.itemsize for each in jaxpr.out_avals)
+        self.cost = 1 + size // BYTES if serves(jaxpr) else MOST + 1
+        self.jaxpr = jaxpr
+        return jaxpr
 
 
 def _is_known(array) -> bool:
