@@ -249,17 +249,20 @@ def _evaluated(jaxpr, given):
 
     for equation in jaxpr.eqns:
         operands, inner = look_up(equation.invars), _within(equation)
-        if inner:
-            made = _evaluated(inner, operands)
-        else:
-            made = _EVALUATIONS[equation.primitive.name](equation, *operands)
-            made = made if isinstance(made, list) else [made]
-            for each in (*operands, *made):
-                # XLA also moves bfloat16 by way of single precision
-                if equation.primitive.name not in MOVES or each.dtype == _BFLOAT16:
-                    _check_usual(each)
+        made = _evaluated(inner, operands) if inner else _results(equation, operands)
         values.update(zip(equation.outvars, made, strict=True))
     return look_up(jaxpr.outvars)
+
+
+def _results(equation, operands):
+    name = equation.primitive.name
+    made = _EVALUATIONS[name](equation, *operands)
+    made = made if isinstance(made, list) else [made]
+    for each in (*operands, *made):
+        # XLA also moves bfloat16 by way of single precision
+        if name not in MOVES or each.dtype == _BFLOAT16:
+            _check_usual(each)
+    return made
 
 
 def _check_usual(array):
