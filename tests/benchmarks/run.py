@@ -1,8 +1,9 @@
 """Measures jaxgrad, JAX by hand and torch side by side in one process: `make bench`.
 
 `make bench ARGUMENTS="eager step"` chooses among eager, step, import, writes, watching, functions,
-forward, training, networks, loading, calls and table. Times are the least of many repetitions, in
-microseconds unless a column says otherwise. On a shared machine only the ratios are reliable.
+forward, training, networks, loading, calls, table and start. Times are the least of many
+repetitions, in microseconds unless a column says otherwise. On a shared machine only the ratios are
+reliable.
 """
 
 import os
@@ -20,6 +21,7 @@ import jax.numpy as jnp
 import loading
 import networks
 import numpy as np
+import start
 import table
 import training
 
@@ -452,6 +454,7 @@ PARTS = {
     "loading": loading.loading,
     "calls": lambda: training.overhead(least_of),
     "table": table.table,
+    "start": start.start,
 }
 
 if __name__ == "__main__":
