@@ -20,6 +20,7 @@ from jax.extend.core import get_opaque_trace_state
 from . import aval as avals
 from . import bounded_cache
 from .aval import IMMEDIATE, META, Aval, meta_array
+from .host_kernel import FirstOnHost
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
 from .pending import value_of
@@ -48,7 +49,19 @@ def _kernel_of(program: Program):
 
 def immediate(program: Program):
     bounded_cache.kernels.count(program.own_weight())
-    kernel = with_wide_types(program.jitted) if program.wide else program.jitted
+    functions = program.jitted, program.jitted.trace, jax.device_put
+    kernel, trace, put = map(with_wide_types, functions) if program.wide else functions
+
+    def retire():
+        adopt(program, with_checks(program, kernel))
+
+    return with_checks(program, FirstOnHost(kernel, trace, put, is_traced, retire))
+
+
+def with_checks(program: Program, kernel):
+    """`kernel` with the checks of the program's arrays and results; without them it is kept as
+    `unchecked`.
+    """
     program.unchecked = kernel
     if program.undefined is not None:
         kernel = verified(kernel, functools.partial(check_defined, program.undefined))

@@ -76,11 +76,11 @@ def build(function, numbers, shape, dtype, device=None) -> jax.Array:
     return made if other_device(device) is None else on_device(made, device)
 
 
-def is_frequent(*request) -> bool:
-    """Count a request; True if it is frequent enough to compile a program for it."""
+def is_frequent(*request, times=1) -> bool:
+    """Count a request as so many; True if it is frequent enough to compile a program for it."""
     if len(_requests) > 4096:
         _requests.clear()
-    _requests[request] += 1
+    _requests[request] += times
     return _requests[request] > FREQUENT
 
 

@@ -2,17 +2,10 @@
 
 A `Generator` is a seed and a count of draws. The numbers of a draw depend on these two alone: not
 on the device, and not on draws from other generators. They differ from PyTorch's numbers.
-
-XLA takes 100 milliseconds to compile a program for one size. So a few sizes are compiled, and a
-small draw takes the first numbers of the next larger one. These are the numbers that a program of
-its own size would give. A frequent size gets its own program.
 """
 
 from __future__ import annotations
 
-import functools
-import math
-from operator import attrgetter
 from typing import Unpack
 
 import jax
@@ -20,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import dtypes
-from ..core.aval import META, check_bytes, meta_array, types_of_trace
+from ..core.aval import META, meta_array, types_of_trace
 from ..core.executor import run
 from ..core.tracebacks import api_boundary
-from ..tape.mode import draws
 from ..tape.tensor import Tensor, wrap
-from .array_creation import compiled, from_host, is_frequent, on_device
+from . import draw
+from .array_creation import from_host
 from .factories import from_array, like
 from .factory_options import (
     FactoryOptions,
@@ -42,94 +35,11 @@ from .generator import manual_seed as manual_seed
 from .generator import seed as seed
 from .generator import set_rng_state as set_rng_state
 
-_ALGORITHM = "threefry2x32"
-# the counts of the shared programs; a smaller draw takes the first numbers of one
-_SIZES = (256, 1024, 4096, 16384, 65536)
-
 
 class RandomOptions(FactoryOptions, total=False):
     """`FactoryOptions`, and the generator to draw from; None means the default generator."""
 
     generator: Generator | None
-
-
-def _fold(words):
-    """The key of a draw: the key of the seed, with the number of the draw folded in."""
-    key = jax.random.wrap_key_data(words[:2], impl=_ALGORITHM)
-    for word in (words[2], words[3]):
-        key = jax.random.fold_in(key, word)
-    return jax.random.key_data(key)
-
-
-def _flat(distribution, count, dtype, key, *numbers):
-    key = jax.random.wrap_key_data(key, impl=_ALGORITHM)
-    return distribution(key, (count,), dtype, *numbers)
-
-
-def _shaped(distribution, shape, dtype, key, *numbers):
-    return _flat(distribution, math.prod(shape), dtype, key, *numbers).reshape(shape)
-
-
-def _draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
-    """Draw an array from `distribution(key, shape, dtype, *numbers)`; `dtype` is numpy's.
-
-    The distribution must draw its numbers one by one. Raises RuntimeError for 2**63 bytes or more.
-    """
-    # a number of a narrow dtype comes from one of up to 64 bits
-    check_bytes(shape, max(dtype, np.dtype(np.int64), key=attrgetter("itemsize")))
-    words, shape = generator.next_key(), tuple(shape)
-    if isinstance(words, jax.core.Tracer):
-        with types_of_trace():
-            return _shaped(distribution, shape, dtype, _fold(words), *numbers)
-    if draws.get() is None:
-        return _numbers(distribution, shape, dtype, words, device, *numbers)
-    # a recomputation repeats earlier draws, possibly inside a trace, where they are constants
-    with jax.ensure_compile_time_eval():
-        return _numbers(distribution, shape, dtype, words, device, *numbers)
-
-
-def _numbers(distribution, shape, dtype, words, device, *numbers):
-    count = math.prod(shape)
-    size = next((size for size in _SIZES if count <= size), None)
-    if size is None or is_frequent(distribution, shape, dtype):
-        draw = compiled(_shaped, distribution, shape, dtype)
-        return on_device(draw(compiled(_fold)(words), *numbers), device)
-    with jax.default_device(_host()):
-        flat = compiled(_flat, distribution, size, dtype)(compiled(_fold)(words), *numbers)
-    return from_host(np.asarray(flat)[:count].reshape(shape), device)
-
-
-@functools.cache
-def _host():
-    return jax.local_devices(backend="cpu")[0]
-
-
-def _uniform(key, shape, dtype):
-    return jax.random.uniform(key, shape, dtype)
-
-
-def _normal(key, shape, dtype):
-    # float16 has few numbers between 0 and 1, which give few and small normal numbers
-    return jax.random.normal(key, shape, jnp.promote_types(dtype, jnp.float32)).astype(dtype)
-
-
-def _complex_uniform(key, shape, dtype):
-    parts = _uniform(key, (*shape, 2), jnp.finfo(dtype).dtype)
-    return jax.lax.complex(parts[..., 0], parts[..., 1])
-
-
-def _complex_normal(key, shape, dtype):
-    # each part has half of the variance of 1
-    parts = _normal(key, (*shape, 2), jnp.finfo(dtype).dtype) * math.sqrt(0.5)
-    return jax.lax.complex(parts[..., 0], parts[..., 1])
-
-
-def _integers(key, shape, dtype, low, high):
-    return jax.random.randint(key, shape, low, high, jnp.int64).astype(dtype)
-
-
-def _bits(key, shape, dtype):
-    return jax.random.bits(key, shape, dtype)
 
 
 def generator_of(name, options) -> Generator:
@@ -149,25 +59,23 @@ def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor
     if has_no_data(options):
         return from_array(name, meta_array(shape, dtype), options)
     where = generator, options.get("device")
-    array = run(name, _draw, distribution, shape, dtype.numpy, *where, *numbers)
+    array = run(name, draw.draw, distribution, shape, dtype.numpy, *where, *numbers)
     return from_array(name, array, options)
 
 
-def _real_or_complex(name, distributions, shape, options, default, kernel) -> Tensor:
+def draw_floats(name, distribution, shape, options, kernel, *numbers) -> Tensor:
     """Draw floats or complex numbers. kernel: the name in PyTorch's error for other dtypes."""
-    dtype = dtype_of(options, default)
+    dtype = dtype_of(options, dtypes.get_default_dtype())
     if (not dtype.is_floating_point and not dtype.is_complex) or dtype in dtypes.FLOAT8:
         raise NotImplementedError(
             f"\"{kernel}\" not implemented for '{dtype.scalar_type}': "
             f"{name}() gives floating point or complex numbers"
         )
-    return random_tensor(name, distributions[dtype.is_complex], shape, dtype, options)
+    return random_tensor(name, distribution, shape, dtype, options, *numbers)
 
 
-def _rand(name, shape, options, default=None):
-    default = default or dtypes.get_default_dtype()
-    distributions = (_uniform, _complex_uniform)
-    return _real_or_complex(name, distributions, shape, options, default, "check_uniform_bounds")
+def _rand(name, shape, options):
+    return draw_floats(name, draw.uniform, shape, options, "check_uniform_bounds")
 
 
 def new_key(generator: Generator | None, name: str, like: Tensor) -> Tensor:
@@ -180,16 +88,13 @@ def new_key(generator: Generator | None, name: str, like: Tensor) -> Tensor:
         return wrap(meta_array((2,), dtypes.uint32))
     words = generator.next_key()
     if isinstance(words, jax.core.Tracer):
-        with types_of_trace():
-            return wrap(_fold(words))
+        return wrap(draw.fold(words))
     with jax.ensure_compile_time_eval():
-        return wrap(from_host(np.asarray(compiled(_fold)(words))))
+        return wrap(from_host(draw.fold(words)))
 
 
-def draw_normal(name, shape, options, default=None):
-    default = default or dtypes.get_default_dtype()
-    distributions = (_normal, _complex_normal)
-    return _real_or_complex(name, distributions, shape, options, default, "normal_kernel_cpu")
+def draw_normal(name, shape, options) -> Tensor:
+    return draw_floats(name, draw.normal, shape, options, "normal_kernel_cpu")
 
 
 @api_boundary
@@ -319,7 +224,7 @@ def draw_integers(name, low, high, shape, options, default):
     for which, bound in (("from", low), ("to - 1", high - 1)):
         if not _fits(bound, dtype):
             raise RuntimeError(f"{which} is out of bounds for {dtype}: {bound}")
-    return random_tensor(name, _integers, shape, dtype, options, low, high)
+    return random_tensor(name, draw.integers, shape, dtype, options, low, high)
 
 
 def _fits(bound, dtype):
@@ -357,8 +262,7 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
     if has_no_data(options):
         return from_array("randperm", meta_array((count,), dtype), options)
     # sorting by keys of 64 random bits; a pair of keys is equal with probability 2**-64
-    draw = _draw, _bits, (count,), np.dtype(np.uint64), generator, None
-    keys = run("randperm", *draw)
+    keys = run("randperm", draw.draw, draw.bits, (count,), np.dtype(np.uint64), generator, None)
     if isinstance(keys, jax.core.Tracer):
         with types_of_trace():
             return from_array("randperm", jnp.argsort(keys).astype(dtype.numpy), options)

@@ -12,16 +12,17 @@ from __future__ import annotations
 import math
 import numbers
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .. import ops
 from ..core import dtypes, promotion
 from ..core.tracebacks import api_boundary
+from ..frontend import draw
+from ..frontend.draw import Distribution
 from ..frontend.factories import like
 from ..frontend.factory_options import number_of, shape_of
-from ..frontend.random import draw_integers, draw_normal, new_key, rand, random_tensor
+from ..frontend.random import draw_floats, draw_integers, draw_normal, new_key, rand, random_tensor
 from ..storage import inplace_check
 from ..tape.tensor import Tensor, is_concrete
 from .joining import check_tensor
@@ -173,12 +174,20 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor
     requires_grad = options.pop("requires_grad", False)
     if not tensors:
         mean, std = number_of("normal", "mean", mean), number_of("normal", "std", std)
-        made = draw_normal("normal", shape_of("normal", size), options) * std + mean
+        made = _normal("normal", shape_of("normal", size), options, mean, std)
         return made.requires_grad_(requires_grad)
     shape = promotion.broadcast_shapes("normal", *(given.shape for given in tensors))
     sample = draw_normal("normal", shape, like("normal", tensors[0], options))
     made = ops._normal(mean, std, sample)
     return made if made.dtype is sample.dtype else made.to(sample.dtype)
+
+
+def _normal(name, shape, options, mean, std) -> Tensor:
+    """Normal numbers; mean, std: Python numbers, maybe those of a trace, or tensors."""
+    if not {type(mean), type(std)} <= {int, float, bool}:
+        return draw_normal(name, shape, options) * std + mean
+    numbers = float(std), float(mean)
+    return draw_floats(name, draw.scaled_normal, shape, options, "normal_kernel_cpu", *numbers)
 
 
 def _check_deviation(std):
@@ -324,8 +333,7 @@ def _check_probability(p):
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
 
 
-# in-place samplers. A distribution has the signature of frontend/random.py: key, shape, numpy's
-# dtype, and the numbers of the distribution.
+# in-place samplers; for the distributions see frontend/draw.py
 
 
 def _drawn(name, distribution, tensor, generator, *arguments) -> Tensor:
@@ -337,47 +345,43 @@ def _drawn(name, distribution, tensor, generator, *arguments) -> Tensor:
     )
 
 
-def _unit(key, shape, dtype):
-    """Uniform numbers in [0, 1), in single precision for half precision, double for integers."""
-    dtype = np.dtype(dtype)
-    if jnp.issubdtype(dtype, jnp.floating):
-        return jax.random.uniform(key, shape, dtype if dtype.itemsize > 2 else np.float32)
-    return jax.random.uniform(key, shape, np.float64)
+def _unit(dtype):
+    """Single precision for half precision, double for integers."""
+    return np.dtype(np.float64) if dtype.kind in "iub" else draw.at_least_single(dtype)
 
 
-def _uniforms(key, shape, dtype, low, high):
-    made = (_unit(key, shape, dtype) * (high - low) + low).astype(dtype)
+def _uniforms(unit, dtype, low, high):
+    if dtype.kind == "c":
+        return draw.complex_of(_uniforms(unit, draw.real(dtype), low, high))
+    made = (unit * (high - low) + low).astype(dtype)
     # rounding may reach the end, which is left out
     return jnp.where((made >= high) & (low < high), jnp.asarray(low, dtype), made)
 
 
-def _complex_uniforms(key, shape, dtype, low, high):
-    parts = _uniforms(key, (*shape, 2), jnp.finfo(dtype).dtype, low, high)
-    return jax.lax.complex(parts[..., 0], parts[..., 1])
+def _cauchy(unit, dtype, median, sigma):
+    return (median + sigma * jnp.tan(jnp.pi * (unit - 0.5))).astype(dtype)
 
 
-def _cauchy(key, shape, dtype, median, sigma):
-    return (median + sigma * jnp.tan(jnp.pi * (_unit(key, shape, dtype) - 0.5))).astype(dtype)
-
-
-def _positive_exponential(key, shape, dtype):
-    unit = _unit(key, shape, dtype)
+def _positive_exponential(unit):
     # no number is 0
     return -jnp.log1p(-jnp.maximum(unit, jnp.finfo(unit.dtype).eps / 4))
 
 
-def _exponential(key, shape, dtype, rate):
-    return (_positive_exponential(key, shape, dtype) / rate).astype(dtype)
+def _exponential(unit, dtype, rate):
+    return (_positive_exponential(unit) / rate).astype(dtype)
 
 
-def _geometric(key, shape, dtype, log_of_failure):
-    made = jnp.ceil(_positive_exponential(key, shape, dtype) / -log_of_failure)
-    return jnp.maximum(made, 1).astype(dtype)
+def _geometric(unit, dtype, log_of_failure):
+    return jnp.maximum(jnp.ceil(_positive_exponential(unit) / -log_of_failure), 1).astype(dtype)
 
 
-def _log_normal(key, shape, dtype, mean, std):
-    wide = jnp.promote_types(dtype, jnp.float32)
-    return jnp.exp(mean + std * jax.random.normal(key, shape, wide)).astype(dtype)
+def _log_normal(unit, dtype, mean, std):
+    return jnp.exp(mean + std * draw.normal.value(unit, unit.dtype)).astype(dtype)
+
+
+_UNIFORMS, _CAUCHY = Distribution(_uniforms, _unit), Distribution(_cauchy, _unit)
+_EXPONENTIAL, _GEOMETRIC = Distribution(_exponential, _unit), Distribution(_geometric, _unit)
+_LOG_NORMAL = Distribution(_log_normal, draw.at_least_single)
 
 
 def _refuse(kernel, tensor, is_refused):
@@ -400,8 +404,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -
     inplace_check.permit("normal_", self, self.requires_grad)
     _check_deviation(std)
     options = like("normal_", self, {"generator": generator})
-    sample = draw_normal("normal_", tuple(self.shape), options) * std + mean
-    return ops._normal_(self, sample)
+    return ops._normal_(self, _normal("normal_", tuple(self.shape), options, mean, std))
 
 
 @api_boundary
@@ -437,8 +440,7 @@ def uniform_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
             f"uniform_ expects to-from <= {greatest}, but found to={high} and from={low} which "
             "result in to-from to exceed the limit"
         )
-    distribution = _complex_uniforms if self.is_complex() else _uniforms
-    return ops._uniform_(self, _drawn("uniform_", distribution, self, generator, low, high))
+    return ops._uniform_(self, _drawn("uniform_", _UNIFORMS, self, generator, low, high))
 
 
 def _split_generator(arguments, generator):
@@ -485,7 +487,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, generator=Non
     _check_continuous("Cauchy", self)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    return ops._cauchy_(self, _drawn("cauchy_", _cauchy, self, generator, median, sigma))
+    return ops._cauchy_(self, _drawn("cauchy_", _CAUCHY, self, generator, median, sigma))
 
 
 def _check_continuous(name, tensor):
@@ -509,7 +511,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, generator=None) -> Tensor:
     _check_continuous("Exponential", self)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return ops._exponential_(self, _drawn("exponential_", _exponential, self, generator, lambd))
+    return ops._exponential_(self, _drawn("exponential_", _EXPONENTIAL, self, generator, lambd))
 
 
 @api_boundary
@@ -526,7 +528,7 @@ def geometric_(self: Tensor, p: float, generator=None) -> Tensor:
     _refuse("geometric_cpu", self, self.is_complex() or self.dtype is dtypes.bool)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    sample = _drawn("geometric_", _geometric, self, generator, math.log1p(-p))
+    sample = _drawn("geometric_", _GEOMETRIC, self, generator, math.log1p(-p))
     return ops._geometric_(self, sample)
 
 
@@ -544,7 +546,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, generator=Non
     _refuse("log_normal_cpu", self, not self.dtype.is_floating_point)
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
-    return ops._log_normal_(self, _drawn("log_normal_", _log_normal, self, generator, mean, std))
+    return ops._log_normal_(self, _drawn("log_normal_", _LOG_NORMAL, self, generator, mean, std))
 
 
 @api_boundary

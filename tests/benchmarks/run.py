@@ -1,7 +1,7 @@
 """Measures jaxgrad, JAX by hand and torch side by side in one process: `make bench`.
 
 `make bench ARGUMENTS="eager step"` chooses among eager, step, import, writes, watching, functions,
-forward, training, networks, loading, calls, table and gpt2. Times are the least of many
+forward, training, networks, loading, calls, table, gpt2 and start. Times are the least of many
 repetitions, in microseconds unless a column says otherwise. On a shared machine only the ratios are
 reliable.
 """
@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import loading
 import networks
 import numpy as np
+import start
 import table
 import training
 
@@ -455,6 +456,7 @@ PARTS = {
     "calls": lambda: training.overhead(least_of),
     "table": table.table,
     "gpt2": gpt2.gpt2,
+    "start": start.start,
 }
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ w = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
 (w.sin() * w).sum().backward()
 step = jaxgrad.jit(lambda a: a.cos() + 1)
 step(w.detach())
-print(found.count("/jax/compilation_cache/cache_hits"), w.grad.tolist())
+counts = [found.count(f"/jax/compilation_cache/cache_{kind}") for kind in ("hits", "misses")]
+print(*counts, w.grad.tolist())
 """
 
 
@@ -28,15 +29,14 @@ def run(directory):
     command = [sys.executable, "-c", CODE, str(directory)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    hits, _, grad = done.stdout.strip().partition(" ")
-    return int(hits), grad
+    hits, misses, grad = done.stdout.strip().split(maxsplit=2)
+    return int(hits), int(misses), grad
 
 
 def test_a_second_process_loads_what_the_first_one_compiled(tmp_path):
-    hits, grad = run(tmp_path / "new" / "cache")
-    assert hits == 0 and any((tmp_path / "new" / "cache").iterdir())
-    again, same = run(tmp_path / "new" / "cache")
-    assert again >= 5 and same == grad
+    hits, misses, grad = run(tmp_path / "new" / "cache")
+    assert hits == 0 and misses >= 3 and any((tmp_path / "new" / "cache").iterdir())
+    assert run(tmp_path / "new" / "cache") == (misses, 0, grad)
 
 
 def test_a_path_that_cannot_be_a_directory_changes_nothing(tmp_path):

@@ -1,0 +1,224 @@
+"""Draws: the numbers of a distribution for a generator's next draw.
+
+They are those of `jax.random` for the generator's key. XLA takes 160 milliseconds to compile
+`jax.random` for one size. So the host draws the bits (frontend/threefry.py) and makes uniform
+numbers of them, where nothing is rounded. Programs of a few sizes, which serve all shapes, make
+other distributions of these. What is drawn often gets a program of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from operator import attrgetter
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core import executor
+from ..core.aval import check_bytes, types_of_trace
+from ..core.bounded_cache import bounded
+from ..core.deferred import BARRIERS
+from ..tape.mode import draws
+from . import threefry
+from .array_creation import from_host, is_frequent, on_device
+
+_ALGORITHM = "threefry2x32"
+
+# the counts of uniform numbers of the programs that serve all shapes
+_SIZES = (1024, 65536)
+
+# A draw on the host takes 100 us longer than by a program of its own, and as much again for so many
+# elements. For the count of requests, the larger one counts as several.
+_SLOWER = 25_000
+
+
+def fold(words):
+    """The key of a draw: the key of the seed, with the number of the draw folded in.
+
+    words: four of 32 bits, from `Generator.next_key`; a tracer or a NumPy array, as is the result.
+    """
+    if not isinstance(words, jax.core.Tracer):
+        seed, number = words[:2].tolist(), words[2:].tolist()
+        return np.array(functools.reduce(threefry.child, number, seed), np.uint32)
+    with types_of_trace():
+        key = jax.random.wrap_key_data(words[:2], impl=_ALGORITHM)
+        for word in (words[2], words[3]):
+            key = jax.random.fold_in(key, word)
+        return jax.random.key_data(key)
+
+
+class Distribution(NamedTuple):
+    """A distribution whose numbers are made one by one.
+
+    value(unit, dtype, *numbers): numbers of a NumPy dtype from uniform ones in [0, 1) of the same
+    shape, for a complex dtype of the shape (..., 2); unit(dtype): the dtype of these, a real one.
+    """
+
+    value: Callable
+    unit: Callable
+
+    def traced(self, key, shape, dtype, *numbers):
+        """The draw in a trace, with a key of `jax.random`."""
+        unit = jax.dtypes.canonicalize_dtype(self.unit(dtype))
+        uniform = jax.random.uniform(key, (*shape, 2) if dtype.kind == "c" else shape, unit)
+        return self.value(uniform, jax.dtypes.canonicalize_dtype(dtype), *numbers)
+
+    def on_host(self, key, count: int, dtype, *numbers) -> np.ndarray:
+        """The draw of so many numbers outside of traces, with a key of two ints."""
+        made, unit = np.empty(count, dtype), self.unit(dtype)
+        each = 2 if dtype.kind == "c" else 1
+        for begin in range(0, count, _SIZES[-1] // each):
+            part = made[begin : begin + _SIZES[-1] // each]
+            size = next(size for size in _SIZES if part.size * each <= size)
+            uniform = np.zeros(size, unit)
+            uniform[: part.size * each] = _uniform(key, begin * each, part.size * each, unit)
+            with jax.default_device(_host()):
+                values = _compiled(True, _values, self, dtype, each)(uniform, *numbers)
+            part[:] = np.asarray(values)[: part.size]
+        return made
+
+
+def _values(distribution, dtype, each, uniform, *numbers):
+    return distribution.value(uniform.reshape(-1, 2) if each == 2 else uniform, dtype, *numbers)
+
+
+def _uniform(key, begin, count, dtype) -> np.ndarray:
+    """Elements of the draw `jax.random.uniform`: random bits after the point, less 1."""
+    info = jnp.finfo(dtype)
+    width = info.bits if info.nmant >= 8 else 8
+    one = np.ones((), dtype).view(f"uint{info.bits}")
+    fractions = threefry.bits(key, begin, count, width) >> np.uint8(width - info.nmant)
+    return (fractions | one).view(dtype) - np.ones((), dtype)
+
+
+class _Uniform(Distribution):
+    """Uniform numbers themselves."""
+
+    def on_host(self, key, count, dtype):
+        each = 2 if dtype.kind == "c" else 1
+        return _uniform(key, 0, count * each, self.unit(dtype)).view(dtype)
+
+
+class _Integers:
+    """Integers in [low, high), a uniform distribution."""
+
+    def traced(self, key, shape, dtype, low, high):
+        return jax.random.randint(key, shape, low, high, jnp.int64).astype(dtype)
+
+    def on_host(self, key, count, dtype, low, high):
+        # each of two draws of 64 bits, as one of 128 bits, modulo the width of the range
+        span = np.uint64(high - low)
+        # 2**64 modulo the width; JAX's is 0 where the width has more than 32 bits
+        factor = np.uint64((2**32 % (high - low)) ** 2 % 2**64 % (high - low))
+        upper, lower = (threefry.bits(threefry.child(key, i), 0, count, 64) for i in (0, 1))
+        offset = (upper % span * factor + lower % span) % span
+        return (offset + np.uint64(low % 2**64)).view(np.int64).astype(dtype)
+
+
+class _Bits:
+    """Random bits, as unsigned integers."""
+
+    def traced(self, key, shape, dtype):
+        return jax.random.bits(key, shape, dtype)
+
+    def on_host(self, key, count, dtype):
+        return threefry.bits(key, 0, count, 8 * dtype.itemsize)
+
+
+def real(dtype):
+    """The dtype of the parts of a complex number; a real dtype itself."""
+    return np.dtype(jnp.finfo(dtype).dtype)
+
+
+def complex_of(parts):
+    """Complex numbers of an array of their two parts, (..., 2)."""
+    return jax.lax.complex(parts[..., 0], parts[..., 1])
+
+
+def at_least_single(dtype):
+    """The dtype in which numbers of a floating-point or complex one are drawn. float16 has few
+    numbers between 0 and 1, which give few and small normal numbers.
+    """
+    return max(real(dtype), np.dtype(np.float32), key=attrgetter("itemsize"))
+
+
+def _uniform_values(unit, dtype):
+    return complex_of(unit) if dtype.kind == "c" else unit
+
+
+def _normal_values(unit, dtype):
+    # as `jax.random.normal` does, of numbers in (-1, 1)
+    one = np.ones((), unit.dtype)
+    low = np.nextafter(-one, one - one)
+    made = np.sqrt(2).astype(unit.dtype) * jax.lax.erf_inv(
+        jnp.maximum(low, unit * (one - low) + low)
+    )
+    if dtype.kind == "c":
+        # each part has half of the variance of 1
+        return complex_of(made.astype(real(dtype)) * math.sqrt(0.5))
+    return made.astype(dtype)
+
+
+def _scaled_normal_values(unit, dtype, std, mean):
+    # rounded as by one operator after the other
+    separately = jax.lax.optimization_barrier
+    std, mean = (
+        separately(jnp.asarray(each, unit.dtype)).astype(real(dtype)) for each in (std, mean)
+    )
+    return separately(separately(_normal_values(unit, dtype)) * std) + mean
+
+
+uniform = _Uniform(_uniform_values, real)
+normal = Distribution(_normal_values, at_least_single)
+# of a standard deviation and a mean
+scaled_normal = Distribution(_scaled_normal_values, at_least_single)
+integers, bits = _Integers(), _Bits()
+
+
+def draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
+    """Draw an array; `dtype` is numpy's. Raises RuntimeError for 2**63 bytes or more."""
+    # a number of a narrow dtype comes from one of up to 64 bits
+    check_bytes(shape, max(dtype, np.dtype(np.int64), key=attrgetter("itemsize")))
+    words, shape = generator.next_key(), tuple(shape)
+    if isinstance(words, jax.core.Tracer):
+        with types_of_trace():
+            return _shaped(distribution, shape, dtype, fold(words), *numbers)
+    if draws.get() is None:
+        return _drawn(distribution, shape, dtype, words, device, *numbers)
+    # a recomputation repeats earlier draws, possibly inside a trace, where they are constants
+    with jax.ensure_compile_time_eval():
+        return _drawn(distribution, shape, dtype, words, device, *numbers)
+
+
+def _drawn(distribution, shape, dtype, words, device, *numbers):
+    key, count = fold(words), math.prod(shape)
+    request = distribution, shape, dtype
+    # the other form gives other numbers, which depend on the size of the draw
+    is_known = jax.config.jax_threefry_partitionable
+    if not is_known or is_frequent(*request, times=1 + count // _SLOWER):
+        made = _compiled(jax.default_backend() == "cpu", _shaped, *request)(key, *numbers)
+        return on_device(made, device)
+    values = distribution.on_host(key.tolist(), count, dtype, *numbers)
+    return from_host(values.reshape(shape), device)
+
+
+def _shaped(distribution, shape, dtype, key, *numbers):
+    return distribution.traced(
+        jax.random.wrap_key_data(key, impl=_ALGORITHM), shape, dtype, *numbers
+    )
+
+
+@bounded()
+def _compiled(is_on_cpu, function, *fixed):
+    """`function`, compiled with its first arguments fixed."""
+    options = BARRIERS if is_on_cpu else None
+    return executor.compiled(functools.partial(function, *fixed), wide=True, options=options)
+
+
+@functools.cache
+def _host():
+    return jax.local_devices(backend="cpu")[0]

@@ -1,0 +1,235 @@
+"""Draws outside of traces have the bits of `jax.random`, whatever makes them, and few programs make
+all shapes.
+"""
+
+import functools
+import math
+
+import checks
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxgrad
+from jaxgrad.frontend import array_creation, threefry
+
+SEED = 2**40 + 7
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+COMPLEX = ["complex64", "complex128"]
+# around the sizes of the programs that serve all shapes
+SHAPES = [(), (0,), (1,), (3, 5, 7), (1024,), (1025,), (2, 0), (256, 256), (65537,), (300, 450)]
+
+
+@pytest.fixture(autouse=True)
+def wide_types():
+    with jax.enable_x64(True):
+        yield
+
+
+def key_of(draw: int):
+    """The key of a generator's draw: number of the draw and seed are 64 bits each."""
+    seed, number = np.array([SEED, draw], np.uint64).view(np.uint32).reshape(2, 2)
+    key = jax.random.wrap_key_data(jnp.asarray(seed), impl="threefry2x32")
+    return jax.random.fold_in(jax.random.fold_in(key, number[0]), number[1])
+
+
+def drawn(function, *args, before=0, **options):
+    """What a function draws, as a NumPy array; `before` draws were taken."""
+    generator = jaxgrad.Generator().manual_seed(SEED)
+    generator.draws = before
+    return array_of(function(*args, generator=generator, **options))
+
+
+def array_of(tensor):
+    return np.asarray(jaxgrad.to_jax(lambda: tensor)())
+
+
+def assert_same_bits(found, expected):
+    expected = np.asarray(expected)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert found.tobytes() == expected.tobytes()
+    checks.count("draws")
+
+
+def normal(key, shape, dtype):
+    """jax.random.normal, of half precision rounded once from single precision."""
+    if np.dtype(dtype).kind != "c":
+        return jax.random.normal(key, shape, jnp.promote_types(dtype, jnp.float32)).astype(dtype)
+    # each part has half of the variance
+    parts = jax.random.normal(key, (*shape, 2), jnp.finfo(dtype).dtype) * math.sqrt(0.5)
+    return jax.lax.complex(parts[..., 0], parts[..., 1])
+
+
+def uniform(key, shape, dtype):
+    if np.dtype(dtype).kind != "c":
+        return jax.random.uniform(key, shape, dtype)
+    parts = jax.random.uniform(key, (*shape, 2), jnp.finfo(dtype).dtype)
+    return jax.lax.complex(parts[..., 0], parts[..., 1])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEX)
+def test_uniform_and_normal_numbers(shape, dtype):
+    options = {"dtype": getattr(jaxgrad, dtype)}
+    for function, oracle, before in (
+        (jaxgrad.rand, uniform, 0),
+        (jaxgrad.randn, normal, 2**33 + 5),
+    ):
+        found = drawn(function, shape, before=before, **options)
+        expected = jax.jit(functools.partial(oracle, shape=shape, dtype=dtype))(key_of(before))
+        assert_same_bits(found, expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "bounds",
+    [(0, 1), (-3, 200), (-(2**31), 2**31), (5, 2**33), (-(2**63), 2**63 - 1), (-9, 2**62 + 1)],
+)
+def test_integers(shape, bounds):
+    expected = jax.random.randint(key_of(0), shape, *bounds, jnp.int64)
+    assert_same_bits(drawn(jaxgrad.randint, *bounds, shape), expected)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "bfloat16", "float32"])
+def test_integers_in_other_dtypes(dtype):
+    bounds = (0, 251) if dtype == "uint8" else (-32000, 32001)
+    expected = jax.random.randint(key_of(0), (70000,), *bounds, jnp.int64).astype(dtype)
+    assert_same_bits(
+        drawn(jaxgrad.randint, *bounds, (70000,), dtype=getattr(jaxgrad, dtype)), expected
+    )
+
+
+def test_random_orders():
+    keys = jax.random.bits(key_of(0), (1000,), jnp.uint64)
+    assert_same_bits(drawn(jaxgrad.randperm, 1000), np.argsort(keys, stable=True).astype(np.int64))
+
+
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEX)
+def test_a_scaled_normal_draw_is_one_operator_after_the_other(dtype):
+    """A program that fused the product and the sum would round once."""
+    options = {"dtype": getattr(jaxgrad, dtype)}
+    part = np.dtype(jnp.finfo(dtype).dtype)
+    std, mean = np.asarray([1.7, 0.3], max(part, np.dtype(np.float32), key=lambda d: d.itemsize))
+    made = drawn(jaxgrad.randn, 40, 50, **options)
+    expected = jax.jit(jnp.add)(jax.jit(jnp.multiply)(made, std.astype(part)), mean.astype(part))
+    assert_same_bits(drawn(jaxgrad.zeros(40, 50, **options).normal_, 0.3, 1.7), expected)
+    assert_same_bits(drawn(jaxgrad.normal, 0.3, 1.7, (40, 50), **options), expected)
+
+
+FORMULAS = {
+    "uniform_": ((-0.13, 0.77), lambda u, low, high: u * (high - low) + low),
+    "cauchy_": ((0.5, 2.0), lambda u, median, sigma: median + sigma * np.tan(np.pi * (u - 0.5))),
+    "exponential_": (
+        (1.5,),
+        lambda u, rate: -np.log1p(-np.maximum(u, np.finfo(float).eps / 4)) / rate,
+    ),
+    "geometric_": ((0.3,), lambda u, p: np.maximum(np.ceil(np.log1p(-u) / np.log1p(-p)), 1)),
+}
+
+
+@pytest.mark.parametrize("shape", [(0,), (7, 11), (1030,), (70000,)])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_distributions_of_uniform_numbers(name, shape):
+    """In double precision, by NumPy's formulas."""
+    arguments, formula = FORMULAS[name]
+    target = jaxgrad.zeros(shape, dtype=jaxgrad.float64)
+    unit = np.asarray(jax.random.uniform(key_of(0), shape, jnp.float64))
+    found = drawn(getattr(target, name), *arguments)
+    np.testing.assert_allclose(found, formula(unit, *arguments), rtol=1e-11)
+    checks.count("draws")
+
+
+def draws():
+    generator = jaxgrad.Generator().manual_seed(SEED)
+    return [
+        array_of(each)
+        for each in (
+            jaxgrad.rand(30, 40, generator=generator),
+            jaxgrad.randn(30, 40, generator=generator),
+            jaxgrad.zeros(30, 40).normal_(0.3, 1.7, generator=generator),
+            jaxgrad.zeros(30, 40).uniform_(-0.1, 0.3, generator=generator),
+            jaxgrad.zeros(30, 40).log_normal_(0.1, 0.3, generator=generator),
+            jaxgrad.rand(30, 40, dtype=jaxgrad.complex64, generator=generator),
+            jaxgrad.randint(3, 99, (30, 40), generator=generator),
+            jaxgrad.randperm(99, generator=generator),
+        )
+    ]
+
+
+def test_a_program_of_its_own_gives_the_same_bits(monkeypatch):
+    expected = draws()
+    monkeypatch.setattr(array_creation, "FREQUENT", 0)
+    for found, wanted in zip(draws(), expected, strict=True):
+        assert_same_bits(found, wanted)
+
+
+def test_the_other_form_of_threefry_is_followed():
+    """Its numbers depend on the size of a draw, which only programs of that size know."""
+    with jax.threefry_partitionable(False):
+        found = drawn(jaxgrad.rand, 5)
+        assert_same_bits(found, jax.random.uniform(key_of(0), (5,), jnp.float32))
+    assert found.tolist() != drawn(jaxgrad.rand, 5).tolist()
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+@pytest.mark.parametrize("begin", [0, 1, 16383, 2**31 + 11, 2**32 - 40000])
+def test_bits_from_any_element_on(begin, width):
+    key = jax.random.key(SEED, impl="threefry2x32")
+    words = jax.random.key_data(key).tolist()
+    counters = jnp.arange(begin, begin + 40000, dtype=jnp.uint32)
+    pairs = jax.extend.random.threefry_2x32(
+        jnp.asarray(words, jnp.uint32), jnp.concatenate([jnp.zeros_like(counters), counters])
+    )
+    high, low = np.asarray(pairs, np.uint64).reshape(2, -1)
+    expected = high << np.uint64(32) | low if width == 64 else (high ^ low).astype(f"uint{width}")
+    assert_same_bits(threefry.bits(words, begin, 40000, width), expected)
+    if not begin:
+        assert_same_bits(
+            threefry.bits(words, 0, 40000, width), jax.random.bits(key, (40000,), f"uint{width}")
+        )
+
+
+@pytest.fixture
+def compilations():
+    """A list that grows by one with each program that XLA compiles."""
+    found = []
+
+    def note(name, _duration, **_):
+        if "backend_compile" in name:
+            found.append(name)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+def test_few_programs_serve_all_shapes(compilations):
+    def all_shapes(sizes):
+        for size in sizes:
+            jaxgrad.rand(size, 5)
+            jaxgrad.randn(size, 5)
+            jaxgrad.randint(size, (size, 2))
+            jaxgrad.normal(0.0, float(size), (size, 5))
+            jaxgrad.randperm(size)
+
+    all_shapes([1, 400])
+    compilations.clear()
+    all_shapes([*range(2, 12), 1000, 10_000, 20_000])
+    assert compilations == []
+
+
+def test_draws_in_a_trace_are_those_outside():
+    def both(x):
+        return (
+            x + jaxgrad.randn(40, 50),
+            jaxgrad.empty(70).uniform_(2.0, 3.5),
+            jaxgrad.randint(9, (50,)),
+        )
+
+    jaxgrad.manual_seed(SEED)
+    expected = both(jaxgrad.zeros(()))
+    jaxgrad.manual_seed(SEED)
+    for found, wanted in zip(jaxgrad.jit(both)(jaxgrad.zeros(())), expected, strict=True):
+        np.testing.assert_allclose(array_of(found), array_of(wanted), rtol=1e-6)
+        checks.count("draws")
