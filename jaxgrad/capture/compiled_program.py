@@ -74,6 +74,7 @@ class CompiledProgram:
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
         self.varying = varying
         self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
+        self.function = jitted.traced_function()  # until the guards are recorded
         # a program outlives the call, and must not keep the memory of its arguments: no tensors,
         # and objects weakly
         self.weak_leaves = list(map(_weakly, leaves))
@@ -160,11 +161,10 @@ class CompiledProgram:
 
     def record_guards(self, tensors):
         """Record when the program serves again. tensors: the captured ones."""
-        function, unseen = self.jitted.function, self.number_readers()
+        unseen = self.number_readers()
         given = [captured for captured in self.captured if captured.position is not None]
         own = [tensors[captured.number] for captured in given]
-        read = self.observation.attributes_read
-        reachable = reachable_tensors(function, self.leaves, own, read)
+        reachable = reachable_tensors(self.roots(), own, self.observation.attributes_read)
         # such a tensor was captured once, as the argument: with another argument the function would
         # read two tensors, and this program one
         self.reached_arguments = {
@@ -187,14 +187,22 @@ class CompiledProgram:
             *([DerivedNumbers(self.derived)] if self.derived else ()),
         ]
         self.observation.release()
-        self.observation = self.discard = self.derived = None
+        self.function = self.observation = self.discard = self.derived = None
         self.checks = merged_checks(self.guards)
+
+    def roots(self) -> list:
+        """From where the function may reach a tensor that is also an argument."""
+        return [*self.leaves, self.function]
 
     def exchanged(self, tensors) -> dict[int, int]:
         """The numbers of the captured tensors in whose place a call may have others, by id."""
         return {
             id(tensors[each.number]): each.number for each in self.captured if each.is_exchanged
         }
+
+    def own_parts(self):
+        """The ids of objects whose contents need no guard."""
+        return frozenset()
 
     def number_readers(self) -> list:
         """The code of the functions that each call runs for a number (`tracing.number`)."""
@@ -231,7 +239,7 @@ class CompiledProgram:
         with self.rules(), scope.open(), self.observed(scope):
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
-            result = [one_shot.refuse_result(self.name, self.jitted.function(*args, **kwargs))]
+            result = [one_shot.refuse_result(self.name, self.call_traced(args, kwargs))]
             if not self.is_inner:
                 scope.raise_refused()
             self.refuse_new_arguments(given, args, kwargs)
@@ -254,6 +262,9 @@ class CompiledProgram:
             arrays, self.escaped_tensors = self.output.finish(leaves)
             return arrays + gradients
 
+    def call_traced(self, args, kwargs):
+        return self.function(*args, **kwargs)
+
     @contextlib.contextmanager
     def observed(self, scope):
         """Observe the state that the function reads and changes; put it back at the end."""
@@ -261,7 +272,8 @@ class CompiledProgram:
             yield  # the program around observes
             return
         rebound = self.jitted.cache.rebound
-        self.observation = Observation(self.jitted.function, self.leaves, rebound, scope.number)
+        self.observation = Observation(self.function, self.leaves, rebound, scope.number)
+        self.observation.own = self.own_parts()
         scope.observation = self.observation
         try:
             self.observation.open()

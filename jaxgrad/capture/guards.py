@@ -60,10 +60,11 @@ class Guard:
 class ProgramCache:
     """The programs of a compiled function, by the key of the arguments they were traced with.
 
-    static: the arguments, by position or name, whose numbers are always part of the key.
+    static: the arguments, by position or name, whose numbers are always part of the key; None for
+    all of them.
     """
 
-    def __init__(self, name: str, static: tuple = ()):
+    def __init__(self, name: str, static: tuple | None = ()):
         self.name, self.static = name, static
         self.clock = Clock("programs")
         # lists of programs, from which expired ones go
@@ -288,7 +289,10 @@ class VaryingNumbers:
 
     def __init__(self, static, leaves, structure):
         args, kwargs = jax.tree.unflatten(structure, range(len(leaves)))
-        fixed = {i for key in static for i in jax.tree.leaves(argument_at(args, kwargs, key))}
+        chosen = args, kwargs
+        if static is not None:
+            chosen = [argument_at(args, kwargs, key) for key in static]
+        fixed = set(jax.tree.leaves(chosen))
         self.first = {
             i: leaf
             for i, leaf in enumerate(leaves)

@@ -232,7 +232,8 @@ def reinstated(program, scope):
         yield None  # the state of the trace around, which is still in progress
         return
     numbers = {guard.place.key for guard in program.guards if isinstance(guard, NumberGuard)}
-    observation = Observation(program.jitted.function, program.leaves, numbers, scope.number)
+    function = program.jitted.observed_function()
+    observation = Observation(function, program.leaves, numbers, scope.number)
     scope.observation = observation
     try:
         observation.open()

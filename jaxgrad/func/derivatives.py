@@ -391,55 +391,24 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
     def jacobian(*args, **kwargs):
         positions = positions_of(argnums, len(args))
         _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
-        column = JacobianColumn(functools.partial(func, **kwargs), args, positions, has_aux)
-        basis = _jacobian_blocks.basis(column.points)
+        leaves, inputs = flatten([args[position] for position in positions])
+        arrays, points = are_arrays(leaves), list(map(_tensor, leaves))
+        call = functools.partial(func, **kwargs) if kwargs else func
+        column = functools.partial(_column, call, args, positions, inputs, has_aux, len(points))
+        in_dims = (None,) * len(points) + (0,) * len(points)
         with without_inference():
-            tangents, aux = vmap(column, randomness=randomness)(*basis)
-            found = column.tree(tangents, isinstance(argnums, int))
-        return (found, column.aux(aux)) if has_aux else found
-
-    return jacobian
-
-
-class JacobianColumn:
-    """The derivative of a function along one direction, and its auxiliary output."""
-
-    def __init__(self, func, args, positions, has_aux):
-        self.func, self.args, self.positions, self.has_aux = func, args, positions, has_aux
-        given = [args[position] for position in positions]
-        leaves, self.inputs = flatten(given)
-        self.arrays = are_arrays(leaves)
-        self.points = list(map(_tensor, leaves))
-
-    def __call__(self, *directions):
-        points = tuple(self.points)
-        _, tangents, *aux = jvp(self.at, points, directions, has_aux=self.has_aux)
-        tangents, self.outputs = flatten(tangents)
-        aux, self.aux_structure = flatten(aux)
-        self.constants = [None if is_tensor(each) else each for each in aux]
-        return tangents, [each for each in aux if is_tensor(each)]
-
-    def at(self, *points):
-        replaced = list(self.args)
-        points = jax.tree.unflatten(self.inputs, points)
-        for position, point in zip(self.positions, points, strict=True):
-            replaced[position] = point
-        return self.func(*replaced)
-
-    def tree(self, tangents, is_single):
-        """The blocks of the Jacobian, in the structures of outputs and arguments."""
+            run = vmap(column, in_dims, randomness=randomness)
+            tangents, aux = run(*points, *_jacobian_blocks.basis(points))
+        tangents, outputs = flatten(tangents)
         rows = []
         for columns in tangents:
-            row = list(_columns(columns, self.points))
-            row = jax.tree.unflatten(self.inputs, map(array_of, row) if self.arrays else row)
-            rows.append(row[0] if is_single else tuple(row))
-        return jax.tree.unflatten(self.outputs, rows)
+            row = list(_columns(columns, points))
+            row = jax.tree.unflatten(inputs, map(array_of, row) if arrays else row)
+            rows.append(row[0] if isinstance(argnums, int) else tuple(row))
+        found = jax.tree.unflatten(outputs, rows)
+        return (found, aux) if has_aux else found
 
-    def aux(self, batched):
-        """The auxiliary output, which is the same for all columns."""
-        tensors = iter(batched)
-        found = [next(tensors)[0] if each is None else each for each in self.constants]
-        return jax.tree.unflatten(self.aux_structure, found)[0]
+    return jacobian
 
 
 def _columns(columns, leaves):

@@ -1,0 +1,163 @@
+"""Mapped functions that are written anew at each call, and share their programs.
+
+`vmap(lambda x: x @ w)(batch)` in a loop finds the program of the first call by the key of the
+function (capture/opened_function.py), as it finds that of an earlier call by the guards of `jit`.
+The tensors that the function holds are the first arguments of the program.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import copy
+import itertools
+import types
+
+from ..capture.jit import CompiledFunction
+from ..capture.opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
+from ..capture.reachable import StateReach
+from ..capture.side_effects import StateEffect
+from ..core.bounded_cache import BoundedCache, Clock, Weight
+from ..tape.object_walk import global_names
+from .batched_program import BatchedProgram
+from .mapped_function import BatchedFunction
+
+# code that shows something or keeps a record runs at each call, and so does code that looks at
+# functions or frames as objects
+_RUNS_EACH_TIME = frozenset(
+    [
+        "print", "pprint", "input", "breakpoint", "write", "warn", "debug", "info", "warning",
+        "error", "critical", "exception", "exec", "eval", "cell_contents", "__closure__",
+        "__code__", "__defaults__", "__kwdefaults__", "__globals__", "_getframe", "currentframe",
+    ]
+)  # fmt: skip
+
+_functions = BoundedCache(Clock("programs"), lambda function: Weight(1, 5e3))
+
+# the call that is going on in this context
+_call = contextvars.ContextVar("jaxgrad.shared_call")
+
+
+class Call:
+    """A call of a mapped function: the function taken apart, and how it is mapped unshared."""
+
+    def __init__(self, opened: OpenedFunction, unshared):
+        self.opened, self.unshared = opened, unshared
+
+
+def mapped(function, dims, out_dims, randomness, unshared, args, kwargs):
+    """The results of a mapped function.
+
+    dims, out_dims, randomness: as for BatchedFunction; unshared: gives the function with programs
+    of its own.
+    """
+    try:
+        opened = OpenedFunction(function, dims, out_dims, randomness)
+    except CannotBeOpenedError:
+        return unshared()(*args, **kwargs)
+    found = _functions.get(opened.key) or _functions.find(opened.key)
+    if found is None:
+        name = getattr(function, "__name__", repr(type(function)))
+        made = SharedFunction(opened, name, dims, copy.deepcopy(out_dims), randomness)
+        found = _functions.keep(opened.key, made)
+    if found.is_refused:
+        return unshared()(*args, **kwargs)
+    token = _call.set(Call(opened, unshared))
+    try:
+        return found(*opened.tensors, *args, **kwargs)
+    finally:
+        _call.reset(token)
+
+
+class SharedFunction(BatchedFunction):
+    """The programs of all mapped functions of one key.
+
+    Its first arguments are the tensors of the function. `is_refused`: whether such functions share
+    no programs: what they do, such as a change of their own variables, would be lost.
+    """
+
+    def __init__(self, opened, name, dims, out_dims, randomness):
+        self.count_of_tensors = len(opened.tensors)
+        self.rebuilder = Rebuilder(opened.key, name)
+        all_dims = (*[None] * self.count_of_tensors, *dims)
+        super().__init__(self.call_rebuilt, name, all_dims, out_dims, randomness)
+        self.rename(name)
+        self.is_refused = False
+
+    __call__ = CompiledFunction.__call__  # never a part of a trace
+
+    def call_rebuilt(self, *args, **kwargs):
+        """A call in a replay, when the function that was traced may be gone."""
+        tensors, given = args[: self.count_of_tensors], args[self.count_of_tensors :]
+        return self.rebuilder.build(tensors)(*given, **kwargs)
+
+    def traced_function(self):
+        return _call.get().opened.function
+
+    def observed_function(self):
+        # without tensors, which are those of the replay: the function changes none of its parts
+        return self.rebuilder.build([None] * self.count_of_tensors)
+
+    def uncompiled(self, args, kwargs):
+        return _call.get().unshared()(*args[self.count_of_tensors :], **kwargs)
+
+    def new_program(self, leaves, structure, varying):
+        return SharedProgram(self, leaves, structure, _call.get().opened)
+
+    def may_freeze(self, reads, program, leaves, structure):
+        may_serve = program.may_serve and super().may_freeze(reads, program, leaves, structure)
+        self.is_refused |= not may_serve
+        return may_serve
+
+    def count_traces(self, program, had_program, leaves, structure):
+        # what differs at each call makes it slower to look for a program
+        self.traces_in_a_row = self.traces_in_a_row + 1 if had_program else 0
+        self.is_refused |= self.traces_in_a_row >= self.most_in_a_row
+
+
+class SharedProgram(BatchedProgram):
+    """A program of a shared function. `may_serve`: whether it may serve other calls."""
+
+    def __init__(self, shared, leaves, structure, opened):
+        self.opened = opened
+        super().__init__(shared, leaves, structure)
+        self.weak_objects = [*self.weak_objects, *opened.others]
+
+    def call_traced(self, args, kwargs):
+        return self.function(*args[len(self.opened.tensors) :], **kwargs)
+
+    def own_parts(self):
+        return self.opened.own
+
+    def roots(self):
+        """From where the function reaches what it does not hold itself."""
+        opened = self.opened
+        named = [
+            [each.__globals__[name] for name in global_names(each)] for each in opened.functions
+        ]
+        return [*self.leaves, *itertools.chain(*named), *[each() for each in opened.others]]
+
+    def record_guards(self, tensors):
+        self.may_serve = not (self.changes_own() or self.reaches_own())
+        observation = self.observation
+        super().record_guards(tensors)
+        self.may_serve &= not (observation.skipped or observation.names & _RUNS_EACH_TIME)
+        self.opened = None
+
+    def changes_own(self) -> bool:
+        """Whether the function changes what it holds: each call has a list or variable of its own
+        there.
+        """
+        effects = [each for each in self.output.effects if isinstance(each, StateEffect)]
+        return any(id(each.holder.reference()) in self.opened.own for each in effects)
+
+    def reaches_own(self) -> bool:
+        """Whether the function reaches something that it holds in another way too: in another
+        function it would be two objects.
+        """
+        own = self.opened.own
+        reach = StateReach(self.observation.attributes_read)
+        for value in reach.walk(*self.roots()):
+            cells = value.__closure__ or () if isinstance(value, types.FunctionType) else ()
+            if id(value) in own or any(id(cell) in own for cell in cells):
+                return True
+        return len(reach.seen) >= reach.most
