@@ -176,7 +176,7 @@ class CompiledProgram:
         self.guards = [
             # first, since each appends its tensor to `tensors`, which the guards after it read
             *self.captured,
-            DistinctTensors(),
+            DistinctTensors(tensors),
             *([] if self.output.separate is None else [self.output.separate]),
             *[RepeatedArgument(number, positions) for number, positions in several],
             *[ReachedArgument(number, tensors[number]) for number in self.reached_arguments],

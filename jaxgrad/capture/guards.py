@@ -464,13 +464,26 @@ def grad_of(tensor: Tensor) -> Tensor | None:
 
 
 class DistinctTensors(Guard):
-    """The captured tensors are different ones, as they were."""
+    """The captured tensors are different ones, as they were. Under `vmap` an argument of which the
+    examples have a part each may also be captured as a whole.
+    """
 
-    __slots__ = ()
+    __slots__ = ("count", "first")
+
+    def __init__(self, tensors):
+        self.count = len(set(map(id, tensors)))
+        self.first = self.places(tensors) if self.count < len(tensors) else None
+
+    @staticmethod
+    def places(tensors) -> list[int]:
+        """For each tensor where it is first."""
+        numbers = list(map(id, tensors))
+        return list(map(numbers.index, numbers))
 
     def check(self, leaves, tensors):
         # traced as two, a write to one does not reach the other
-        return len(set(map(id, tensors))) == len(tensors)
+        is_same = len(set(map(id, tensors))) == self.count
+        return is_same and (len(tensors) == self.count or self.places(tensors) == self.first)
 
     def reason(self, leaves, tensors):
         return "two tensors are the same one now"

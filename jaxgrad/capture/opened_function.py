@@ -15,8 +15,9 @@ import weakref
 
 import jax
 
+from ..core import tracebacks
 from ..core.bounded_cache import exact
-from ..tape.object_walk import UNSET, cell_value, is_of_library
+from ..tape.object_walk import UNSET, cell_value, is_of_library, named_cells
 from ..tape.tensor import Tensor
 from .guards import PLAIN, Identity, is_compared
 from .state_walk import MUTABLE
@@ -28,6 +29,10 @@ LONGEST_KEY = 2000
 FUNCTION, METHOD, PARTIAL, LIST, TUPLE, DICT, CELL, TENSOR, SAME = (
     "function", "method", "partial", "list", "tuple", "dict", "cell", "tensor", "same",
 )  # fmt: skip
+
+
+class Memory:
+    """What a function only holds to be faster: nothing that it does depends on it."""
 
 
 class CannotBeOpenedError(Exception):
@@ -65,6 +70,8 @@ class OpenedFunction:
         elif isinstance(value, Tensor):
             self.key.append(TENSOR)
             self.tensors.append(value)
+        elif issubclass(kind, Memory):
+            self.key.append(kind)
         elif kind.__module__.startswith("jaxgrad.") and is_compared(kind):
             self.key.append((kind, value))  # a dtype, a device, a size
         else:
@@ -107,8 +114,7 @@ class OpenedFunction:
         if module is None or vars(module) is not function.__globals__:
             raise CannotBeOpenedError
         name = function.__name__
-        # that of a module is the same at each call
-        if vars(module).get(name) is function or is_of_library(function.__module__):
+        if _is_lasting(function):
             self.add_object(function)
             return
         self.functions.append(function)
@@ -172,6 +178,25 @@ _WAYS = {
 }
 
 
+def _is_lasting(function) -> bool:
+    """Whether a function is the same one at each call: that of a module, or of a library other than
+    what a transform of `jaxgrad.func` makes.
+    """
+    home = sys.modules.get(function.__module__)
+    if home is not None and vars(home).get(function.__name__) is function:
+        return True
+    return is_of_library(function.__module__) and not _is_of_transform(function)
+
+
+def _is_of_transform(function) -> bool:
+    home = function.__globals__["__name__"]
+    if home == tracebacks.__name__:
+        inner = dict(named_cells(function)).get("function")
+        value = None if inner is None else cell_value(inner)
+        return isinstance(value, types.FunctionType) and _is_of_transform(value)
+    return home.startswith("jaxgrad.func")
+
+
 def _weakly(value):
     """A weak reference that equals those to the same object, and no other one."""
     kind = type(value)
@@ -208,6 +233,8 @@ class _Build:
             return next(self.tensors)
         if found is SAME:
             return self.parts[next(self.elements)]
+        if isinstance(found, type):
+            return found()
         if type(found) is not str:
             return self.object_of(found)
         number = self.begun

@@ -391,24 +391,58 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
     def jacobian(*args, **kwargs):
         positions = positions_of(argnums, len(args))
         _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
-        leaves, inputs = flatten([args[position] for position in positions])
-        arrays, points = are_arrays(leaves), list(map(_tensor, leaves))
-        call = functools.partial(func, **kwargs) if kwargs else func
-        column = functools.partial(_column, call, args, positions, inputs, has_aux, len(points))
-        in_dims = (None,) * len(points) + (0,) * len(points)
+        leaves, inputs = flatten(tuple([args[position] for position in positions]))
+        points = list(map(_tensor, leaves))
+        others = [None if n in positions else each for n, each in enumerate(args)]
+        column = functools.partial(
+            _column, functools.partial(func, **kwargs), others, positions, has_aux
+        )
+        basis = _jacobian_blocks.basis(points)
+        given = [jax.tree.unflatten(inputs, each) for each in (points, basis)]
         with without_inference():
-            run = vmap(column, in_dims, randomness=randomness)
-            tangents, aux = run(*points, *_jacobian_blocks.basis(points))
+            run = vmap(column, (None, 0), (0, 0, None), randomness=randomness)
+            tangents, aux, constants = run(*given)
         tangents, outputs = flatten(tangents)
         rows = []
         for columns in tangents:
             row = list(_columns(columns, points))
-            row = jax.tree.unflatten(inputs, map(array_of, row) if arrays else row)
-            rows.append(row[0] if isinstance(argnums, int) else tuple(row))
+            row = jax.tree.unflatten(inputs, map(array_of, row) if are_arrays(leaves) else row)
+            rows.append(row[0] if isinstance(argnums, int) else row)
         found = jax.tree.unflatten(outputs, rows)
-        return (found, aux) if has_aux else found
+        return (found, constants.with_tensors([each[0] for each in aux])) if has_aux else found
 
     return jacobian
+
+
+def _column(func, others, positions, has_aux, points, directions):
+    """The derivative of a function along one direction, and the tensors and other leaves of its
+    auxiliary output.
+
+    others: the arguments, those at `positions` missing, which are the points.
+    """
+
+    def at(*points):
+        args = list(others)
+        for position, point in zip(positions, points, strict=True):
+            args[position] = point
+        return func(*args)
+
+    _, tangents, *aux = jvp(at, points, directions, has_aux=has_aux)
+    leaves, structure = flatten(aux)
+    return tangents, list(filter(is_tensor, leaves)), Constants(leaves, structure)
+
+
+class Constants:
+    """An auxiliary output without its tensors, which are the same for all columns."""
+
+    def __init__(self, leaves, structure):
+        self.structure = structure
+        self.leaves = [None if is_tensor(each) else each for each in leaves]
+
+    def with_tensors(self, tensors):
+        supply = iter(tensors)
+        leaves = [next(supply) if each is None else each for each in self.leaves]
+        return jax.tree.unflatten(self.structure, leaves)[0]
 
 
 def _columns(columns, leaves):

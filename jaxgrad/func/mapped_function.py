@@ -8,6 +8,7 @@ import jax
 
 from ..capture.guards import ProgramCache
 from ..capture.jit import CompiledFunction
+from ..capture.opened_function import Memory
 from ..core import executor
 from ..tape import mode
 from ..tape.pytree import flatten, is_tensor
@@ -53,6 +54,18 @@ class BatchedFunction(CompiledFunction):
         # the user did not ask to compile, so a function that reads the time, draws random numbers
         # or prints an example runs at each call
         return not (any(reads.told(program)) or program.printed)
+
+
+class OwnFunctions(Memory):
+    """The mapped functions of one `vmap` with programs of their own, by dimensions."""
+
+    def __init__(self):
+        self.made: dict[tuple, BatchedFunction] = {}
+
+    def find(self, function, name, dims, out_dims, randomness) -> BatchedFunction:
+        if dims not in self.made:
+            self.made[dims] = BatchedFunction(function, name, dims, out_dims, randomness)
+        return self.made[dims]
 
 
 def is_in_trace(leaves) -> bool:

@@ -19,7 +19,7 @@ from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor
 from . import shared_function
 from .mapped_function import (
-    BatchedFunction,
+    OwnFunctions,
     check_results,
     is_in_trace,
     spread,
@@ -59,13 +59,13 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     name = getattr(func, "__name__", repr(func))
-    unshared = functools.cache(lambda dims: BatchedFunction(func, name, dims, out_dims, randomness))
+    own = OwnFunctions()
 
     def mapped(leaves, dims, args, kwargs):
+        unshared = functools.partial(own.find, func, name, dims, out_dims, randomness)
         if is_in_trace(leaves):
-            return unshared(dims)(*args, **kwargs)
-        alone = functools.partial(unshared, dims)
-        return shared_function.mapped(func, dims, out_dims, randomness, alone, args, kwargs)
+            return unshared()(*args, **kwargs)
+        return shared_function.mapped(func, dims, out_dims, randomness, unshared, args, kwargs)
 
     @functools.wraps(func, updated=())
     @api_boundary
