@@ -16,7 +16,7 @@ from ..capture.jit import CompiledFunction
 from ..capture.opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 from ..capture.reachable import StateReach
 from ..capture.side_effects import StateEffect
-from ..core.bounded_cache import BoundedCache, Clock, Weight
+from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight
 from ..tape.object_walk import global_names
 from .batched_program import BatchedProgram
 from .mapped_function import BatchedFunction
@@ -31,7 +31,9 @@ _RUNS_EACH_TIME = frozenset(
     ]
 )  # fmt: skip
 
-_functions = BoundedCache(Clock("programs"), lambda function: Weight(1, 5e3))
+WEIGHT = Weight(1, ENTRY.bytes)
+
+_functions = BoundedCache(Clock("programs"), lambda function: WEIGHT)
 
 # the call that is going on in this context
 _call = contextvars.ContextVar("jaxgrad.shared_call")
@@ -59,6 +61,7 @@ def mapped(function, dims, out_dims, randomness, unshared, args, kwargs):
         name = getattr(function, "__name__", repr(type(function)))
         made = SharedFunction(opened, name, dims, copy.deepcopy(out_dims), randomness)
         found = _functions.keep(opened.key, made)
+        _functions.clock.count(WEIGHT)
     if found.is_refused:
         return unshared()(*args, **kwargs)
     token = _call.set(Call(opened, unshared))
