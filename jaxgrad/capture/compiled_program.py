@@ -129,7 +129,8 @@ class CompiledProgram:
         rebound = [] if self.is_inline else self.observation.rebound_tensors()
         places = {id(tensor): source for tensor, source in reversed(rebound)}
         for captured in self.captured:
-            if captured.is_outside and id(captured.tensor) in places:
+            is_given = captured.position is not None
+            if captured.is_outside and not is_given and id(captured.tensor) in places:
                 captured.find_at(places[id(captured.tensor)])
         if scope.outer.is_run:
             for captured in self.captured:
@@ -500,7 +501,8 @@ class CompiledProgram:
             node_class = CompiledNode if group.is_freed or group.frees else LastingNode
             edges = [edge_of(tensors[number]) for number in numbers]
             node = node_class(reverse, saved, edges, self.output.roots)
-            node.objects = [each() for each in self.weak_objects]
+            if self.weak_objects:
+                node.more().objects = [each() for each in self.weak_objects]
             for number in group.outputs:
                 made[number] = node
         return made

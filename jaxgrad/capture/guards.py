@@ -341,6 +341,10 @@ class ArgumentSource(TensorSource):
         return leaves[self.position]
 
 
+class HeldSource(ArgumentSource):
+    """A tensor that the function itself holds, which is passed as an argument."""
+
+
 class HandleSource(TensorSource):
     """A tensor that the function reaches by closure, attribute or global: the handle itself, for as
     long as it is referenced elsewhere.

@@ -43,18 +43,20 @@ class OpenedFunction:
     """A function taken apart. settings: values that belong to its key too.
 
     `key`: equal for functions that differ in their tensors alone; `tensors`: those, in the order of
-    the key; `own`: by id the numbers of the parts whose contents are in the key; `others`: weak
-    references to the other objects that the parts hold; `functions`: those that are parts.
+    the key; `own`: by id the numbers of the parts whose contents are in the key; `changing`: the
+    ids of those that may be changed; `others`: weak references to the other objects that the parts
+    hold; `functions`: those that are parts.
 
     Raises CannotBeOpenedError.
     """
 
-    __slots__ = ("function", "functions", "key", "others", "own", "tensors", "unfinished")
+    __slots__ = ("fixed", "function", "functions", "key", "others", "own", "tensors", "unfinished")
 
     def __init__(self, function, *settings):
         self.function, self.functions = function, []
         self.key, self.tensors, self.others = [], [], []
         self.own: dict[int, int] = {}
+        self.fixed: set[int] = set()
         self.unfinished: set[int] = set()
         self.add(function)
         for each in settings:
@@ -100,9 +102,14 @@ class OpenedFunction:
         self.own[id(value)] = len(self.own)
         self.key += description
 
+    @property
+    def changing(self) -> set[int]:
+        return self.own.keys() - self.fixed
+
     def add_all(self, value, contents):
         """Add the contents of an object that is made with them."""
         self.unfinished.add(id(value))
+        self.fixed.add(id(value))
         for each in contents:
             self.add(each)
         self.unfinished.discard(id(value))

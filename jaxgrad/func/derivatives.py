@@ -35,6 +35,7 @@ from .arguments import (
     split_aux,
     unrecorded,
 )
+from .shared_function import Constants
 from .vmap import vmap
 
 
@@ -409,7 +410,7 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
             row = jax.tree.unflatten(inputs, map(array_of, row) if are_arrays(leaves) else row)
             rows.append(row[0] if isinstance(argnums, int) else row)
         found = jax.tree.unflatten(outputs, rows)
-        return (found, constants.with_tensors([each[0] for each in aux])) if has_aux else found
+        return (found, constants.with_tensors([each[0] for each in aux])[0]) if has_aux else found
 
     return jacobian
 
@@ -430,19 +431,6 @@ def _column(func, others, positions, has_aux, points, directions):
     _, tangents, *aux = jvp(at, points, directions, has_aux=has_aux)
     leaves, structure = flatten(aux)
     return tangents, list(filter(is_tensor, leaves)), Constants(leaves, structure)
-
-
-class Constants:
-    """An auxiliary output without its tensors, which are the same for all columns."""
-
-    def __init__(self, leaves, structure):
-        self.structure = structure
-        self.leaves = [None if is_tensor(each) else each for each in leaves]
-
-    def with_tensors(self, tensors):
-        supply = iter(tensors)
-        leaves = [next(supply) if each is None else each for each in self.leaves]
-        return jax.tree.unflatten(self.structure, leaves)[0]
 
 
 def _columns(columns, leaves):

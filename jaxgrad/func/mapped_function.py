@@ -130,5 +130,3 @@ def spread(dims, args, is_whole=None) -> list:
     else:
         pairs = zip(dims, args, strict=True)
     return [each for dim, arg in pairs for each in spread(dim, arg, is_whole)]
-
-

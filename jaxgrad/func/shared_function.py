@@ -12,13 +12,18 @@ import copy
 import itertools
 import types
 
+import jax
+
+from ..capture.graph_input import NumberInput
+from ..capture.guards import PLAIN, HeldSource
 from ..capture.jit import CompiledFunction
 from ..capture.opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 from ..capture.reachable import StateReach
-from ..capture.side_effects import StateEffect
+from ..capture.side_effects import TensorEffect
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight
 from ..tape.object_walk import global_names
-from .batched_program import BatchedProgram
+from ..tape.pytree import is_tensor
+from .batched_program import ARRAYS, BatchedProgram
 from .mapped_function import BatchedFunction
 
 # code that shows something or keeps a record runs at each call, and so does code that looks at
@@ -128,6 +133,10 @@ class SharedProgram(BatchedProgram):
     def call_traced(self, args, kwargs):
         return self.function(*args[len(self.opened.tensors) :], **kwargs)
 
+    def source_of(self, position):
+        is_held = position < len(self.opened.tensors)
+        return HeldSource(position) if is_held else super().source_of(position)
+
     def own_parts(self):
         return self.opened.own
 
@@ -140,27 +149,51 @@ class SharedProgram(BatchedProgram):
         return [*self.leaves, *itertools.chain(*named), *[each() for each in opened.others]]
 
     def record_guards(self, tensors):
-        self.may_serve = not (self.changes_own() or self.reaches_own())
+        self.may_serve = not (self.leaves_objects() or self.reaches_own())
         observation = self.observation
         super().record_guards(tensors)
         self.may_serve &= not (observation.skipped or observation.names & _RUNS_EACH_TIME)
         self.opened = None
 
-    def changes_own(self) -> bool:
-        """Whether the function changes what it holds: each call has a list or variable of its own
-        there.
+    def leaves_objects(self) -> bool:
+        """Whether the function changes Python objects, among which may be its own variables, or
+        returns an object that it has made, which may hold some; or reads numbers by a function of
+        its own.
         """
-        effects = [each for each in self.output.effects if isinstance(each, StateEffect)]
-        return any(id(each.holder.reference()) in self.opened.own for each in effects)
+        constants = [value for kind, value in self.output.results if kind not in ARRAYS]
+        return (
+            any(not isinstance(each, TensorEffect) for each in self.output.effects)
+            or any(isinstance(each, NumberInput) for each in self.other_inputs)
+            or not all(map(_is_plain, constants))
+        )
 
     def reaches_own(self) -> bool:
         """Whether the function reaches something that it holds in another way too: in another
         function it would be two objects.
         """
-        own = self.opened.own
+        own = self.opened.changing
         reach = StateReach(self.observation.attributes_read)
         for value in reach.walk(*self.roots()):
             cells = value.__closure__ or () if isinstance(value, types.FunctionType) else ()
             if id(value) in own or any(id(cell) in own for cell in cells):
                 return True
         return len(reach.seen) >= reach.most
+
+
+def _is_plain(value) -> bool:
+    """Whether a result is the same for all functions of one key."""
+    leaves = value.leaves if isinstance(value, Constants) else [value]
+    return all(type(each) in PLAIN for each in leaves)
+
+
+class Constants:
+    """The leaves of a pytree, without the tensors among them."""
+
+    def __init__(self, leaves, structure):
+        self.structure = structure
+        self.leaves = [None if is_tensor(each) else each for each in leaves]
+
+    def with_tensors(self, tensors):
+        supply = iter(tensors)
+        leaves = [next(supply) if each is None else each for each in self.leaves]
+        return jax.tree.unflatten(self.structure, leaves)

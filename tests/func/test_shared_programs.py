@@ -793,6 +793,65 @@ def test_second_derivatives_through_objects():
         np.testing.assert_allclose(second.tolist(), (6 * factor * rows).tolist())
 
 
+def test_a_recorded_gradient_keeps_what_its_derivative_needs():
+    rows = torch.tensor(ROWS, dtype=torch.float64)
+    w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+
+    def slope(k, is_compiled):
+        held = Plain(k)
+        cubed = (lambda held, x: (w * x).sum() ** 3 * held.k) if is_compiled else None
+        if is_compiled:
+            result = torch.jit(cubed)(held, rows)
+        else:
+            result = func.vmap(lambda x: (w * x).sum() ** 3 * held.k)(rows).sum()
+        return torch.autograd.grad(result, w, create_graph=True)[0]
+
+    for is_compiled in (True, False):
+        for k in (2.0, 3.0):
+            first = slope(k, is_compiled)
+            gc.collect()
+            second = torch.autograd.grad(first.sum(), w, create_graph=True)[0]
+            del first
+            gc.collect()
+            third = torch.autograd.grad(second.sum(), w)[0]
+            each = rows.sum(0)[None] if is_compiled else rows
+            expected = sum(6 * k * row * row.sum() ** 2 for row in each)
+            np.testing.assert_allclose(third.tolist(), expected.tolist())
+
+
+def test_numbers_of_captured_tensors_that_code_looks_at():
+    for k in (1.0, -1.0, 2.0, 2.0):
+        w = tensor(k, 2.0)
+        found = func.vmap(lambda x, w=w: x * 3 if w[0].item() > 0 else -x)(torch.ones(2))
+        assert found.tolist() == ([3.0, 3.0] if k > 0 else [-1.0, -1.0])
+
+
+def test_functions_that_are_returned_hold_the_tensors_of_their_call():
+    for k in (1.0, 2.0):
+        w = tensor(k, 2.0)
+        _, times_w = func.jacfwd(lambda x, w=w: (x * w, lambda y: y * w), has_aux=True)(w)
+        assert times_w(torch.ones(2)).tolist() == w.tolist()
+
+
+def test_objects_that_are_left_behind_are_those_of_the_call():
+    kept = Plain(None)
+    for k in (1.0, 2.0):
+        held = [k]
+
+        def leave(x, held=held):
+            kept.k = held
+            return x
+
+        func.vmap(leave)(torch.ones(2))
+        assert kept.k is held
+
+
+def test_numbers_that_each_call_reads():
+    for k in (1.0, 2.0, 3.0):
+        found = func.vmap(lambda x, k=k: x * torch.tracing.number(lambda: k))(torch.ones(1))
+        assert found.item() == k
+
+
 def test_forward_mode_through_captured_tensors():
     rows = torch.tensor(ROWS)
     for k in (1.0, 2.0):
