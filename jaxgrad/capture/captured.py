@@ -20,9 +20,13 @@ from ..tape import traced_hooks
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import Node
 from ..tape.tensor import Tensor, current, has_tangent, known_edge_of, restore_state, state_of, wrap
-from .guards import GradSource, HandleSource, HeldSource, TensorGuard, TensorSource
+from .guards import ArgumentSource, GradSource, HandleSource, TensorGuard, TensorSource
 from .holders import MOST_BYTES_COMPARED
 from .places import PlaceSource
+
+
+class HeldSource(ArgumentSource):
+    """A tensor that the function itself holds, which is passed as an argument."""
 
 
 class Snapshot:

@@ -34,7 +34,6 @@ from .guards import (
     NodeHooks,
     ReachedArgument,
     RepeatedArgument,
-    argument_at,
     key_of,
 )
 from .input_names import NamedInputs, input_names
@@ -54,6 +53,7 @@ from .reachable import reachable_tensors, refuse_numbers
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
 from .side_effects import AttributeEffect, OutputSpec, ProgramRun, StateEffect
+from .varying_numbers import argument_at
 
 
 class CompiledProgram:

@@ -14,8 +14,9 @@ import types
 
 import jax
 
+from ..capture.captured import HeldSource
 from ..capture.graph_input import NumberInput
-from ..capture.guards import PLAIN, HeldSource
+from ..capture.guards import PLAIN
 from ..capture.jit import CompiledFunction
 from ..capture.opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 from ..capture.reachable import StateReach

@@ -79,11 +79,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
         if chunk_size is None or size <= chunk_size:
             return _move_dims(name, mapped(leaves, dims, args, kwargs), out_dims)
         parts = []
-        for start in range(0, size, chunk_size):
-            part = [
-                leaf if dim is None else ops.narrow(leaf, dim, start, min(chunk_size, size - start))
-                for leaf, dim in zip(leaves, dims, strict=True)
-            ]
+        for part in _chunks(leaves, dims, size, chunk_size):
             given, named = jax.tree.unflatten(structure, part)
             results, shape = flatten(mapped(part, dims, given, named))
             parts.append(results)
@@ -109,6 +105,15 @@ def _without_data(func, name, leaves, structure, dims, size, out_dims):
         each.expand(size, *each.shape).contiguous() if is_tensor(each) else each for each in results
     ]
     return jax.tree.unflatten(shape, batches)
+
+
+def _chunks(leaves, dims, size, chunk_size):
+    """Yield the leaves of the arguments for so many examples at once."""
+    for start in range(0, size, chunk_size):
+        yield [
+            leaf if dim is None else ops.narrow(leaf, dim, start, min(chunk_size, size - start))
+            for leaf, dim in zip(leaves, dims, strict=True)
+        ]
 
 
 def _joined(parts):
