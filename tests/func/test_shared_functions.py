@@ -116,6 +116,17 @@ def test_dimensions_tell_functions_apart():
                 assert made(batch).tolist() == wanted.tolist()
 
 
+def test_an_out_dim_of_none_is_refused_after_others():
+    for _ in range(2):
+        for out_dims in (0, None):
+            made = func.vmap(lambda x: x * 2, out_dims=out_dims)
+            if out_dims is None:
+                with pytest.raises(ValueError, match="out_dim"):
+                    made(torch.ones(2))
+            else:
+                assert made(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
 def test_numbers_among_the_arguments_of_one_mapped_function():
     batch = tensor(1.0, 2.0)
     scaled = func.vmap(lambda x, k: x * k, (0, None))
@@ -320,9 +331,15 @@ def test_objects_that_are_left_behind_are_those_of_the_call():
 
 
 def test_numbers_that_each_call_reads():
-    for k in (1.0, 2.0, 3.0):
-        found = func.vmap(lambda x, k=k: x * torch.tracing.number(lambda: k))(torch.ones(1))
+    kept = []
+    for k in (1.0, 1.0, 2.0, 1.0):
+        held = [k]
+        kept.append(held)
+        found = func.vmap(lambda x, held=held: x * torch.tracing.number(lambda: held[0]))(
+            torch.ones(1)
+        )
         assert found.item() == k
+        held[0] = 99.0
 
 
 def test_forward_mode_through_captured_tensors():

@@ -156,7 +156,9 @@ def equal_code_in_other_modules():
         exec(f"k = {k}\ndef make():\n    return lambda x: x * k", vars(module))
         made.append(module)
     for module in (*made, *made):
-        yield module.make()
+        function = module.make()
+        function.__module__ = __name__  # as `functools.wraps` may leave it
+        yield function
     made[0].k = 11.0
     yield made[0].make()
     for module in made:
@@ -174,6 +176,7 @@ def modules_that_are_no_modules():
 GLOBAL = 2.0
 GLOBAL_TENSOR = None
 GLOBAL_LIST = []
+GLOBAL_READER = None
 
 
 def with_globals():
@@ -387,6 +390,10 @@ def lists_that_are_the_same():
         a = [1.0]
         b = a if second else [1.0]
         yield lambda x, a=a, b=b: x + (a is b)
+        yield lambda x, a=a, b=b: x + (a is b)
+    a, b = [1.0], [1.0]
+    for third in (a, b, a):
+        yield lambda x, held=(a, b, third): x + (held[2] is held[0]) + 2 * (held[2] is held[1])
 
 
 @probe
@@ -406,6 +413,36 @@ def a_list_that_is_a_global_too():
     yield (lambda held: lambda x: x * held[0] + GLOBAL_LIST[0])(other)
     GLOBAL_LIST[0] = 77.0
     yield (lambda held: lambda x: x * held[0] + GLOBAL_LIST[0])(other)
+
+
+def times_two_lists(held):
+    return lambda x: x * held[0] + GLOBAL_LIST[0]
+
+
+@probe
+def lists_of_equal_contents_of_which_one_is_a_global():
+    GLOBAL_LIST[:] = [1.0]
+    yield times_two_lists(GLOBAL_LIST)
+    GLOBAL_LIST[0] = 5.0
+    yield times_two_lists([1.0])
+
+
+def read_and_changed(k):
+    def change(value):
+        nonlocal k
+        k = value
+
+    return (lambda: k), change, lambda x: x * k + GLOBAL_READER()
+
+
+@probe
+def variables_of_equal_contents_of_which_one_is_shared_with_a_global():
+    global GLOBAL_READER
+    GLOBAL_READER, change, function = read_and_changed(1.0)
+    yield function
+    change(5.0)
+    yield read_and_changed(1.0)[2]
+    yield read_and_changed(5.0)[2]
 
 
 @probe
